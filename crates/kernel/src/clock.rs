@@ -1,0 +1,197 @@
+//! Time as a parameter.
+//!
+//! 1. A waker given to [`Clock::alarm`] is woken once the clock has reached that time, unless the [`Alarm`]
+//!    was dropped before.
+//! 2. Wakers are woken, and dropped, while no lock of this module is held.
+//! 3. A dropped alarm leaves nothing behind.
+//!
+//! The locks here are `std`'s in the models too: time does not pass in a model, so nothing there waits on them.
+
+use std::{
+    collections::BTreeMap,
+    fmt, mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    task::Waker,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A source of time.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// What time it is.
+    fn now(&self) -> Instant;
+
+    /// Wakes somebody at a given time, at once if that has passed.
+    fn alarm(&self, at: Instant, waker: Waker) -> Alarm;
+}
+
+/// A pending wake-up. Dropping it takes it back.
+#[derive(Debug)]
+#[must_use = "an alarm that is dropped does not go off"]
+pub struct Alarm {
+    alarms: Arc<Alarms>,
+    key: AlarmKey,
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        let waker = self.alarms.lock().remove(&self.key);
+        drop(waker);
+    }
+}
+
+type AlarmKey = (Instant, u64);
+
+/// The alarms of one clock, earliest first.
+#[derive(Debug, Default)]
+struct Alarms {
+    /// Guards the wakers; the number in the key tells alarms of the same instant apart.
+    pending: Mutex<BTreeMap<AlarmKey, Waker>>,
+    earlier: Condvar,
+}
+
+impl Alarms {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<AlarmKey, Waker>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(self: &Arc<Self>, at: Instant, waker: Waker) -> Alarm {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        let key = (at, NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let mut pending = self.lock();
+        pending.insert(key, waker);
+        let is_first = pending.first_key_value().is_some_and(|(first, _)| *first == key);
+        drop(pending);
+        if is_first {
+            self.earlier.notify_one();
+        }
+        Alarm {
+            alarms: Arc::clone(self),
+            key,
+        }
+    }
+
+    /// Takes out what is due, to be woken once the lock is free.
+    fn take_due(pending: &mut BTreeMap<AlarmKey, Waker>, now: Instant) -> BTreeMap<AlarmKey, Waker> {
+        let later = pending.split_off(&(now, u64::MAX));
+        mem::replace(pending, later)
+    }
+
+    fn wake_due(&self, now: Instant) {
+        let due = Self::take_due(&mut self.lock(), now);
+        due.into_values().for_each(Waker::wake);
+    }
+
+    /// The life of the timer thread: it sleeps until the earliest alarm, or until there is an earlier one.
+    fn run(&self) -> ! {
+        loop {
+            let mut pending = self.lock();
+            let due = loop {
+                let now = Instant::now();
+                let due = Self::take_due(&mut pending, now);
+                if !due.is_empty() {
+                    break due;
+                }
+                pending = match pending.first_key_value() {
+                    None => self.earlier.wait(pending).unwrap_or_else(PoisonError::into_inner),
+                    Some((&(at, _), _)) => {
+                        let rest = at.saturating_duration_since(now);
+                        self.earlier
+                            .wait_timeout(pending, rest)
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .0
+                    }
+                };
+            };
+            drop(pending);
+            due.into_values().for_each(Waker::wake);
+        }
+    }
+}
+
+/// The time of the machine, which never goes back. One thread serves all alarms; it starts with the first one
+/// and sleeps while none is pending.
+#[derive(Debug)]
+pub struct SystemClock {
+    alarms: Arc<Alarms>,
+}
+
+impl SystemClock {
+    /// The clock of this process.
+    pub fn shared() -> Arc<dyn Clock> {
+        static SHARED: OnceLock<Arc<SystemClock>> = OnceLock::new();
+        Arc::clone(SHARED.get_or_init(|| {
+            Arc::new(Self {
+                alarms: Arc::default(),
+            })
+        })) as Arc<dyn Clock>
+    }
+
+    fn start_thread(&self) {
+        static STARTED: OnceLock<()> = OnceLock::new();
+        STARTED.get_or_init(|| {
+            let alarms = Arc::clone(&self.alarms);
+            let thread = thread::Builder::new()
+                .name("tidelock-clock".into())
+                .spawn(move || alarms.run());
+            assert!(thread.is_ok(), "no thread for the clock: {thread:?}");
+        });
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn alarm(&self, at: Instant, waker: Waker) -> Alarm {
+        self.start_thread();
+        self.alarms.add(at, waker)
+    }
+}
+
+/// A clock that is moved by hand, for tests.
+#[derive(Debug)]
+pub struct ManualClock {
+    /// Guards the current time.
+    now: Mutex<Instant>,
+    alarms: Arc<Alarms>,
+}
+
+impl ManualClock {
+    /// A clock that stands at some time.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            now: Mutex::new(Instant::now()),
+            alarms: Arc::default(),
+        })
+    }
+
+    /// Moves the clock, and wakes whoever is due.
+    pub fn advance(&self, by: Duration) {
+        let now = {
+            let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+            *now += by;
+            *now
+        };
+        self.alarms.wake_due(now);
+    }
+
+    /// How many alarms are pending.
+    pub fn pending_alarms(&self) -> usize {
+        self.alarms.lock().len()
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Instant {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn alarm(&self, at: Instant, waker: Waker) -> Alarm {
+        let alarm = self.alarms.add(at, waker);
+        // The clock may have been moved past that time before the alarm was in.
+        self.alarms.wake_due(self.now());
+        alarm
+    }
+}

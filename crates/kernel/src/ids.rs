@@ -1,0 +1,94 @@
+//! Ids: a ULID with a prefix that says what it names, one type for each kind of thing.
+//!
+//! They sort by the time at which they were made, can be told apart in a log, and cannot be mixed up in code.
+
+use std::{
+    fmt,
+    str::FromStr,
+    time::{Duration, SystemTime},
+};
+
+use ulid::Ulid;
+
+use crate::random::random_bytes;
+
+/// A text that is not an id of the kind that was asked for.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{text}` is not an id of the form `{prefix}_` followed by 26 letters and digits")]
+pub struct IdError {
+    /// What was given.
+    pub text: String,
+    /// The prefix of the kind of id that was asked for.
+    pub prefix: &'static str,
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        pub struct $name(Ulid);
+
+        impl $name {
+            /// A new id, of now.
+            pub fn generate() -> Self {
+                Self(ulid_at(SystemTime::now()))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(formatter, concat!($prefix, "_{}"), self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, formatter)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                parse(text, $prefix).map(Self)
+            }
+        }
+    };
+}
+
+id!(
+    /// One life of the daemon, from its start to its end.
+    BootId, "boot"
+);
+id!(
+    /// One request to the daemon; it stands in the answer and in the log.
+    RequestId, "req"
+);
+
+fn ulid_at(time: SystemTime) -> Ulid {
+    // A clock before 1970 is wrong anyway; the id is then only as good as its randomness.
+    let since_epoch = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO);
+    let millis = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
+    Ulid::from_parts(millis, u128::from_le_bytes(random_bytes()))
+}
+
+fn parse(text: &str, prefix: &'static str) -> Result<Ulid, IdError> {
+    let bad = || IdError {
+        text: text.to_owned(),
+        prefix,
+    };
+    let body = text
+        .strip_prefix(prefix)
+        .and_then(|rest| rest.strip_prefix('_'))
+        .ok_or_else(bad)?;
+    let ulid = Ulid::from_string(body).map_err(|_| bad())?;
+    // One id has one spelling, so that ids can be compared as text.
+    if ulid.to_string() == body {
+        Ok(ulid)
+    } else {
+        Err(bad())
+    }
+}
