@@ -55,8 +55,17 @@ impl Breaker for CircuitBreaker {
     }
 }
 
-/// What runs between a read and the write that depends on it: the place where a test can hold a thread.
-pub(crate) type Pause = Arc<dyn Fn() + Send + Sync>;
+/// A place inside the faulty algorithm where a test can hold a thread.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Place {
+    /// The count was read, and the higher one is not written yet.
+    BetweenReadAndWrite,
+    /// The count was written, and the switch is not thrown yet.
+    BetweenCountAndSwitch,
+}
+
+/// What is called at these places.
+pub(crate) type Pause = Arc<dyn Fn(Place) + Send + Sync>;
 
 /// The algorithm of the report: a count and a set, shared by all callers, with no lock. The count is read, then
 /// written; the set is changed in a step of its own.
@@ -65,28 +74,23 @@ pub(crate) struct Unlocked {
     failure_threshold: u32,
     failures: Arc<AtomicU64>,
     disabled: Arc<AtomicBool>,
-    between_read_and_write: Option<Pause>,
+    pause: Pause,
 }
 
-#[cfg(not(tidelock_model))]
 impl Unlocked {
-    /// The same, with a place to hold a thread.
     pub(crate) fn with_pause(failure_threshold: u32, pause: Pause) -> Self {
         Self {
-            between_read_and_write: Some(pause),
-            ..Self::new(failure_threshold)
+            failure_threshold,
+            failures: Arc::new(AtomicU64::new(0)),
+            disabled: Arc::new(AtomicBool::new(false)),
+            pause,
         }
     }
 }
 
 impl Breaker for Unlocked {
     fn new(failure_threshold: u32) -> Self {
-        Self {
-            failure_threshold,
-            failures: Arc::new(AtomicU64::new(0)),
-            disabled: Arc::new(AtomicBool::new(false)),
-            between_read_and_write: None,
-        }
+        Self::with_pause(failure_threshold, Arc::new(|_| {}))
     }
 
     fn record_success(&self) {
@@ -96,11 +100,10 @@ impl Breaker for Unlocked {
 
     fn record_failure(&self) {
         let failures = self.failures.load(Ordering::SeqCst) + 1;
-        if let Some(pause) = &self.between_read_and_write {
-            pause();
-        }
+        (self.pause)(Place::BetweenReadAndWrite);
         self.failures.store(failures, Ordering::SeqCst);
         if failures >= u64::from(self.failure_threshold) {
+            (self.pause)(Place::BetweenCountAndSwitch);
             self.disabled.store(true, Ordering::SeqCst);
         }
     }
