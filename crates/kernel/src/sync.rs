@@ -16,6 +16,43 @@ pub(crate) use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+/// A place that is written once. In the models its reads and writes are visible to loom, which would otherwise
+/// take all their orders for the same.
+#[derive(Debug)]
+pub(crate) struct WriteOnce<T> {
+    #[cfg(not(tidelock_model))]
+    value: std::sync::OnceLock<T>,
+    #[cfg(tidelock_model)]
+    value: Mutex<Option<T>>,
+}
+
+impl<T: Clone> WriteOnce<T> {
+    /// Writes the value.
+    pub(crate) fn set(&self, value: T) {
+        #[cfg(not(tidelock_model))]
+        let is_first = self.value.set(value).is_ok();
+        #[cfg(tidelock_model)]
+        let is_first = lock(&self.value).replace(value).is_none();
+        assert!(is_first, "this is written once");
+    }
+
+    /// The value, if it was written.
+    pub(crate) fn get(&self) -> Option<T> {
+        #[cfg(not(tidelock_model))]
+        return self.value.get().cloned();
+        #[cfg(tidelock_model)]
+        return lock(&self.value).clone();
+    }
+}
+
+impl<T> Default for WriteOnce<T> {
+    fn default() -> Self {
+        Self {
+            value: Default::default(),
+        }
+    }
+}
+
 /// Enters a lock, poisoned or not.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -7,9 +7,10 @@
 //!
 //! Invariants:
 //!
-//! 1. A node has one atomic *word*: even is live, odd is cancelled. It starts even and only ever grows by one:
+//! 1. A node has one *word*: even is live, odd is cancelled. It starts even and only ever grows by one:
 //!    cancel goes from even to odd, reset from odd to even.
-//! 2. The word changes only while the node's lock is held. It is read without.
+//! 2. The word changes only while the node's lock is held, together with its atomic mirror. Who holds the lock
+//!    decides by the word, everybody else looks at the mirror.
 //! 3. A scope remembers the even word of its run and is cancelled as soon as the word differs. By (1) it never
 //!    becomes live again.
 //! 4. The cause of a run is written once, before the word becomes odd. Whoever sees the word differ reads it.

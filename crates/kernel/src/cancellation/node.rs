@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     mem,
-    sync::{Arc, OnceLock, Weak, atomic},
+    sync::{Arc, Weak, atomic},
     task::{Wake, Waker},
 };
 
@@ -12,7 +12,7 @@ use super::{Cause, ResetRefused};
 use crate::{
     clock::Alarm,
     deadline::Deadline,
-    sync::{AtomicU64, Mutex, Ordering, lock},
+    sync::{AtomicU64, Mutex, Ordering, WriteOnce, lock},
     waiters::{Ticket, Waiters},
 };
 
@@ -20,14 +20,16 @@ use crate::{
 pub(super) struct Node {
     /// Tells siblings apart at their parent.
     id: u64,
+    /// The mirror of the word, for those who look without the lock.
     word: AtomicU64,
     parents: Vec<Arc<Node>>,
     guarded: Mutex<Guarded>,
 }
 
-/// What the node's lock guards, besides changes of the word.
+/// What the node's lock guards.
 #[derive(Debug, Default)]
 struct Guarded {
+    word: u64,
     run: Arc<Run>,
     waiters: Waiters,
     children: BTreeMap<u64, Weak<Node>>,
@@ -38,13 +40,13 @@ struct Guarded {
 /// What the scopes of one run share besides the word.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    cause: OnceLock<Arc<Cause>>,
+    cause: WriteOnce<Arc<Cause>>,
 }
 
 impl Run {
     /// The cause; by invariant 4 it is there for whoever has seen the word differ.
     pub(super) fn cause(&self) -> Option<Arc<Cause>> {
-        self.cause.get().cloned()
+        self.cause.get()
     }
 }
 
@@ -78,7 +80,7 @@ impl Node {
     /// Enters a child, unless this node is cancelled: then the child is to be cancelled for the same cause.
     fn adopt(&self, child: &Arc<Self>) -> Option<Arc<Cause>> {
         let mut guarded = lock(&self.guarded);
-        if is_odd(self.word()) {
+        if is_odd(guarded.word) {
             return guarded.run.cause();
         }
         guarded.children.insert(child.id, Arc::downgrade(child));
@@ -96,16 +98,21 @@ impl Node {
     /// The current run, with its even word.
     pub(super) fn current(&self) -> (u64, Arc<Run>) {
         let guarded = lock(&self.guarded);
-        (live_word(self.word()), Arc::clone(&guarded.run))
+        (live_word(guarded.word), Arc::clone(&guarded.run))
+    }
+
+    /// Takes the word one step on (invariants 1 and 2).
+    fn step(&self, guarded: &mut Guarded) {
+        guarded.word += 1;
+        self.word.store(guarded.word, Ordering::Release);
     }
 
     pub(super) fn reset(&self, seen: Option<u64>) -> Result<(), ResetRefused> {
         let mut guarded = lock(&self.guarded);
-        let word = self.word();
-        if seen.is_some_and(|seen| word != seen + 1) {
+        if seen.is_some_and(|seen| guarded.word != seen + 1) {
             return Err(ResetRefused::Moved);
         }
-        if !is_odd(word) {
+        if !is_odd(guarded.word) {
             return Ok(());
         }
         // Invariant 7: our lock is held while the parents' words are read.
@@ -113,14 +120,14 @@ impl Node {
             return Err(ResetRefused::ParentCancelled);
         }
         guarded.run = Arc::default();
-        self.word.store(word + 1, Ordering::Release);
+        self.step(&mut guarded);
         Ok(())
     }
 
     /// Enters a waiter if the run with that word is still live (invariant 5). Returns whether it did.
     pub(super) fn enter(&self, live_word: u64, place: &mut Option<Ticket>, waker: Waker) -> bool {
         let mut guarded = lock(&self.guarded);
-        if self.word() != live_word {
+        if guarded.word != live_word {
             return false;
         }
         let replaced = guarded.waiters.enter(place, waker);
@@ -144,7 +151,7 @@ impl Node {
         let alarm = deadline.alarm(Waker::from(Arc::new(expiry)));
         let mut guarded = lock(&self.guarded);
         // A run that ended meanwhile, perhaps by this alarm, needs it no more.
-        let unused = if self.word() == live_word {
+        let unused = if guarded.word == live_word {
             mem::replace(&mut guarded.alarm, alarm)
         } else {
             alarm
@@ -161,8 +168,7 @@ impl Node {
     /// Cancels this node alone, and tells who is to be woken and which children come next.
     fn cancel_here(&self, seen: Option<u64>, cause: &Arc<Cause>) -> Option<Visit> {
         let mut guarded = lock(&self.guarded);
-        let word = self.word();
-        if seen.is_some_and(|seen| seen != word) {
+        if seen.is_some_and(|seen| seen != guarded.word) {
             return None;
         }
         let mut visit = Visit {
@@ -171,12 +177,11 @@ impl Node {
             children: Vec::new(),
             alarm: None,
         };
-        if !is_odd(word) {
+        if !is_odd(guarded.word) {
             visit.was_first = true;
             visit.alarm = guarded.alarm.take();
-            let set = guarded.run.cause.set(Arc::clone(cause));
-            assert!(set.is_ok(), "a run is cancelled once");
-            self.word.store(word + 1, Ordering::Release);
+            guarded.run.cause.set(Arc::clone(cause));
+            self.step(&mut guarded);
             visit.wakers.extend(guarded.waiters.take_all());
         }
         // The children get the cause that this node has, which may be an earlier caller's.

@@ -1,7 +1,13 @@
 //! Every interleaving of two or three threads, one question a model.
 //!
-//! `RUSTFLAGS="--cfg tidelock_model" cargo test -p kernel --release --test models` runs them; without that cfg
+//! `RUSTFLAGS="--cfg tidelock_model" cargo test -p kernel --test models` runs them; without that cfg
 //! this binary is empty. A model that is handed a faulty algorithm must fail: those tests say `should_panic`.
+//!
+//! Two things to know when you add one. Loom sees only its own types: state that lives in others (a `OnceLock`,
+//! the count of an `Arc`) is not reordered, so keep it behind `kernel`'s `sync` module. And it remembers one last
+//! access per atomic: a thread that reads an atomic before it writes it hides the reads of others. The code under
+//! test therefore decides by what its lock guards, and only writes the atomic. Break the code and see the model
+//! fail before you trust it.
 #![cfg(tidelock_model)]
 #![expect(
     clippy::unwrap_used,
