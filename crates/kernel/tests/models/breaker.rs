@@ -141,13 +141,37 @@ fn a_dropped_probe_makes_room_for_the_next() {
 #[test]
 fn a_success_from_before_does_not_close() {
     explore(|| {
-        let (breaker, _clock) = breaker(1);
+        let (breaker, clock) = breaker(1);
         let early = breaker.acquire(NAME).unwrap();
-        let failing = breaker.acquire(NAME).unwrap();
-        together(move || early.success(), move || failing.failure());
-        assert!(
+        breaker.record_failure(NAME);
+        clock.advance(COOLDOWN);
+        let other = breaker.clone();
+        let thread = loom::thread::spawn(move || early.success());
+        let probe = other.acquire(NAME);
+        thread.join().unwrap();
+        let state = breaker.get(NAME).unwrap().state;
+        assert_eq!(
+            state,
+            CircuitState::HalfOpen { probing: true },
+            "only the probe decides"
+        );
+        drop(probe);
+    });
+}
+
+/// A reset that finds the circuit came after the failure that made it; one that does not came before.
+#[test]
+fn a_failure_and_a_reset_have_an_order() {
+    explore(|| {
+        let (breaker, _clock) = breaker(1);
+        let failing = breaker.clone();
+        let thread = loom::thread::spawn(move || failing.record_failure(NAME));
+        let reset_came_last = breaker.reset(NAME);
+        thread.join().unwrap();
+        assert_eq!(
             breaker.is_open(NAME),
-            "a call that began before the circuit opened has closed it"
+            !reset_came_last,
+            "no order of the two explains the state"
         );
     });
 }
