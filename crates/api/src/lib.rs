@@ -1,1 +1,24 @@
-//! .
+//! What goes over the wire: the types of the HTTP interface and its error codes.
+//!
+//! The daemon writes these types and the clients read them, so both share one definition. They are plain
+//! data with `serde` and `utoipa` derives. Domain types are converted to them by hand, in the daemon: a
+//! change inside must never change the wire by accident.
+//!
+//! **Boundary**: this crate knows no other crate of the workspace. Ids and times are strings here, durations
+//! are whole milliseconds with `_ms` in their name.
+
+mod breaker;
+mod daemon;
+mod error_code;
+mod problem;
+
+pub use breaker::{
+    Breaker, BreakerList, BreakerState, ForceBreaker, ForcedState, Outcome, RecordOutcome, ResetBreaker,
+    ResetBreakers,
+};
+pub use daemon::{
+    BreakerSummary, Health, HealthStatus, PageLink, Phase, Readiness, ReadinessStatus, ShutdownAccepted,
+    Status,
+};
+pub use error_code::ErrorCode;
+pub use problem::{PROBLEM_MEDIA_TYPE, Problem};

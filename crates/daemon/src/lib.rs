@@ -1,1 +1,38 @@
-//! .
+//! The daemon: HTTP on a Unix socket and a loopback address, the page, and everything that guards them.
+//!
+//! [`Daemon::start`] takes the [`Home`] for itself, listens, and answers; [`Daemon::wait`] runs until it is told
+//! to stop and drains. One `App` is shared by all requests; what moves inside it guards itself:
+//! the phase is a `kernel::Slot`, the stop a `kernel::CancellationToken`, the breakers a
+//! `kernel::CircuitBreaker`.
+//!
+//! **Boundary**: this crate knows HTTP, JSON shapes and HTML. It installs no log subscriber and reads no
+//! environment; the binary does. Secrets (the token, codes, cookies) never reach the log.
+//!
+//! **Invariant**: every task belongs to `tasks::Tasks`, and there is no periodic timer: a daemon that nobody
+//! talks to does not wake up.
+
+mod access;
+mod app;
+mod daemon;
+mod home;
+mod http;
+mod life;
+mod metrics;
+mod options;
+mod ownership;
+mod page;
+mod server;
+mod signals;
+mod start_error;
+mod system;
+mod tasks;
+
+pub use access::TokenError;
+pub use daemon::{Connections, Daemon, Ended, ShutdownHandle};
+pub use home::{Home, HomeError, SOCKET_PATH_LIMIT, check_directory};
+pub use http::openapi_json;
+pub use life::Phase;
+pub use options::{DEFAULT_PORT, Listen, Options, Signals, WhenTaken};
+pub use ownership::{Liveness, Owner, Ownership, OwnershipError, read_owner, start_time_ticks};
+pub use server::BindError;
+pub use start_error::StartError;

@@ -1,0 +1,281 @@
+//! The stable names of everything that can go wrong over HTTP.
+//!
+//! A name is never given another meaning. Each one has a section in `docs/errors.md`; a test keeps the two
+//! lists equal.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The stable name of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// The body is not JSON.
+    MalformedJson,
+    /// A name is empty, too long, or has control characters in it.
+    InvalidName,
+    /// Neither a valid token nor a valid session came with the request.
+    Unauthorized,
+    /// The request comes from a page of somebody else.
+    OriginNotAllowed,
+    /// A form was sent without the token that the page put into it.
+    FormTokenInvalid,
+    /// There is nothing at this path.
+    NotFound,
+    /// No breaker of this name is known.
+    BreakerUnknown,
+    /// The path exists and does not take this method.
+    MethodNotAllowed,
+    /// The request did not arrive in time.
+    RequestTimeout,
+    /// The write named a generation that is no longer the current one.
+    StaleGeneration,
+    /// The body is larger than the limit.
+    BodyTooLarge,
+    /// The body is not of a media type that is understood here.
+    UnsupportedMediaType,
+    /// The request was meant for another host.
+    HostNotAllowed,
+    /// The body is JSON and does not have the right shape.
+    InvalidRequest,
+    /// Something broke inside the daemon.
+    Internal,
+    /// The daemon does not take work yet, or no longer.
+    NotReady,
+    /// The daemon is shutting down and takes no new requests.
+    ShuttingDown,
+    /// The table of breakers is full of names that are in use.
+    BreakerLimitReached,
+}
+
+/// What is the same for every problem with one code.
+struct Description {
+    name: &'static str,
+    status: u16,
+    title: &'static str,
+    advice: &'static str,
+}
+
+impl ErrorCode {
+    /// Every code, in the order of `docs/errors.md`.
+    pub const ALL: [Self; 18] = [
+        Self::MalformedJson,
+        Self::InvalidName,
+        Self::Unauthorized,
+        Self::OriginNotAllowed,
+        Self::FormTokenInvalid,
+        Self::NotFound,
+        Self::BreakerUnknown,
+        Self::MethodNotAllowed,
+        Self::RequestTimeout,
+        Self::StaleGeneration,
+        Self::BodyTooLarge,
+        Self::UnsupportedMediaType,
+        Self::HostNotAllowed,
+        Self::InvalidRequest,
+        Self::Internal,
+        Self::NotReady,
+        Self::ShuttingDown,
+        Self::BreakerLimitReached,
+    ];
+
+    /// The name on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.describe().name
+    }
+
+    /// The HTTP status that goes with the code.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        self.describe().status
+    }
+
+    /// The code in words.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        self.describe().title
+    }
+
+    /// What to do next, when nothing better is known.
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        self.describe().advice
+    }
+
+    /// The reference to the section of the documentation, relative to the daemon.
+    #[must_use]
+    pub fn reference(self) -> String {
+        format!("/docs/errors#{}", self.as_str())
+    }
+
+    fn describe(self) -> Description {
+        let (name, status, title, advice) = match self {
+            Self::MalformedJson => (
+                "malformed_json",
+                400,
+                "The body is not JSON",
+                "Correct the JSON at the given line and column, and send it again.",
+            ),
+            Self::InvalidName => (
+                "invalid_name",
+                400,
+                "The name is not valid",
+                "Use a name of 1 to 128 bytes without control characters, percent-encoded in the path.",
+            ),
+            Self::Unauthorized => (
+                "unauthorized",
+                401,
+                "No valid token or session",
+                "Send `Authorization: Bearer TOKEN` with the content of the token file, or run `tidelock up` \
+                 and open the link that it prints.",
+            ),
+            Self::OriginNotAllowed => (
+                "origin_not_allowed",
+                403,
+                "The request comes from a foreign page",
+                "Send the request from the daemon's own page, or from a program that sets no Origin header.",
+            ),
+            Self::FormTokenInvalid => (
+                "form_token_invalid",
+                403,
+                "The form is not from this session",
+                "Load the page again and send the form from there.",
+            ),
+            Self::NotFound => (
+                "not_found",
+                404,
+                "There is nothing here",
+                "Compare the path with the list at /openapi.json.",
+            ),
+            Self::BreakerUnknown => (
+                "breaker_unknown",
+                404,
+                "No breaker has this name",
+                "An unknown name counts as closed. GET /v1/breakers lists the known ones.",
+            ),
+            Self::MethodNotAllowed => (
+                "method_not_allowed",
+                405,
+                "The path does not take this method",
+                "Use one of the methods in the Allow header.",
+            ),
+            Self::RequestTimeout => (
+                "request_timeout",
+                408,
+                "The request did not arrive in time",
+                "Send the whole request without long pauses.",
+            ),
+            Self::StaleGeneration => (
+                "stale_generation",
+                409,
+                "The state has moved since you looked",
+                "Look at `current`, decide again, and name its generation.",
+            ),
+            Self::BodyTooLarge => (
+                "body_too_large",
+                413,
+                "The body is too large",
+                "Send a smaller body.",
+            ),
+            Self::UnsupportedMediaType => (
+                "unsupported_media_type",
+                415,
+                "The media type is not understood",
+                "Send JSON with `Content-Type: application/json`.",
+            ),
+            Self::HostNotAllowed => (
+                "host_not_allowed",
+                421,
+                "The request is meant for another host",
+                "Use 127.0.0.1 or localhost with the daemon's port, or start it with this name as an allowed host.",
+            ),
+            Self::InvalidRequest => (
+                "invalid_request",
+                422,
+                "The body does not have the right shape",
+                "Correct the named field; the shape is described at /openapi.json.",
+            ),
+            Self::Internal => (
+                "internal",
+                500,
+                "Something broke inside the daemon",
+                "Look up the request id in the daemon's log, and report what you find there.",
+            ),
+            Self::NotReady => (
+                "not_ready",
+                503,
+                "The daemon does not take work now",
+                "Ask again in a moment; if it is shutting down, start it again.",
+            ),
+            Self::ShuttingDown => (
+                "shutting_down",
+                503,
+                "The daemon is shutting down",
+                "Wait until it has gone, start it again with `tidelock up`, and send the request again.",
+            ),
+            Self::BreakerLimitReached => (
+                "breaker_limit_reached",
+                503,
+                "The table of breakers is full",
+                "Reset breakers that nobody needs, or use fewer names.",
+            ),
+        };
+        Description {
+            name,
+            status,
+            title,
+            advice,
+        }
+    }
+}
+
+impl std::fmt::Display for ErrorCode {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENTATION: &str = include_str!("../../../docs/errors.md");
+
+    #[test]
+    fn the_name_is_what_serde_writes() {
+        for code in ErrorCode::ALL {
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
+        }
+    }
+
+    #[test]
+    fn the_documentation_has_a_section_for_each_code_and_no_other() {
+        let sections: Vec<(&str, &str)> = DOCUMENTATION
+            .lines()
+            .filter_map(|line| line.strip_prefix("## "))
+            .map(|heading| heading.split_once(' ').unwrap_or((heading, "")))
+            .collect();
+        let statuses: Vec<String> = ErrorCode::ALL
+            .iter()
+            .map(|code| format!("({})", code.status()))
+            .collect();
+        let expected: Vec<(&str, &str)> = ErrorCode::ALL
+            .iter()
+            .zip(&statuses)
+            .map(|(code, status)| (code.as_str(), status.as_str()))
+            .collect();
+        assert_eq!(sections, expected);
+    }
+
+    #[test]
+    fn every_section_says_what_it_means_and_what_to_do() {
+        for section in DOCUMENTATION.split("\n## ").skip(1) {
+            let name = section.lines().next().unwrap_or_default();
+            for part in ["**Meaning.**", "**What to do.**"] {
+                assert!(section.contains(part), "the section {name} lacks {part}");
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Problem details (RFC 9457): the one shape of every error answer.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{Breaker, ErrorCode};
+
+/// The media type of a [`Problem`].
+pub const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
+
+/// What went wrong, for programs (`code`) and for people (`detail`, `advice`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// A reference to the section about this code.
+    #[serde(rename = "type")]
+    #[schema(example = "/docs/errors#breaker_unknown")]
+    pub kind: String,
+    /// The code in words; the same for every problem with this code.
+    pub title: String,
+    /// The HTTP status, repeated for readers who only have the body.
+    pub status: u16,
+    /// What happened this time.
+    pub detail: String,
+    /// The stable name to decide on.
+    pub code: ErrorCode,
+    /// What to do next.
+    pub advice: String,
+    /// The id of the request, as in the header `x-request-id` and in the log of the daemon.
+    pub request_id: String,
+    /// The line of malformed JSON, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The column of malformed JSON, from 1; 0 is the end of the line before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u64>,
+    /// The field that does not have the right shape, as a path such as `options.0.name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// With `stale_generation`: the state that is current, to decide on again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<Breaker>,
+}
+
+impl Problem {
+    /// A problem with the title, status and usual advice of its code.
+    #[must_use]
+    pub fn new(code: ErrorCode, detail: impl Into<String>, request_id: impl Into<String>) -> Self {
+        Self {
+            kind: code.reference(),
+            title: code.title().to_owned(),
+            status: code.status(),
+            detail: detail.into(),
+            code,
+            advice: code.advice().to_owned(),
+            request_id: request_id.into(),
+            line: None,
+            column: None,
+            field: None,
+            current: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_has_the_members_of_the_standard_and_ours() {
+        let problem = Problem {
+            line: Some(2),
+            ..Problem::new(ErrorCode::MalformedJson, "line 2", "req_1")
+        };
+        let expected = json!({
+            "type": "/docs/errors#malformed_json",
+            "title": "The body is not JSON",
+            "status": 400,
+            "detail": "line 2",
+            "code": "malformed_json",
+            "advice": ErrorCode::MalformedJson.advice(),
+            "request_id": "req_1",
+            "line": 2,
+        });
+        assert_eq!(serde_json::to_value(&problem).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<Problem>(expected).unwrap(), problem);
+    }
+}

@@ -1,0 +1,94 @@
+//! What every request can reach. Made once, when the addresses are known, and never changed: what moves inside
+//! (phase, breakers, sessions, counters) guards itself.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use kernel::{BootId, CircuitBreaker, Clock};
+
+use crate::access::{Hosts, Secret, Sessions};
+use crate::life::Life;
+use crate::metrics::Metrics;
+
+/// The shared parts of one daemon.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) boot_id: BootId,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) started: Instant,
+    pub(crate) started_at: SystemTime,
+    pub(crate) life: Life,
+    pub(crate) breakers: CircuitBreaker,
+    pub(crate) metrics: Metrics,
+    pub(crate) hosts: Hosts,
+    pub(crate) token: Secret,
+    pub(crate) sessions: Sessions,
+    pub(crate) address: SocketAddr,
+    pub(crate) socket: PathBuf,
+    pub(crate) body_limit_bytes: usize,
+}
+
+impl App {
+    pub(crate) fn uptime(&self) -> Duration {
+        self.clock.now().saturating_duration_since(self.started)
+    }
+
+    /// The name of the page's cookie. Cookies are shared by all ports of a host, so it carries ours.
+    pub(crate) fn cookie_name(&self) -> String {
+        format!("tidelock_{}", self.address.port())
+    }
+}
+
+/// Milliseconds for the wire. What does not fit is as good as for ever.
+pub(crate) fn whole_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Milliseconds for somebody who waits: rounded up, so that they do not come a moment too early.
+pub(crate) fn whole_ms_up(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use kernel::{BreakerSettings, SystemClock};
+
+    use super::*;
+
+    /// The shared parts of a daemon that listens nowhere.
+    pub(crate) fn detached() -> Arc<App> {
+        let clock = SystemClock::shared();
+        let breakers = CircuitBreaker::new(BreakerSettings::default(), Arc::clone(&clock)).unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], 7180));
+        let (life, started) = (Life::new(), clock.now());
+        Arc::new(App {
+            boot_id: BootId::generate(),
+            started,
+            started_at: SystemTime::now(),
+            metrics: Metrics::new(life.clone(), breakers.clone(), Arc::clone(&clock), started),
+            life,
+            breakers,
+            hosts: Hosts::new(address, &[]),
+            token: Secret::generate().unwrap(),
+            sessions: Sessions::default(),
+            address,
+            socket: PathBuf::new(),
+            body_limit_bytes: 1024,
+            clock,
+        })
+    }
+
+    #[test]
+    fn a_wait_is_rounded_up_and_anything_else_down() {
+        for (nanoseconds, down, up) in [(0, 0, 0), (1, 0, 1), (1_000_000, 1, 1), (1_000_001, 1, 2)] {
+            let duration = Duration::from_nanos(nanoseconds);
+            assert_eq!((whole_ms(duration), whole_ms_up(duration)), (down, up));
+        }
+        assert_eq!(
+            (whole_ms(Duration::MAX), whole_ms_up(Duration::MAX)),
+            (u64::MAX, u64::MAX)
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! The daemon as a value: started, waited for, and gone.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use kernel::{BootId, CancellationToken, Cause, CircuitBreaker, Clock, Deadline};
+
+use crate::access::{Hosts, Sessions, load_or_create};
+use crate::app::App;
+use crate::http;
+use crate::life::{Life, Phase};
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::ownership::Ownership;
+use crate::server::{self, BindError, Exposure, Server, SocketFile};
+use crate::signals::SignalWatch;
+use crate::start_error::StartError;
+
+/// A running daemon. Dropping it without [`Daemon::wait`] ends it without waiting for anything.
+#[derive(Debug)]
+pub struct Daemon {
+    app: Arc<App>,
+    server: Server,
+    cut: CancellationToken,
+    signals: SignalWatch,
+    shutdown_grace: Duration,
+    // The fields are dropped in this order: the socket is removed while the home is still ours.
+    _socket: SocketFile,
+    _ownership: Ownership,
+}
+
+impl Daemon {
+    /// Starts a daemon. When this returns, it answers requests.
+    ///
+    /// *Cancel safety*: dropped half-way, it leaves nothing running; a token that was made stays.
+    ///
+    /// # Errors
+    /// See [`StartError`]; its advice says what to do.
+    pub async fn start(options: Options, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        let breakers = CircuitBreaker::new(options.breaker.clone(), Arc::clone(&clock))?;
+        let boot_id = BootId::generate();
+        options.home.prepare()?;
+        let ownership = Ownership::take(&options.home, boot_id)?;
+        let signals = SignalWatch::new(options.signals).map_err(StartError::Signals)?;
+        let (exposure, token_file) = match &options.token_file {
+            Some(path) => (Exposure::Anyone, path.clone()),
+            None => (Exposure::LoopbackOnly, options.home.token_file()),
+        };
+        let tcp = server::bind_tcp(options.listen, exposure).await?;
+        let address = tcp.local_addr().map_err(|source| BindError::Tcp {
+            address: options.listen.address,
+            source,
+        })?;
+        let token = load_or_create(&token_file, boot_id)?;
+        let (unix, socket) = server::bind_unix(&options.home)?;
+
+        let life = Life::new();
+        let started = clock.now();
+        let app = Arc::new(App {
+            boot_id,
+            started,
+            started_at: SystemTime::now(),
+            metrics: Metrics::new(life.clone(), breakers.clone(), Arc::clone(&clock), started),
+            life,
+            breakers,
+            hosts: Hosts::new(address, &options.allowed_hosts),
+            token,
+            sessions: Sessions::default(),
+            address,
+            socket: options.home.socket(),
+            body_limit_bytes: options.body_limit_bytes,
+            clock: Arc::clone(&clock),
+        });
+        let cut = CancellationToken::new();
+        let scopes = (app.life.scope(), cut.scope());
+        let server = Server::start((tcp, unix), http::router(&app), clock, scopes);
+        app.life.become_ready();
+        tracing::info!(%boot_id, %address, socket = %app.socket.display(), "the daemon answers requests");
+        Ok(Self {
+            app,
+            server,
+            cut,
+            signals,
+            shutdown_grace: options.shutdown_grace,
+            _socket: socket,
+            _ownership: ownership,
+        })
+    }
+
+    /// The TCP address that it listens on.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.app.address
+    }
+
+    /// The id of this run.
+    #[must_use]
+    pub fn boot_id(&self) -> BootId {
+        self.app.boot_id
+    }
+
+    /// The breakers that this daemon owns. Clones are the same breakers.
+    #[must_use]
+    pub fn breakers(&self) -> CircuitBreaker {
+        self.app.breakers.clone()
+    }
+
+    /// Where the daemon is in its life.
+    #[must_use]
+    pub fn phase(&self) -> Arc<Phase> {
+        self.app.life.phase()
+    }
+
+    /// A handle that stops this daemon from elsewhere.
+    #[must_use]
+    pub fn shutdown_handle(&self) -> ShutdownHandle {
+        ShutdownHandle {
+            life: self.app.life.clone(),
+        }
+    }
+
+    /// Runs until the daemon is told to stop, and then until it has stopped: requests in flight are finished,
+    /// up to the grace; what is left then is cut off. A second signal cuts at once.
+    ///
+    /// *Cancel safety*: dropping the future ends the daemon without waiting for anything.
+    pub async fn wait(mut self) -> Ended {
+        let stop = self.app.life.scope();
+        let cause = tokio::select! {
+            cause = stop.wait() => cause,
+            signal = self.signals.next() => {
+                self.app.life.stop(Cause::new(signal, "the process was told to end"));
+                stop.wait().await
+            }
+        };
+        tracing::info!(%cause, connections = self.server.connections(), "the daemon is draining");
+
+        let grace = Deadline::after(&self.app.clock, self.shutdown_grace);
+        let why = tokio::select! {
+            biased;
+            () = self.server.finished() => None,
+            signal = self.signals.next() => Some(Cause::new(signal, "a second signal came while draining")),
+            () = grace.passed() => Some(Cause::new("the daemon", "the grace was over")),
+        };
+        let connections = match why {
+            None => Connections::Finished,
+            Some(why) => {
+                let count = self.server.connections();
+                tracing::warn!(%why, connections = count, "connections are cut off");
+                self.cut.cancel(why);
+                self.server.finished().await;
+                Connections::Cut { count }
+            }
+        };
+        self.app.life.become_stopped();
+        Ended { cause, connections }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.app.life.stop(Cause::new("the daemon", "it was dropped"));
+        self.cut.cancel(Cause::new("the daemon", "it was dropped"));
+        self.app.life.become_stopped();
+    }
+}
+
+/// Stops a daemon from elsewhere.
+#[derive(Clone, Debug)]
+pub struct ShutdownHandle {
+    life: Life,
+}
+
+impl ShutdownHandle {
+    /// Tells the daemon to stop. The first cause stands, later ones change nothing.
+    pub fn stop(&self, cause: Cause) {
+        self.life.stop(cause);
+    }
+}
+
+/// How a daemon ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Who ended it, and why.
+    pub cause: Arc<Cause>,
+    /// What became of the connections.
+    pub connections: Connections,
+}
+
+/// What became of the connections that were open when a daemon was told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connections {
+    /// All were finished.
+    Finished,
+    /// Some took longer than the grace, or a second signal came.
+    Cut {
+        /// How many.
+        count: usize,
+    },
+}

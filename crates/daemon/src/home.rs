@@ -1,0 +1,451 @@
+//! The two directories that belong to one daemon: where they are, and whether they can be trusted.
+//!
+//! The runtime directory holds the socket and the locks; the state directory holds what outlives a daemon.
+//! Whoever can write to either can speak in the daemon's name, so [`Home::prepare`] refuses directories that
+//! belong to, or can be changed by, anybody else. Where they are is a pure function of the environment.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// The longest path that a Unix socket address can carry: `sun_path` has 108 bytes, and the last one is NUL.
+pub const SOCKET_PATH_LIMIT: usize = 107;
+
+/// Write permission for the group or for everybody.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// Write permission for everybody.
+const WRITABLE_BY_ALL: u32 = 0o002;
+/// In a directory with this bit, only the owner of an entry may rename or remove it.
+const STICKY: u32 = 0o1000;
+
+/// The directories of one daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// Holds the socket and the locks. It may be emptied when the machine restarts.
+    pub runtime: PathBuf,
+    /// Holds the token and the log. It outlives daemons and restarts of the machine.
+    pub state: PathBuf,
+}
+
+impl Home {
+    /// Decides where the directories are, from the variables `TIDELOCK_HOME`, `XDG_RUNTIME_DIR`,
+    /// `XDG_STATE_HOME` and `HOME`. Nothing is created or looked at.
+    ///
+    /// # Errors
+    /// [`HomeError::NotAbsolute`] for a relative `TIDELOCK_HOME`: the daemon works in `/`, so a relative path
+    /// would mean another directory there. [`HomeError::NoHomeDirectory`] when no variable leads to a state
+    /// directory.
+    pub fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Home, HomeError> {
+        let path = |name: &str| {
+            variable(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        // The XDG specification says that a relative path in one of its variables is to be ignored.
+        let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
+
+        if let Some(home) = path("TIDELOCK_HOME") {
+            if !home.is_absolute() {
+                return Err(HomeError::NotAbsolute { path: home });
+            }
+            return Ok(Home {
+                runtime: home.join("run"),
+                state: home.join("state"),
+            });
+        }
+        let runtime = match absolute("XDG_RUNTIME_DIR") {
+            Some(directory) => directory.join("tidelock"),
+            None => PathBuf::from(format!("/tmp/tidelock-{}", rustix::process::geteuid().as_raw())),
+        };
+        let state = absolute("XDG_STATE_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+            .ok_or(HomeError::NoHomeDirectory)?
+            .join("tidelock");
+        Ok(Home { runtime, state })
+    }
+
+    /// Creates the directories where they are missing (mode 0700) and refuses those that cannot be trusted.
+    ///
+    /// # Errors
+    /// Every variant of [`HomeError`] that names a directory; see [`HomeError::advice`] for what to do.
+    pub fn prepare(&self) -> Result<(), HomeError> {
+        self.check_socket_path()?;
+        for directory in [&self.runtime, &self.state] {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)
+                .map_err(|source| HomeError::Create {
+                    path: directory.clone(),
+                    source,
+                })?;
+            check_directory(directory)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a socket path that does not fit into a socket address.
+    ///
+    /// # Errors
+    /// [`HomeError::SocketPathTooLong`].
+    pub fn check_socket_path(&self) -> Result<(), HomeError> {
+        let path = self.socket();
+        let length = path.as_os_str().as_bytes().len();
+        if length > SOCKET_PATH_LIMIT {
+            return Err(HomeError::SocketPathTooLong { path, length });
+        }
+        Ok(())
+    }
+
+    /// The socket that the daemon answers on.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.runtime.join("tidelock.sock")
+    }
+
+    /// The lock that a daemon holds as long as it lives.
+    #[must_use]
+    pub fn daemon_lock(&self) -> PathBuf {
+        self.runtime.join("daemon.lock")
+    }
+
+    /// The lock that is held while a daemon is being started, by whoever starts it.
+    #[must_use]
+    pub fn start_lock(&self) -> PathBuf {
+        self.runtime.join("start.lock")
+    }
+
+    /// The bearer token, made at the first start.
+    #[must_use]
+    pub fn token_file(&self) -> PathBuf {
+        self.state.join("token")
+    }
+
+    /// Where a daemon in the background writes its log.
+    #[must_use]
+    pub fn log_file(&self) -> PathBuf {
+        self.state.join("daemon.log")
+    }
+}
+
+/// Refuses a directory that somebody else owns, may write to, or may replace.
+///
+/// # Errors
+/// [`HomeError::Inspect`], [`HomeError::NotADirectory`], [`HomeError::ForeignOwner`] or
+/// [`HomeError::WritableByOthers`].
+pub fn check_directory(path: &Path) -> Result<(), HomeError> {
+    // A link is fine if we made it. In a shared directory such as /tmp somebody else could have put it there,
+    // to lead us to a directory of their choice.
+    let entry = inspect(path, fs::symlink_metadata)?;
+    check_owner(path, &entry)?;
+    let target = inspect(path, fs::metadata)?;
+    if !target.is_dir() {
+        return Err(HomeError::NotADirectory {
+            path: path.to_owned(),
+        });
+    }
+    check_owner(path, &target)?;
+    if target.mode() & WRITABLE_BY_OTHERS != 0 {
+        return Err(HomeError::WritableByOthers {
+            path: path.to_owned(),
+            mode: target.mode() & 0o7777,
+        });
+    }
+    // Whoever can write to the directory above could put another one in our place. Write permission for the
+    // group is let pass there: where every user has a group of their own, it is the common case.
+    if let Some(parent) = path.parent() {
+        let above = inspect(parent, fs::metadata)?;
+        if above.mode() & WRITABLE_BY_ALL != 0 && above.mode() & STICKY == 0 {
+            return Err(HomeError::WritableByOthers {
+                path: parent.to_owned(),
+                mode: above.mode() & 0o7777,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn inspect(path: &Path, look: impl Fn(PathBuf) -> io::Result<Metadata>) -> Result<Metadata, HomeError> {
+    look(path.to_owned()).map_err(|source| HomeError::Inspect {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), HomeError> {
+    let ours = rustix::process::geteuid().as_raw();
+    if metadata.uid() == ours {
+        Ok(())
+    } else {
+        Err(HomeError::ForeignOwner {
+            path: path.to_owned(),
+            owner: metadata.uid(),
+            ours,
+        })
+    }
+}
+
+/// Why there is no usable home.
+#[derive(Debug, Error)]
+pub enum HomeError {
+    /// No variable says where the state directory is.
+    #[error("there is no directory to keep state in: neither TIDELOCK_HOME, XDG_STATE_HOME nor HOME is set")]
+    NoHomeDirectory,
+    /// `TIDELOCK_HOME` is relative.
+    #[error("TIDELOCK_HOME is `{path}`, which is not an absolute path", path = .path.display())]
+    NotAbsolute {
+        /// What the variable says.
+        path: PathBuf,
+    },
+    /// A directory is missing and could not be made.
+    #[error("the directory `{path}` cannot be created", path = .path.display())]
+    Create {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A directory could not be looked at.
+    #[error("the directory `{path}` cannot be inspected", path = .path.display())]
+    Inspect {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is something else in its place.
+    #[error("`{path}` is not a directory", path = .path.display())]
+    NotADirectory {
+        /// What was found.
+        path: PathBuf,
+    },
+    /// Somebody else owns a directory.
+    #[error("the directory `{path}` belongs to user {owner}, not to you (user {ours})", path = .path.display())]
+    ForeignOwner {
+        /// The directory.
+        path: PathBuf,
+        /// The user id that owns it.
+        owner: u32,
+        /// The user id of this process.
+        ours: u32,
+    },
+    /// Others may write to a directory.
+    #[error("the directory `{path}` can be written to by others (mode {mode:04o})", path = .path.display())]
+    WritableByOthers {
+        /// The directory.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The socket's path does not fit into a socket address.
+    #[error("the socket path `{path}` has {length} bytes; the system allows {SOCKET_PATH_LIMIT}", path = .path.display())]
+    SocketPathTooLong {
+        /// Where the socket would be.
+        path: PathBuf,
+        /// Its length in bytes.
+        length: usize,
+    },
+}
+
+impl HomeError {
+    /// What to do about it, in one sentence.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::NoHomeDirectory => "set TIDELOCK_HOME to a directory of your own".to_owned(),
+            Self::NotAbsolute { .. } => "give TIDELOCK_HOME an absolute path".to_owned(),
+            Self::Create { .. } | Self::Inspect { .. } | Self::NotADirectory { .. } => {
+                "make sure that you can write there, or set TIDELOCK_HOME to a directory of your own"
+                    .to_owned()
+            }
+            Self::ForeignOwner { .. } => {
+                "set TIDELOCK_HOME to a directory of your own, or run as the user who owns this one"
+                    .to_owned()
+            }
+            Self::WritableByOthers { path, .. } => {
+                format!(
+                    "run `chmod go-w '{}'`, or set TIDELOCK_HOME to a private directory",
+                    path.display()
+                )
+            }
+            Self::SocketPathTooLong { .. } => {
+                "set TIDELOCK_HOME (or XDG_RUNTIME_DIR) to a directory with a shorter path".to_owned()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn home(runtime: &str, state: &str) -> Home {
+        Home {
+            runtime: runtime.into(),
+            state: state.into(),
+        }
+    }
+
+    fn from(variables: &[(&str, &str)]) -> Result<Home, String> {
+        let look = |name: &str| {
+            variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| OsString::from(value))
+        };
+        Home::from_environment(&look).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_environment_decides_where_the_directories_are() {
+        let fallback = format!("/tmp/tidelock-{}", rustix::process::geteuid().as_raw());
+        let cases = [
+            (
+                vec![("TIDELOCK_HOME", "/t"), ("XDG_RUNTIME_DIR", "/r"), ("HOME", "/h")],
+                home("/t/run", "/t/state"),
+            ),
+            (
+                vec![
+                    ("XDG_RUNTIME_DIR", "/r"),
+                    ("XDG_STATE_HOME", "/s"),
+                    ("HOME", "/h"),
+                ],
+                home("/r/tidelock", "/s/tidelock"),
+            ),
+            (
+                vec![("XDG_RUNTIME_DIR", "/r"), ("HOME", "/h")],
+                home("/r/tidelock", "/h/.local/state/tidelock"),
+            ),
+            (vec![("HOME", "/h")], home(&fallback, "/h/.local/state/tidelock")),
+            // Empty is unset, and a relative XDG path is ignored.
+            (
+                vec![
+                    ("TIDELOCK_HOME", ""),
+                    ("XDG_RUNTIME_DIR", "r"),
+                    ("XDG_STATE_HOME", "s"),
+                    ("HOME", "/h"),
+                ],
+                home(&fallback, "/h/.local/state/tidelock"),
+            ),
+        ];
+        for (variables, expected) in cases {
+            assert_eq!(from(&variables), Ok(expected), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn an_environment_without_a_usable_directory_is_refused() {
+        let cases = [
+            (vec![], HomeError::NoHomeDirectory),
+            (vec![("HOME", "h")], HomeError::NoHomeDirectory),
+            (
+                vec![("TIDELOCK_HOME", "t"), ("HOME", "/h")],
+                HomeError::NotAbsolute { path: "t".into() },
+            ),
+        ];
+        for (variables, expected) in cases {
+            assert_eq!(from(&variables), Err(expected.to_string()), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn missing_directories_are_made_private() {
+        let temporary = tempfile::tempdir().unwrap();
+        let home = Home {
+            runtime: temporary.path().join("a/run"),
+            state: temporary.path().join("a/state"),
+        };
+        home.prepare().unwrap();
+        home.prepare().unwrap();
+        for directory in [&home.runtime, &home.state] {
+            assert_eq!(fs::metadata(directory).unwrap().mode() & 0o7777, 0o700);
+        }
+    }
+
+    #[test]
+    fn directories_that_others_can_change_are_refused() {
+        for (above, mode, refused) in [
+            (0o700, 0o700, None),
+            (0o755, 0o755, None),
+            (0o1777, 0o700, None),
+            (0o775, 0o700, None),
+            (0o700, 0o770, Some("run")),
+            (0o700, 0o702, Some("run")),
+            (0o777, 0o700, Some("above")),
+        ] {
+            let temporary = tempfile::tempdir().unwrap();
+            let parent = temporary.path().join("above");
+            let home = Home {
+                runtime: parent.join("run"),
+                state: temporary.path().join("state"),
+            };
+            fs::create_dir_all(&home.runtime).unwrap();
+            fs::set_permissions(&home.runtime, fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(&parent, fs::Permissions::from_mode(above)).unwrap();
+
+            let named = match home.prepare() {
+                Ok(()) => None,
+                Err(HomeError::WritableByOthers { path, .. }) => Some(path),
+                Err(other) => panic!("{other}"),
+            };
+            let named = named
+                .as_deref()
+                .and_then(Path::file_name)
+                .and_then(|name| name.to_str());
+            assert_eq!(named, refused, "{above:o} {mode:o}");
+        }
+    }
+
+    #[test]
+    fn something_else_in_the_place_of_a_directory_is_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let file = temporary.path().join("file");
+        fs::write(&file, "").unwrap();
+        symlink(&file, temporary.path().join("link")).unwrap();
+
+        let below_a_file = Home {
+            runtime: file.join("run"),
+            state: temporary.path().join("state"),
+        };
+        assert!(matches!(below_a_file.prepare(), Err(HomeError::Create { .. })));
+        let link = temporary.path().join("link");
+        assert!(matches!(check_directory(&link), Err(HomeError::NotADirectory { path }) if path == link));
+    }
+
+    #[test]
+    fn a_directory_of_another_user_is_refused() {
+        // The root directory belongs to root: another user sees that refused, and root can give one away.
+        let temporary = tempfile::tempdir().unwrap();
+        let foreign = if rustix::process::geteuid().is_root() {
+            let given_away = temporary.path().join("given-away");
+            fs::create_dir(&given_away).unwrap();
+            std::os::unix::fs::chown(&given_away, Some(65534), None).unwrap();
+            given_away
+        } else {
+            PathBuf::from("/")
+        };
+        assert!(matches!(
+            check_directory(&foreign),
+            Err(HomeError::ForeignOwner { .. })
+        ));
+    }
+
+    #[test]
+    fn the_socket_path_may_be_as_long_as_the_system_allows_and_no_longer() {
+        let room = SOCKET_PATH_LIMIT - "/".len() - "/tidelock.sock".len();
+        for (directory_length, fits) in [(room, true), (room + 1, false)] {
+            let home = Home {
+                runtime: PathBuf::from(format!("/{}", "d".repeat(directory_length))),
+                state: PathBuf::from("/state"),
+            };
+            assert_eq!(home.check_socket_path().is_ok(), fits, "{directory_length}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Circuit breakers over HTTP, so that agents in any language share one memory of what is broken.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{
+    Breaker, BreakerList, BreakerState, ErrorCode, ForceBreaker, ForcedState, Outcome, RecordOutcome,
+    ResetBreaker, ResetBreakers,
+};
+use axum::Json;
+use axum::extract::{FromRequestParts, Path, State};
+use http::request::Parts;
+use kernel::{CircuitSnapshot, CircuitState, Generation, StaleCircuit};
+
+use super::body;
+use super::problem::Problem;
+use crate::app::{App, whole_ms_up};
+
+/// The longest name of a breaker: room for a path or an address, not for a document.
+const NAME_LIMIT_BYTES: usize = 128;
+
+/// The name of a breaker that a request is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BreakerName(String);
+
+impl BreakerName {
+    pub(crate) fn parse(text: String) -> Result<Self, Problem> {
+        let detail = if text.is_empty() {
+            "The name is empty."
+        } else if text.len() > NAME_LIMIT_BYTES {
+            "The name has more than 128 bytes."
+        } else if text.chars().any(char::is_control) {
+            "The name has control characters in it."
+        } else {
+            return Ok(Self(text));
+        };
+        Err(Problem::new(ErrorCode::InvalidName, detail))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromRequestParts<Arc<App>> for BreakerName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        match Path::<String>::from_request_parts(parts, app).await {
+            Ok(Path(name)) => Self::parse(name),
+            Err(_) => Err(Problem::new(ErrorCode::InvalidName, "The name is not UTF-8.")),
+        }
+    }
+}
+
+/// All breakers, sorted by name.
+#[utoipa::path(
+    get, path = "/v1/breakers", operation_id = "list_breakers", tag = "breakers",
+    responses((status = 200, description = "All known breakers.", body = BreakerList)),
+)]
+pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<BreakerList> {
+    let snapshot = app.breakers.snapshot();
+    Json(BreakerList {
+        breakers: snapshot.circuits.iter().map(to_wire).collect(),
+        untracked: snapshot.untracked,
+    })
+}
+
+/// One breaker.
+#[utoipa::path(
+    get, path = "/v1/breakers/{name}", operation_id = "show_breaker", tag = "breakers",
+    params(("name" = String, Path, description = "The name, percent-encoded.")),
+    responses(
+        (status = 200, description = "The breaker.", body = Breaker),
+        (status = 404, description = "`breaker_unknown`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn show(State(app): State<Arc<App>>, name: BreakerName) -> Result<Json<Breaker>, Problem> {
+    find(&app, &name).map(Json)
+}
+
+/// The breaker that is named like the path of [`reset_all`], which would hide it otherwise.
+pub(crate) async fn show_named_reset(State(app): State<Arc<App>>) -> Result<Json<Breaker>, Problem> {
+    find(&app, &BreakerName("reset".to_owned())).map(Json)
+}
+
+/// Closes a breaker; with a generation, only if it is still the one that the caller saw.
+#[utoipa::path(
+    post, path = "/v1/breakers/{name}/reset", operation_id = "reset_breaker", tag = "breakers", request_body = Option<ResetBreaker>,
+    params(("name" = String, Path, description = "The name, percent-encoded.")),
+    responses(
+        (status = 200, description = "The breaker after the reset.", body = Breaker),
+        (status = 404, description = "`breaker_unknown`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`stale_generation`, with the breaker as `current`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn reset(
+    State(app): State<Arc<App>>,
+    name: BreakerName,
+    body::OptionalJson(request): body::OptionalJson<ResetBreaker>,
+) -> Result<Json<Breaker>, Problem> {
+    match request.generation {
+        None if app.breakers.reset(name.as_str()) => {}
+        None => return Err(unknown(&name)),
+        Some(seen) => reset_if(&app, &name, Generation::from_u64(seen))?,
+    }
+    tracing::info!(breaker = name.as_str(), "a breaker was reset");
+    find(&app, &name).map(Json)
+}
+
+fn reset_if(app: &App, name: &BreakerName, seen: Generation) -> Result<(), Problem> {
+    match app.breakers.reset_if(name.as_str(), seen) {
+        Ok(_) => Ok(()),
+        Err(StaleCircuit::Unknown) => Err(unknown(name)),
+        Err(StaleCircuit::Moved(current)) => {
+            let detail = format!("You saw generation {seen}, and it is {} now.", current.generation);
+            Err(Problem::new(ErrorCode::StaleGeneration, detail).with_current(to_wire(&current)))
+        }
+    }
+}
+
+/// Closes all breakers in one step.
+#[utoipa::path(
+    post, path = "/v1/breakers/reset", operation_id = "reset_all_breakers", tag = "breakers",
+    responses((status = 200, description = "How many there are.", body = ResetBreakers)),
+)]
+pub(crate) async fn reset_all(State(app): State<Arc<App>>) -> Json<ResetBreakers> {
+    let reset = app.breakers.reset_all() as u64;
+    tracing::info!(reset, "all breakers were reset");
+    Json(ResetBreakers { reset })
+}
+
+/// Holds a breaker open or closed until it is reset.
+#[utoipa::path(
+    post, path = "/v1/breakers/{name}/force", operation_id = "force_breaker", tag = "breakers", request_body = ForceBreaker,
+    params(("name" = String, Path, description = "The name, percent-encoded.")),
+    responses(
+        (status = 200, description = "The breaker after the change.", body = Breaker),
+        (status = 503, description = "`breaker_limit_reached`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn force(
+    State(app): State<Arc<App>>,
+    name: BreakerName,
+    body::Json(request): body::Json<ForceBreaker>,
+) -> Result<Json<Breaker>, Problem> {
+    let tracked = match request.state {
+        ForcedState::Open => app.breakers.force_open(name.as_str()),
+        ForcedState::Closed => app.breakers.force_closed(name.as_str()),
+    };
+    if !tracked {
+        return Err(limit_reached());
+    }
+    tracing::info!(breaker = name.as_str(), state = ?request.state, "a breaker was forced");
+    find(&app, &name).map(Json)
+}
+
+/// Notes how a call ended that the caller made by itself.
+#[utoipa::path(
+    post, path = "/v1/breakers/{name}/record", operation_id = "record_outcome", tag = "breakers", request_body = RecordOutcome,
+    params(("name" = String, Path, description = "The name, percent-encoded.")),
+    responses(
+        (status = 200, description = "The breaker after the report.", body = Breaker),
+        (status = 503, description = "`breaker_limit_reached`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn record(
+    State(app): State<Arc<App>>,
+    name: BreakerName,
+    body::Json(request): body::Json<RecordOutcome>,
+) -> Result<Json<Breaker>, Problem> {
+    let pause = request.retry_after_ms.map(Duration::from_millis);
+    if request.outcome == Outcome::Success && pause.is_some() {
+        let detail = "In `retry_after_ms`: only a failure can ask for a pause.";
+        return Err(Problem::new(ErrorCode::InvalidRequest, detail).in_field("retry_after_ms"));
+    }
+    // Holding the circuit keeps it known until it has been shown, also after a success.
+    let held = app.breakers.circuit(name.as_str());
+    match (request.outcome, pause) {
+        (Outcome::Success, _) => app.breakers.record_success(name.as_str()),
+        (Outcome::Failure, None) => app.breakers.record_failure(name.as_str()),
+        (Outcome::Failure, Some(pause)) => app.breakers.record_failure_retry_after(name.as_str(), pause),
+    }
+    let shown = app.breakers.get(name.as_str()).as_ref().map(to_wire);
+    drop(held);
+    shown.map(Json).ok_or_else(limit_reached)
+}
+
+fn find(app: &App, name: &BreakerName) -> Result<Breaker, Problem> {
+    app.breakers
+        .get(name.as_str())
+        .as_ref()
+        .map(to_wire)
+        .ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &BreakerName) -> Problem {
+    Problem::new(
+        ErrorCode::BreakerUnknown,
+        format!("No breaker is named `{}`.", name.as_str()),
+    )
+}
+
+fn limit_reached() -> Problem {
+    Problem::new(
+        ErrorCode::BreakerLimitReached,
+        "There is no room for another breaker: all that are tracked are in use.",
+    )
+}
+
+/// A circuit as it goes over the wire.
+pub(crate) fn to_wire(circuit: &CircuitSnapshot) -> Breaker {
+    let (state, retry_after, probing) = match circuit.state {
+        CircuitState::Closed => (BreakerState::Closed, None, false),
+        CircuitState::Open { retry_after } => (BreakerState::Open, Some(retry_after), false),
+        CircuitState::HalfOpen { probing } => (BreakerState::HalfOpen, None, probing),
+        CircuitState::ForcedOpen => (BreakerState::ForcedOpen, None, false),
+        CircuitState::ForcedClosed => (BreakerState::ForcedClosed, None, false),
+    };
+    Breaker {
+        id: circuit.name.to_string(),
+        state,
+        generation: circuit.generation.get(),
+        retry_after_ms: retry_after.map(whole_ms_up),
+        probing,
+        consecutive_failures: circuit.consecutive_failures,
+        failures: circuit.failures,
+        refused: circuit.refused,
+        late_reports: circuit.late_reports,
+        times_opened: circuit.times_opened,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_printable_and_not_too_long() {
+        for (name, expected) in [
+            ("a".to_owned(), true),
+            ("lsp/rust-analyzer é".to_owned(), true),
+            ("a".repeat(NAME_LIMIT_BYTES), true),
+            ("a".repeat(NAME_LIMIT_BYTES + 1), false),
+            ("é".repeat(NAME_LIMIT_BYTES / 2 + 1), false),
+            (String::new(), false),
+            ("a\nb".to_owned(), false),
+            ("a\u{85}b".to_owned(), false),
+            ("\0".to_owned(), false),
+        ] {
+            assert_eq!(BreakerName::parse(name.clone()).is_ok(), expected, "{name:?}");
+        }
+    }
+}

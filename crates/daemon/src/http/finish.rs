@@ -1,0 +1,115 @@
+//! The outermost layer: every request gets an id here, and every response its last headers, whatever happened
+//! in between. A handler that panics ends its own request and nothing else.
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use api::ErrorCode;
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, Method, StatusCode};
+use kernel::RequestId;
+
+use super::problem::{Problem, write_problem};
+use crate::app::App;
+use crate::metrics::RequestLabels;
+
+/// The header with the id of the request.
+pub(crate) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What a page of ours may load: our own files, and nothing that is written into the page.
+const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+                              connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The route of a request that matched none, so that the number of routes in the metrics stays small.
+const UNMATCHED_ROUTE: &str = "unmatched";
+
+/// Wraps one request from its first line to its last header.
+pub(crate) async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let request_id = RequestId::generate();
+    let began = app.clock.now();
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let route = request.extensions().get::<MatchedPath>().map_or_else(
+        || UNMATCHED_ROUTE.to_owned(),
+        |matched| matched.as_str().to_owned(),
+    );
+
+    let in_flight = app.metrics.request_begins();
+    let mut response = match catch_panic(next.run(request)).await {
+        Ok(response) => response,
+        Err(panic) => {
+            tracing::error!(%request_id, %method, path, panic, "a handler panicked");
+            let detail = "The daemon stumbled over this request and went on. Its log says why.";
+            Problem::new(ErrorCode::Internal, detail).into_response()
+        }
+    };
+    drop(in_flight);
+
+    write_problem(&mut response, request_id);
+    set_headers(response.headers_mut(), request_id);
+    let elapsed = app.clock.now().saturating_duration_since(began);
+    app.metrics
+        .request_ended(RequestLabels::new(&method, route, response.status()), elapsed);
+    log(request_id, &method, &path, response.status(), elapsed.as_micros());
+    response
+}
+
+/// Says what was asked and answered. The query is left out: it can carry a code that opens the page.
+fn log(request_id: RequestId, method: &Method, path: &str, status: StatusCode, elapsed_us: u128) {
+    let status = status.as_u16();
+    if status >= 500 {
+        tracing::warn!(%request_id, %method, path, status, elapsed_us, "request");
+    } else if method.is_safe() {
+        // Pages that refresh themselves would fill the log.
+        tracing::debug!(%request_id, %method, path, status, elapsed_us, "request");
+    } else {
+        tracing::info!(%request_id, %method, path, status, elapsed_us, "request");
+    }
+}
+
+fn set_headers(headers: &mut HeaderMap, request_id: RequestId) {
+    if let Ok(value) = HeaderValue::from_str(&request_id.to_string()) {
+        headers.insert(REQUEST_ID_HEADER, value);
+    }
+    // `no-referrer` would make browsers send `Origin: null` with our own forms. This one tells other sites as
+    // little, and lets the check of the origin do its work.
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+}
+
+/// Runs a future, and turns a panic in it into the panic's message.
+async fn catch_panic<F: Future>(future: F) -> Result<F::Output, String> {
+    let mut future = pin!(future);
+    // The future is not polled again after a panic, so nothing can look at what it left half done.
+    poll_fn(
+        |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(panic_message(panic.as_ref()))),
+        },
+    )
+    .await
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    if let Some(text) = panic.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = panic.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic without a message".to_owned()
+    }
+}

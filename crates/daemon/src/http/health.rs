@@ -1,0 +1,126 @@
+//! Is it alive, does it take work, what is it doing, and please stop.
+
+use std::sync::Arc;
+
+use api::{
+    BreakerSummary, ErrorCode, Health, HealthStatus, PageLink, Readiness, ReadinessStatus, ShutdownAccepted,
+    Status,
+};
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use kernel::{Cause, CircuitState};
+
+use super::problem::Problem;
+use crate::access::CODE_LIFETIME;
+use crate::app::{App, whole_ms};
+use crate::life::Phase;
+use crate::system;
+
+/// Whether the process is alive.
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "health", tag = "daemon", security(()),
+    responses((status = 200, description = "It is alive.", body = Health)),
+)]
+pub(crate) async fn health() -> Json<Health> {
+    Json(Health {
+        status: HealthStatus::Ok,
+    })
+}
+
+/// Whether the daemon takes work.
+#[utoipa::path(
+    get, path = "/readyz", operation_id = "readiness", tag = "daemon", security(()),
+    responses(
+        (status = 200, description = "It takes work.", body = Readiness),
+        (status = 503, description = "`not_ready`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn readiness(State(app): State<Arc<App>>) -> Result<Json<Readiness>, Problem> {
+    let detail = match &*app.life.phase() {
+        Phase::Ready => {
+            return Ok(Json(Readiness {
+                status: ReadinessStatus::Ready,
+            }));
+        }
+        Phase::Starting => "The daemon is starting.".to_owned(),
+        Phase::Draining { cause } => format!("The daemon is shutting down ({cause})."),
+        Phase::Stopped => "The daemon has shut down.".to_owned(),
+    };
+    Err(Problem::new(ErrorCode::NotReady, detail))
+}
+
+/// What the daemon is and does.
+#[utoipa::path(
+    get, path = "/v1/status", operation_id = "status", tag = "daemon",
+    responses((status = 200, description = "The state of the daemon.", body = Status)),
+)]
+pub(crate) async fn status(State(app): State<Arc<App>>) -> Json<Status> {
+    Json(current_status(&app))
+}
+
+/// The state of the daemon, for the wire and for the page.
+pub(crate) fn current_status(app: &App) -> Status {
+    let circuits = app.breakers.snapshot().circuits;
+    let open = circuits
+        .iter()
+        .filter(|circuit| {
+            matches!(
+                circuit.state,
+                CircuitState::Open { .. } | CircuitState::ForcedOpen
+            )
+        })
+        .count();
+    Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        boot_id: app.boot_id.to_string(),
+        pid: std::process::id(),
+        started_at: system::rfc3339(app.started_at),
+        uptime_ms: whole_ms(app.uptime()),
+        phase: (&*app.life.phase()).into(),
+        address: app.address.to_string(),
+        socket: app.socket.display().to_string(),
+        breakers: BreakerSummary {
+            total: circuits.len() as u64,
+            open: open as u64,
+        },
+        rss_bytes: system::resident_bytes(),
+    }
+}
+
+/// Stops the daemon: it finishes what is in flight and exits.
+#[utoipa::path(
+    post, path = "/v1/shutdown", operation_id = "shutdown", tag = "daemon",
+    responses((status = 202, description = "It has begun to drain.", body = ShutdownAccepted)),
+)]
+pub(crate) async fn shutdown(State(app): State<Arc<App>>) -> (StatusCode, Json<ShutdownAccepted>) {
+    app.life
+        .stop(Cause::new("POST /v1/shutdown", "a client asked for it"));
+    let accepted = ShutdownAccepted {
+        boot_id: app.boot_id.to_string(),
+    };
+    (StatusCode::ACCEPTED, Json(accepted))
+}
+
+/// Makes a link that signs a browser in to the page, once.
+#[utoipa::path(
+    post, path = "/v1/page-links", operation_id = "make_page_link", tag = "page",
+    responses((status = 201, description = "A link that works once.", body = PageLink)),
+)]
+pub(crate) async fn make_page_link(
+    State(app): State<Arc<App>>,
+) -> Result<(StatusCode, Json<PageLink>), Problem> {
+    let code = app
+        .sessions
+        .make_code(app.clock.now())
+        .map_err(Problem::internal)?;
+    let link = PageLink {
+        url: format!(
+            "http://{}/open?code={}",
+            system::reachable(app.address),
+            code.reveal()
+        ),
+        expires_in_ms: whole_ms(CODE_LIFETIME),
+    };
+    Ok((StatusCode::CREATED, Json(link)))
+}

@@ -1,0 +1,80 @@
+//! The HTTP interface: which path leads where, and what stands before it.
+
+mod body;
+pub(crate) mod breakers;
+mod finish;
+pub(crate) mod guard;
+pub(crate) mod health;
+mod openapi;
+pub(crate) mod problem;
+
+use std::sync::Arc;
+
+use api::ErrorCode;
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use http::header::ACCEPT;
+use http::{HeaderMap, Method, Uri};
+
+pub(crate) use body::read_body;
+pub(crate) use finish::{REQUEST_ID_HEADER, finish};
+pub use openapi::openapi_json;
+pub(crate) use problem::Problem;
+
+use crate::app::App;
+use crate::{metrics, page};
+
+/// Everything that the daemon answers.
+pub(crate) fn router(app: &Arc<App>) -> Router {
+    let for_everybody = Router::new()
+        .route("/healthz", get(health::health))
+        .route("/readyz", get(health::readiness))
+        .route("/openapi.json", get(openapi::show));
+    let for_callers = Router::new()
+        .route("/metrics", get(metrics::show))
+        .route("/v1/status", get(health::status))
+        .route("/v1/shutdown", post(health::shutdown))
+        .route("/v1/page-links", post(health::make_page_link))
+        .route("/v1/breakers", get(breakers::list))
+        .route(
+            "/v1/breakers/reset",
+            post(breakers::reset_all).get(breakers::show_named_reset),
+        )
+        .route("/v1/breakers/{name}", get(breakers::show))
+        .route("/v1/breakers/{name}/reset", post(breakers::reset))
+        .route("/v1/breakers/{name}/force", post(breakers::force))
+        .route("/v1/breakers/{name}/record", post(breakers::record))
+        .route_layer(from_fn_with_state(Arc::clone(app), guard::authenticate));
+    for_everybody
+        .merge(for_callers)
+        .merge(page::router())
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        // The last layer is the outermost one.
+        .layer(from_fn_with_state(Arc::clone(app), guard::admit))
+        .layer(from_fn_with_state(Arc::clone(app), finish))
+        .with_state(Arc::clone(app))
+}
+
+async fn not_found(headers: HeaderMap, uri: Uri) -> Response {
+    // Programs get a problem, and so does whoever asks for anything.
+    let accept = headers
+        .get(ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .unwrap_or_default();
+    if accept.contains("text/html") {
+        return page::not_found(&uri);
+    }
+    let path = uri.path().escape_debug().to_string();
+    Problem::new(ErrorCode::NotFound, format!("There is nothing at `{path}`.")).into_response()
+}
+
+async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
+    let path = uri.path().escape_debug().to_string();
+    Problem::new(
+        ErrorCode::MethodNotAllowed,
+        format!("`{path}` does not take {method}."),
+    )
+}

@@ -1,0 +1,98 @@
+//! The description of the interface, made from the handlers themselves.
+
+use axum::response::{IntoResponse, Response};
+use http::header::CONTENT_TYPE;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use super::problem::Problem;
+use super::{breakers, health};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Tidelock",
+        description = "One local daemon on which many coding agents share a machine without racing each other. \
+                       Every error is a problem detail (RFC 9457) with a stable `code`; see `/docs/errors`.",
+        license(name = "MIT OR Apache-2.0"),
+    ),
+    paths(
+        health::health,
+        health::readiness,
+        health::status,
+        health::shutdown,
+        health::make_page_link,
+        breakers::list,
+        breakers::show,
+        breakers::reset,
+        breakers::reset_all,
+        breakers::force,
+        breakers::record,
+        crate::metrics::show,
+        show,
+    ),
+    components(schemas(api::Problem)),
+    security(("token" = [])),
+    modifiers(&BearerToken),
+    tags(
+        (name = "daemon", description = "The daemon itself."),
+        (name = "breakers", description = "Circuit breakers that all agents share."),
+        (name = "page", description = "The page for people."),
+    ),
+)]
+struct Description;
+
+/// Says how callers prove who they are.
+struct BearerToken;
+
+impl Modify for BearerToken {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        document
+            .components
+            .get_or_insert_default()
+            .add_security_scheme("token", scheme);
+    }
+}
+
+/// The description as it is served, and as it is kept in the repository.
+///
+/// # Errors
+/// When it cannot be written as JSON, which would be a mistake in one of the types.
+pub fn openapi_json() -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(&Description::openapi())?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// This description.
+#[utoipa::path(
+    get, path = "/openapi.json", operation_id = "describe", tag = "daemon", security(()),
+    responses((status = 200, description = "The description of this interface.", content_type = "application/json")),
+)]
+pub(crate) async fn show() -> Result<Response, Problem> {
+    let text = openapi_json().map_err(Problem::internal)?;
+    Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn the_committed_description_is_current() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+        let current = openapi_json().unwrap();
+        if env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            fs::write(&path, &current).unwrap();
+        }
+        let committed = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == current,
+            "docs/openapi.json is not what the daemon serves; look at the change with \
+             `UPDATE_SNAPSHOTS=1 cargo test -p daemon` and `git diff`"
+        );
+    }
+}

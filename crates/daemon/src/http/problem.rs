@@ -1,0 +1,156 @@
+//! Errors on their way out.
+//!
+//! A handler returns a [`Problem`]. What the caller may read (`detail` and the members) and what only the log
+//! may (`internal`) are kept apart. The request id is known to the outermost layer alone, so the response
+//! carries the problem unwritten until it gets there; see `finish`.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use api::{Breaker, ErrorCode};
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::{HeaderMap, StatusCode};
+use kernel::RequestId;
+
+/// An error answer that has no request id yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    code: ErrorCode,
+    detail: String,
+    position: Option<Position>,
+    field: Option<String>,
+    current: Option<Box<Breaker>>,
+    internal: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+/// What an answer with the status 401 asks for. Browsers do not know the scheme, and ask nobody for a password.
+pub(crate) const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"tidelock\"");
+
+/// A place in a text, both from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) line: u64,
+    pub(crate) column: u64,
+}
+
+impl Problem {
+    pub(crate) fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            position: None,
+            field: None,
+            current: None,
+            internal: None,
+        }
+    }
+
+    /// Something that should not happen. The cause goes to the log only.
+    pub(crate) fn internal(cause: impl Error + Send + Sync + 'static) -> Self {
+        let problem = Self::new(
+            ErrorCode::Internal,
+            "The daemon could not finish this request. Its log says why.",
+        );
+        Self {
+            internal: Some(Arc::new(cause)),
+            ..problem
+        }
+    }
+
+    pub(crate) fn at(mut self, position: Position) -> Self {
+        self.position = Some(position);
+        self
+    }
+
+    pub(crate) fn in_field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+
+    pub(crate) fn with_current(mut self, current: Breaker) -> Self {
+        self.current = Some(Box::new(current));
+        self
+    }
+
+    /// The body for the caller.
+    pub(crate) fn into_body(self, request_id: RequestId) -> api::Problem {
+        api::Problem {
+            line: self.position.map(|position| position.line),
+            column: self.position.map(|position| position.column),
+            field: self.field,
+            current: self.current.map(|current| *current),
+            ..api::Problem::new(self.code, self.detail, request_id.to_string())
+        }
+    }
+
+    /// What the log should know and the caller should not.
+    pub(crate) fn internal_cause(&self) -> Option<&(dyn Error + Send + Sync)> {
+        self.internal.as_deref()
+    }
+
+    fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = self.status();
+        if self.code == ErrorCode::Unauthorized {
+            response.headers_mut().insert(WWW_AUTHENTICATE, CHALLENGE);
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Writes a problem that the response still carries.
+pub(crate) fn write_problem(response: &mut Response, request_id: RequestId) {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else {
+        return;
+    };
+    if let Some(cause) = problem.internal_cause() {
+        tracing::error!(%request_id, cause = describe(cause), "a request failed inside the daemon");
+    }
+    // A struct of strings and numbers always becomes JSON; an empty body would be the lesser evil.
+    let body = serde_json::to_vec(&problem.into_body(request_id)).unwrap_or_default();
+    *response.body_mut() = Body::from(body);
+    set_media_type(response.headers_mut());
+}
+
+/// Says that a body is a problem.
+fn set_media_type(headers: &mut HeaderMap) {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(api::PROBLEM_MEDIA_TYPE));
+}
+
+/// An error with everything that led to it, in one line.
+fn describe(error: &(dyn Error + Send + Sync)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn an_internal_cause_is_described_for_the_log_and_not_for_the_caller() {
+        let cause = io::Error::other(io::Error::other("the disk is full of secrets"));
+        let problem = Problem::internal(cause);
+        let described = problem.internal_cause().map(describe).unwrap();
+        assert!(described.contains("secrets"), "{described}");
+        let body = serde_json::to_string(&problem.into_body(RequestId::generate())).unwrap();
+        assert!(!body.contains("secrets"), "{body}");
+    }
+}

@@ -1,0 +1,257 @@
+//! Numbers for monitoring, in the text format of OpenMetrics, which Prometheus reads.
+//!
+//! Every label has few values: routes are templates, methods are the known ones, statuses are classes, and
+//! breaker names are bounded by the breaker's own table.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::header::CONTENT_TYPE;
+use http::{Method, StatusCode};
+use kernel::{CircuitBreaker, Clock};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::app::App;
+use crate::http::Problem;
+use crate::http::breakers::to_wire;
+use crate::life::Life;
+
+/// The media type of the answer.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The numbers of one daemon.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<RouteLabels, Histogram, Buckets>,
+    in_flight: Gauge,
+}
+
+/// What a request is counted under.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct RequestLabels {
+    method: &'static str,
+    route: String,
+    status: &'static str,
+}
+
+impl RequestLabels {
+    pub(crate) fn new(method: &Method, route: String, status: StatusCode) -> Self {
+        let method = match method.as_str() {
+            "GET" => "GET",
+            "HEAD" => "HEAD",
+            "POST" => "POST",
+            "PUT" => "PUT",
+            "PATCH" => "PATCH",
+            "DELETE" => "DELETE",
+            "OPTIONS" => "OPTIONS",
+            _ => "other",
+        };
+        let status = match status.as_u16() / 100 {
+            1 => "1xx",
+            2 => "2xx",
+            3 => "3xx",
+            4 => "4xx",
+            _ => "5xx",
+        };
+        Self {
+            method,
+            route,
+            status,
+        }
+    }
+}
+
+/// What the time of a request is counted under.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabels {
+    route: String,
+}
+
+/// From 50 µs to 13 s, in steps of four: a local request is quick, and a slow one is worth a wide bucket.
+#[derive(Clone, Debug)]
+struct Buckets;
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(exponential_buckets(0.000_05, 4.0, 10))
+    }
+}
+
+/// Counts a request as being in flight for as long as it lives.
+pub(crate) struct InFlight {
+    gauge: Gauge,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.gauge.dec();
+    }
+}
+
+impl Metrics {
+    pub(crate) fn new(life: Life, breakers: CircuitBreaker, clock: Arc<dyn Clock>, started: Instant) -> Self {
+        let mut registry = Registry::with_prefix("tidelock");
+        let requests = Family::default();
+        let durations = Family::new_with_constructor(Buckets);
+        let in_flight = Gauge::default();
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The program that runs", build);
+        registry.register(
+            "http_requests",
+            "Requests that were answered",
+            Family::clone(&requests),
+        );
+        registry.register(
+            "http_requests_in_flight",
+            "Requests that are being answered",
+            Gauge::clone(&in_flight),
+        );
+        registry.register_with_unit(
+            "http_request_duration",
+            "The time from the head of a request to the head of its answer",
+            Unit::Seconds,
+            Family::clone(&durations),
+        );
+        registry.register_collector(Box::new(Observed {
+            life,
+            breakers,
+            clock,
+            started,
+        }));
+        Self {
+            registry,
+            requests,
+            durations,
+            in_flight,
+        }
+    }
+
+    pub(crate) fn request_begins(&self) -> InFlight {
+        self.in_flight.inc();
+        InFlight {
+            gauge: Gauge::clone(&self.in_flight),
+        }
+    }
+
+    pub(crate) fn request_ended(&self, labels: RequestLabels, elapsed: Duration) {
+        let route = RouteLabels {
+            route: labels.route.clone(),
+        };
+        self.durations
+            .get_or_create(&route)
+            .observe(elapsed.as_secs_f64());
+        self.requests.get_or_create(&labels).inc();
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+/// What is not counted but looked at, each time somebody asks.
+#[derive(Debug)]
+struct Observed {
+    life: Life,
+    breakers: CircuitBreaker,
+    clock: Arc<dyn Clock>,
+    started: Instant,
+}
+
+impl Collector for Observed {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let uptime = self.clock.now().saturating_duration_since(self.started);
+        let uptime = ConstGauge::new(uptime.as_secs_f64());
+        let unit = Unit::Seconds;
+        let help = "For how long the daemon has been running";
+        uptime.encode(encoder.encode_descriptor("uptime", help, Some(&unit), MetricType::Gauge)?)?;
+
+        let help = "Where the daemon is in its life; the current phase has the value 1";
+        let mut phase = encoder.encode_descriptor("phase", help, None, MetricType::Gauge)?;
+        let current = self.life.phase();
+        ConstGauge::new(1_i64).encode(phase.encode_family(&[("phase", current.name())])?)?;
+
+        self.encode_breakers(&mut encoder)
+    }
+}
+
+impl Observed {
+    fn encode_breakers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let snapshot = self.breakers.snapshot();
+        let breakers: Vec<api::Breaker> = snapshot.circuits.iter().map(to_wire).collect();
+
+        let help = "The state of each breaker; the current state has the value 1";
+        let mut states = encoder.encode_descriptor("breaker_state", help, None, MetricType::Gauge)?;
+        for breaker in &breakers {
+            let labels = [
+                ("name", breaker.id.as_str()),
+                ("state", state_name(breaker.state)),
+            ];
+            ConstGauge::new(1_i64).encode(states.encode_family(&labels)?)?;
+        }
+
+        type Count = fn(&api::Breaker) -> u64;
+        let counts: [(&str, &str, Count); 4] = [
+            ("breaker_failures", "Failures that were counted", |breaker| {
+                breaker.failures
+            }),
+            ("breaker_refused", "Calls that were turned away", |breaker| {
+                breaker.refused
+            }),
+            (
+                "breaker_late_reports",
+                "Reports that came too late to count",
+                |breaker| breaker.late_reports,
+            ),
+            ("breaker_opened", "How often the breaker has opened", |breaker| {
+                breaker.times_opened
+            }),
+        ];
+        for (name, help, count) in counts {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for breaker in &breakers {
+                let labels = [("name", breaker.id.as_str())];
+                ConstCounter::new(count(breaker)).encode(family.encode_family(&labels)?)?;
+            }
+        }
+
+        let help = "Calls for names that there was no room to track";
+        let untracked = encoder.encode_descriptor("breaker_untracked", help, None, MetricType::Counter)?;
+        ConstCounter::new(snapshot.untracked).encode(untracked)
+    }
+}
+
+/// The name of a state, as on the wire.
+pub(crate) fn state_name(state: api::BreakerState) -> &'static str {
+    match state {
+        api::BreakerState::Closed => "closed",
+        api::BreakerState::Open => "open",
+        api::BreakerState::HalfOpen => "half_open",
+        api::BreakerState::ForcedOpen => "forced_open",
+        api::BreakerState::ForcedClosed => "forced_closed",
+    }
+}
+
+/// The numbers of the daemon, for Prometheus.
+#[utoipa::path(
+    get, path = "/metrics", operation_id = "metrics", tag = "daemon",
+    responses((status = 200, description = "The numbers.", content_type = "application/openmetrics-text")),
+)]
+pub(crate) async fn show(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    let mut numbers = String::new();
+    text::encode(&mut numbers, &app.metrics.registry).map_err(Problem::internal)?;
+    Ok(([(CONTENT_TYPE, OPEN_METRICS)], numbers).into_response())
+}

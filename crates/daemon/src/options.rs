@@ -1,0 +1,81 @@
+//! What can be chosen about a daemon, with the values that are right for one machine and its user.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kernel::BreakerSettings;
+
+use crate::home::Home;
+
+/// The port that is tried first. Another one is as good; this one can be remembered.
+pub const DEFAULT_PORT: u16 = 7180;
+
+/// How a daemon is to be run. [`Options::new`] has the usual choices.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where its files are.
+    pub home: Home,
+    /// Where it listens for TCP connections. It always listens on its Unix socket too.
+    pub listen: Listen,
+    /// More names under which it may be reached, as `name` (with any port) or `name:port`.
+    pub allowed_hosts: Vec<String>,
+    /// The token file to use instead of the one in the state directory. Only with one that was chosen on
+    /// purpose may the daemon listen on an address that other machines can reach.
+    pub token_file: Option<PathBuf>,
+    /// How long requests in flight may take after the daemon was told to stop.
+    pub shutdown_grace: Duration,
+    /// The largest body of a request.
+    pub body_limit_bytes: usize,
+    /// How the circuit breakers behave.
+    pub breaker: BreakerSettings,
+    /// Whether signals of the process stop this daemon.
+    pub signals: Signals,
+}
+
+impl Options {
+    /// The usual choices for a daemon with this home.
+    #[must_use]
+    pub fn new(home: Home) -> Self {
+        Self {
+            home,
+            listen: Listen {
+                address: SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT)),
+                when_taken: WhenTaken::AnyFreePort,
+            },
+            allowed_hosts: Vec::new(),
+            token_file: None,
+            shutdown_grace: Duration::from_secs(10),
+            body_limit_bytes: 1024 * 1024,
+            breaker: BreakerSettings::default(),
+            signals: Signals::Stop,
+        }
+    }
+}
+
+/// Where a daemon listens for TCP connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// The address to listen on.
+    pub address: SocketAddr,
+    /// What to do when somebody else has it.
+    pub when_taken: WhenTaken,
+}
+
+/// What to do when the address is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenTaken {
+    /// Refuse to start.
+    Fail,
+    /// Take any free port of the same address, and say so in the log.
+    AnyFreePort,
+}
+
+/// What SIGTERM and SIGINT do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signals {
+    /// The first one drains the daemon, the second one ends it at once.
+    Stop,
+    /// They are left alone, for a daemon that lives inside another program.
+    LeaveAlone,
+}

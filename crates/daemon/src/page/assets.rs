@@ -1,0 +1,73 @@
+//! The files of the page, from inside the binary. Each has its content's hash in its address, so that a browser
+//! can keep it for ever and still sees a new one at once.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher;
+
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::response::{IntoResponse, Response};
+use http::Uri;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+
+use super::error::not_found;
+
+pub(super) const STYLE: Asset = Asset {
+    stem: "style",
+    extension: "css",
+    media_type: "text/css; charset=utf-8",
+    content: include_str!("../../../../web/style.css"),
+};
+
+pub(super) const SCRIPT: Asset = Asset {
+    stem: "app",
+    extension: "js",
+    media_type: "text/javascript; charset=utf-8",
+    content: include_str!("../../../../web/app.js"),
+};
+
+pub(super) const ICON: Asset = Asset {
+    stem: "icon",
+    extension: "svg",
+    media_type: "image/svg+xml",
+    content: include_str!("../../../../web/icon.svg"),
+};
+
+/// One file.
+pub(super) struct Asset {
+    stem: &'static str,
+    extension: &'static str,
+    media_type: &'static str,
+    content: &'static str,
+}
+
+impl Asset {
+    fn file_name(&self) -> String {
+        // The hash tells versions apart; it need not withstand anybody.
+        let mut hasher = DefaultHasher::new();
+        hasher.write(self.content.as_bytes());
+        format!("{}-{:016x}.{}", self.stem, hasher.finish(), self.extension)
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("/assets/{}", self.file_name())
+    }
+}
+
+/// Serves a file by its name with the hash in it.
+pub(super) async fn show(file: Result<Path<String>, PathRejection>, uri: Uri) -> Response {
+    let file = file.map(|Path(file)| file).unwrap_or_default();
+    match [STYLE, SCRIPT, ICON]
+        .into_iter()
+        .find(|asset| asset.file_name() == file)
+    {
+        Some(asset) => {
+            let headers = [
+                (CONTENT_TYPE, asset.media_type),
+                (CACHE_CONTROL, "public, max-age=31536000, immutable"),
+            ];
+            (headers, asset.content).into_response()
+        }
+        None => not_found(&uri),
+    }
+}

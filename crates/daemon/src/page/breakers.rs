@@ -1,0 +1,258 @@
+//! The page of circuit breakers, and its forms.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Breaker, BreakerState, ErrorCode, ForcedState};
+use axum::extract::State;
+use axum::response::Redirect;
+use kernel::{Generation, StaleCircuit};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::error::PageError;
+use super::form::{OwnForm, token_field};
+use super::layout::{Place, human_duration, live_part, page};
+use super::notice::Notice;
+use super::sign_in::Visitor;
+use crate::app::App;
+use crate::http::breakers::{BreakerName, to_wire};
+
+/// While something counts down, people watch it.
+const REFRESH_WHILE_OPEN: Duration = Duration::from_secs(1);
+const REFRESH: Duration = Duration::from_secs(3);
+
+pub(super) async fn show(State(app): State<Arc<App>>, visitor: Visitor) -> Markup {
+    page(&app, &visitor, Place::Breakers, &live(&app, &visitor))
+}
+
+pub(super) async fn show_live(State(app): State<Arc<App>>, visitor: Visitor) -> Markup {
+    live(&app, &visitor)
+}
+
+/// All breakers, as they go over the wire.
+pub(super) fn all(app: &App) -> Vec<Breaker> {
+    app.breakers.snapshot().circuits.iter().map(to_wire).collect()
+}
+
+fn live(app: &App, visitor: &Visitor) -> Markup {
+    let breakers = all(app);
+    let counts_down = breakers.iter().any(|breaker| breaker.retry_after_ms.is_some());
+    let refresh = if counts_down { REFRESH_WHILE_OPEN } else { REFRESH };
+    let content = html! {
+        div class="heading" {
+            div {
+                h1 { "Circuit breakers" }
+                p {
+                    "A breaker remembers what keeps failing, so that agents leave it alone for a while and one of "
+                    "them tries again later. All agents on this machine share them."
+                }
+            }
+            @if !breakers.is_empty() {
+                form method="post" action="/breakers/reset-all" {
+                    (token_field(visitor))
+                    button data-key="reset-all" { "Reset all" }
+                }
+            }
+        }
+        @if breakers.is_empty() { (empty()) } @else { (table(&breakers, visitor)) }
+    };
+    live_part(app, refresh, &content)
+}
+
+fn empty() -> Markup {
+    html! {
+        div class="card empty" {
+            h2 { "No breaker has been used yet" }
+            p {
+                "One appears here when an agent reports how a call ended, for example to a language server or a "
+                "model. After a few failures in a row it opens, and calls are refused until the cooldown is over."
+            }
+            p { code { "POST /v1/breakers/NAME/record" } }
+        }
+    }
+}
+
+fn table(breakers: &[Breaker], visitor: &Visitor) -> Markup {
+    html! {
+        div class="card table" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "Name" }
+                        th scope="col" { "State" }
+                        th scope="col" class="count" { "Failures" }
+                        th scope="col" class="count" { "Refused" }
+                        th scope="col" class="count" { "Opened" }
+                        th scope="col" class="count" { "Late" }
+                        th scope="col" { span class="skip" { "Actions" } }
+                    }
+                }
+                tbody { @for breaker in breakers { (row(breaker, visitor)) } }
+            }
+        }
+    }
+}
+
+fn row(breaker: &Breaker, visitor: &Visitor) -> Markup {
+    let counts = [
+        ("Failures", breaker.failures),
+        ("Refused", breaker.refused),
+        ("Opened", breaker.times_opened),
+        ("Late", breaker.late_reports),
+    ];
+    html! {
+        tr {
+            th scope="row" { (breaker.id) small { "generation " (breaker.generation) } }
+            td class="state" { (badge(breaker)) (explanation(breaker)) }
+            @for (name, count) in counts {
+                td class="count" data-label=(name) { (count) }
+            }
+            td class="act" { div class="actions" { (actions(breaker, visitor)) } }
+        }
+    }
+}
+
+fn actions(breaker: &Breaker, visitor: &Visitor) -> Markup {
+    let name = &breaker.id;
+    html! {
+        form method="post" action="/breakers/reset" {
+            (token_field(visitor))
+            input type="hidden" name="name" value=(name);
+            input type="hidden" name="generation" value=(breaker.generation);
+            button data-key={ "reset " (name) } aria-label={ "Reset " (name) } { "Reset" }
+        }
+        @for (state, word, held) in [
+            ("open", "Force open", BreakerState::ForcedOpen),
+            ("closed", "Force closed", BreakerState::ForcedClosed),
+        ] {
+            @if breaker.state != held {
+                form method="post" action="/breakers/force" {
+                    (token_field(visitor))
+                    input type="hidden" name="name" value=(name);
+                    input type="hidden" name="state" value=(state);
+                    button data-key={ (state) " " (name) } aria-label={ (word) ": " (name) } { (word) }
+                }
+            }
+        }
+    }
+}
+
+/// The state of a breaker, as a coloured word.
+pub(super) fn badge(breaker: &Breaker) -> Markup {
+    let class = match breaker.state {
+        BreakerState::Closed => "badge good",
+        BreakerState::Open => "badge bad",
+        BreakerState::HalfOpen => "badge warn",
+        BreakerState::ForcedOpen => "badge bad forced",
+        BreakerState::ForcedClosed => "badge good forced",
+    };
+    html! { span class=(class) { (label(breaker.state)) } }
+}
+
+/// The name of a state, for people.
+pub(super) fn label(state: BreakerState) -> &'static str {
+    match state {
+        BreakerState::Closed => "Closed",
+        BreakerState::Open => "Open",
+        BreakerState::HalfOpen => "Half open",
+        BreakerState::ForcedOpen => "Forced open",
+        BreakerState::ForcedClosed => "Forced closed",
+    }
+}
+
+fn explanation(breaker: &Breaker) -> Markup {
+    html! {
+        @match (breaker.state, breaker.retry_after_ms) {
+            (BreakerState::Open, Some(ms)) => {
+                // Rounded up, so that it never says zero while calls are still refused.
+                small { "tries again in " (human_duration(Duration::from_secs(ms.div_ceil(1000)))) }
+            }
+            (BreakerState::HalfOpen, _) if breaker.probing => small { "a probe is under way" },
+            (BreakerState::HalfOpen, _) => small { "the next call is a probe" },
+            (BreakerState::ForcedOpen | BreakerState::ForcedClosed, _) => small { "until it is reset" },
+            (BreakerState::Closed, _) if breaker.consecutive_failures == 1 => small { "the last call failed" },
+            (BreakerState::Closed, _) if breaker.consecutive_failures > 1 => {
+                small { "the last " (breaker.consecutive_failures) " calls failed" }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The form behind a Reset button: it names what its reader saw.
+#[derive(Debug, Deserialize)]
+pub(super) struct ResetForm {
+    name: String,
+    generation: u64,
+}
+
+pub(super) async fn reset(
+    State(app): State<Arc<App>>,
+    OwnForm { visitor, fields }: OwnForm<ResetForm>,
+) -> Result<Redirect, PageError> {
+    let name = checked_name(fields.name)?;
+    let notice = match app
+        .breakers
+        .reset_if(&name, Generation::from_u64(fields.generation))
+    {
+        Ok(_) => Notice::Reset { name },
+        Err(StaleCircuit::Unknown) => Notice::Gone { name },
+        Err(StaleCircuit::Moved(current)) => Notice::Moved {
+            current: Box::new(to_wire(&current)),
+        },
+    };
+    Ok(done(&app, &visitor, notice))
+}
+
+/// A form without fields of its own.
+#[derive(Debug, Deserialize)]
+pub(super) struct EmptyForm {}
+
+pub(super) async fn reset_all(
+    State(app): State<Arc<App>>,
+    OwnForm { visitor, .. }: OwnForm<EmptyForm>,
+) -> Redirect {
+    let count = app.breakers.reset_all() as u64;
+    done(&app, &visitor, Notice::ResetAll { count })
+}
+
+/// The form behind the Force buttons.
+#[derive(Debug, Deserialize)]
+pub(super) struct ForceForm {
+    name: String,
+    state: ForcedState,
+}
+
+pub(super) async fn force(
+    State(app): State<Arc<App>>,
+    OwnForm { visitor, fields }: OwnForm<ForceForm>,
+) -> Result<Redirect, PageError> {
+    let name = checked_name(fields.name)?;
+    let (tracked, state) = match fields.state {
+        ForcedState::Open => (app.breakers.force_open(&name), "open"),
+        ForcedState::Closed => (app.breakers.force_closed(&name), "closed"),
+    };
+    let notice = if tracked {
+        Notice::Forced { name, state }
+    } else {
+        Notice::Full
+    };
+    Ok(done(&app, &visitor, notice))
+}
+
+fn checked_name(name: String) -> Result<String, PageError> {
+    match BreakerName::parse(name) {
+        Ok(name) => Ok(name.as_str().to_owned()),
+        Err(_) => {
+            let detail = html! { p { "A breaker cannot have this name. Nothing was changed." } };
+            Err(PageError::new(ErrorCode::InvalidName, detail))
+        }
+    }
+}
+
+fn done(app: &App, visitor: &Visitor, notice: Notice) -> Redirect {
+    tracing::info!(?notice, "a form of the page was handled");
+    app.sessions.leave_notice(visitor.session.id, notice);
+    Redirect::to("/breakers")
+}

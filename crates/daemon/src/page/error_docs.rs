@@ -1,0 +1,65 @@
+//! The documentation of the error codes, where the `type` of a problem leads to. It is the file in `docs/`,
+//! of which this understands just what that file uses: headings, paragraphs, `code` and **bold**.
+
+use maud::{Markup, html};
+
+use super::layout::plain_page;
+
+const SOURCE: &str = include_str!("../../../../docs/errors.md");
+
+pub(super) async fn show() -> Markup {
+    let content = html! {
+        article class="card text" { @for block in SOURCE.split("\n\n") { (render(block)) } }
+    };
+    plain_page("Errors", &content)
+}
+
+/// A block is what stands between empty lines; a heading may be its first line.
+fn render(block: &str) -> Markup {
+    let block = block.trim();
+    let (first, rest) = block.split_once('\n').unwrap_or((block, ""));
+    if let Some(heading) = first.strip_prefix("## ") {
+        // A heading is a code and its status; the code is what references name.
+        let code = heading.split(' ').next().unwrap_or(heading);
+        return html! { h2 id=(code) { (heading) } (render(rest)) };
+    }
+    if let Some(heading) = first.strip_prefix("# ") {
+        return html! { h1 { (heading) } (render(rest)) };
+    }
+    html! {
+        @if !block.is_empty() { p { (spans(block)) } }
+    }
+}
+
+/// Odd parts between marks are marked. The marks do not nest.
+fn spans(text: &str) -> Markup {
+    html! {
+        @for (index, part) in text.split('`').enumerate() {
+            @if index % 2 == 1 { code { (part) } } @else {
+                @for (index, part) in part.split("**").enumerate() {
+                    @if index % 2 == 1 { strong { (part) } } @else { (part) }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_become_headings_and_paragraphs() {
+        for (block, expected) in [
+            ("# Errors", "<h1>Errors</h1>"),
+            (
+                "## not_found (404)\n**Meaning.** See `a<b`.",
+                "<h2 id=\"not_found\">not_found (404)</h2>\
+                 <p><strong>Meaning.</strong> See <code>a&lt;b</code>.</p>",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(render(block).into_string(), expected);
+        }
+    }
+}

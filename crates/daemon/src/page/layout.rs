@@ -1,0 +1,163 @@
+//! The shell around every page: head, bar, navigation, foot.
+
+use std::time::Duration;
+
+use api::Phase;
+use maud::{DOCTYPE, Markup, html};
+
+use super::assets;
+use super::sign_in::Visitor;
+use crate::app::App;
+
+/// The places that the navigation leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Overview,
+    Breakers,
+}
+
+impl Place {
+    const ALL: [Self; 2] = [Self::Overview, Self::Breakers];
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Overview => "Overview",
+            Self::Breakers => "Breakers",
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Overview => "/",
+            Self::Breakers => "/breakers",
+        }
+    }
+
+    fn live_path(self) -> &'static str {
+        match self {
+            Self::Overview => "/live/overview",
+            Self::Breakers => "/live/breakers",
+        }
+    }
+}
+
+/// A page for somebody who is signed in: `live` is the part that is kept current.
+pub(super) fn page(app: &App, visitor: &Visitor, place: Place, live: &Markup) -> Markup {
+    let phase = (&*app.life.phase()).into();
+    let notice = app.sessions.take_notice(visitor.session.id);
+    let bar = html! {
+        nav aria-label="Main" {
+            @for each in Place::ALL {
+                a href=(each.path()) aria-current=[(each == place).then_some("page")] { (each.title()) }
+            }
+        }
+        span class=(phase_class(phase)) data-phase-badge { (phase_label(phase)) }
+    };
+    let content = html! {
+        div class="notice warn" data-trouble hidden role="status" { p {} }
+        @if let Some(notice) = notice { (notice.render()) }
+        div data-live=(place.live_path()) { (live) }
+    };
+    document(place.title(), &bar, &content)
+}
+
+/// A page for anybody: no navigation, nothing live.
+pub(super) fn plain_page(title: &str, content: &Markup) -> Markup {
+    document(title, &html! {}, content)
+}
+
+/// What a live part says about itself to the script: the phase for the bar, and when to look again.
+pub(super) fn live_part(app: &App, refresh: Duration, content: &Markup) -> Markup {
+    let phase = (&*app.life.phase()).into();
+    html! {
+        div data-phase data-phase-label=(phase_label(phase)) data-phase-class=(phase_class(phase))
+            data-refresh-ms=(refresh.as_millis()) {
+            (content)
+        }
+    }
+}
+
+fn document(title: &str, bar: &Markup, content: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) " · Tidelock" }
+                link rel="icon" type="image/svg+xml" href=(assets::ICON.url());
+                link rel="stylesheet" href=(assets::STYLE.url());
+                script src=(assets::SCRIPT.url()) defer {}
+            }
+            body {
+                a class="skip" href="#content" { "Skip to the content" }
+                header class="bar" {
+                    div class="bar-inner" {
+                        a class="brand" href="/" {
+                            img src=(assets::ICON.url()) alt="" width="28" height="28";
+                            "Tidelock"
+                        }
+                        (bar)
+                    }
+                }
+                main id="content" { (content) }
+                footer class="foot" {
+                    div class="foot-inner" {
+                        span { "Tidelock " (env!("CARGO_PKG_VERSION")) }
+                        a href="/docs/errors" { "Error codes" }
+                        a href="/openapi.json" { "API description" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn phase_label(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Starting => "Starting",
+        Phase::Ready => "Ready",
+        Phase::Draining => "Shutting down",
+        Phase::Stopped => "Stopped",
+    }
+}
+
+fn phase_class(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Ready => "badge good",
+        Phase::Starting | Phase::Draining => "badge warn",
+        Phase::Stopped => "badge bad",
+    }
+}
+
+/// A duration for people: its two largest units.
+pub(super) fn human_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
+        (0, _, _) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_their_two_largest_units() {
+        for (seconds, expected) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (60, "1 min 0 s"),
+            (3599, "59 min 59 s"),
+            (3600, "1 h 0 min"),
+            (86_399, "23 h 59 min"),
+            (90_000, "1 d 1 h"),
+        ] {
+            assert_eq!(human_duration(Duration::from_secs(seconds)), expected);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The page for people: rendered here, readable without a script, changed by forms.
+//!
+//! Each page has a live part that can be fetched on its own; `web/app.js` swaps it. A form posts what its reader
+//! saw, is answered with a redirect, and leaves a [`Notice`] for the page that follows.
+
+mod assets;
+mod breakers;
+mod error;
+mod error_docs;
+mod form;
+mod layout;
+mod notice;
+mod overview;
+mod sign_in;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+pub(crate) use error::not_found;
+pub(crate) use notice::Notice;
+
+use crate::app::App;
+
+/// The paths of the page. Who may load which is decided by their arguments: a handler that wants a
+/// [`sign_in::Visitor`] answers nobody else.
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new()
+        .route("/", get(overview::show))
+        .route("/live/overview", get(overview::show_live))
+        .route("/breakers", get(breakers::show))
+        .route("/live/breakers", get(breakers::show_live))
+        .route("/breakers/reset", post(breakers::reset))
+        .route("/breakers/reset-all", post(breakers::reset_all))
+        .route("/breakers/force", post(breakers::force))
+        .route("/open", get(sign_in::open))
+        .route("/docs/errors", get(error_docs::show))
+        .route("/assets/{file}", get(assets::show))
+}

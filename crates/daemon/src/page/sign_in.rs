@@ -1,0 +1,72 @@
+//! Who may load the page: somebody who opened a one-time link.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequestParts, Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use http::HeaderMap;
+use http::header::SET_COOKIE;
+use http::request::Parts;
+use serde::Deserialize;
+
+use super::error::PageError;
+use crate::access::SignedIn;
+use crate::app::App;
+use crate::http::Problem;
+use crate::http::guard::session_of;
+
+/// Somebody with a session. A handler that wants one answers nobody else.
+#[derive(Clone, Debug)]
+pub(super) struct Visitor {
+    pub(super) session: SignedIn,
+}
+
+impl FromRequestParts<Arc<App>> for Visitor {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
+        match session_of(app, &parts.headers) {
+            Some(session) => Ok(Self { session }),
+            None => Err(PageError::signed_out(
+                "This page shows the state of a Tidelock daemon to its owner.",
+            )),
+        }
+    }
+}
+
+/// What a one-time link carries.
+#[derive(Deserialize)]
+pub(super) struct Link {
+    #[serde(default)]
+    code: String,
+}
+
+/// Signs a browser in.
+pub(super) async fn open(
+    State(app): State<Arc<App>>,
+    link: Result<Query<Link>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Response> {
+    // A query that cannot be read has no code in it.
+    let code = link.map(|Query(link)| link.code).unwrap_or_default();
+    let cookie = app
+        .sessions
+        .redeem(&code, app.clock.now())
+        .map_err(|error| Problem::internal(error).into_response())?;
+    match cookie {
+        Some(secret) => {
+            tracing::info!("a browser has signed in");
+            // Without a lifetime the cookie ends with the browser; the session ends with the daemon.
+            let cookie = format!(
+                "{}={}; Path=/; HttpOnly; SameSite=Strict",
+                app.cookie_name(),
+                secret.reveal()
+            );
+            Ok(([(SET_COOKIE, cookie)], Redirect::to("/")).into_response())
+        }
+        // Opening the link again, for example by going back, is no reason to be sent away.
+        None if session_of(&app, &headers).is_some() => Ok(Redirect::to("/").into_response()),
+        None => Err(PageError::signed_out("This link was used already, or it is too old.").into_response()),
+    }
+}

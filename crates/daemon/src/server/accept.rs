@@ -1,0 +1,109 @@
+//! The doors: each listener takes connections, up to a number, until the daemon stops.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::Deadline;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+
+use super::connection::{Context, serve};
+use crate::access::Transport;
+use crate::tasks::Tasks;
+
+/// How many connections each listener has at once: several for every agent that one machine can bear. Further
+/// ones wait in the backlog of the kernel until one ends. The two listeners are counted apart, so that nobody
+/// on TCP can keep the owner away from the socket.
+pub(super) const MAX_CONNECTIONS: usize = 256;
+
+/// How long to pause after the system refused to hand out a connection, typically for want of descriptors.
+/// Only another connection's end helps then, and trying at once would keep a core busy.
+const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(200);
+
+/// Something that connections come from.
+pub(super) trait Listener: Send + Sync + 'static {
+    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+    const TRANSPORT: Transport;
+
+    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+impl Listener for TcpListener {
+    type Stream = TcpStream;
+    const TRANSPORT: Transport = Transport::Tcp;
+
+    async fn next(&self) -> io::Result<TcpStream> {
+        let (stream, _) = self.accept().await?;
+        // Answers are small and complete; waiting for more to send would only delay them.
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
+impl Listener for UnixListener {
+    type Stream = UnixStream;
+    const TRANSPORT: Transport = Transport::Unix;
+
+    async fn next(&self) -> io::Result<UnixStream> {
+        self.accept().await.map(|(stream, _)| stream)
+    }
+}
+
+/// Takes connections until the daemon stops. Dropping the listener at the end refuses later ones.
+pub(super) async fn accept<L: Listener>(listener: L, context: Context, connections: Tasks) {
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let stop = context.stop.clone();
+    let mut stopped = stop.wait();
+    loop {
+        let taken = tokio::select! {
+            biased;
+            _ = &mut stopped => return,
+            taken = take(&listener, &places) => taken,
+        };
+        match taken {
+            Ok((stream, place)) => {
+                let context = context.clone();
+                connections.spawn("connection", async move {
+                    serve(stream, L::TRANSPORT, context).await;
+                    drop(place);
+                });
+            }
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, transport = ?L::TRANSPORT, "no connection can be taken at the moment");
+                tokio::select! {
+                    _ = &mut stopped => return,
+                    () = Deadline::after(&context.clock, PAUSE_AFTER_REFUSAL).passed() => {}
+                }
+            }
+        }
+    }
+}
+
+/// Waits for a place first and for a connection then, so that a connection without a place is not taken.
+async fn take<L: Listener>(
+    listener: &L,
+    places: &Arc<Semaphore>,
+) -> io::Result<(L::Stream, tokio::sync::OwnedSemaphorePermit)> {
+    let place = Arc::clone(places)
+        .acquire_owned()
+        .await
+        .map_err(io::Error::other)?;
+    let stream = listener.next().await?;
+    Ok((stream, place))
+}
+
+/// Whether an error is about the connection that was taken and not about the listener.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::NotConnected
+            | io::ErrorKind::InvalidInput
+    )
+}

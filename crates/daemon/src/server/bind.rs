@@ -1,0 +1,150 @@
+//! Where the daemon listens: a TCP address, and a Unix socket that only its owner can open.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use tokio::net::{TcpListener, UnixListener};
+
+use crate::home::Home;
+use crate::options::{Listen, WhenTaken};
+
+/// Why the daemon cannot listen.
+#[derive(Debug, Error)]
+pub enum BindError {
+    /// Other machines could reach the address, and nobody chose a token for that.
+    #[error("the address {address} can be reached by other machines")]
+    NotLoopback {
+        /// The address that was asked for.
+        address: SocketAddr,
+    },
+    /// The address cannot be had.
+    #[error("the address {address} cannot be listened on")]
+    Tcp {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something that is not a socket is in the socket's place.
+    #[error("`{path}` is in the way of the socket, and is not one", path = .path.display())]
+    InTheWay {
+        /// The place of the socket.
+        path: PathBuf,
+    },
+    /// The socket cannot be made.
+    #[error("the socket `{path}` cannot be made", path = .path.display())]
+    Unix {
+        /// The place of the socket.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl BindError {
+    /// What to do about it, in one sentence.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::NotLoopback { .. } => {
+                "listen on 127.0.0.1, or choose a token file on purpose and keep it secret".to_owned()
+            }
+            Self::Tcp { .. } => {
+                "choose another address or port, or let the daemon take any free one".to_owned()
+            }
+            Self::InTheWay { path } => format!("move `{}` away", path.display()),
+            Self::Unix { .. } => "make sure that you can write to the runtime directory".to_owned(),
+        }
+    }
+}
+
+/// Listens on TCP. An address that goes beyond `exposure` is refused.
+pub(crate) async fn bind_tcp(listen: Listen, exposure: Exposure) -> Result<TcpListener, BindError> {
+    let address = listen.address;
+    if exposure == Exposure::LoopbackOnly && !address.ip().is_loopback() {
+        return Err(BindError::NotLoopback { address });
+    }
+    let failed = |source| BindError::Tcp { address, source };
+    match TcpListener::bind(address).await {
+        Err(error)
+            if error.kind() == io::ErrorKind::AddrInUse && listen.when_taken == WhenTaken::AnyFreePort =>
+        {
+            let listener = TcpListener::bind(SocketAddr::new(address.ip(), 0))
+                .await
+                .map_err(failed)?;
+            let instead = listener.local_addr().map_err(failed)?;
+            tracing::warn!(wanted = %address, %instead, "the address is taken, so another port is used");
+            Ok(listener)
+        }
+        bound => bound.map_err(failed),
+    }
+}
+
+/// Who may reach the TCP address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exposure {
+    /// Only this machine.
+    LoopbackOnly,
+    /// Whoever the network lets through: somebody chose a token for it.
+    Anyone,
+}
+
+/// The name of our socket in the file system. Dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "the socket could not be removed");
+        }
+    }
+}
+
+/// Listens on the Unix socket. Only the owner of the home may call this: what is in the way is then certainly
+/// the leftover of a daemon that has died.
+pub(crate) fn bind_unix(home: &Home) -> Result<(UnixListener, SocketFile), BindError> {
+    let path = home.socket();
+    let failed = |source| BindError::Unix {
+        path: home.socket(),
+        source,
+    };
+    // The socket is made under another name and gets its own when nobody else can open it any more. That
+    // also takes the place of a leftover in one step. The other name is not longer, so it fits where that does.
+    let unfinished = path.with_file_name("tidelock.new");
+    for leftover in [&path, &unfinished] {
+        check_place(leftover)?;
+    }
+    remove_if_there(&unfinished).map_err(failed)?;
+    let listener = UnixListener::bind(&unfinished).map_err(failed)?;
+    fs::set_permissions(&unfinished, fs::Permissions::from_mode(0o600))
+        .and_then(|()| fs::rename(&unfinished, &path))
+        .map_err(failed)?;
+    Ok((listener, SocketFile { path }))
+}
+
+fn check_place(path: &Path) -> Result<(), BindError> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if !metadata.file_type().is_socket() => Err(BindError::InTheWay {
+            path: path.to_owned(),
+        }),
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(BindError::Unix {
+            path: path.to_owned(),
+            source,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,157 @@
+//! One connection: requests one after the other, within limits, until one side has had enough.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{ErrorCode, PROBLEM_MEDIA_TYPE};
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use kernel::{Clock, RequestId, Scope};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+
+use super::timer::ClockTimer;
+use super::write_limit::WriteLimit;
+use crate::access::Transport;
+use crate::http::{Problem, REQUEST_ID_HEADER};
+
+/// How long the head of a request may take, and how long a connection may be idle.
+pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How large the head of a request may be. Ours have a few hundred bytes, a browser's a few thousand.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
+
+/// How many headers a request may have.
+const MAX_HEADERS: usize = 64;
+
+/// How much is read ahead of what is asked for, per connection.
+const MAX_BUFFER_BYTES: usize = 64 * 1024;
+
+/// What a connection needs to know.
+#[derive(Clone, Debug)]
+pub(super) struct Context {
+    pub(super) router: Router,
+    pub(super) clock: Arc<dyn Clock>,
+    /// Cancelled when requests in flight shall be the last ones.
+    pub(super) stop: Scope,
+    /// Cancelled when not even they shall be waited for.
+    pub(super) cut: Scope,
+}
+
+/// Serves one connection to its end.
+pub(super) async fn serve<S>(stream: S, transport: Transport, context: Context)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let stream = WriteLimit::new(stream, Arc::clone(&context.clock));
+    let router = TowerToHyperService::new(context.router);
+    let service = service_fn(move |mut request: http::Request<Incoming>| {
+        request.extensions_mut().insert(transport);
+        router.call(request)
+    });
+    let mut connection = http1::Builder::new()
+        .timer(ClockTimer::new(context.clock))
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_header_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_BUFFER_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        _ = context.stop.wait() => {
+            std::pin::Pin::new(&mut connection).graceful_shutdown();
+            tokio::select! {
+                ended = &mut connection => ended,
+                _ = context.cut.wait() => return,
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, ?transport, "a connection broke");
+        let rest = connection.into_parts();
+        // Without a byte of a request it was merely idle, and an answer would be to nothing.
+        if error.is_timeout() && !rest.read_buf.is_empty() {
+            answer_timeout(rest.io.into_inner(), context.cut).await;
+        }
+    }
+}
+
+/// Tells a caller whose head did not arrive in time. hyper closes the connection without a word.
+async fn answer_timeout<S: AsyncWrite + Unpin>(mut stream: S, cut: Scope) {
+    let request_id = RequestId::generate();
+    let detail = format!(
+        "The head of the request did not arrive within {} seconds.",
+        HEAD_TIMEOUT.as_secs()
+    );
+    let problem = Problem::new(ErrorCode::RequestTimeout, detail).into_body(request_id);
+    let body = serde_json::to_string(&problem).unwrap_or_default();
+    let answer = format!(
+        "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-type: {PROBLEM_MEDIA_TYPE}\r\n\
+         {REQUEST_ID_HEADER}: {request_id}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len(),
+    );
+    // A few hundred bytes fit into the buffer of any socket, so this does not wait for the caller; if it did,
+    // the end of the daemon would end it.
+    tokio::select! {
+        written = stream.write_all(answer.as_bytes()) => {
+            if let Err(error) = written {
+                tracing::debug!(%error, "a caller did not wait for its answer");
+            }
+        }
+        _ = cut.wait() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
+    use kernel::CancellationToken;
+    use tokio::io::{AsyncReadExt, duplex};
+
+    use super::*;
+    use crate::app::tests::detached;
+    use crate::http::finish;
+
+    async fn stumble() -> &'static str {
+        panic!("on purpose")
+    }
+
+    async fn fine() -> &'static str {
+        "fine"
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_panics_ends_its_request_and_nothing_else() {
+        let app = detached();
+        let context = Context {
+            router: Router::new()
+                .route("/stumble", get(stumble))
+                .route("/fine", get(fine))
+                .layer(from_fn_with_state(Arc::clone(&app), finish)),
+            clock: Arc::clone(&app.clock),
+            stop: CancellationToken::new().scope(),
+            cut: CancellationToken::new().scope(),
+        };
+        let (mut client, server) = duplex(MAX_BUFFER_BYTES);
+        let requests = "GET /stumble HTTP/1.1\r\n\r\nGET /fine HTTP/1.1\r\nConnection: close\r\n\r\n";
+        client.write_all(requests.as_bytes()).await.unwrap();
+        serve(server, Transport::Unix, context).await;
+        let mut answers = String::new();
+        client.read_to_string(&mut answers).await.unwrap();
+
+        let (first, second) = answers
+            .split_once("}HTTP/1.1 ")
+            .unwrap_or_else(|| panic!("{answers}"));
+        assert!(first.starts_with("HTTP/1.1 500 "), "{first}");
+        let (_, body) = first.split_once("\r\n\r\n").unwrap();
+        let problem: api::Problem = serde_json::from_str(&format!("{body}}}")).unwrap();
+        assert_eq!(problem.code, ErrorCode::Internal);
+        assert!(!body.contains("on purpose"), "the cause is for the log: {body}");
+        assert!(second.starts_with("200 ") && second.ends_with("fine"), "{second}");
+    }
+}

@@ -1,0 +1,66 @@
+//! The server: our own accept loops around hyper, so that limits, time and draining are ours.
+
+mod accept;
+mod bind;
+mod connection;
+mod timer;
+mod write_limit;
+
+use std::sync::Arc;
+
+use axum::Router;
+use kernel::{Clock, Scope};
+use tokio::net::{TcpListener, UnixListener};
+
+pub use bind::BindError;
+pub(crate) use bind::{Exposure, SocketFile, bind_tcp, bind_unix};
+
+use crate::tasks::Tasks;
+
+/// A server that is running.
+#[derive(Debug)]
+pub(crate) struct Server {
+    listeners: Tasks,
+    connections: Tasks,
+}
+
+impl Server {
+    /// Starts to answer on both listeners, until `stop` is cancelled. Connections that are then in use go on
+    /// until their request is answered or `cut` is cancelled.
+    pub(crate) fn start(
+        (tcp, unix): (TcpListener, UnixListener),
+        router: Router,
+        clock: Arc<dyn Clock>,
+        (stop, cut): (Scope, Scope),
+    ) -> Self {
+        let context = connection::Context {
+            router,
+            clock,
+            stop,
+            cut,
+        };
+        let (listeners, connections) = (Tasks::default(), Tasks::default());
+        listeners.spawn(
+            "accept tcp",
+            accept::accept(tcp, context.clone(), connections.clone()),
+        );
+        listeners.spawn("accept unix", accept::accept(unix, context, connections.clone()));
+        Self {
+            listeners,
+            connections,
+        }
+    }
+
+    /// How many connections are open.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.running()
+    }
+
+    /// Waits until no listener takes connections any more, and then until the last connection has ended.
+    ///
+    /// *Cancel safety*: may be dropped at any time.
+    pub(crate) async fn finished(&self) {
+        self.listeners.finished().await;
+        self.connections.finished().await;
+    }
+}

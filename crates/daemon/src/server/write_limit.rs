@@ -1,0 +1,93 @@
+//! A connection whose peer must read. One that asks and never reads would otherwise hold its place for ever.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use kernel::{Clock, Deadline, Passed};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// How long a peer may leave us waiting until it reads on.
+pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A stream on which a write that is not taken for [`WRITE_TIMEOUT`] fails.
+#[derive(Debug)]
+pub(super) struct WriteLimit<S> {
+    stream: S,
+    clock: Arc<dyn Clock>,
+    /// When patience ends, while a write is waiting.
+    patience: Option<Passed>,
+}
+
+impl<S> WriteLimit<S> {
+    pub(super) fn new(stream: S, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            stream,
+            clock,
+            patience: None,
+        }
+    }
+
+    /// Lets a finished attempt through, and bounds the wait of one that is not.
+    fn limit<T>(&mut self, context: &mut Context<'_>, attempt: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if attempt.is_ready() {
+            self.patience = None;
+            return attempt;
+        }
+        let clock = &self.clock;
+        let patience = self
+            .patience
+            .get_or_insert_with(|| Deadline::after(clock, WRITE_TIMEOUT).passed());
+        ready!(Pin::new(patience).poll(context));
+        Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the peer does not read",
+        )))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for WriteLimit<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteLimit<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let attempt = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.limit(context, attempt)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let attempt = Pin::new(&mut self.stream).poll_write_vectored(context, buffers);
+        self.limit(context, attempt)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let attempt = Pin::new(&mut self.stream).poll_flush(context);
+        self.limit(context, attempt)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let attempt = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.limit(context, attempt)
+    }
+}

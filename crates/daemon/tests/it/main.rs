@@ -1,0 +1,18 @@
+//! The daemon through its real sockets, one module for each subject.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a failed step is a failed test"
+)]
+
+mod breakers;
+mod client;
+mod drain;
+mod errors;
+mod hosts;
+mod limits;
+mod metrics;
+mod page;
+mod running;
+mod secrets;
+mod start;

@@ -1,0 +1,401 @@
+//! The page: link, cookie, forms, and what it tells browsers about itself.
+
+use api::PageLink;
+use http::Method;
+use kernel::Cause;
+use std::time::Duration;
+
+use crate::client::{Answer, Client};
+use crate::running::Running;
+
+/// A browser that has opened a one-time link.
+pub(crate) struct Browser {
+    client: Client,
+    pub(crate) cookie: String,
+    origin: String,
+}
+
+impl Browser {
+    pub(crate) async fn sign_in(running: &Running) -> Self {
+        let client = running.tcp();
+        let opened = client
+            .get(&link_path(running).await)
+            .without("authorization")
+            .send()
+            .await;
+        assert_eq!(
+            (opened.status, opened.header("location")),
+            (303, Some("/")),
+            "{opened:?}"
+        );
+        let set_cookie = opened.header("set-cookie").unwrap();
+        let (cookie, attributes) = set_cookie.split_once("; ").unwrap();
+        assert_eq!(attributes, "Path=/; HttpOnly; SameSite=Strict");
+        assert!(cookie.starts_with(&format!("tidelock_{}=", running.address.port())));
+        Self {
+            cookie: format!("other=1; {cookie}; more=2"),
+            origin: format!("http://{}", running.address),
+            client,
+        }
+    }
+
+    async fn get(&self, path: &str) -> Answer {
+        let call = self.client.get(path).without("authorization");
+        call.header("cookie", &self.cookie).send().await
+    }
+
+    async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let call = self.client.post(path).without("authorization").form(fields);
+        call.header("cookie", &self.cookie)
+            .header("origin", &self.origin)
+            .send()
+            .await
+    }
+
+    /// Sends the form and loads the page that follows.
+    pub(crate) async fn submit(&self, path: &str, fields: &[(&str, &str)]) -> String {
+        let answer = self.post(path, fields).await;
+        assert_eq!(
+            (answer.status, answer.header("location")),
+            (303, Some("/breakers")),
+            "{answer:?}"
+        );
+        self.get("/breakers").await.body
+    }
+
+    pub(crate) async fn form_token(&self) -> String {
+        field(&self.get("/breakers").await.body, "form_token")
+    }
+}
+
+pub(crate) async fn link_path(running: &Running) -> String {
+    let answer = running.unix().post("/v1/page-links").send().await;
+    assert_eq!(answer.status, 201);
+    let link: PageLink = answer.json();
+    assert_eq!(link.expires_in_ms, 300_000);
+    let path = link
+        .url
+        .strip_prefix(&format!("http://{}", running.address))
+        .unwrap()
+        .to_owned();
+    assert!(path.starts_with("/open?code="));
+    path
+}
+
+/// The value of the first hidden field of a name.
+fn field(page: &str, name: &str) -> String {
+    let (_, rest) = page
+        .split_once(&format!("name=\"{name}\" value=\""))
+        .unwrap_or_else(|| panic!("{page}"));
+    rest.split('"').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn without_a_session_the_page_says_how_to_get_one() {
+    let running = Running::start().await;
+    let cookie = format!("tidelock_{}={}", running.address.port(), "0".repeat(64));
+    for path in ["/", "/breakers", "/live/overview", "/live/breakers"] {
+        for cookie in ["", &cookie] {
+            let answer = running
+                .tcp()
+                .get(path)
+                .without("authorization")
+                .header("cookie", cookie)
+                .send()
+                .await;
+            assert_eq!(answer.status, 401);
+            assert!(answer.header("www-authenticate").is_some());
+            assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
+            assert!(
+                answer.body.contains("<code>tidelock up</code>"),
+                "{}",
+                answer.body
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_link_works_once_and_not_for_long() {
+    let (running, clock) = Running::start_with_manual_clock().await;
+    let client = running.tcp();
+    let path = link_path(&running).await;
+    let opened: Vec<u16> = [
+        client.get(&path).send().await.status,
+        client.get(&path).send().await.status,
+    ]
+    .into();
+    assert_eq!(opened, [303, 401]);
+
+    let path = link_path(&running).await;
+    clock.advance(Duration::from_secs(300));
+    let answer = client.get(&path).send().await;
+    assert_eq!(answer.status, 401);
+    assert!(
+        answer
+            .body
+            .contains("This link was used already, or it is too old."),
+        "{}",
+        answer.body
+    );
+    assert_eq!(client.get("/open").send().await.status, 401);
+    for path in ["/open?code=", "/open?code=a&code=b", "/open?code=%FF", "/open?%"] {
+        assert_eq!(client.get(path).send().await.status, 401, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_used_link_does_not_send_a_signed_in_browser_away() {
+    let running = Running::start().await;
+    let browser = Browser::sign_in(&running).await;
+    let answer = browser.get("/open?code=used").await;
+    assert_eq!((answer.status, answer.header("location")), (303, Some("/")));
+}
+
+#[tokio::test]
+async fn pages_are_guarded_against_what_others_might_put_into_them() {
+    let running = Running::start().await;
+    let browser = Browser::sign_in(&running).await;
+    for path in ["/", "/breakers", "/live/breakers", "/docs/errors", "/v1/status"] {
+        let answer = browser.get(path).await;
+        assert_eq!(answer.status, 200);
+        let policy = answer.header("content-security-policy").unwrap();
+        for part in [
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "frame-ancestors 'none'",
+        ] {
+            assert!(policy.contains(part), "{path}: {policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(answer.header("referrer-policy"), Some("same-origin"));
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        for written_in in ["<style", " style=", " onclick=", "<script>"] {
+            assert!(!answer.body.contains(written_in), "{path} has {written_in}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn names_are_shown_as_text() {
+    let running = Running::start().await;
+    running.breakers.force_open("<script>alert(1)</script>\"'&");
+    let browser = Browser::sign_in(&running).await;
+    for path in ["/", "/breakers"] {
+        let page = browser.get(path).await.body;
+        assert!(
+            page.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;"),
+            "{page}"
+        );
+        assert!(!page.contains("<script>alert"), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn the_overview_names_what_needs_a_look_and_stays_short() {
+    let running = Running::start().await;
+    let browser = Browser::sign_in(&running).await;
+    drop(running.breakers.circuit("well"));
+    assert!(browser.get("/").await.body.contains("All closed: nothing"));
+    for index in 0..10 {
+        running.breakers.force_open(&format!("broken-{index}"));
+    }
+    let page = browser.get("/live/overview").await.body;
+    let named = page.matches("broken-").count();
+    assert_eq!((named, page.contains("and 2 more")), (8, true), "{page}");
+    assert!(!page.contains("well"), "{page}");
+}
+
+#[tokio::test]
+async fn files_can_be_kept_for_ever_because_their_address_names_their_content() {
+    let running = Running::start().await;
+    let page = Browser::sign_in(&running).await.get("/").await.body;
+    let mut found = Vec::new();
+    for part in page.split("\"/assets/").skip(1) {
+        let file = part.split('"').next().unwrap();
+        let answer = running
+            .tcp()
+            .get(&format!("/assets/{file}"))
+            .without("authorization")
+            .send()
+            .await;
+        assert_eq!(answer.status, 200, "{file}");
+        assert_eq!(
+            answer.header("cache-control"),
+            Some("public, max-age=31536000, immutable")
+        );
+        found.push(answer.header("content-type").unwrap().to_owned());
+    }
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(
+        found,
+        [
+            "image/svg+xml",
+            "text/css; charset=utf-8",
+            "text/javascript; charset=utf-8"
+        ]
+    );
+    for path in ["/assets/style-0.css", "/assets/%FF", "/assets/..%2Fstyle.css"] {
+        assert_eq!(running.tcp().get(path).send().await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_forms_have_their_effect_and_say_so() {
+    let running = Running::start().await;
+    let browser = Browser::sign_in(&running).await;
+    let empty = browser.get("/breakers").await.body;
+    assert!(empty.contains("No breaker has been used yet"), "{empty}");
+
+    running.breakers.force_open("a/b");
+    let token = browser.form_token().await;
+    let page = browser
+        .submit(
+            "/breakers/force",
+            &[("form_token", &token), ("name", "a/b"), ("state", "closed")],
+        )
+        .await;
+    assert!(
+        page.contains("“a/b” is closed by hand now, until it is reset."),
+        "{page}"
+    );
+    assert!(page.contains("Forced closed"), "{page}");
+    assert!(
+        !browser.get("/breakers").await.body.contains("by hand now"),
+        "a notice is said twice"
+    );
+
+    let generation = field(&page, "generation");
+    let fields = [
+        ("form_token", token.as_str()),
+        ("name", "a/b"),
+        ("generation", &generation),
+    ];
+    let page = browser.submit("/breakers/reset", &fields).await;
+    assert!(page.contains("“a/b” was reset."), "{page}");
+
+    // The same form again: what it saw is gone.
+    running.breakers.force_open("a/b");
+    let page = browser.submit("/breakers/reset", &fields).await;
+    assert!(
+        page.contains("“a/b” has moved since you looked: it is now <strong>forced open</strong>"),
+        "{page}"
+    );
+    assert!(
+        running.breakers.is_open("a/b"),
+        "a stale form has changed something"
+    );
+
+    let page = browser
+        .submit("/breakers/reset-all", &[("form_token", &token)])
+        .await;
+    assert!(page.contains("The one breaker was reset."), "{page}");
+    assert!(!running.breakers.is_open("a/b"));
+}
+
+#[tokio::test]
+async fn a_form_needs_the_token_of_its_own_session() {
+    let running = Running::start().await;
+    running.breakers.force_open("a");
+    let (browser, other) = (Browser::sign_in(&running).await, Browser::sign_in(&running).await);
+    let foreign = other.form_token().await;
+    for token in [
+        None,
+        Some(""),
+        Some(foreign.as_str()),
+        Some(running.token.as_str()),
+    ] {
+        let mut fields = vec![("name", "a"), ("state", "closed")];
+        fields.extend(token.map(|token| ("form_token", token)));
+        let answer = browser.post("/breakers/force", &fields).await;
+        assert_eq!(answer.status, 403, "{token:?}");
+        assert!(answer.body.contains("Nothing was changed."), "{}", answer.body);
+    }
+    assert!(running.breakers.is_open("a"));
+
+    let token = browser.form_token().await;
+    let fields = [("form_token", token.as_str()), ("name", "a"), ("state", "ajar")];
+    assert_eq!(browser.post("/breakers/force", &fields).await.status, 422);
+    let fields = [("form_token", token.as_str()), ("name", "a\n"), ("state", "open")];
+    assert_eq!(browser.post("/breakers/force", &fields).await.status, 400);
+    let client = running.tcp();
+    let call = client.post("/breakers/reset-all").form(&[("form_token", &token)]);
+    assert_eq!(call.send().await.status, 401, "the bearer token is no session");
+}
+
+#[tokio::test]
+async fn a_cookie_reads_the_interface_and_changes_it_only_with_the_form_token() {
+    let running = Running::start().await;
+    let browser = Browser::sign_in(&running).await;
+    assert_eq!(browser.get("/v1/breakers").await.status, 200);
+    assert_eq!(browser.get("/metrics").await.status, 200);
+    let post = || {
+        let call = browser.client.post("/v1/breakers/reset").without("authorization");
+        call.header("cookie", &browser.cookie)
+    };
+    let refused = post().send().await.problem();
+    assert_eq!(
+        (refused.status, refused.code),
+        (403, api::ErrorCode::FormTokenInvalid)
+    );
+    running.breakers.force_open("a");
+    let token = browser.form_token().await;
+    assert_eq!(post().header("x-form-token", &token).send().await.status, 200);
+}
+
+#[tokio::test]
+async fn a_browser_gets_a_page_for_what_is_not_there() {
+    let running = Running::start().await;
+    let answer = running
+        .tcp()
+        .get("/nowhere")
+        .header("accept", "text/html,*/*;q=0.8")
+        .send()
+        .await;
+    assert_eq!(
+        (answer.status, answer.header("content-type")),
+        (404, Some("text/html; charset=utf-8"))
+    );
+    let answer = running.tcp().get("/nowhere").header("accept", "*/*").send().await;
+    assert_eq!(answer.problem().code, api::ErrorCode::NotFound);
+}
+
+#[tokio::test]
+async fn every_reference_of_a_problem_leads_to_its_section() {
+    let running = Running::start().await;
+    let page = running
+        .tcp()
+        .get("/docs/errors")
+        .without("authorization")
+        .send()
+        .await
+        .body;
+    for code in api::ErrorCode::ALL {
+        assert!(page.contains(&format!("<h2 id=\"{code}\">")), "{code}");
+        assert_eq!(code.reference(), format!("/docs/errors#{code}"));
+    }
+}
+
+#[tokio::test]
+async fn sessions_end_with_their_daemon() {
+    let first = Running::start().await;
+    let browser = Browser::sign_in(&first).await;
+    let second = Running::start().await;
+    let cookie = browser.cookie.replace(
+        &format!("tidelock_{}", first.address.port()),
+        &format!("tidelock_{}", second.address.port()),
+    );
+    let answer = second
+        .tcp()
+        .call(Method::GET, "/")
+        .without("authorization")
+        .header("cookie", &cookie)
+        .send()
+        .await;
+    assert_eq!(answer.status, 401);
+    first.handle.stop(Cause::new("the test", "it is over"));
+    first.stop().await;
+}

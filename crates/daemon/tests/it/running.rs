@@ -1,0 +1,158 @@
+//! A daemon with a home of its own, for one test.
+
+use std::fs;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use daemon::{Daemon, Ended, Home, Listen, Options, ShutdownHandle, Signals, WhenTaken};
+use kernel::{Cause, CircuitBreaker, Clock, ManualClock, SystemClock};
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+use tokio::task::JoinHandle;
+
+use crate::client::{Client, Target};
+
+/// How long a condition may take to come true before the test gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running daemon. When a test ends, its runtime drops the daemon, and the directory goes with this.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) home: Home,
+    pub(crate) token: String,
+    pub(crate) breakers: CircuitBreaker,
+    pub(crate) handle: ShutdownHandle,
+    pub(crate) ended: JoinHandle<Ended>,
+    _directory: TempDir,
+}
+
+impl Running {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(SystemClock::shared(), |_| {}).await
+    }
+
+    /// With a clock that only the test moves.
+    pub(crate) async fn start_with_manual_clock() -> (Self, Arc<ManualClock>) {
+        let clock = ManualClock::new();
+        let running = Self::start_with(Arc::clone(&clock) as Arc<dyn Clock>, |_| {}).await;
+        (running, clock)
+    }
+
+    pub(crate) async fn start_with(clock: Arc<dyn Clock>, change: impl FnOnce(&mut Options)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = options(&directory);
+        change(&mut options);
+        let home = options.home.clone();
+        let daemon = Daemon::start(options, clock).await.unwrap();
+        Self {
+            address: daemon.address(),
+            token: fs::read_to_string(home.token_file()).unwrap().trim().to_owned(),
+            home,
+            breakers: daemon.breakers(),
+            handle: daemon.shutdown_handle(),
+            ended: tokio::spawn(daemon.wait()),
+            _directory: directory,
+        }
+    }
+
+    pub(crate) fn tcp(&self) -> Client {
+        Client {
+            target: Target::Tcp(self.address),
+            token: self.token.clone(),
+        }
+    }
+
+    pub(crate) fn unix(&self) -> Client {
+        Client {
+            target: Target::Unix(self.home.socket()),
+            token: self.token.clone(),
+        }
+    }
+
+    /// A connection on which `bytes` have been sent before the daemon can look at it: the test has the only
+    /// thread, and does not give it away in between.
+    pub(crate) fn raw(&self, bytes: &str) -> Raw {
+        let mut stream = UnixStream::connect(self.home.socket()).unwrap();
+        stream.write_all(bytes.as_bytes()).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        Raw {
+            stream: tokio::net::UnixStream::from_std(stream).unwrap(),
+        }
+    }
+
+    /// The head of a request with the token, without the empty line at its end.
+    pub(crate) fn head(&self, first_line: &str) -> String {
+        format!(
+            "{first_line}\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n",
+            self.token
+        )
+    }
+
+    /// Whether somebody still listens on TCP.
+    pub(crate) fn listens(&self) -> bool {
+        TcpStream::connect(self.address).is_ok()
+    }
+
+    /// Stops the daemon and returns how it ended.
+    pub(crate) async fn stop(self) -> Ended {
+        self.handle.stop(Cause::new("the test", "it is over"));
+        within(self.ended).await.unwrap()
+    }
+}
+
+/// A connection without a client's manners.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) stream: tokio::net::UnixStream,
+}
+
+impl Raw {
+    pub(crate) async fn send(&mut self, bytes: &str) {
+        use tokio::io::AsyncWriteExt;
+        self.stream.write_all(bytes.as_bytes()).await.unwrap();
+    }
+
+    /// Everything that the daemon says until it closes the connection.
+    pub(crate) async fn rest(mut self) -> String {
+        let mut text = String::new();
+        // A daemon that closes while we were sending resets the connection; what came before counts.
+        drop(within(self.stream.read_to_string(&mut text)).await);
+        text
+    }
+}
+
+/// The usual options with a home in `directory` and any free port.
+pub(crate) fn options(directory: &TempDir) -> Options {
+    let home = Home {
+        runtime: directory.path().join("run"),
+        state: directory.path().join("state"),
+    };
+    Options {
+        listen: Listen {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            when_taken: WhenTaken::Fail,
+        },
+        signals: Signals::LeaveAlone,
+        ..Options::new(home)
+    }
+}
+
+/// Waits for something that must not take for ever.
+pub(crate) async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future)
+        .await
+        .expect("it took too long")
+}
+
+/// Waits until a condition holds.
+pub(crate) async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "this did not come true: {what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}

@@ -1,0 +1,110 @@
+//! What a daemon refuses to start with, and what it makes do with.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+
+use daemon::{BindError, Daemon, Listen, Options, StartError, TokenError, WhenTaken};
+use kernel::SystemClock;
+
+use crate::running::options;
+
+/// Why a daemon with these options does not start.
+async fn refusal(options: Options) -> StartError {
+    match Daemon::start(options, SystemClock::shared()).await {
+        Ok(daemon) => panic!("it started: {daemon:?}"),
+        Err(error) => {
+            assert!(!error.advice().is_empty());
+            error
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_others_can_reach_needs_a_token_chosen_on_purpose() {
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = options(&directory);
+        options.listen.address = address.parse().unwrap();
+        let error = refusal(options).await;
+        assert!(
+            matches!(error, StartError::Bind(BindError::NotLoopback { .. })),
+            "{error}"
+        );
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(&directory);
+    options.listen.address = "0.0.0.0:0".parse().unwrap();
+    options.token_file = Some(directory.path().join("chosen"));
+    let daemon = Daemon::start(options, SystemClock::shared()).await.unwrap();
+    assert!(daemon.address().ip().is_unspecified());
+    assert!(directory.path().join("chosen").exists());
+}
+
+#[tokio::test]
+async fn a_taken_address_is_an_error_or_leads_to_another_port() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address: SocketAddr = taken.local_addr().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let with = |when_taken| Options {
+        listen: Listen { address, when_taken },
+        ..options(&directory)
+    };
+    let error = refusal(with(WhenTaken::Fail)).await;
+    assert!(
+        matches!(error, StartError::Bind(BindError::Tcp { .. })),
+        "{error}"
+    );
+    let daemon = Daemon::start(with(WhenTaken::AnyFreePort), SystemClock::shared())
+        .await
+        .unwrap();
+    assert_eq!(daemon.address().ip(), address.ip());
+    assert_ne!(daemon.address().port(), address.port());
+}
+
+#[tokio::test]
+async fn a_token_that_others_may_know_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = options(&directory);
+    options.home.prepare().unwrap();
+    let path = options.home.token_file();
+    fs::write(&path, "x".repeat(64)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let error = refusal(options).await;
+    assert!(
+        matches!(error, StartError::Token(TokenError::TooOpen { mode: 0o644, .. })),
+        "{error}"
+    );
+    assert!(error.advice().contains("remove"), "{}", error.advice());
+}
+
+#[tokio::test]
+async fn a_leftover_socket_is_replaced_and_anything_else_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = options(&directory);
+    options.home.prepare().unwrap();
+    drop(UnixListener::bind(options.home.socket()).unwrap());
+    drop(UnixListener::bind(options.home.runtime.join("tidelock.new")).unwrap());
+    drop(
+        Daemon::start(options.clone(), SystemClock::shared())
+            .await
+            .unwrap(),
+    );
+
+    fs::write(options.home.socket(), "precious").unwrap();
+    let error = refusal(options.clone()).await;
+    assert!(
+        matches!(error, StartError::Bind(BindError::InTheWay { .. })),
+        "{error}"
+    );
+    assert_eq!(fs::read_to_string(options.home.socket()).unwrap(), "precious");
+}
+
+#[tokio::test]
+async fn settings_that_make_no_sense_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(&directory);
+    options.breaker.failure_threshold = 0;
+    assert!(matches!(refusal(options).await, StartError::Breakers(_)));
+}
