@@ -1,1 +1,49 @@
-fn main() {}
+//! The program `tidelock`: the command line, and the daemon behind `tidelock serve`.
+//!
+//! A command turns arguments into one [`Report`](output::Report) or one [`Failure`]; only this
+//! file and `output` write to the terminal, and only this file ends the process.
+
+mod background;
+mod cli;
+mod client;
+mod commands;
+mod context;
+mod daemon_process;
+mod error;
+mod launch;
+mod logging;
+mod output;
+mod start;
+mod start_lock;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::Cli;
+use crate::error::Failure;
+use crate::output::Format;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse_arguments(&error),
+    };
+    let format = cli.format();
+    match commands::run(cli) {
+        Ok(report) => output::finish(format, &report),
+        Err(failure) => output::fail(format, &failure),
+    }
+}
+
+/// Answers `--help` and `--version`, which the parser reports as errors too, and complains about the rest.
+fn refuse_arguments(error: &clap::Error) -> ExitCode {
+    let asked_for_help = !error.use_stderr();
+    if asked_for_help || cli::requested_format(std::env::args_os()) == Format::Human {
+        // Nobody is left to be told when the terminal has gone away.
+        drop(error.print());
+        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1));
+    }
+    output::fail(Format::Json, &Failure::usage(error))
+}

@@ -1,0 +1,269 @@
+//! The arguments, and the words of `--help`. What they do is under `commands`.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::output::Format;
+use crate::units;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+    0  it worked
+    1  it failed
+    2  the arguments are wrong
+    3  the daemon cannot be reached or started
+    4  refused: what you named is not there, or has changed since you looked
+  130  interrupted
+
+Environment:
+  TIDELOCK_HOME        one directory for everything, in place of the XDG directories
+  TIDELOCK_LISTEN      the address for a daemon that is started, such as 127.0.0.1:0
+  TIDELOCK_TOKEN_FILE  the file with the bearer token
+  TIDELOCK_LOG         what the daemon logs, such as debug or daemon=debug
+  NO_COLOR             no colours
+
+Examples:
+  tidelock up                   start the daemon if needed, and print a link to its page
+  tidelock status --json        one JSON object for a script
+  tidelock breaker list         which circuit breakers are open
+  tidelock down                 stop the daemon";
+
+/// One local daemon on which many coding agents share a machine without racing each other.
+#[derive(Debug, Parser)]
+#[command(name = "tidelock", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Print exactly one JSON object on standard output, for errors too
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Cli {
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Human }
+    }
+}
+
+/// The format that was asked for in arguments that could not be understood as a whole.
+pub(crate) fn requested_format(arguments: impl Iterator<Item = OsString>) -> Format {
+    let mut options = arguments.skip(1).take_while(|argument| argument != "--");
+    if options.any(|argument| argument == "--json") {
+        Format::Json
+    } else {
+        Format::Human
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start the daemon in the background if there is none, and print a link to its page
+    #[command(after_help = "\
+The link opens the page in a browser and works once. Run `up` again for another one.
+
+Examples:
+  tidelock up
+  TIDELOCK_LISTEN=127.0.0.1:8800 tidelock up
+  tidelock up --json")]
+    Up,
+    /// Stop the daemon and wait until it has gone
+    #[command(after_help = "\
+The daemon finishes the requests in flight first. With no daemon there is nothing to do, and that is fine.
+
+Examples:
+  tidelock down
+  tidelock down && tidelock up
+  tidelock down --timeout 2m")]
+    Down(DownArguments),
+    /// Show whether the daemon runs, and what it is doing
+    #[command(after_help = "\
+This never starts a daemon. When none is running the exit code is 3 and the state is `stopped`.
+
+Examples:
+  tidelock status
+  tidelock status --json")]
+    Status,
+    /// Check what a daemon needs on this machine, and say what to do where something is wrong
+    #[command(after_help = "\
+This works with and without a daemon, and changes nothing. The exit code is 1 when a check has failed.
+
+Examples:
+  tidelock doctor
+  tidelock doctor --json")]
+    Doctor,
+    /// Look at circuit breakers, and change them by hand
+    #[command(
+        subcommand,
+        after_help = "\
+A breaker opens after some failures in a row, and lets one call through after a cooldown.
+
+Examples:
+  tidelock breaker list
+  tidelock breaker reset lsp/rust-analyzer
+  tidelock breaker record model/api failure --retry-after 30s"
+    )]
+    Breaker(BreakerCommand),
+    /// Run the daemon in the foreground
+    #[command(after_help = "\
+Ctrl-C or SIGTERM stops it after the requests in flight. The log goes to standard error.
+
+Examples:
+  tidelock serve
+  tidelock serve --listen 127.0.0.1:8800
+  TIDELOCK_LOG=debug tidelock serve")]
+    Serve(ServeArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DownArguments {
+    /// How long to wait for the daemon to end
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::parse_duration)]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// Where to listen for HTTP; port 0 means any free port
+    #[arg(long, value_name = "ADDRESS", env = "TIDELOCK_LISTEN", hide_env_values = true)]
+    pub(crate) listen: Option<SocketAddr>,
+    /// A host name that requests may be sent to, besides those of the loopback interface (may be repeated)
+    #[arg(long = "allow-host", value_name = "HOST")]
+    pub(crate) allowed_hosts: Vec<String>,
+    /// The file with the bearer token, made if it is missing
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TIDELOCK_TOKEN_FILE",
+        hide_env_values = true
+    )]
+    pub(crate) token_file: Option<PathBuf>,
+    /// How long requests in flight may take to finish when the daemon stops
+    #[arg(long, value_name = "MILLISECONDS")]
+    pub(crate) shutdown_grace_ms: Option<u64>,
+    /// Leave the terminal, and tell the parent through standard output when the daemon serves
+    #[arg(long, hide = true)]
+    pub(crate) background: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BreakerCommand {
+    /// List all known breakers
+    #[command(after_help = "\
+Examples:
+  tidelock breaker list
+  tidelock breaker list --json")]
+    List,
+    /// Show one breaker
+    #[command(after_help = "\
+Examples:
+  tidelock breaker show lsp/rust-analyzer")]
+    Show {
+        /// The name of the breaker
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        name: String,
+    },
+    /// Close a breaker and forget its failures
+    #[command(after_help = "\
+With --generation the reset is refused (exit code 4) when the breaker has changed since you looked.
+
+Examples:
+  tidelock breaker reset lsp/rust-analyzer
+  tidelock breaker reset lsp/rust-analyzer --generation 7
+  tidelock breaker reset --all")]
+    Reset(ResetArguments),
+    /// Hold a breaker open or closed until somebody changes that
+    #[command(after_help = "\
+`tidelock breaker reset NAME` lets it decide by itself again.
+
+Examples:
+  tidelock breaker force model/api open
+  tidelock breaker force model/api closed")]
+    Force {
+        /// The name of the breaker
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        name: String,
+        /// What it shall be
+        state: ForcedState,
+    },
+    /// Report how a call ended that was made outside of the daemon
+    #[command(after_help = "\
+Examples:
+  tidelock breaker record model/api success
+  tidelock breaker record model/api failure
+  tidelock breaker record model/api failure --retry-after 30s")]
+    Record(RecordArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResetArguments {
+    /// The name of the breaker
+    #[arg(required_unless_present = "all", conflicts_with = "all", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) name: Option<String>,
+    /// Reset every breaker
+    #[arg(long)]
+    all: bool,
+    /// Reset only if this is still its generation
+    #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
+    pub(crate) generation: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArguments {
+    /// The name of the breaker
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) name: String,
+    /// How the call ended
+    pub(crate) outcome: Outcome,
+    /// How long the other side asked to be left alone, after a failure (500ms, 30s, 5m, 1h)
+    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
+    pub(crate) retry_after: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ForcedState {
+    /// Refuse every call
+    Open,
+    /// Let every call through
+    Closed,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Outcome {
+    /// It worked
+    Success,
+    /// It did not
+    Failure,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_format_is_found_in_arguments_that_are_wrong() {
+        for (line, expected) in [
+            ("tidelock nonsense --json", Format::Json),
+            ("tidelock --json nonsense", Format::Json),
+            ("tidelock nonsense", Format::Human),
+            ("tidelock nonsense -- --json", Format::Human),
+        ] {
+            assert_eq!(
+                requested_format(line.split(' ').map(OsString::from)),
+                expected,
+                "{line}"
+            );
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Asks the daemon through its Unix socket: one request per connection, each with deadlines and bounds.
+//!
+//! The client trusts a socket only in a directory that nobody else can write to; otherwise it would show its
+//! token to whoever has put a socket there. It never starts a daemon; that is for `start`.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use api::ErrorCode;
+use daemon::{Home, HomeError, check_directory};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+use tokio::net::UnixStream;
+
+use crate::context::Context;
+use crate::units::format_duration;
+
+/// How long the daemon may take to accept a connection. On one machine this is a matter of microseconds; only a
+/// daemon that hangs takes longer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long an answer may take. Nothing that is asked here waits for work to be done.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest answer that is read. A list of all breakers that a daemon can have is far below 1 MiB.
+const ANSWER_LIMIT_BYTES: usize = 8 << 20;
+
+/// Speaks to the daemon of one home.
+#[derive(Debug)]
+pub(crate) struct Client {
+    home: Home,
+    token_file: PathBuf,
+    answer_timeout: Duration,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// What a daemon says about itself before any work is asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Probe {
+    /// It takes work.
+    Ready,
+    /// It answers, and does not take work yet or no longer.
+    NotReady,
+    /// Nobody answers.
+    Absent,
+}
+
+impl Client {
+    /// Prepares a client; nothing is connected yet.
+    pub(crate) fn new(context: &Context) -> io::Result<Client> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()?;
+        Ok(Client {
+            home: context.home.clone(),
+            token_file: context.token_file.clone(),
+            answer_timeout: ANSWER_TIMEOUT,
+            runtime,
+        })
+    }
+
+    /// Waits for answers no longer than `limit`.
+    pub(crate) fn impatient(mut self, limit: Duration) -> Client {
+        self.answer_timeout = self.answer_timeout.min(limit);
+        self
+    }
+
+    /// Asks whether there is a daemon that takes work.
+    pub(crate) fn probe(&self) -> Result<Probe, ClientError> {
+        match self.exchange(&Method::GET, "/readyz", Bytes::new(), Credentials::None) {
+            Ok((status, _)) if status.is_success() => Ok(Probe::Ready),
+            Ok(_) => Ok(Probe::NotReady),
+            Err(ClientError::Unreachable { .. }) => Ok(Probe::Absent),
+            // It has taken the connection and let go of it: that is a daemon on its way out.
+            Err(ClientError::Broken { .. }) => Ok(Probe::NotReady),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, ClientError> {
+        self.request(&Method::GET, path, Bytes::new())
+    }
+
+    pub(crate) fn post<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<A, ClientError> {
+        let body = body
+            .map(serde_json::to_vec)
+            .transpose()
+            .map_err(|source| ClientError::NotUnderstood { source })?;
+        self.request(&Method::POST, path, body.unwrap_or_default().into())
+    }
+
+    fn request<A: DeserializeOwned>(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<A, ClientError> {
+        let (status, answer) = self.exchange(method, path, body, Credentials::Token)?;
+        if status.is_success() {
+            serde_json::from_slice(&answer).map_err(|source| ClientError::NotUnderstood { source })
+        } else {
+            Err(ClientError::Refused(Box::new(Refusal::read(status, &answer))))
+        }
+    }
+
+    fn exchange(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Bytes,
+        credentials: Credentials,
+    ) -> Result<(StatusCode, Bytes), ClientError> {
+        let socket = self.home.socket();
+        let unreachable = |source| ClientError::Unreachable {
+            socket: socket.clone(),
+            source,
+        };
+        match check_directory(&self.home.runtime) {
+            Ok(()) => {}
+            Err(HomeError::Inspect { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                return Err(unreachable(source));
+            }
+            Err(error) => return Err(ClientError::Home(error)),
+        }
+        self.runtime.block_on(async {
+            let stream = within(
+                "accept the connection",
+                CONNECT_TIMEOUT,
+                UnixStream::connect(&socket),
+            )
+            .await?;
+            let stream = stream.map_err(unreachable)?;
+            // The token is read only now: before the first start there is neither a daemon nor a token.
+            let request = self.build(method, path, body, credentials)?;
+            within("answer", self.answer_timeout, converse(stream, request)).await?
+        })
+    }
+
+    fn build(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Bytes,
+        credentials: Credentials,
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "localhost");
+        if !body.is_empty() {
+            request = request.header("content-type", "application/json");
+        }
+        if credentials == Credentials::Token {
+            let token = fs::read_to_string(&self.token_file).map_err(|source| ClientError::Token {
+                path: self.token_file.clone(),
+                source,
+            })?;
+            request = request.header("authorization", format!("Bearer {}", token.trim()));
+        }
+        request.body(Full::new(body)).map_err(|error| ClientError::Token {
+            path: self.token_file.clone(),
+            source: io::Error::new(ErrorKind::InvalidData, error),
+        })
+    }
+}
+
+/// Whether a request shows the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Credentials {
+    None,
+    Token,
+}
+
+/// Sends one request and reads the whole answer.
+async fn converse(
+    stream: UnixStream,
+    request: Request<Full<Bytes>>,
+) -> Result<(StatusCode, Bytes), ClientError> {
+    let broken = |source| ClientError::Broken { source };
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(broken)?;
+    let exchange = async {
+        let response = sender.send_request(request).await.map_err(broken)?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), ANSWER_LIMIT_BYTES)
+            .collect()
+            .await
+            .map_err(|error| match error.downcast::<hyper::Error>() {
+                Ok(source) => ClientError::Broken { source: *source },
+                Err(_) => ClientError::TooLarge,
+            })?;
+        Ok((status, body.to_bytes()))
+    };
+    // The connection must be driven for the exchange to go on. When it ends first, what it has read is still there.
+    tokio::pin!(exchange, connection);
+    tokio::select! {
+        biased;
+        outcome = &mut exchange => outcome,
+        _ = &mut connection => exchange.await,
+    }
+}
+
+async fn within<F: Future>(what: &'static str, limit: Duration, work: F) -> Result<F::Output, ClientError> {
+    tokio::time::timeout(limit, work)
+        .await
+        .map_err(|_| ClientError::Timeout { what, limit })
+}
+
+/// A request that the daemon understood and did not grant.
+///
+/// It is read leniently, so that a daemon of another version can use codes that this client has never heard of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) code: String,
+    pub(crate) detail: String,
+    pub(crate) advice: String,
+    pub(crate) request_id: Option<String>,
+    pub(crate) current: Option<serde_json::Value>,
+}
+
+impl Refusal {
+    fn read(status: StatusCode, answer: &[u8]) -> Refusal {
+        let problem: serde_json::Value = serde_json::from_slice(answer).unwrap_or_default();
+        let text = |name: &str| {
+            problem
+                .get(name)
+                .and_then(|value| value.as_str())
+                .map(str::to_owned)
+        };
+        Refusal {
+            status: status.as_u16(),
+            code: text("code").unwrap_or_else(|| format!("http_{}", status.as_u16())),
+            detail: text("detail").unwrap_or_else(|| format!("the daemon answered {status}")),
+            advice: text("advice").unwrap_or_default(),
+            request_id: text("request_id"),
+            current: problem.get("current").cloned(),
+        }
+    }
+}
+
+impl Refusal {
+    /// The daemon takes no requests any more, or not yet. It has done nothing about this one.
+    pub(crate) fn is_about_the_daemons_end(&self) -> bool {
+        [ErrorCode::ShuttingDown, ErrorCode::NotReady]
+            .iter()
+            .any(|code| code.as_str() == self.code)
+    }
+}
+
+/// Why there is no answer to a request.
+#[derive(Debug, Error)]
+pub(crate) enum ClientError {
+    #[error("no daemon answers at `{socket}`", socket = .socket.display())]
+    Unreachable { socket: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Home(HomeError),
+    #[error("the token file `{path}` cannot be used", path = .path.display())]
+    Token { path: PathBuf, source: io::Error },
+    #[error("the daemon did not {what} within {}", format_duration(*.limit))]
+    Timeout { what: &'static str, limit: Duration },
+    #[error("the daemon broke off the connection")]
+    Broken { source: hyper::Error },
+    #[error("the daemon's answer is larger than {ANSWER_LIMIT_BYTES} bytes")]
+    TooLarge,
+    #[error("the daemon's answer cannot be understood")]
+    NotUnderstood { source: serde_json::Error },
+    #[error("{}", .0.detail)]
+    Refused(Box<Refusal>),
+}
+
+/// A name as one segment of a path.
+pub(crate) fn path_segment(name: &str) -> String {
+    let mut segment = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => segment.push(char::from(byte)),
+            // A lone `.` or `..` would be taken for a step in the path, so the dot is encoded as well.
+            _ => segment.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    segment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_one_segment_whatever_they_hold() {
+        for (name, expected) in [
+            ("model-api_1~x", "model-api_1~x"),
+            ("lsp/rust-analyzer", "lsp%2Frust-analyzer"),
+            ("..", "%2E%2E"),
+            ("a b?c#d%e", "a%20b%3Fc%23d%25e"),
+            ("ü", "%C3%BC"),
+        ] {
+            assert_eq!(path_segment(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn refusals_of_any_shape_are_read() {
+        let refusal = |code: &str, detail: &str| Refusal {
+            status: 404,
+            code: code.to_owned(),
+            detail: detail.to_owned(),
+            advice: String::new(),
+            request_id: None,
+            current: None,
+        };
+        for (answer, expected) in [
+            (
+                r#"{"code":"from_the_future","detail":"gone"}"#,
+                refusal("from_the_future", "gone"),
+            ),
+            (
+                "not json",
+                refusal("http_404", "the daemon answered 404 Not Found"),
+            ),
+            ("", refusal("http_404", "the daemon answered 404 Not Found")),
+            ("[]", refusal("http_404", "the daemon answered 404 Not Found")),
+        ] {
+            assert_eq!(
+                Refusal::read(StatusCode::NOT_FOUND, answer.as_bytes()),
+                expected,
+                "{answer}"
+            );
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `tidelock breaker`: circuit breakers, seen and changed by hand.
+
+use std::time::Duration;
+
+use api::{Breaker, BreakerList, BreakerState};
+use serde_json::json;
+
+use crate::cli::{BreakerCommand, ForcedState, Outcome, RecordArguments, ResetArguments};
+use crate::client::{Client, ClientError, path_segment};
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{Cell, Palette, Report, Tone, fields, table};
+use crate::start::{Repeat, with_daemon};
+use crate::units::{format_count, format_duration};
+
+pub(super) fn run(command: &BreakerCommand, context: &Context, client: &Client) -> Result<Report, Failure> {
+    // What is wrong with the arguments is said before a daemon is started for them.
+    if let BreakerCommand::Record(RecordArguments {
+        outcome: Outcome::Success,
+        retry_after: Some(_),
+        ..
+    }) = command
+    {
+        return Err(Failure::new(
+            Exit::Usage,
+            "usage",
+            "--retry-after makes sense only with a failure",
+        )
+        .advise("leave it out, or record a failure"));
+    }
+    let repeat = match command {
+        // To record a failure twice is to count it twice.
+        BreakerCommand::Record(_) => Repeat::Harmful,
+        BreakerCommand::List
+        | BreakerCommand::Show { .. }
+        | BreakerCommand::Reset(_)
+        | BreakerCommand::Force { .. } => Repeat::Harmless,
+    };
+    let ask = |client: &Client| send(command, context.palette, client);
+    with_daemon(context, client, repeat, ask).map(|(report, _)| report)
+}
+
+fn send(command: &BreakerCommand, palette: Palette, client: &Client) -> Result<Report, ClientError> {
+    match command {
+        BreakerCommand::List => Ok(list(palette, &client.get("/v1/breakers")?)),
+        BreakerCommand::Show { name } => Ok(one(palette, &client.get(&path(name, ""))?)),
+        BreakerCommand::Reset(arguments) => reset(arguments, palette, client),
+        BreakerCommand::Force { name, state } => {
+            let state = match state {
+                ForcedState::Open => api::ForcedState::Open,
+                ForcedState::Closed => api::ForcedState::Closed,
+            };
+            let body = api::ForceBreaker { state };
+            Ok(one(palette, &client.post(&path(name, "/force"), Some(&body))?))
+        }
+        BreakerCommand::Record(arguments) => {
+            let outcome = match arguments.outcome {
+                Outcome::Success => api::Outcome::Success,
+                Outcome::Failure => api::Outcome::Failure,
+            };
+            let to_ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            let body = api::RecordOutcome {
+                outcome,
+                retry_after_ms: arguments.retry_after.map(to_ms),
+            };
+            Ok(one(
+                palette,
+                &client.post(&path(&arguments.name, "/record"), Some(&body))?,
+            ))
+        }
+    }
+}
+
+fn reset(arguments: &ResetArguments, palette: Palette, client: &Client) -> Result<Report, ClientError> {
+    match &arguments.name {
+        Some(name) => {
+            let body = api::ResetBreaker {
+                generation: arguments.generation,
+            };
+            Ok(one(palette, &client.post(&path(name, "/reset"), Some(&body))?))
+        }
+        None => {
+            let answer: api::ResetBreakers = client.post("/v1/breakers/reset", None::<&()>)?;
+            let text = match answer.reset {
+                0 => "There was no breaker to reset.\n".to_owned(),
+                1 => "1 breaker was reset.\n".to_owned(),
+                count => format!("{count} breakers were reset.\n"),
+            };
+            Ok(Report::success(json!(answer), text))
+        }
+    }
+}
+
+fn path(name: &str, action: &str) -> String {
+    format!("/v1/breakers/{}{action}", path_segment(name))
+}
+
+fn list(palette: Palette, list: &BreakerList) -> Report {
+    let mut text = if list.breakers.is_empty() {
+        "No breakers are known. One appears when the first call is recorded under its name.\n".to_owned()
+    } else {
+        let heading = ["NAME", "STATE", "GENERATION", "FAILURES", "REFUSED", "OPENED"];
+        let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
+        rows.extend(list.breakers.iter().map(|breaker| {
+            vec![
+                Cell::new(&breaker.id),
+                state(breaker),
+                Cell::new(breaker.generation.to_string()),
+                Cell::new(breaker.failures.to_string()),
+                Cell::new(breaker.refused.to_string()),
+                Cell::new(breaker.times_opened.to_string()),
+            ]
+        }));
+        table(palette, &rows)
+    };
+    if list.untracked > 0 {
+        let note = format!(
+            "{} calls were under names that found no place in the table.\n",
+            list.untracked
+        );
+        text.push_str(&note);
+    }
+    Report::success(json!(list), text)
+}
+
+fn one(palette: Palette, breaker: &Breaker) -> Report {
+    let failures = match breaker.state {
+        // Only a breaker that may still open counts towards that.
+        BreakerState::Closed => format!("{}, {} in a row", breaker.failures, breaker.consecutive_failures),
+        _ => breaker.failures.to_string(),
+    };
+    let text = fields(
+        palette,
+        vec![
+            ("breaker", Cell::new(&breaker.id)),
+            ("state", state(breaker)),
+            ("generation", Cell::new(breaker.generation.to_string())),
+            ("failures", Cell::new(failures)),
+            ("refused", Cell::new(format_count(breaker.refused, "call"))),
+            ("late", Cell::new(format_count(breaker.late_reports, "report"))),
+            ("opened", Cell::new(format_count(breaker.times_opened, "time"))),
+        ],
+    );
+    Report::success(json!(breaker), text)
+}
+
+fn state(breaker: &Breaker) -> Cell {
+    match breaker.state {
+        BreakerState::Closed => Cell::toned("closed", Tone::Good),
+        BreakerState::Open => match breaker.retry_after_ms {
+            Some(ms) => Cell::toned(
+                format!("open, probe in {}", format_duration(Duration::from_millis(ms))),
+                Tone::Bad,
+            ),
+            None => Cell::toned("open", Tone::Bad),
+        },
+        BreakerState::HalfOpen if breaker.probing => Cell::toned("half open, probing", Tone::Warning),
+        BreakerState::HalfOpen => Cell::toned("half open", Tone::Warning),
+        BreakerState::ForcedOpen => Cell::toned("forced open", Tone::Bad),
+        BreakerState::ForcedClosed => Cell::toned("forced closed", Tone::Warning),
+    }
+}

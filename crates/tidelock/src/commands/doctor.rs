@@ -1,0 +1,132 @@
+//! `tidelock doctor`: what a daemon needs on this machine, checked one by one. It changes nothing.
+
+mod places;
+mod running;
+mod system;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::client::Client;
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{Cell, Palette, Report, Tone, table};
+
+/// One thing that was looked at.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Check {
+    id: &'static str,
+    state: State,
+    /// What was found.
+    detail: String,
+    /// What to do about it, if anything.
+    advice: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Ok,
+    Warning,
+    Failed,
+}
+
+impl Check {
+    fn ok(id: &'static str, detail: impl Into<String>) -> Check {
+        Check {
+            id,
+            state: State::Ok,
+            detail: detail.into(),
+            advice: None,
+        }
+    }
+
+    fn warning(id: &'static str, detail: impl Into<String>, advice: impl Into<String>) -> Check {
+        Check {
+            id,
+            state: State::Warning,
+            detail: detail.into(),
+            advice: Some(advice.into()),
+        }
+    }
+
+    fn failed(id: &'static str, detail: impl Into<String>, advice: impl Into<String>) -> Check {
+        Check {
+            id,
+            state: State::Failed,
+            detail: detail.into(),
+            advice: Some(advice.into()),
+        }
+    }
+}
+
+pub(super) fn run(context: &Context, client: &Client) -> Result<Report, Failure> {
+    let mut checks = places::check(context);
+    checks.extend(running::check(context, client));
+    checks.extend(system::check(context));
+    Ok(report(context.palette, &checks))
+}
+
+fn report(palette: Palette, checks: &[Check]) -> Report {
+    let worst = checks.iter().map(|check| check.state).max().unwrap_or(State::Ok);
+    let mut rows = Vec::new();
+    for check in checks {
+        let (word, tone) = match check.state {
+            State::Ok => ("ok", Tone::Good),
+            State::Warning => ("warning", Tone::Warning),
+            State::Failed => ("failed", Tone::Bad),
+        };
+        rows.push(vec![
+            Cell::toned(word, tone),
+            Cell::new(check.id),
+            Cell::new(&check.detail),
+        ]);
+        if let Some(advice) = &check.advice {
+            rows.push(vec![
+                Cell::new(""),
+                Cell::new(""),
+                Cell::toned(format!("hint: {advice}"), Tone::Quiet),
+            ]);
+        }
+    }
+    let exit = match worst {
+        State::Ok | State::Warning => Exit::Success,
+        State::Failed => Exit::Failed,
+    };
+    Report {
+        value: json!({ "state": worst, "checks": checks }),
+        text: table(palette, &rows),
+        exit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_check_decides_and_advice_stands_below_its_check() {
+        let checks = [Check::ok("a", "fine"), Check::warning("bb", "odd", "mend it")];
+        let found = report(Palette::Plain, &checks);
+        assert_eq!(
+            found.text,
+            "ok       a   fine\nwarning  bb  odd\n             hint: mend it\n"
+        );
+        assert_eq!(found.exit, Exit::Success);
+        assert_eq!(
+            found.value,
+            json!({ "state": "warning", "checks": [
+                { "id": "a", "state": "ok", "detail": "fine", "advice": null },
+                { "id": "bb", "state": "warning", "detail": "odd", "advice": "mend it" },
+            ]})
+        );
+        let found = report(
+            Palette::Plain,
+            &[Check::failed("c", "gone", "find it"), Check::ok("a", "fine")],
+        );
+        assert_eq!(
+            (found.exit, &found.value["state"]),
+            (Exit::Failed, &json!("failed"))
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! The daemon that runs, if any: its lock, its socket, and its answer.
+
+use daemon::{Liveness, Owner, read_owner};
+
+use super::Check;
+use crate::client::{Client, ClientError};
+use crate::context::{Context, version_skew};
+use crate::error::{Failure, chain};
+
+pub(super) fn check(context: &Context, client: &Client) -> Vec<Check> {
+    let owner = read_owner(&context.home);
+    let holder = owner.as_ref().filter(|owner| owner.liveness() == Liveness::Alive);
+    let answer = client.get::<api::Status>("/v1/status");
+    vec![
+        lock(owner.as_ref(), holder),
+        socket(context, holder),
+        daemon(holder, answer),
+    ]
+}
+
+fn lock(owner: Option<&Owner>, holder: Option<&Owner>) -> Check {
+    let id = "lock";
+    match (holder, owner) {
+        (Some(holder), _) => {
+            let (pid, boot_id, version) = (holder.pid, holder.boot_id, &holder.version);
+            Check::ok(
+                id,
+                format!("held by pid {pid} ({boot_id}, version {version}), which is alive"),
+            )
+        }
+        (None, Some(owner)) if !owner.has_stopped_cleanly() => {
+            let detail = format!(
+                "free; pid {}, which held it last, ended without cleaning up",
+                owner.pid
+            );
+            Check::warning(
+                id,
+                detail,
+                "nothing needs to be done; the log of that daemon may say why",
+            )
+        }
+        (None, _) => Check::ok(id, "free"),
+    }
+}
+
+fn socket(context: &Context, holder: Option<&Owner>) -> Check {
+    let id = "socket";
+    let path = context.home.socket();
+    let shown = path.display();
+    match (path.symlink_metadata().is_ok(), holder) {
+        (true, Some(_)) => Check::ok(id, format!("{shown} is there")),
+        (false, None) => Check::ok(id, format!("{shown} is not there, as there is no daemon")),
+        (true, None) => Check::warning(
+            id,
+            format!("{shown} was left behind by a daemon that is gone"),
+            "nothing needs to be done; the next start replaces it",
+        ),
+        (false, Some(holder)) => Check::failed(
+            id,
+            format!("{shown} is missing although pid {} is alive", holder.pid),
+            "if it does not appear in a moment: `tidelock down && tidelock up`",
+        ),
+    }
+}
+
+fn daemon(holder: Option<&Owner>, answer: Result<api::Status, ClientError>) -> Check {
+    let id = "daemon";
+    match (answer, holder) {
+        (Ok(status), _) => match version_skew(&status.version) {
+            None => Check::ok(
+                id,
+                format!("answers (pid {}, version {})", status.pid, status.version),
+            ),
+            Some(advice) => Check::warning(id, format!("answers with version {}", status.version), advice),
+        },
+        (Err(ClientError::Unreachable { .. }), None) => Check::ok(id, "not running; `tidelock up` starts it"),
+        (Err(error), _) => {
+            let detail = chain(&error);
+            let advice = Failure::from(error)
+                .advice
+                .unwrap_or_else(|| "see its log".to_owned());
+            Check::failed(id, detail, advice)
+        }
+    }
+}

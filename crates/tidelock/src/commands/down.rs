@@ -1,0 +1,72 @@
+//! `tidelock down`: stop the daemon, and come back when it has let go of everything.
+
+use serde_json::json;
+
+use crate::cli::DownArguments;
+use crate::client::{Client, ClientError};
+use crate::context::Context;
+use crate::daemon_process::{DaemonProcess, Waited};
+use crate::error::{Exit, Failure, chain};
+use crate::output::{Cell, Palette, Report, Tone, fields};
+
+pub(super) fn run(arguments: &DownArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+    let failed = |error: std::io::Error| Failure::new(Exit::Failed, "stop_failed", chain(&error));
+    // The process is looked up before it is told to stop. Afterwards its record may be empty already.
+    let process = DaemonProcess::find(&context.home).map_err(failed)?;
+    let asked = client.post::<api::ShutdownAccepted>("/v1/shutdown", None::<&()>);
+    if let Err(ClientError::Home(error)) = asked {
+        // Whoever else can write to the directory could have put the pid of any process into the record.
+        return Err(error.into());
+    }
+    let Some(process) = process else {
+        return match asked {
+            Err(ClientError::Unreachable { .. }) => Ok(none(context.palette)),
+            Err(error) => Err(error.into()),
+            Ok(_) => Err(Failure::new(
+                Exit::Failed,
+                "stop_failed",
+                "the daemon was told to stop, and cannot be waited for: it has no record in its lock file",
+            )),
+        };
+    };
+    // One that does not answer, is already stopping, or has another token, is asked through its process.
+    if asked.is_err() {
+        process.terminate().map_err(failed)?;
+    }
+    let pid = process.owner.pid;
+    match process.wait(arguments.timeout).map_err(failed)? {
+        Waited::Ended => Ok(stopped(context.palette, &process)),
+        Waited::StillThere => Err(Failure::new(
+            Exit::Failed,
+            "stop_timeout",
+            format!("the daemon (pid {pid}) was told to stop, and is still there"),
+        )
+        .advise(format!(
+            "wait longer with `tidelock down --timeout 2m`, or end it with `kill -9 {pid}`"
+        ))),
+    }
+}
+
+fn stopped(palette: Palette, process: &DaemonProcess) -> Report {
+    let owner = &process.owner;
+    let text = fields(
+        palette,
+        vec![
+            ("daemon", Cell::toned("stopped", Tone::Good)),
+            ("pid", Cell::new(owner.pid.to_string())),
+        ],
+    );
+    let id = owner.boot_id.to_string();
+    Report::success(
+        json!({ "id": id, "state": "stopped", "pid": owner.pid, "was_running": true }),
+        text,
+    )
+}
+
+fn none(palette: Palette) -> Report {
+    let text = fields(
+        palette,
+        vec![("daemon", Cell::toned("none was running", Tone::Quiet))],
+    );
+    Report::success(json!({ "state": "stopped", "was_running": false }), text)
+}

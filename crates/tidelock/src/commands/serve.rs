@@ -1,0 +1,159 @@
+//! `tidelock serve`: the daemon itself, in the foreground or behind `tidelock up`.
+
+use std::io;
+use std::time::Duration;
+
+use daemon::{Daemon, Listen, Options, StartError, WhenTaken};
+use kernel::SystemClock;
+use serde_json::json;
+
+use crate::background::{self, Announcement};
+use crate::cli::ServeArguments;
+use crate::context::{Context, VERSION};
+use crate::error::{Exit, Failure, chain};
+use crate::logging;
+use crate::output::{self, Cell, Format, Palette, Report, Tone, fields};
+use crate::start::START_LOCK_TIMEOUT;
+use crate::start_lock::StartLock;
+
+/// The daemon does little computing of its own, and leaves the machine to those who use it.
+const WORKER_THREADS: usize = 2;
+
+pub(super) fn run(arguments: ServeArguments, context: &Context, format: Format) -> Result<Report, Failure> {
+    if arguments.background {
+        let served = background::detach()
+            .map_err(|error| failed("the daemon cannot leave the terminal", &error))
+            .and_then(|()| serve(arguments, context, Front::Background));
+        if let Err(failure) = &served {
+            // If the parent has gone, the log still gets what every failed command writes to standard error.
+            drop(Announcement::of_failure(failure).send());
+        }
+        return served;
+    }
+    // Whoever looks for a daemon while this one starts waits for it, instead of starting another.
+    context.home.prepare()?;
+    let lock = StartLock::take(&context.home, START_LOCK_TIMEOUT)?;
+    serve(
+        arguments,
+        context,
+        Front::Terminal {
+            format,
+            palette: context.palette,
+            lock,
+        },
+    )
+}
+
+/// Who is told that the daemon serves.
+#[derive(Debug)]
+enum Front {
+    /// Whoever reads standard output.
+    Terminal {
+        format: Format,
+        palette: Palette,
+        lock: StartLock,
+    },
+    /// The client that started it, which holds the start lock.
+    Background,
+}
+
+fn serve(arguments: ServeArguments, context: &Context, front: Front) -> Result<Report, Failure> {
+    logging::start()?;
+    let options = options(arguments, context);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKER_THREADS)
+        .thread_name("tidelock")
+        .enable_all()
+        .build()
+        .map_err(|error| failed("the daemon's threads cannot be started", &error))?;
+    runtime.block_on(async {
+        let daemon = Daemon::start(options, SystemClock::shared()).await?;
+        announce(&daemon, context, front)?;
+        daemon.wait().await;
+        Ok(Report::already_told())
+    })
+}
+
+fn options(arguments: ServeArguments, context: &Context) -> Options {
+    let mut options = Options::new(context.home.clone());
+    if let Some(address) = arguments.listen {
+        // Whoever names an address wants that one and no other.
+        options.listen = Listen {
+            address,
+            when_taken: WhenTaken::Fail,
+        };
+    }
+    if let Some(grace_ms) = arguments.shutdown_grace_ms {
+        options.shutdown_grace = Duration::from_millis(grace_ms);
+    }
+    options.allowed_hosts = arguments.allowed_hosts;
+    options.token_file = arguments.token_file;
+    options
+}
+
+/// Says that the daemon serves, and lets the next one in line look for it.
+fn announce(daemon: &Daemon, context: &Context, front: Front) -> Result<(), Failure> {
+    let (pid, boot_id, address) = (
+        std::process::id(),
+        daemon.boot_id().to_string(),
+        daemon.address().to_string(),
+    );
+    match front {
+        Front::Background => Announcement::Serving {
+            pid,
+            boot_id,
+            address,
+        }
+        .send()
+        .map_err(|error| failed("the daemon cannot let go of its parent", &error)),
+        Front::Terminal {
+            format,
+            palette,
+            lock,
+        } => {
+            drop(lock);
+            let socket = context.home.socket().display().to_string();
+            let said = match format {
+                Format::Json => output::json_line(&json!({
+                    "id": boot_id, "state": "ready", "version": VERSION, "pid": pid,
+                    "address": address, "socket": socket,
+                })),
+                Format::Human => {
+                    let mut text = fields(
+                        palette,
+                        vec![
+                            ("daemon", Cell::toned("ready", Tone::Good)),
+                            ("version", Cell::new(VERSION)),
+                            ("pid", Cell::new(pid.to_string())),
+                            ("address", Cell::new(format!("http://{address}"))),
+                            ("socket", Cell::new(socket)),
+                        ],
+                    );
+                    text.push_str("`tidelock up` prints a link to the page. Ctrl-C stops the daemon.\n");
+                    text
+                }
+            };
+            // A daemon whose standard output nobody reads serves all the same.
+            drop(output::write(io::stdout(), &said));
+            Ok(())
+        }
+    }
+}
+
+fn failed(what: &str, error: &io::Error) -> Failure {
+    Failure::new(Exit::Unreachable, "start_failed", format!("{what}: {error}"))
+        .advise("see `tidelock doctor`")
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Failure {
+        let code = match error {
+            StartError::Home(error) => return error.into(),
+            StartError::Ownership(error) => return error.into(),
+            StartError::Bind(_) => "address_unusable",
+            StartError::Token(_) => "token_unusable",
+            StartError::Breakers(_) | StartError::Signals(_) => "start_failed",
+        };
+        Failure::new(Exit::Unreachable, code, chain(&error)).advise(error.advice())
+    }
+}

@@ -1,0 +1,108 @@
+//! `tidelock status`: whether the daemon runs and what it is doing. This never starts one.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::client::{Client, ClientError};
+use crate::context::{Context, VERSION, version_skew};
+use crate::daemon_process::DaemonProcess;
+use crate::error::{Exit, Failure};
+use crate::output::{Cell, Palette, Report, Tone, fields};
+use crate::start::does_not_answer;
+use crate::units::{format_bytes, format_duration};
+
+pub(super) fn run(context: &Context, client: &Client) -> Result<Report, Failure> {
+    match client.get::<api::Status>("/v1/status") {
+        Ok(status) => Ok(running(context.palette, status)),
+        Err(ClientError::Unreachable { .. }) => match DaemonProcess::find(&context.home) {
+            Ok(Some(process)) => Err(does_not_answer(process.owner.pid)),
+            Ok(None) | Err(_) => Ok(stopped(context.palette)),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The daemon as the command line shows it: an entity with an id and a state.
+#[derive(Debug, Serialize)]
+pub(super) struct Daemon {
+    id: String,
+    state: api::Phase,
+    version: String,
+    client_version: &'static str,
+    pid: u32,
+    started_at: String,
+    uptime_ms: u64,
+    address: String,
+    socket: String,
+    breakers: api::BreakerSummary,
+    rss_bytes: Option<u64>,
+    /// What to do when client and daemon are of different versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+}
+
+impl From<api::Status> for Daemon {
+    fn from(status: api::Status) -> Daemon {
+        Daemon {
+            id: status.boot_id,
+            state: status.phase,
+            advice: version_skew(&status.version),
+            version: status.version,
+            client_version: VERSION,
+            pid: status.pid,
+            started_at: status.started_at,
+            uptime_ms: status.uptime_ms,
+            address: status.address,
+            socket: status.socket,
+            breakers: status.breakers,
+            rss_bytes: status.rss_bytes,
+        }
+    }
+}
+
+fn running(palette: Palette, status: api::Status) -> Report {
+    let daemon = Daemon::from(status);
+    let (word, tone) = match daemon.state {
+        api::Phase::Starting => ("starting", Tone::Warning),
+        api::Phase::Ready => ("ready", Tone::Good),
+        api::Phase::Draining => ("draining", Tone::Warning),
+        api::Phase::Stopped => ("stopped", Tone::Warning),
+    };
+    let breakers = &daemon.breakers;
+    let mut rows = vec![
+        ("daemon", Cell::toned(word, tone)),
+        ("id", Cell::new(&daemon.id)),
+        ("pid", Cell::new(daemon.pid.to_string())),
+        ("version", Cell::new(&daemon.version)),
+        (
+            "uptime",
+            Cell::new(format_duration(Duration::from_millis(daemon.uptime_ms))),
+        ),
+        ("address", Cell::new(format!("http://{}", daemon.address))),
+        ("socket", Cell::new(&daemon.socket)),
+        (
+            "breakers",
+            Cell::new(format!("{} known, {} open", breakers.total, breakers.open)),
+        ),
+    ];
+    if let Some(bytes) = daemon.rss_bytes {
+        rows.push(("memory", Cell::new(format_bytes(bytes))));
+    }
+    let mut text = fields(palette, rows);
+    if let Some(advice) = &daemon.advice {
+        text.push_str(&format!("{} {advice}\n", palette.paint("note:", Tone::Warning)));
+    }
+    Report::success(json!(daemon), text)
+}
+
+fn stopped(palette: Palette) -> Report {
+    let mut text = fields(palette, vec![("daemon", Cell::toned("stopped", Tone::Warning))]);
+    text.push_str("Start it with `tidelock up`.\n");
+    Report {
+        value: json!({ "state": "stopped" }),
+        text,
+        exit: Exit::Unreachable,
+    }
+}

@@ -1,0 +1,48 @@
+//! What every command needs to know about its surroundings.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use daemon::{Home, HomeError};
+
+use crate::output::Palette;
+
+/// The version of this program, and of a daemon that it starts.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The surroundings of a command.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) home: Home,
+    /// The bearer token's file, which may have been moved by `TIDELOCK_TOKEN_FILE`.
+    pub(crate) token_file: PathBuf,
+    pub(crate) palette: Palette,
+}
+
+impl Context {
+    /// Looks around, and touches nothing.
+    pub(crate) fn from_environment() -> Result<Context, HomeError> {
+        let variable = |name: &str| -> Option<OsString> { std::env::var_os(name) };
+        let home = Home::from_environment(&variable)?;
+        let token_file = match variable("TIDELOCK_TOKEN_FILE").filter(|value| !value.is_empty()) {
+            // A daemon in the background works in `/`, so it must be told the whole path.
+            Some(file) => std::path::absolute(&file).unwrap_or_else(|_| PathBuf::from(file)),
+            None => home.token_file(),
+        };
+        Ok(Context {
+            home,
+            token_file,
+            palette: Palette::choose(&variable),
+        })
+    }
+}
+
+/// What to say when client and daemon are of different versions.
+pub(crate) fn version_skew(daemon_version: &str) -> Option<String> {
+    (daemon_version != VERSION).then(|| {
+        format!(
+            "the daemon is version {daemon_version} and this program is {VERSION}; \
+             replace it with `tidelock down && tidelock up`"
+        )
+    })
+}

@@ -1,0 +1,174 @@
+//! What a command says when it did not do what it was asked to do.
+//!
+//! Each family of operations has an error type of its own. Here they all become a [`Failure`]: a stable code, a
+//! sentence, what to do next, and the exit code.
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use daemon::{HomeError, OwnershipError};
+use serde::Serialize;
+
+use crate::client::{ClientError, Refusal};
+
+/// The code of a daemon that was not started because another one is running.
+pub(crate) const ALREADY_RUNNING: &str = "already_running";
+
+/// How the process ends. Documented in `tidelock --help` and in `docs/cli.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It worked.
+    Success,
+    /// It failed.
+    Failed,
+    /// The arguments are wrong.
+    Usage,
+    /// The daemon cannot be reached or started.
+    Unreachable,
+    /// What was named is not there, or has changed since the caller looked.
+    Refused,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Success => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Unreachable => 3,
+            Exit::Refused => 4,
+        })
+    }
+}
+
+/// A command that failed.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Failure {
+    /// A stable name for programs.
+    pub(crate) code: String,
+    /// What happened, for people.
+    pub(crate) message: String,
+    /// What to do next.
+    pub(crate) advice: Option<String>,
+    /// The request as the daemon's log knows it.
+    pub(crate) request_id: Option<String>,
+    /// The state that is current, when a write was refused because it had moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) current: Option<Box<serde_json::Value>>,
+    #[serde(skip)]
+    pub(crate) exit: Exit,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, code: &str, message: impl Into<String>) -> Failure {
+        Failure {
+            code: code.to_owned(),
+            message: message.into(),
+            advice: None,
+            request_id: None,
+            current: None,
+            exit,
+        }
+    }
+
+    pub(crate) fn advise(mut self, advice: impl Into<String>) -> Failure {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// Arguments that the parser refused, in one line.
+    pub(crate) fn usage(error: &clap::Error) -> Failure {
+        if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            return Failure::new(Exit::Usage, "usage", "a command is missing")
+                .advise("see `tidelock --help`");
+        }
+        let text = error.render().to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let message = first.strip_prefix("error: ").unwrap_or(first);
+        let message = match (first.ends_with(':'), error.get(ContextKind::InvalidArg)) {
+            // The parser lists what is missing in the lines below.
+            (true, Some(ContextValue::Strings(missing))) => format!("{message} {}", missing.join(", ")),
+            _ => message.to_owned(),
+        };
+        Failure::new(Exit::Usage, "usage", message).advise("see `tidelock --help`")
+    }
+}
+
+/// An error and all of its causes, in one line.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+impl From<HomeError> for Failure {
+    fn from(error: HomeError) -> Failure {
+        Failure::new(Exit::Unreachable, "home_unusable", chain(&error)).advise(error.advice())
+    }
+}
+
+impl From<OwnershipError> for Failure {
+    fn from(error: OwnershipError) -> Failure {
+        let code = match error {
+            OwnershipError::Taken { .. } => ALREADY_RUNNING,
+            OwnershipError::File { .. } => "home_unusable",
+        };
+        Failure::new(Exit::Unreachable, code, chain(&error)).advise(error.advice())
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Failure {
+        let message = chain(&error);
+        let (code, advice) = match error {
+            ClientError::Refused(refusal) => return (*refusal).into(),
+            ClientError::Home(error) => return error.into(),
+            ClientError::Unreachable { .. } => ("daemon_unreachable", "start it with `tidelock up`"),
+            ClientError::Token { .. } => (
+                "token_unreadable",
+                "see `tidelock doctor`; a daemon makes the file when it starts",
+            ),
+            ClientError::Timeout { .. } | ClientError::Broken { .. } => (
+                "daemon_unreachable",
+                "see `tidelock doctor`, or start it afresh: `tidelock down && tidelock up`",
+            ),
+            ClientError::TooLarge | ClientError::NotUnderstood { .. } => (
+                "answer_not_understood",
+                "the daemon may be of another version; start it afresh: `tidelock down && tidelock up`",
+            ),
+        };
+        Failure::new(Exit::Unreachable, code, message).advise(advice)
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        let exit = match refusal.status {
+            404 | 409 | 412 => Exit::Refused,
+            _ if refusal.is_about_the_daemons_end() => Exit::Unreachable,
+            _ => Exit::Failed,
+        };
+        // The daemon's advice is written for programs that speak HTTP.
+        let advice = match refusal.code.as_str() {
+            "breaker_unknown" => {
+                "an unknown breaker counts as closed; `tidelock breaker list` shows the known ones"
+            }
+            "stale_generation" => "look at it again with `tidelock breaker show`, and decide again",
+            "unauthorized" => "see `tidelock doctor`; the token file may belong to another daemon",
+            _ => &refusal.advice,
+        };
+        Failure {
+            advice: Some(advice.to_owned()).filter(|advice| !advice.is_empty()),
+            code: refusal.code.clone(),
+            message: refusal.detail,
+            request_id: refusal.request_id,
+            current: refusal.current.map(Box::new),
+            exit,
+        }
+    }
+}

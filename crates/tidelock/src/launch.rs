@@ -1,0 +1,221 @@
+//! Launches a daemon in the background and hears from it whether it serves.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+use thiserror::Error;
+
+use crate::background::Announcement;
+use crate::context::Context;
+use crate::error::{Exit, Failure, chain};
+
+/// How long a new daemon may take until it serves.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// A log that is longer than this at a start is put aside, so that there are never more than two of about this size.
+const LOG_LIMIT_BYTES: u64 = 8 << 20;
+/// How many lines of the log are shown when a daemon could not start.
+const LOG_TAIL_LINES: usize = 5;
+/// The most that is read for them.
+const LOG_TAIL_BYTES: u64 = 16 << 10;
+/// The longest announcement that is read. Whatever is longer is not one.
+const ANNOUNCEMENT_LIMIT_BYTES: u64 = 64 << 10;
+
+/// Starts a daemon that outlives this process, and returns when it serves.
+pub(crate) fn in_background(context: &Context) -> Result<(), Failure> {
+    let log_path = context.home.log_file();
+    let (log, log_start) = open_log(&log_path)?;
+    let mut command = Command::new(std::env::current_exe().map_err(LaunchError::Spawn)?);
+    command.args(["serve", "--background"]);
+    if context.token_file != context.home.token_file() {
+        command.arg("--token-file").arg(&context.token_file);
+    }
+    // The working directory must not keep a file system busy that somebody wants to unmount.
+    command
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log);
+    let mut child = command.spawn().map_err(LaunchError::Spawn)?;
+    let heard = match child.stdout.take() {
+        Some(stdout) => listen(stdout, START_TIMEOUT).map_err(LaunchError::Spawn)?,
+        None => Heard::Nothing,
+    };
+    let error = match heard {
+        Heard::Announcement(Announcement::Serving { .. }) => return Ok(()),
+        Heard::Announcement(Announcement::Failed {
+            code,
+            message,
+            advice,
+        }) => {
+            end(&mut child);
+            let message = format!("the daemon could not be started: {message}");
+            let failure = Failure::new(Exit::Unreachable, &code, message);
+            return Err(Failure { advice, ..failure });
+        }
+        Heard::Nothing => {
+            let ended = end(&mut child);
+            LaunchError::Died {
+                ended,
+                log: log_tail(&log_path, log_start),
+            }
+        }
+        Heard::Silence => {
+            end(&mut child);
+            LaunchError::Timeout {
+                limit: START_TIMEOUT,
+                log: log_tail(&log_path, log_start),
+            }
+        }
+    };
+    let advice = format!(
+        "see the log in `{}`, or run `tidelock serve` in the foreground",
+        log_path.display()
+    );
+    Err(Failure::from(error).advise(advice))
+}
+
+/// What came through the pipe.
+#[derive(Debug)]
+enum Heard {
+    Announcement(Announcement),
+    /// The pipe was closed without one.
+    Nothing,
+    /// The time was up.
+    Silence,
+}
+
+/// Reads the announcement on a thread of its own, because a pipe cannot be read with a deadline. A thread that is
+/// given up ends with the child.
+fn listen(stdout: ChildStdout, limit: Duration) -> io::Result<Heard> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    thread::Builder::new()
+        .name("announcement".to_owned())
+        .spawn(move || {
+            let mut line = String::new();
+            let read = BufReader::new(stdout.take(ANNOUNCEMENT_LIMIT_BYTES)).read_line(&mut line);
+            let announcement = read.ok().and_then(|_| Announcement::parse(&line));
+            drop(sender.send(announcement.map_or(Heard::Nothing, Heard::Announcement)));
+        })?;
+    Ok(receiver.recv_timeout(limit).unwrap_or(Heard::Silence))
+}
+
+/// Ends a child that did not become a daemon, and says how it ended.
+fn end(child: &mut Child) -> String {
+    // It may have ended by itself; then there is nothing to kill and its own status is reported.
+    drop(child.kill());
+    match child.wait() {
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Opens the log for a new daemon, and says where its part begins.
+fn open_log(path: &Path) -> Result<(File, u64), LaunchError> {
+    let unusable = |source| LaunchError::Log {
+        path: path.to_owned(),
+        source,
+    };
+    if fs::metadata(path).is_ok_and(|metadata| metadata.len() > LOG_LIMIT_BYTES) {
+        match fs::rename(path, path.with_extension("log.old")) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(unusable(error)),
+            _ => {}
+        }
+    }
+    let log = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)
+        .map_err(unusable)?;
+    let length = log.metadata().map_err(unusable)?.len();
+    Ok((log, length))
+}
+
+/// The last lines that a daemon wrote, each on a line of its own.
+fn log_tail(path: &Path, start: u64) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let start = start.max(file.metadata()?.len().saturating_sub(LOG_TAIL_BYTES));
+        file.seek(SeekFrom::Start(start))?;
+        let mut tail = Vec::new();
+        file.take(LOG_TAIL_BYTES).read_to_end(&mut tail)?;
+        Ok(tail)
+    };
+    // The log only helps to understand another error. If it cannot be read, that one is still told.
+    let tail = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&tail);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LOG_TAIL_LINES)..]
+        .iter()
+        .map(|line| format!("\n  | {line}"))
+        .collect()
+}
+
+/// Why no daemon could be launched.
+#[derive(Debug, Error)]
+enum LaunchError {
+    #[error("the log file `{path}` cannot be opened", path = .path.display())]
+    Log { path: PathBuf, source: io::Error },
+    #[error("the daemon's process cannot be started")]
+    Spawn(#[source] io::Error),
+    #[error("the daemon ended before it served ({ended}){log}")]
+    Died { ended: String, log: String },
+    #[error("the daemon did not serve within {} s and was ended{log}", .limit.as_secs())]
+    Timeout { limit: Duration, log: String },
+}
+
+impl From<LaunchError> for Failure {
+    fn from(error: LaunchError) -> Failure {
+        Failure::new(Exit::Unreachable, "start_failed", chain(&error)).advise("see `tidelock doctor`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_of_a_log_is_its_last_lines_since_the_start() {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("log");
+        for (content, start, expected) in [
+            ("", 0, ""),
+            ("old\nnew\n", 4, "\n  | new"),
+            ("1\n2\n3\n4\n5\n6\n", 0, "\n  | 2\n  | 3\n  | 4\n  | 5\n  | 6"),
+            ("short\n", 1_000, ""),
+        ] {
+            fs::write(&path, content).unwrap();
+            assert_eq!(log_tail(&path, start), expected, "{content:?}");
+        }
+        assert_eq!(log_tail(&temporary.path().join("missing"), 0), "");
+    }
+
+    #[test]
+    fn a_log_that_has_grown_too_long_is_put_aside() {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("daemon.log");
+        fs::write(&path, "kept\n").unwrap();
+        assert_eq!(open_log(&path).unwrap().1, 5);
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(LOG_LIMIT_BYTES + 1)
+            .unwrap();
+        assert_eq!(open_log(&path).unwrap().1, 0);
+        assert_eq!(
+            fs::metadata(temporary.path().join("daemon.log.old"))
+                .unwrap()
+                .len(),
+            LOG_LIMIT_BYTES + 1
+        );
+    }
+}

@@ -1,0 +1,237 @@
+//! The only place that writes to the terminal.
+//!
+//! A report has two faces, text for people and one JSON object for programs, and only one of them is printed. A
+//! reader who closes the pipe early has seen enough: that is not an error.
+
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{Exit, Failure};
+
+/// For whom to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Human,
+    Json,
+}
+
+/// What a command has to say when it did what it was asked to do.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// One object, or null when everything has been told already.
+    pub(crate) value: Value,
+    /// Lines, each with its end.
+    pub(crate) text: String,
+    pub(crate) exit: Exit,
+}
+
+impl Report {
+    pub(crate) fn success(value: Value, text: String) -> Report {
+        Report {
+            value,
+            text,
+            exit: Exit::Success,
+        }
+    }
+
+    /// For a command that has said everything while it ran.
+    pub(crate) fn already_told() -> Report {
+        Report::success(Value::Null, String::new())
+    }
+}
+
+/// Prints a report and says how the process ends.
+pub(crate) fn finish(format: Format, report: &Report) -> ExitCode {
+    let written = match format {
+        Format::Human => write(io::stdout(), &report.text),
+        Format::Json if report.value.is_null() => Ok(()),
+        Format::Json => write(io::stdout(), &json_line(&report.value)),
+    };
+    match written {
+        Ok(()) => report.exit.into(),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => report.exit.into(),
+        Err(error) => {
+            // If standard error is gone as well, only the exit code is left to tell.
+            drop(write(
+                io::stderr(),
+                &format!("error: the output cannot be written: {error}\n"),
+            ));
+            Exit::Failed.into()
+        }
+    }
+}
+
+/// Prints a failure and says how the process ends.
+pub(crate) fn fail(format: Format, failure: &Failure) -> ExitCode {
+    #[derive(Serialize)]
+    struct Envelope<'a> {
+        error: &'a Failure,
+    }
+    // If nobody can be told, the exit code still tells.
+    drop(match format {
+        Format::Human => write(io::stderr(), &describe(failure)),
+        Format::Json => write(io::stdout(), &json_line(&Envelope { error: failure })),
+    });
+    failure.exit.into()
+}
+
+/// A failure in the two or three lines that people read.
+fn describe(failure: &Failure) -> String {
+    let mut text = format!("error: {}\n", failure.message);
+    if let Some(advice) = &failure.advice {
+        text.push_str(&format!("hint: {advice}\n"));
+    }
+    if let Some(request_id) = &failure.request_id {
+        text.push_str(&format!("request: {request_id}\n"));
+    }
+    text
+}
+
+/// One object in one line.
+pub(crate) fn json_line(value: &impl Serialize) -> String {
+    // Only maps with keys that are not strings and failing `Serialize` implementations could fail; there are none.
+    let mut line = serde_json::to_string(value).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
+    line.push('\n');
+    line
+}
+
+/// Writes everything at once, so that a reader sees all of it or nothing.
+pub(crate) fn write(mut stream: impl Write, text: &str) -> io::Result<()> {
+    stream.write_all(text.as_bytes())?;
+    stream.flush()
+}
+
+/// How a word is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Good,
+    Warning,
+    Bad,
+    Quiet,
+}
+
+/// Whether words get colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Palette {
+    Plain,
+    Coloured,
+}
+
+impl Palette {
+    /// Colours on a terminal, unless `NO_COLOR` is set to anything or the terminal is dumb.
+    pub(crate) fn choose(variable: &dyn Fn(&str) -> Option<OsString>) -> Palette {
+        let unwanted = variable("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || variable("TERM").is_some_and(|value| value == "dumb");
+        if io::stdout().is_terminal() && !unwanted {
+            Palette::Coloured
+        } else {
+            Palette::Plain
+        }
+    }
+
+    /// The word, in the colour of its tone.
+    pub(crate) fn paint(self, word: &str, tone: Tone) -> String {
+        let code = match tone {
+            Tone::Plain => return word.to_owned(),
+            Tone::Good => "32",
+            Tone::Warning => "33",
+            Tone::Bad => "31",
+            Tone::Quiet => "2",
+        };
+        match self {
+            Palette::Plain => word.to_owned(),
+            Palette::Coloured => format!("\u{1b}[{code}m{word}\u{1b}[0m"),
+        }
+    }
+}
+
+/// A word in a table.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    text: String,
+    tone: Tone,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>) -> Cell {
+        Cell {
+            text: text.into(),
+            tone: Tone::Plain,
+        }
+    }
+
+    pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Cell {
+        Cell {
+            text: text.into(),
+            tone,
+        }
+    }
+}
+
+/// Rows with aligned columns, two spaces apart, and nothing behind the last word of a line.
+pub(crate) fn table(palette: Palette, rows: &[Vec<Cell>]) -> String {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.text.chars().count());
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        let last = row
+            .iter()
+            .rposition(|cell| !cell.text.is_empty())
+            .map_or(0, |position| position + 1);
+        for (position, cell) in row.iter().take(last).enumerate() {
+            text.push_str(&palette.paint(&cell.text, cell.tone));
+            if position + 1 < last {
+                let padding = widths[position] - cell.text.chars().count() + 2;
+                text.extend(std::iter::repeat_n(' ', padding));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Names and values, one pair a line.
+pub(crate) fn fields(palette: Palette, pairs: Vec<(&str, Cell)>) -> String {
+    let rows: Vec<Vec<Cell>> = pairs
+        .into_iter()
+        .map(|(name, value)| vec![Cell::toned(name, Tone::Quiet), value])
+        .collect();
+    table(palette, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_without_and_with_colours() {
+        let rows = || {
+            [
+                vec![Cell::new("NAME"), Cell::new("STATE"), Cell::new("NOTE")],
+                vec![Cell::new("größe"), Cell::toned("open", Tone::Bad), Cell::new("")],
+                vec![],
+                vec![Cell::new("b"), Cell::new("half_open"), Cell::new("soon")],
+            ]
+        };
+        let plain = "NAME   STATE      NOTE\ngröße  open\n\nb      half_open  soon\n";
+        assert_eq!(table(Palette::Plain, &rows()), plain);
+        let coloured = plain.replace("open\n\n", "\u{1b}[31mopen\u{1b}[0m\n\n");
+        assert_eq!(table(Palette::Coloured, &rows()), coloured);
+    }
+
+    #[test]
+    fn a_failure_is_an_error_and_a_hint() {
+        let failure = Failure::new(Exit::Failed, "code", "it broke").advise("mend it");
+        assert_eq!(describe(&failure), "error: it broke\nhint: mend it\n");
+    }
+}

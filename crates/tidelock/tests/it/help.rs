@@ -1,0 +1,72 @@
+//! What `--help` and `--version` say.
+
+use crate::harness::World;
+
+const COMMANDS: [&[&str]; 12] = [
+    &[],
+    &["up"],
+    &["down"],
+    &["status"],
+    &["doctor"],
+    &["serve"],
+    &["breaker"],
+    &["breaker", "list"],
+    &["breaker", "show"],
+    &["breaker", "reset"],
+    &["breaker", "force"],
+    &["breaker", "record"],
+];
+
+#[test]
+fn the_help_of_every_command() {
+    let world = World::new();
+    let mut said = String::new();
+    for command in COMMANDS {
+        let arguments: Vec<&str> = command.iter().copied().chain(["--help"]).collect();
+        let outcome = world.run(&arguments).expect(0);
+        assert_eq!(outcome.stderr, "");
+        if command != ["help"] {
+            assert!(
+                outcome.stdout.contains("Examples:"),
+                "{command:?} has no examples"
+            );
+        }
+        said.push_str(&format!(
+            "$ tidelock {}\n{}\n",
+            arguments.join(" "),
+            outcome.stdout
+        ));
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn the_exit_codes_of_the_help_are_those_of_the_documentation() {
+    let documentation = include_str!("../../../../docs/cli.md");
+    let help = World::new().run(&["--help"]).expect(0).stdout;
+    let codes = |lines: &str, separator: &str| -> Vec<String> {
+        let first = |line: &str| {
+            line.trim_matches(['|', ' '])
+                .split(separator)
+                .next()
+                .map(|word| word.trim().to_owned())
+        };
+        lines
+            .lines()
+            .filter_map(first)
+            .filter(|word| word.parse::<u8>().is_ok())
+            .collect()
+    };
+    let expected = ["0", "1", "2", "3", "4", "130"];
+    assert_eq!(codes(&help, "  "), expected);
+    assert_eq!(codes(documentation, "|"), expected);
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    let outcome = World::new().run(&["--version"]).expect(0);
+    assert_eq!(
+        outcome.stdout,
+        format!("tidelock {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}
