@@ -1,1 +1,51 @@
-fn main() {}
+//! The project's own commands, run as `cargo xtask COMMAND`.
+//!
+//! `test` is the one command that a newcomer and the build machine both run; the others are its parts or
+//! its companions. Nothing here is shipped. The crate has two small dependencies on purpose, since it is
+//! compiled before every run.
+
+mod arguments;
+mod bench;
+mod checks;
+mod child;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use arguments::Command;
+
+fn main() -> ExitCode {
+    let command = match arguments::parse(std::env::args().skip(1)) {
+        Ok(command) => command,
+        Err(error) => {
+            eprintln!("error: {error}\n\n{}", arguments::HELP);
+            return ExitCode::from(2);
+        }
+    };
+    match run(command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    if matches!(command, Command::Help) {
+        println!("{}", arguments::HELP);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let workspace = workspace::Workspace::load()?;
+    match command {
+        Command::Help => {}
+        Command::Test(selection) => return test::run(&workspace, selection),
+        Command::Tidy => tidy::run(&workspace)?,
+        Command::Bench => bench::run(&workspace)?,
+        Command::Coverage => checks::coverage(&workspace)?,
+        Command::Audit => checks::audit(&workspace)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,28 @@
+//! `cargo xtask bench`: builds the benchmark and the product as they are shipped, and runs the one on the other.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::child;
+use crate::workspace::{Workspace, cargo};
+
+/// Builds and measures; the benchmark itself writes and prints the report.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    child::run(cargo().current_dir(&workspace.root).args([
+        "build",
+        "--release",
+        "-p",
+        "bench",
+        "-p",
+        "tidelock",
+    ]))?;
+    let built = workspace.target_directory.join("release");
+    child::run(
+        Command::new(built.join("bench"))
+            .current_dir(&workspace.root)
+            .arg("--tidelock")
+            .arg(built.join("tidelock"))
+            .args(["--report", "BENCHMARKS.md"]),
+    )
+}

@@ -1,0 +1,213 @@
+//! The tools that the steps need, and how each is had.
+//!
+//! To need one more is one more row in `TOOLS`. A tool that can be installed is installed, and that is said; one
+//! that cannot be is said as well, and the tests that want it report a skip.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use super::Step;
+use crate::child;
+use crate::workspace::cargo;
+
+/// A program that a step starts.
+#[derive(Debug)]
+struct Tool {
+    /// The program's name, as it is found on the PATH.
+    name: &'static str,
+    needed_by: Step,
+    why: &'static str,
+    source: Source,
+}
+
+/// Where a tool comes from.
+#[derive(Debug)]
+enum Source {
+    /// A component of the toolchain, which whoever installed Rust has to choose.
+    Component(&'static str),
+    /// A package of Debian.
+    Debian(&'static str),
+    /// A crate with a binary, in the one version that we have tried.
+    Crate {
+        name: &'static str,
+        version: &'static str,
+        takes: &'static str,
+    },
+    /// Used when it is there, not missed when it is not.
+    Optional,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        name: "cargo-fmt",
+        needed_by: Step::Format,
+        why: "checks the format",
+        source: Source::Component("rustfmt"),
+    },
+    Tool {
+        name: "cargo-clippy",
+        needed_by: Step::Clippy,
+        why: "finds mistakes",
+        source: Source::Component("clippy"),
+    },
+    Tool {
+        name: "chromium",
+        needed_by: Step::Tests,
+        why: "shows the page to the browser tests",
+        source: Source::Debian("chromium"),
+    },
+    Tool {
+        name: "chromedriver",
+        needed_by: Step::Tests,
+        why: "drives the browser of the browser tests",
+        source: Source::Debian("chromium-driver"),
+    },
+    Tool {
+        name: "cargo-deny",
+        needed_by: Step::Deny,
+        why: "checks licences, bans and sources",
+        source: Source::Crate {
+            name: "cargo-deny",
+            version: "0.20.2",
+            takes: "two or three minutes",
+        },
+    },
+    Tool {
+        name: "cargo-nextest",
+        needed_by: Step::Tests,
+        why: "runs the tests of all crates side by side",
+        source: Source::Optional,
+    },
+];
+
+/// Looks for every tool that a wanted step needs and installs what is missing.
+pub(super) fn install(is_wanted: impl Fn(Step) -> bool) -> Result<()> {
+    let mut packages = Vec::new();
+    for tool in TOOLS.iter().filter(|tool| is_wanted(tool.needed_by)) {
+        if tool.is_here() {
+            println!("{:<14} present, {}", tool.name, tool.why);
+            continue;
+        }
+        match tool.source {
+            Source::Component(component) => bail!(
+                "{} is missing ({}); add it with `rustup component add {component}`, or install Debian's \
+                 package of that name if Rust came from Debian",
+                tool.name,
+                tool.why
+            ),
+            Source::Optional => println!("{:<14} not here; `cargo test` is used instead", tool.name),
+            Source::Debian(package) => {
+                println!(
+                    "{:<14} missing, {}: Debian's {package} will be installed",
+                    tool.name, tool.why
+                );
+                packages.push(package);
+            }
+            Source::Crate { name, version, takes } => {
+                println!(
+                    "{:<14} missing, {}: building it takes {takes}",
+                    tool.name, tool.why
+                );
+                install_crate(name, version);
+            }
+        }
+    }
+    if !packages.is_empty() {
+        install_packages(&packages);
+    }
+    Ok(())
+}
+
+impl Tool {
+    /// A component is asked for its version, since rustup puts its name on the PATH before it is installed.
+    fn is_here(&self) -> bool {
+        match self.source {
+            Source::Component(_) => child::probe(&[self.name, "--version"]).is_some(),
+            Source::Debian(_) | Source::Crate { .. } | Source::Optional => is_present(self.name),
+        }
+    }
+}
+
+/// Whether there is a program of that name, on the PATH or where cargo installs. No program is started, since a
+/// browser is slow to answer.
+pub(super) fn is_present(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // Cargo finds its subcommands there even if the PATH does not have it, as with a Rust from Debian.
+    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo_home = cargo_home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let installed = cargo_home.map(|home| home.join("bin"));
+    is_on_path(name, std::env::split_paths(&path).chain(installed))
+}
+
+fn is_on_path(name: &str, mut directories: impl Iterator<Item = impl AsRef<Path>>) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    directories.any(|directory| {
+        let metadata = std::fs::metadata(directory.as_ref().join(name));
+        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    })
+}
+
+fn install_crate(name: &str, version: &str) {
+    let installed = child::run(cargo().args(["install", "--locked", name, "--version", version]));
+    if let Err(error) = installed {
+        println!("could not install {name}: {error:#}");
+    }
+}
+
+/// Installs Debian packages, refreshing the package lists only if the first attempt fails.
+fn install_packages(packages: &[&str]) {
+    let Some(prefix) = administrator_prefix() else {
+        println!("cannot install packages: this wants root, or sudo without a password, and apt-get");
+        println!("do it by hand: apt-get install {}", packages.join(" "));
+        return;
+    };
+    let apt = |arguments: &[&str]| {
+        let mut words = prefix
+            .iter()
+            .copied()
+            .chain(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+        let mut command = Command::new(words.next().unwrap_or("env"));
+        child::run(command.args(words).args(arguments))
+    };
+    let install: Vec<&str> = ["install", "--yes", "--no-install-recommends"]
+        .iter()
+        .chain(packages)
+        .copied()
+        .collect();
+    let installed = apt(&install).or_else(|_| {
+        println!("trying once more with fresh package lists");
+        apt(&["update"]).and_then(|()| apt(&install))
+    });
+    if let Err(error) = installed {
+        println!("could not install {}: {error:#}", packages.join(", "));
+    }
+}
+
+/// What to put before a command that only root may run; none if there is no way.
+fn administrator_prefix() -> Option<&'static [&'static str]> {
+    if !is_present("apt-get") {
+        return None;
+    }
+    if child::probe(&["id", "-u"]).as_deref() == Some("0") {
+        return Some(&[]);
+    }
+    child::probe(&["sudo", "-n", "true"]).map(|_| ["sudo", "-n"].as_slice())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_an_executable_file_on_the_path() {
+        let directory = std::env::temp_dir().join(format!("tidelock-tools-{}", std::process::id()));
+        std::fs::create_dir_all(directory.join("folder")).unwrap();
+        std::fs::write(directory.join("plain"), "").unwrap();
+        let path = || [Path::new("/nowhere"), Path::new("/bin"), directory.as_path()].into_iter();
+        let found = ["sh", "plain", "folder", "absent"].map(|name| is_on_path(name, path()));
+        assert_eq!(found, [true, false, false, false]);
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+}

@@ -1,0 +1,275 @@
+//! Who may know whom.
+//!
+//! The table holds every crate of the design, those that are still to come included; a crate that is not in it may
+//! not exist. Only normal dependencies count: a test may know what its subject must not.
+
+use super::Finding;
+use crate::workspace::{Origin, Package, Workspace};
+
+/// One crate and what it may be built from.
+#[derive(Debug)]
+pub(super) struct Layer {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    /// Crates of ours that it may know.
+    knows: &'static [&'static str],
+    /// Crates of others.
+    external: External,
+}
+
+/// Whether people run the crate or only developers do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Product,
+    Tool,
+}
+
+/// A rule about other people's crates. An entry that ends in `*` stands for every name that begins so.
+#[derive(Debug)]
+enum External {
+    Only(&'static [&'static str]),
+    Not(&'static [&'static [&'static str]]),
+}
+
+const SERVER: &[&str] = &["axum*", "hyper*", "tower-http", "warp", "actix*"];
+const SQL: &[&str] = &[
+    "rusqlite",
+    "libsqlite3-sys",
+    "sqlx*",
+    "postgres*",
+    "tokio-postgres",
+    "deadpool*",
+    "diesel*",
+    "sea-*",
+];
+const LANGUAGE_SERVER: &[&str] = &["lsp-*", "gen-lsp-types", "tower-lsp*"];
+const TERMINAL: &[&str] = &["clap*", "crossterm", "ratatui"];
+
+const LAYERS: &[Layer] = &[
+    Layer {
+        name: "kernel",
+        kind: Kind::Product,
+        knows: &[],
+        external: External::Only(&["getrandom", "loom", "thiserror", "ulid"]),
+    },
+    Layer {
+        name: "log",
+        kind: Kind::Product,
+        knows: &["kernel"],
+        external: External::Not(&[SERVER, LANGUAGE_SERVER, TERMINAL]),
+    },
+    Layer {
+        name: "process",
+        kind: Kind::Product,
+        knows: &["kernel", "log"],
+        external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
+    },
+    Layer {
+        name: "lsp",
+        kind: Kind::Product,
+        knows: &["kernel", "log", "process"],
+        external: External::Not(&[SERVER, SQL, TERMINAL]),
+    },
+    Layer {
+        name: "jobs",
+        kind: Kind::Product,
+        knows: &["kernel", "log", "process"],
+        external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
+    },
+    Layer {
+        name: "plans",
+        kind: Kind::Product,
+        knows: &["kernel", "log", "process"],
+        external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
+    },
+    Layer {
+        name: "context",
+        kind: Kind::Product,
+        knows: &["kernel", "log"],
+        external: External::Not(&[SERVER, SQL, TERMINAL]),
+    },
+    Layer {
+        name: "sessions",
+        kind: Kind::Product,
+        knows: &["context", "jobs", "kernel", "log", "lsp", "plans", "process"],
+        external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
+    },
+    Layer {
+        name: "api",
+        kind: Kind::Product,
+        knows: &[],
+        external: External::Only(&["serde", "serde_json", "utoipa"]),
+    },
+    Layer {
+        name: "daemon",
+        kind: Kind::Product,
+        knows: &[
+            "api", "context", "jobs", "kernel", "log", "lsp", "plans", "process", "sessions",
+        ],
+        external: External::Not(&[SQL, TERMINAL]),
+    },
+    Layer {
+        name: "tidelock",
+        kind: Kind::Product,
+        knows: &["api", "daemon", "kernel"],
+        external: External::Not(&[SQL, LANGUAGE_SERVER]),
+    },
+    Layer {
+        name: "features",
+        kind: Kind::Tool,
+        knows: &[
+            "api", "context", "daemon", "jobs", "kernel", "log", "lsp", "plans", "process", "sessions",
+        ],
+        external: External::Not(&[]),
+    },
+    Layer {
+        name: "bench",
+        kind: Kind::Tool,
+        knows: &["kernel"],
+        external: External::Not(&[]),
+    },
+    Layer {
+        name: "xtask",
+        kind: Kind::Tool,
+        knows: &[],
+        external: External::Only(&["anyhow", "serde_json"]),
+    },
+];
+
+/// The row of a crate.
+pub(super) fn find(name: &str) -> Option<&'static Layer> {
+    LAYERS.iter().find(|layer| layer.name == name)
+}
+
+/// Holds every crate of the workspace against its row.
+pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for package in &workspace.packages {
+        let manifest = package.directory.join("Cargo.toml");
+        let path = workspace.relative(&manifest);
+        findings.extend(
+            broken_rules(package)
+                .into_iter()
+                .map(|message| Finding::in_file(path, message)),
+        );
+    }
+    findings
+}
+
+fn broken_rules(package: &Package) -> Vec<String> {
+    let Some(layer) = find(&package.name) else {
+        return vec![format!(
+            "`{}` is not in the table of layers; see ARCHITECTURE.md",
+            package.name
+        )];
+    };
+    let forbidden = package
+        .dependencies
+        .iter()
+        .filter(|dependency| match dependency.origin {
+            Origin::Ours => !layer.knows.contains(&dependency.name.as_str()),
+            Origin::External => !layer.external.allows(&dependency.name),
+        });
+    forbidden
+        .map(|dependency| {
+            format!(
+                "`{}` must not know `{}`; see ARCHITECTURE.md",
+                package.name, dependency.name
+            )
+        })
+        .collect()
+}
+
+impl External {
+    fn allows(&self, name: &str) -> bool {
+        let matches = |entry: &&str| match entry.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => *entry == name,
+        };
+        match self {
+            Self::Only(allowed) => allowed.iter().any(matches),
+            Self::Not(groups) => !groups.iter().copied().flatten().any(matches),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Dependency;
+
+    #[test]
+    fn rules_are_kept_or_named() {
+        let ours = Origin::Ours;
+        let external = Origin::External;
+        type Case<'a> = (&'a str, &'a [(&'a str, Origin)], &'a [&'a str]);
+        let cases: [Case<'_>; 8] = [
+            ("kernel", &[("ulid", external)], &[]),
+            (
+                "kernel",
+                &[("tokio", external)],
+                &["`kernel` must not know `tokio`; see ARCHITECTURE.md"],
+            ),
+            (
+                "api",
+                &[("kernel", ours)],
+                &["`api` must not know `kernel`; see ARCHITECTURE.md"],
+            ),
+            (
+                "jobs",
+                &[("axum-core", external)],
+                &["`jobs` must not know `axum-core`; see ARCHITECTURE.md"],
+            ),
+            ("log", &[("rusqlite", external), ("kernel", ours)], &[]),
+            (
+                "daemon",
+                &[("rusqlite", external)],
+                &["`daemon` must not know `rusqlite`; see ARCHITECTURE.md"],
+            ),
+            (
+                "context",
+                &[("process", ours)],
+                &["`context` must not know `process`; see ARCHITECTURE.md"],
+            ),
+            (
+                "misc",
+                &[],
+                &["`misc` is not in the table of layers; see ARCHITECTURE.md"],
+            ),
+        ];
+        for (name, dependencies, expected) in cases {
+            let dependencies = dependencies
+                .iter()
+                .map(|(name, origin)| Dependency {
+                    name: (*name).to_owned(),
+                    origin: *origin,
+                })
+                .collect();
+            let package = Package {
+                name: name.to_owned(),
+                directory: "/r".into(),
+                dependencies,
+                targets: Vec::new(),
+            };
+            assert_eq!(broken_rules(&package), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_table_has_no_circle_and_no_unknown_name() {
+        fn depth(name: &str, path: &mut Vec<String>) {
+            assert!(
+                !path.iter().any(|seen| seen == name),
+                "{name} is reached from itself: {path:?}"
+            );
+            path.push(name.to_owned());
+            for known in find(name).unwrap_or_else(|| panic!("{name} has no row")).knows {
+                depth(known, path);
+            }
+            path.pop();
+        }
+        for layer in LAYERS {
+            depth(layer.name, &mut Vec::new());
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `cargo xtask tidy`: the rules of the house that no compiler knows.
+//!
+//! Each rule has a file of its own and turns what it reads into findings; this file reads the tree once, asks
+//! all of them, and prints. A finding fails the command, the size report does not.
+
+mod files;
+mod hosts;
+mod layers;
+mod modules;
+mod patterns;
+mod races;
+mod scrub;
+mod sizes;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::workspace::Workspace;
+use files::Tree;
+
+/// One place where a rule is broken.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    path: PathBuf,
+    /// Counted from one; none if the finding is about the whole file.
+    line: Option<usize>,
+    message: String,
+}
+
+impl Finding {
+    fn in_file(path: &Path, message: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            line: None,
+            message: message.into(),
+        }
+    }
+
+    fn on_line(path: &Path, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            line: Some(line),
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.path.display(), self.message),
+            None => write!(f, "{}: {}", self.path.display(), self.message),
+        }
+    }
+}
+
+/// Checks the whole tree and prints what was found, and the sizes of the files.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let tree = Tree::read(&workspace.root)?;
+    let modules = modules::walk(workspace, &tree);
+    let sizes = sizes::Report::new(&tree);
+    let mut findings = layers::check(workspace);
+    findings.extend(modules.forgotten(workspace, &tree));
+    findings.extend(patterns::check(&tree, &modules));
+    findings.extend(races::check(&tree));
+    findings.extend(hosts::check(&tree));
+    findings.extend(sizes.findings());
+    findings.sort();
+    print!("{sizes}");
+    for finding in &findings {
+        println!("{finding}");
+    }
+    match findings.len() {
+        0 => Ok(()),
+        1 => bail!("tidy found 1 thing to mend"),
+        count => bail!("tidy found {count} things to mend"),
+    }
+}
