@@ -1,0 +1,89 @@
+//! What the figures were measured on and with.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+/// The packages whose versions the report names.
+const PEERS: &[&str] = &[
+    "failsafe",
+    "recloser",
+    "tokio",
+    "tokio-util",
+    "tower-resilience-circuitbreaker",
+];
+
+/// The rows at the head of the report. It is run in the root of the repository.
+pub(crate) fn describe() -> Result<Vec<(&'static str, String)>> {
+    let cpu = fs::read_to_string("/proc/cpuinfo").context("cannot read the CPU's name")?;
+    let memory = fs::read_to_string("/proc/meminfo").context("cannot read the size of the memory")?;
+    let kernel =
+        fs::read_to_string("/proc/sys/kernel/osrelease").context("cannot read the kernel's version")?;
+    let lock = fs::read_to_string("Cargo.lock").context("cannot read the lock file")?;
+    let versions: Vec<String> = PEERS
+        .iter()
+        .map(|peer| {
+            format!(
+                "{peer} {}",
+                version_of(&lock, peer).unwrap_or("(not in the lock file)")
+            )
+        })
+        .collect();
+    let cores = std::thread::available_parallelism()?;
+    Ok(vec![
+        ("CPU", field(&cpu, "model name").unwrap_or("unknown").to_owned()),
+        ("cores", cores.to_string()),
+        ("memory", gibibytes(field(&memory, "MemTotal").unwrap_or("0 kB"))),
+        ("kernel", format!("Linux {}", kernel.trim())),
+        ("compiler", first_line("rustc", &["--version"])?),
+        ("peers", versions.join(", ")),
+        ("date", first_line("date", &["-u", "+%Y-%m-%d"])?),
+    ])
+}
+
+/// The value in the first line of the form `name : value`.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then_some(value.trim())
+    })
+}
+
+/// `8052756 kB` as `7.7 GiB`.
+fn gibibytes(kibibytes: &str) -> String {
+    let number: f64 = kibibytes.trim_end_matches("kB").trim().parse().unwrap_or(0.0);
+    format!("{:.1} GiB", number / (1024.0 * 1024.0))
+}
+
+/// The version of a package in a lock file, in which the version follows the name.
+fn version_of<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
+    let name = format!("name = \"{package}\"");
+    let mut lines = lock.lines().skip_while(|line| *line != name);
+    lines.nth(1)?.strip_prefix("version = \"")?.strip_suffix('"')
+}
+
+fn first_line(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().next().unwrap_or("unknown").trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_and_versions_are_read() {
+        let cpu = "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\n";
+        assert_eq!(field(cpu, "model name"), Some("Some CPU @ 2 GHz"));
+        assert_eq!(field(cpu, "flags"), None);
+        assert_eq!(gibibytes("8388608 kB"), "8.0 GiB");
+        let lock = "[[package]]\nname = \"tokio-util\"\nversion = \"0.7.1\"\n\n[[package]]\nname = \"tokio\"\nversion = \"1.2.3\"\n";
+        assert_eq!(version_of(lock, "tokio"), Some("1.2.3"));
+        assert_eq!(version_of(lock, "recloser"), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! The tables of BENCHMARKS.md.
+
+use std::fmt;
+
+use crate::measure::Measured;
+use crate::statistics::{Figure, ratio, short};
+
+const METHOD: &str = "\
+All contenders of a table run in one process, in turns (A B C, B C A, ...), through the same loop, after a \
+warm-up. A figure is the median over the rounds, with the 10th and the 90th percentile in brackets. A ratio is the \
+median over the rounds of *peer / ours* within a round, so that a disturbance of the machine, which hits both, \
+drops out: above 1 we are faster. Two threads start together, a turn in which they did not work at the same time is taken again, and the figure is the time per operation as one \
+thread sees it. Run it again with `cargo xtask bench`.";
+
+/// The whole report.
+#[derive(Debug)]
+pub(crate) struct Report {
+    machine: Vec<(&'static str, String)>,
+    tables: Vec<Table>,
+}
+
+/// What is asked of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Bar {
+    /// Shown, not judged.
+    None,
+    Faster,
+    NoSlower,
+    TimesFaster(f64),
+    /// We may take at most so many times as long.
+    WithinTimes(f64),
+}
+
+/// Whether a bar is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Met,
+    Missed,
+    NotAsked,
+}
+
+/// One table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    title: &'static str,
+    note: &'static str,
+    columns: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+    verdicts: Vec<Verdict>,
+}
+
+impl From<bool> for Verdict {
+    fn from(is_met: bool) -> Self {
+        if is_met { Self::Met } else { Self::Missed }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Met => "yes",
+            Self::Missed => "**no**",
+            Self::NotAsked => "",
+        })
+    }
+}
+
+impl Bar {
+    fn judge(self, ratio: f64) -> Verdict {
+        match self {
+            Self::None => Verdict::NotAsked,
+            Self::Faster => Verdict::from(ratio > 1.0),
+            Self::NoSlower => Verdict::from(ratio >= 1.0),
+            Self::TimesFaster(times) => Verdict::from(ratio >= times),
+            Self::WithinTimes(times) => Verdict::from(ratio * times >= 1.0),
+        }
+    }
+}
+
+impl fmt::Display for Bar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Faster => write!(f, "faster"),
+            Self::NoSlower => write!(f, "no slower"),
+            Self::TimesFaster(times) => write!(f, "{times} × faster"),
+            Self::WithinTimes(times) => write!(f, "within {times} ×"),
+        }
+    }
+}
+
+impl Table {
+    /// A table that compares us with one peer a row.
+    pub(crate) fn of_ratios(title: &'static str, note: &'static str) -> Self {
+        Self::with_columns(
+            title,
+            note,
+            &["what", "peer", "tidelock", "the peer", "ratio", "bar", "met"],
+        )
+    }
+
+    pub(crate) fn with_columns(title: &'static str, note: &'static str, columns: &[&'static str]) -> Self {
+        Self {
+            title,
+            note,
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+            verdicts: Vec::new(),
+        }
+    }
+
+    /// Adds a row of ours against one peer.
+    pub(crate) fn compare(&mut self, what: &str, ours: &Measured, peer: &Measured, bar: Bar) {
+        let ratio = ratio(&ours.samples, &peer.samples);
+        let verdict = bar.judge(ratio);
+        self.row(vec![
+            what.to_owned(),
+            peer.name.to_owned(),
+            Figure::of(&ours.samples).nanoseconds(),
+            Figure::of(&peer.samples).nanoseconds(),
+            short(ratio),
+            bar.to_string(),
+            verdict.to_string(),
+        ]);
+        self.judge(verdict);
+    }
+
+    /// Adds a row as it is.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        assert_eq!(cells.len(), self.columns.len(), "a row has a cell per column");
+        self.rows.push(cells);
+    }
+
+    /// Adds to the count of bars.
+    pub(crate) fn judge(&mut self, verdict: Verdict) {
+        self.verdicts.push(verdict);
+    }
+}
+
+impl Report {
+    pub(crate) fn new(machine: Vec<(&'static str, String)>) -> Self {
+        Self {
+            machine,
+            tables: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, table: Table) {
+        self.tables.push(table);
+    }
+
+    fn count(&self, verdict: Verdict) -> usize {
+        self.tables
+            .iter()
+            .flat_map(|table| &table.verdicts)
+            .filter(|given| **given == verdict)
+            .count()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (met, missed) = (self.count(Verdict::Met), self.count(Verdict::Missed));
+        writeln!(
+            f,
+            "# Benchmarks\n\nWritten by `cargo xtask bench`. {met} of {} bars are met.\n",
+            met + missed
+        )?;
+        writeln!(f, "| machine | |\n|---|---|")?;
+        for (name, value) in &self.machine {
+            writeln!(f, "| {name} | {value} |")?;
+        }
+        writeln!(f, "\n{METHOD}")?;
+        for table in &self.tables {
+            write!(f, "\n{table}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "## {}\n\n{}\n", self.title, self.note)?;
+        writeln!(f, "| {} |", self.columns.join(" | "))?;
+        writeln!(f, "|{}", "---|".repeat(self.columns.len()))?;
+        for row in &self.rows {
+            writeln!(f, "| {} |", row.join(" | "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_judged_by_the_ratio() {
+        let cases = [
+            (Bar::None, 0.1, Verdict::NotAsked),
+            (Bar::Faster, 1.0, Verdict::Missed),
+            (Bar::Faster, 1.01, Verdict::Met),
+            (Bar::NoSlower, 1.0, Verdict::Met),
+            (Bar::NoSlower, 0.99, Verdict::Missed),
+            (Bar::TimesFaster(5.0), 4.9, Verdict::Missed),
+            (Bar::TimesFaster(5.0), 5.0, Verdict::Met),
+            (Bar::WithinTimes(2.0), 0.5, Verdict::Met),
+            (Bar::WithinTimes(2.0), 0.49, Verdict::Missed),
+        ];
+        for (bar, ratio, expected) in cases {
+            assert_eq!(bar.judge(ratio), expected, "{bar:?} at {ratio}");
+        }
+    }
+
+    #[test]
+    fn a_table_reads_as_markdown() {
+        let mut table = Table::of_ratios("Checks", "A note.");
+        let ours = Measured {
+            name: "tidelock",
+            samples: vec![1.0, 1.0, 2.0],
+        };
+        let peer = Measured {
+            name: "peer",
+            samples: vec![6.0, 6.0, 6.0],
+        };
+        table.compare("check", &ours, &peer, Bar::TimesFaster(5.0));
+        let mut report = Report::new(vec![("cores", "2".to_owned())]);
+        report.add(table);
+        let text = report.to_string();
+        let expected = "\
+## Checks
+
+A note.
+
+| what | peer | tidelock | the peer | ratio | bar | met |
+|---|---|---|---|---|---|---|
+| check | peer | 1.00 ns (1.00–2.00) | 6.00 ns (6.00–6.00) | 6.00 | 5 × faster | yes |
+";
+        assert!(text.ends_with(expected), "{text}");
+        assert!(text.contains("1 of 1 bars are met"), "{text}");
+        assert!(text.contains("| cores | 2 |"), "{text}");
+    }
+}

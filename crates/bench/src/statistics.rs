@@ -1,0 +1,108 @@
+//! Medians and spreads, and how they are written down.
+
+use std::time::Duration;
+
+/// The middle and the spread of some samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figure {
+    pub(crate) median: f64,
+    pub(crate) p10: f64,
+    pub(crate) p90: f64,
+}
+
+impl Figure {
+    /// Summarises samples; there must be at least one.
+    pub(crate) fn of(samples: &[f64]) -> Self {
+        assert!(!samples.is_empty(), "a figure needs a sample");
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |percent: usize| sorted[((sorted.len() - 1) * percent + 50) / 100];
+        Self {
+            median: at(50),
+            p10: at(10),
+            p90: at(90),
+        }
+    }
+
+    /// `0.61 ns (0.60–0.72)`.
+    pub(crate) fn nanoseconds(self) -> String {
+        let (divisor, unit) = match self.median {
+            median if median < 1e3 => (1.0, "ns"),
+            median if median < 1e6 => (1e3, "µs"),
+            _ => (1e6, "ms"),
+        };
+        let short = |value: f64| short(value / divisor);
+        format!(
+            "{} {unit} ({}–{})",
+            short(self.median),
+            short(self.p10),
+            short(self.p90)
+        )
+    }
+}
+
+/// A number with three significant digits or so.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        size if size < 10.0 => format!("{value:.2}"),
+        size if size < 100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// How many times longer the other took, round by round, and the middle of that.
+///
+/// The two samples of a round were taken right after one another, so what disturbs one disturbs both.
+pub(crate) fn ratio(ours: &[f64], other: &[f64]) -> f64 {
+    let by_round: Vec<f64> = ours.iter().zip(other).map(|(ours, other)| other / ours).collect();
+    Figure::of(&by_round).median
+}
+
+/// A duration as a sample.
+pub(crate) fn nanoseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_the_middle_and_the_spread() {
+        let samples: Vec<f64> = (0..=100).rev().map(f64::from).collect();
+        assert_eq!(
+            Figure::of(&samples),
+            Figure {
+                median: 50.0,
+                p10: 10.0,
+                p90: 90.0
+            }
+        );
+        assert_eq!(
+            Figure::of(&[7.0]),
+            Figure {
+                median: 7.0,
+                p10: 7.0,
+                p90: 7.0
+            }
+        );
+    }
+
+    #[test]
+    fn figures_are_written_in_a_fitting_unit() {
+        let cases = [
+            ((0.612, 0.6, 0.7), "0.61 ns (0.60–0.70)"),
+            ((1234.0, 1000.0, 12_000.0), "1.23 µs (1.00–12.0)"),
+            ((3.4e6, 3e6, 5e8), "3.40 ms (3.00–500)"),
+        ];
+        for ((median, p10, p90), expected) in cases {
+            assert_eq!(Figure { median, p10, p90 }.nanoseconds(), expected);
+        }
+    }
+
+    #[test]
+    fn the_ratio_is_taken_round_by_round() {
+        // The second round was disturbed for both; the ratio does not see it.
+        assert_eq!(ratio(&[1.0, 10.0, 1.0], &[5.0, 50.0, 5.0]), 5.0);
+    }
+}
