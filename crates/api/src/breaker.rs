@@ -17,7 +17,7 @@ pub struct Breaker {
     pub retry_after_ms: Option<u64>,
     /// Whether a probe is under way right now.
     pub probing: bool,
-    /// Failures since the last success.
+    /// Failures in a row while it is closed; 0 in every other state.
     pub consecutive_failures: u32,
     /// All failures that were counted.
     pub failures: u64,
