@@ -1,0 +1,110 @@
+//! Blobs: content by its address.
+
+use std::{fmt, str::FromStr};
+
+use crate::{error::LogError, names::Sequence};
+
+/// How many bytes of content go into one chunk before compression. A chunk is what is held in memory, whatever
+/// the size of the blob.
+pub const CHUNK_BYTES: usize = 256 * 1024;
+
+/// The address of some content: its BLAKE3 hash.
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct BlobId([u8; 32]);
+
+impl BlobId {
+    /// The address with these bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes of the address.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for BlobId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for BlobId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+/// A text that is not the address of a blob.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{0}` is not the address of a blob: 64 digits and letters from a to f")]
+pub struct BadBlobId(pub String);
+
+impl FromStr for BlobId {
+    type Err = BadBlobId;
+
+    fn from_str(text: &str) -> Result<Self, BadBlobId> {
+        let bad = || BadBlobId(text.chars().take(80).collect());
+        let is_hex = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if text.len() != 64 || !is_hex {
+            return Err(bad());
+        }
+        let mut bytes = [0; 32];
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| bad())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// What is known of a blob.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BlobInfo {
+    /// How many bytes the content has.
+    pub size_bytes: u64,
+    /// How many bytes it takes in the log.
+    pub stored_bytes: u64,
+    /// In how many chunks it is kept.
+    pub chunks: u32,
+}
+
+/// What a collection of blobs freed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Collected {
+    /// How many blobs that nothing refers to.
+    pub blobs: u64,
+    /// How many uploads that were given up.
+    pub uploads: u64,
+    /// How many bytes they took.
+    pub stored_bytes: u64,
+}
+
+/// What was dropped from a stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Trimmed {
+    /// How many events.
+    pub events: u64,
+    /// The oldest one that is still there.
+    pub first: Sequence,
+}
+
+/// A blob cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    /// There is none of that address.
+    #[error("there is no blob {0}")]
+    Missing(BlobId),
+    /// What is stored is not what the address says.
+    #[error("the blob {0} is damaged")]
+    Damaged(BlobId),
+    /// The upload took too long or was lost in a failure of the log. Put the content again.
+    #[error("the upload was given up half-way")]
+    UploadLost,
+    /// The content could not be read from where it comes from.
+    #[error("the content could not be read")]
+    Source(#[source] std::io::Error),
+    /// The log itself failed.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}

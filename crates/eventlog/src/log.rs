@@ -1,0 +1,164 @@
+//! The log as everybody else sees it: an engine, and the tails that follow it.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use kernel::{Clock, Scope};
+use tokio::io::AsyncRead;
+
+use crate::{
+    audit,
+    blob::{BlobError, BlobId, BlobInfo, Collected, Trimmed},
+    blob_io::{self, BlobReader},
+    commit::{Commit, CommitError, Committed, StoredHead},
+    error::{BackupError, LogError, OpenError},
+    hub::Hub,
+    lease::{Lease, LeaseError},
+    names::{Sequence, StreamId, check_name},
+    postgres::{Postgres, PostgresOptions},
+    sqlite::{Sqlite, SqliteOptions},
+    store::{HeadsQuery, Health, Page, RetentionPolicy, Sizes, Store},
+    tail::Tail,
+};
+
+/// A durable log. Clones are the same log.
+#[derive(Clone, Debug)]
+pub struct Log {
+    store: Arc<dyn Store>,
+    hub: Hub,
+}
+
+impl Log {
+    /// Opens a log in a file of its own, which is made if need be. Only one process may have it open.
+    pub fn open_sqlite(options: &SqliteOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let hub = Hub::default();
+        let store = Arc::new(Sqlite::open(options, clock, hub.clone())?);
+        Ok(Self { store, hub })
+    }
+
+    /// Opens a log in a Postgres database, which several processes may share. It must be inside a runtime of tokio,
+    /// and the log works as long as that runtime does. *Cancel safety*: dropped half-way, the tables are as they
+    /// were or as they should be.
+    pub async fn open_postgres(options: &PostgresOptions) -> Result<Self, OpenError> {
+        let hub = Hub::default();
+        let store = Arc::new(Postgres::open(options, hub.clone()).await?);
+        Ok(Self { store, hub })
+    }
+
+    /// Makes all writes, or none and says why. *Cancel safety*: dropped half-way, the commit may or may not be
+    /// made, but never in part.
+    pub async fn commit(&self, commit: Commit) -> Result<Vec<Committed>, CommitError> {
+        commit.check()?;
+        self.store.commit(commit).await
+    }
+
+    /// The head of a stream.
+    pub async fn head(&self, stream: &StreamId) -> Result<Option<StoredHead>, LogError> {
+        self.store.head(stream).await
+    }
+
+    /// Heads by kind and status, in the order of their streams.
+    pub async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError> {
+        self.store.heads(query).await
+    }
+
+    /// Events after a place, oldest first. A stream that does not exist has none.
+    pub async fn read(&self, stream: &StreamId, after: Sequence, limit: u32) -> Result<Page, LogError> {
+        self.store.read(stream, after, limit).await
+    }
+
+    /// Follows a stream from a place on: what is there, then what comes, until the scope is cancelled. The
+    /// stream need not exist yet.
+    pub fn tail(&self, stream: &StreamId, after: Sequence, scope: &Scope) -> Tail {
+        let progress = self.hub.watch(stream);
+        Tail::new(
+            Arc::clone(&self.store),
+            stream.clone(),
+            progress,
+            after,
+            scope.clone(),
+        )
+    }
+
+    /// Takes a lease that is free or expired, for a time.
+    pub async fn lease(&self, key: &str, owner: &str, ttl: Duration) -> Result<Lease, LeaseError> {
+        check_name(key)?;
+        check_name(owner)?;
+        self.store.lease(Arc::from(key), Arc::from(owner), ttl).await
+    }
+
+    /// Extends a lease that is still held: from now on for that time.
+    pub async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), LeaseError> {
+        self.store.renew(lease, ttl).await
+    }
+
+    /// Gives a lease back that is still held.
+    pub async fn release(&self, lease: &Lease) -> Result<(), LeaseError> {
+        self.store.release(lease).await
+    }
+
+    /// Puts content into the log, chunk by chunk, and says where it is. It is kept for ten minutes, and then as
+    /// long as a head or an event refers to it. *Cancel safety*: dropped half-way, what was put is collected later.
+    pub async fn put_blob(
+        &self,
+        content: impl AsyncRead + Unpin + Send,
+    ) -> Result<(BlobId, BlobInfo), BlobError> {
+        blob_io::put(&*self.store, content).await
+    }
+
+    /// Reads content from its start, chunk by chunk.
+    pub async fn read_blob(&self, id: BlobId) -> Result<BlobReader, BlobError> {
+        BlobReader::open(Arc::clone(&self.store), id).await
+    }
+
+    /// What is known of a blob; `None` if there is none of that address.
+    pub async fn blob_info(&self, id: BlobId) -> Result<Option<BlobInfo>, LogError> {
+        self.store.blob_info(id).await
+    }
+
+    /// Drops blobs that nothing refers to any more, and uploads that were given up. *Cancel safety*: dropped
+    /// half-way, the rest is dropped the next time; so it is with [`trim`](Self::trim) and
+    /// [`compact`](Self::compact).
+    pub async fn collect_blobs(&self) -> Result<Collected, LogError> {
+        self.store.collect_blobs().await
+    }
+
+    /// Drops events of the streams of a kind that are older or more than the policy allows, and says what was
+    /// dropped of which stream. Tails that have not seen them are told to resync.
+    pub async fn trim(
+        &self,
+        kind: &str,
+        policy: RetentionPolicy,
+    ) -> Result<Vec<(StreamId, Trimmed)>, LogError> {
+        self.store.trim(Arc::from(kind), policy).await
+    }
+
+    /// How large the log is.
+    pub async fn sizes(&self) -> Result<Sizes, LogError> {
+        self.store.sizes().await
+    }
+
+    /// Reads everything, and lists what is not whole. It takes as long as the log is large, and writes nothing.
+    pub async fn check_integrity(&self) -> Result<Vec<String>, LogError> {
+        audit::problems(&*self.store).await
+    }
+
+    /// Gives space back that is no longer used.
+    pub async fn compact(&self) -> Result<(), LogError> {
+        self.store.compact().await
+    }
+
+    /// Writes a copy of one moment to a new file, while the log is in use. It is a log that can be opened. The name
+    /// appears when the copy is whole and on disk. *Cancel safety*: dropped half-way, it may still be made.
+    pub async fn backup(&self, path: &Path) -> Result<(), BackupError> {
+        self.store.backup(path.to_owned()).await
+    }
+
+    /// Whether the log takes writes.
+    pub fn health(&self) -> Health {
+        self.store.health()
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+}

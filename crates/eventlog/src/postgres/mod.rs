@@ -1,0 +1,225 @@
+//! The log in a Postgres database: for several daemons, on one machine or on many.
+//!
+//! The semantics are those of every engine. What is particular here:
+//!
+//! - A commit is one transaction of two round trips (`commits.rs`). Who writes is decided by locks on rows, in one
+//!   order for everybody.
+//! - Time is the database's: leases, pins and the times of events do not depend on the clocks of the daemons.
+//! - A relaxed commit is seen at once by everybody, and is on disk when the server writes its log out by itself,
+//!   which is after three times `wal_writer_delay` at the latest (600 ms, unless the server is set otherwise).
+//! - Commits that others make are learnt by notifications, and by looking (`listener.rs`).
+//! - A write whose acknowledgement was lost is [`LogError::OutcomeUnknown`], and is never made again blindly
+//!   (`failure.rs`).
+//!
+//! **Who owns the state:** the server. This process keeps a few connections, and what its tails have seen.
+
+mod blobs;
+mod commits;
+mod connection;
+mod dump;
+mod failure;
+mod leases;
+mod listener;
+mod options;
+mod pool;
+mod read;
+mod restore;
+mod retention;
+mod rows;
+mod schema;
+mod session;
+mod statements;
+mod tasks;
+mod upkeep;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use tokio::sync::mpsc;
+
+use crate::{
+    blob::{BlobError, BlobId, BlobInfo, Collected, Trimmed},
+    commit::{Commit, CommitError, Committed, StoredHead},
+    error::{LogError, OpenError},
+    hub::Hub,
+    lease::{Lease, LeaseError},
+    names::{Sequence, StreamId},
+    record::{Record, RestoreError},
+    store::{HeadsQuery, Health, Page, RetentionPolicy, Sizes, Store, UploadId},
+};
+use listener::Listener;
+pub use options::PostgresOptions;
+use options::Server;
+use pool::Pool;
+use tasks::Tasks;
+
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    pool: Arc<Pool>,
+    hub: Hub,
+    tasks: Tasks,
+}
+
+impl Postgres {
+    pub(crate) async fn open(options: &PostgresOptions, hub: Hub) -> Result<Self, OpenError> {
+        let server = Server::new(options)?;
+        let tasks = Tasks::new();
+        let place = server.place();
+        let found = prepare(&server, &tasks)
+            .await
+            .map_err(|source| OpenError::Database {
+                place: place.clone(),
+                source,
+            })?;
+        if found > schema::NEWEST {
+            return Err(OpenError::NewerDatabase {
+                place,
+                found,
+                known: schema::NEWEST,
+            });
+        }
+        let pool = Pool::new(options, server, tasks.clone());
+        let listener = Listener {
+            pool: Arc::clone(&pool),
+            hub: hub.clone(),
+            scope: tasks.scope(),
+        };
+        tasks.spawn(listener.run());
+        Ok(Self { pool, hub, tasks })
+    }
+}
+
+/// Makes or updates the tables, and says which schema they have then.
+async fn prepare(server: &Server, tasks: &Tasks) -> Result<i64, LogError> {
+    let (client, driver) = session::connect(server).await?;
+    session::drive(driver, tasks);
+    schema::check_server(&client).await?;
+    let found = schema::current(&client, &server.schema).await?;
+    if found >= schema::NEWEST {
+        return Ok(found);
+    }
+    schema::migrate(&client, &server.schema).await
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.tasks.close();
+    }
+}
+
+#[async_trait]
+impl Store for Postgres {
+    async fn commit(&self, commit: Commit) -> Result<Vec<Committed>, CommitError> {
+        let (committed, published) = self
+            .pool
+            .write(|connection| commits::commit(connection, &commit))
+            .await?;
+        for (stream, events) in &published {
+            self.hub.publish(stream, events);
+        }
+        Ok(committed)
+    }
+
+    async fn head(&self, stream: &StreamId) -> Result<Option<StoredHead>, LogError> {
+        self.pool
+            .read(|connection| async move { read::head(&connection, stream).await })
+            .await
+    }
+
+    async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError> {
+        self.pool.read(|connection| read::heads(connection, &query)).await
+    }
+
+    async fn read(&self, stream: &StreamId, after: Sequence, limit: u32) -> Result<Page, LogError> {
+        self.pool
+            .read(|connection| read::read(connection, stream, after, limit))
+            .await
+    }
+
+    async fn lease(&self, key: Arc<str>, owner: Arc<str>, ttl: Duration) -> Result<Lease, LeaseError> {
+        self.pool
+            .write(|connection| leases::take(connection, &key, &owner, ttl))
+            .await
+    }
+
+    async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), LeaseError> {
+        self.pool
+            .write(|connection| leases::renew(connection, lease, ttl))
+            .await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<(), LeaseError> {
+        self.pool
+            .write(|connection| leases::release(connection, lease))
+            .await
+    }
+
+    async fn begin_upload(&self) -> Result<UploadId, LogError> {
+        self.pool.write(blobs::begin_upload).await
+    }
+
+    async fn put_chunk(&self, upload: UploadId, number: u32, compressed: Vec<u8>) -> Result<(), BlobError> {
+        self.pool
+            .write(|connection| blobs::put_chunk(connection, upload, number, &compressed))
+            .await
+    }
+
+    async fn finish_upload(&self, upload: UploadId, id: BlobId, info: BlobInfo) -> Result<(), BlobError> {
+        self.pool
+            .write(|connection| blobs::finish_upload(connection, upload, id, info))
+            .await
+    }
+
+    async fn blob_info(&self, id: BlobId) -> Result<Option<BlobInfo>, LogError> {
+        self.pool.read(|connection| blobs::info(connection, id)).await
+    }
+
+    async fn blob_chunk(&self, id: BlobId, number: u32) -> Result<Option<Vec<u8>>, LogError> {
+        self.pool
+            .read(|connection| blobs::chunk(connection, id, number))
+            .await
+    }
+
+    async fn collect_blobs(&self) -> Result<Collected, LogError> {
+        blobs::collect(&self.pool).await
+    }
+
+    async fn trim(
+        &self,
+        kind: Arc<str>,
+        policy: RetentionPolicy,
+    ) -> Result<Vec<(StreamId, Trimmed)>, LogError> {
+        retention::trim(&self.pool, &kind, policy).await
+    }
+
+    async fn sizes(&self) -> Result<Sizes, LogError> {
+        let schema = &self.pool.server().schema;
+        self.pool
+            .read(|connection| upkeep::sizes(connection, schema))
+            .await
+    }
+
+    async fn check_integrity(&self) -> Result<Vec<String>, LogError> {
+        self.pool.read(upkeep::check_integrity).await
+    }
+
+    async fn compact(&self) -> Result<(), LogError> {
+        self.pool.write(upkeep::compact).await
+    }
+
+    async fn dump(&self, records: mpsc::Sender<Record>) -> Result<(), LogError> {
+        self.pool
+            .once(|connection| async move { dump::dump(connection, &records).await })
+            .await
+    }
+
+    async fn restore(&self, records: mpsc::Receiver<Record>) -> Result<(), RestoreError> {
+        self.pool
+            .once(|connection| restore::restore(connection, records))
+            .await
+    }
+
+    fn health(&self) -> Health {
+        self.pool.health()
+    }
+}

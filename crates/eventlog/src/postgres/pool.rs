@@ -1,0 +1,295 @@
+//! The connections of a log: a few, each used by one at a time, made again when they are lost.
+//!
+//! 1. A connection comes back to the pool only when no transaction is open on it. One that was given up half-way is
+//!    closed, and the server takes back what was open.
+//! 2. Work is done again only when it is known that nothing of it was made, and at most [`ATTEMPTS`] times.
+
+use std::{
+    fmt,
+    future::Future,
+    mem,
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use kernel::Slot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_postgres::Error;
+
+use super::{
+    connection::Connection,
+    failure::{self, Failure},
+    options::{PostgresOptions, Server},
+    session::{self, ConnectError},
+    tasks::Tasks,
+};
+use crate::{error::LogError, store::Health};
+
+/// How often some work is tried that failed without a trace.
+const ATTEMPTS: u32 = 4;
+/// The pauses between attempts to connect. Whoever waits is told after the last one.
+const CONNECT_PAUSES: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+    Duration::from_millis(1000),
+];
+
+pub(super) struct Pool {
+    server: Server,
+    tasks: Tasks,
+    /// One permit per connection. Whoever finds none waits in line.
+    permits: Arc<Semaphore>,
+    /// Guards the connections that nobody uses; held for a push or a pop.
+    idle: Mutex<Vec<Arc<Connection>>>,
+    health: Slot<Health>,
+}
+
+/// What some work is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Purpose {
+    Read,
+    Write,
+}
+
+impl Pool {
+    pub(super) fn new(options: &PostgresOptions, server: Server, tasks: Tasks) -> Arc<Self> {
+        Arc::new(Self {
+            server,
+            tasks,
+            permits: Arc::new(Semaphore::new(options.connections.get())),
+            idle: Mutex::default(),
+            health: Slot::new(Health::Writable),
+        })
+    }
+
+    pub(super) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    pub(super) fn health(&self) -> Health {
+        (*self.health.read().state).clone()
+    }
+
+    /// Does some work that only reads.
+    pub(super) async fn read<T, F, W>(self: &Arc<Self>, work: F) -> Result<T, LogError>
+    where
+        F: Fn(Pooled) -> W,
+        W: Future<Output = Result<T, Failure>>,
+    {
+        self.run(Purpose::Read, work).await
+    }
+
+    /// Does some work that writes: how it ends says whether the log takes writes.
+    pub(super) async fn write<T, E, F, W>(self: &Arc<Self>, work: F) -> Result<T, E>
+    where
+        E: From<LogError>,
+        F: Fn(Pooled) -> W,
+        W: Future<Output = Result<T, Failure<E>>>,
+    {
+        self.run(Purpose::Write, work).await
+    }
+
+    /// Does some work that cannot be done again from the start.
+    pub(super) async fn once<T, E, F, W>(self: &Arc<Self>, work: F) -> Result<T, E>
+    where
+        E: From<LogError>,
+        F: FnOnce(Pooled) -> W,
+        W: Future<Output = Result<T, Failure<E>>>,
+    {
+        match work(self.take().await?).await {
+            Ok(value) => Ok(value),
+            Err(Failure::Refused(refusal)) => Err(refusal),
+            Err(Failure::Log(error)) => Err(error.into()),
+            Err(Failure::Again(error)) => Err(LogError::from(error).into()),
+        }
+    }
+
+    async fn run<T, E, F, W>(self: &Arc<Self>, purpose: Purpose, work: F) -> Result<T, E>
+    where
+        E: From<LogError>,
+        F: Fn(Pooled) -> W,
+        W: Future<Output = Result<T, Failure<E>>>,
+    {
+        let mut attempt = 1;
+        loop {
+            let failed = match self.take().await {
+                Err(error) => Failure::Log(error),
+                Ok(pooled) => match work(pooled).await {
+                    Ok(value) => {
+                        if purpose == Purpose::Write {
+                            self.set_health(Health::Writable);
+                        }
+                        return Ok(value);
+                    }
+                    Err(failed) => failed,
+                },
+            };
+            match failed {
+                Failure::Refused(refusal) => return Err(refusal),
+                Failure::Log(error) => return Err(self.note(purpose, error).into()),
+                Failure::Again(error) if attempt == ATTEMPTS => {
+                    return Err(self.note(purpose, error.into()).into());
+                }
+                Failure::Again(error) => self.before_another_attempt(&error, attempt),
+            }
+            attempt += 1;
+        }
+    }
+
+    fn before_another_attempt(&self, error: &Error, attempt: u32) {
+        tracing::debug!(%error, attempt, "some work on the log's database is done again");
+        if failure::is_lost(error) {
+            // The others are most likely lost as well, and have not noticed yet.
+            let lost = mem::take(&mut *self.lock_idle());
+            drop(lost);
+        }
+    }
+
+    async fn take(self: &Arc<Self>) -> Result<Pooled, LogError> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.map_err(|_| LogError::Closed)?;
+        let connection = match self.take_idle() {
+            Some(connection) => connection,
+            None => Arc::new(self.connect().await?),
+        };
+        Ok(Pooled {
+            pool: Arc::clone(self),
+            connection,
+            state: State::Clean,
+            _permit: permit,
+        })
+    }
+
+    fn take_idle(&self) -> Option<Arc<Connection>> {
+        let mut idle = self.lock_idle();
+        while let Some(connection) = idle.pop() {
+            if !connection.client.is_closed() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    fn lock_idle(&self) -> MutexGuard<'_, Vec<Arc<Connection>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn connect(&self) -> Result<Connection, LogError> {
+        let mut pauses = CONNECT_PAUSES.into_iter();
+        loop {
+            let error = match session::open(&self.server, &self.tasks).await {
+                Ok(connection) => {
+                    self.reached();
+                    return Ok(connection);
+                }
+                Err(error) => error,
+            };
+            match (&error, pauses.next()) {
+                (ConnectError::Temporary(_), Some(pause)) => session::back_off(pause).await,
+                _ => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The server answers again. Whether it takes writes is another question.
+    fn reached(&self) {
+        let was_unreachable = matches!(
+            self.health(),
+            Health::Refusing {
+                reason: LogError::Unreachable(_)
+            }
+        );
+        if was_unreachable {
+            self.set_health(Health::Writable);
+        }
+    }
+
+    /// Remembers an error that means that the log takes no writes.
+    fn note(&self, purpose: Purpose, reason: LogError) -> LogError {
+        let refuses = match &reason {
+            LogError::Unreachable(_) => true,
+            LogError::DiskFull | LogError::ReadOnly | LogError::Corrupt(_) => purpose == Purpose::Write,
+            _ => false,
+        };
+        if refuses {
+            self.set_health(Health::Refusing {
+                reason: reason.clone(),
+            });
+        }
+        reason
+    }
+
+    fn set_health(&self, health: Health) {
+        let seen = self.health.read();
+        if mem::discriminant(&*seen.state) != mem::discriminant(&health) {
+            // Refused only if somebody else has just found out something newer.
+            drop(self.health.transition(seen.generation, health));
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Pool")
+            .field("server", &self.server)
+            .field("free", &self.permits.available_permits())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A connection in use. It goes back when it is dropped, unless a transaction is open on it.
+pub(super) struct Pooled {
+    pool: Arc<Pool>,
+    connection: Arc<Connection>,
+    state: State,
+    _permit: OwnedSemaphorePermit,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    Clean,
+    InTransaction,
+}
+
+impl Pooled {
+    /// The schema that holds the tables.
+    pub(super) fn schema(&self) -> &str {
+        &self.pool.server.schema
+    }
+
+    /// Says that a transaction is about to be opened.
+    pub(super) fn enter_transaction(&mut self) {
+        self.state = State::InTransaction;
+    }
+
+    /// Says that `COMMIT` was answered, so that no transaction is open any more, whatever the answer was.
+    pub(super) fn left_transaction(&mut self) {
+        self.state = State::Clean;
+    }
+
+    /// Takes the open transaction back. A connection on which that fails is closed, which does the same.
+    pub(super) async fn roll_back(mut self) {
+        if self.batch("ROLLBACK").await.is_ok() {
+            self.left_transaction();
+        }
+    }
+}
+
+impl Deref for Pooled {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        if self.state == State::Clean && !self.connection.client.is_closed() {
+            self.pool.lock_idle().push(Arc::clone(&self.connection));
+        }
+    }
+}

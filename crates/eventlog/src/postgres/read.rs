@@ -1,0 +1,155 @@
+//! Reading heads and events.
+
+use std::sync::Arc;
+
+use tokio_postgres::Row;
+
+use super::{
+    connection::Connection,
+    failure::{Failure, Malformed},
+    pool::Pooled,
+};
+use crate::{
+    blob::BlobId,
+    commit::{Event, Head, StoredHead},
+    hub::{WINDOW_BYTES, WINDOW_EVENTS},
+    names::{Sequence, StreamId, Version},
+    store::{HeadsQuery, Page},
+};
+
+pub(super) async fn head<E>(
+    connection: &Connection,
+    stream: &StreamId,
+) -> Result<Option<StoredHead>, Failure<E>> {
+    let row = connection
+        .query_opt(&connection.statements.head, [&stream.as_str()])
+        .await?;
+    row.as_ref().map(head_of_row).transpose()
+}
+
+pub(super) async fn heads(connection: Pooled, query: &HeadsQuery) -> Result<Vec<StoredHead>, Failure> {
+    let after = query.after.as_ref().map_or("", StreamId::as_str);
+    let (kind, limit) = (&*query.kind, i64::from(query.limit));
+    let (client, statements) = (&connection.client, &connection.statements);
+    let rows = match query.status.as_deref() {
+        None => {
+            client
+                .query(&statements.heads_by_kind, &[&kind, &after, &limit])
+                .await?
+        }
+        Some(status) => {
+            client
+                .query(&statements.heads_by_status, &[&kind, &after, &limit, &status])
+                .await?
+        }
+    };
+    rows.iter().map(head_of_row).collect()
+}
+
+pub(super) async fn read(
+    connection: Pooled,
+    stream: &StreamId,
+    after: Sequence,
+    limit: u32,
+) -> Result<Page, Failure> {
+    let (id, after, limit) = (stream.as_str(), number(after.get()), i64::from(limit));
+    let rows = connection
+        .query(&connection.statements.read, [&id, &after, &limit])
+        .await?;
+    let Some(bounds) = rows.first() else {
+        return Ok(Page::default());
+    };
+    let mut page = Page {
+        first: sequence(bounds.try_get(0)?)?,
+        last: sequence(bounds.try_get(1)?)?,
+        events: Vec::with_capacity(rows.len()),
+    };
+    for row in &rows {
+        // A stream without events after that place has one row, which holds only the bounds.
+        if row.try_get::<_, Option<i64>>(2)?.is_some() {
+            page.events.push(event_of_row(row, 2)?);
+        }
+    }
+    Ok(page)
+}
+
+/// How far a stream is, and its newest events, which may be none.
+pub(super) struct Moved {
+    pub(super) stream: StreamId,
+    pub(super) last: Sequence,
+    pub(super) newest: Vec<Arc<Event>>,
+}
+
+/// How far some streams are, with their newest events after a place of each, as many as a window of the hub holds.
+pub(super) async fn newest(connection: Pooled, told: &[(StreamId, Sequence)]) -> Result<Vec<Moved>, Failure> {
+    let ids: Vec<&str> = told.iter().map(|(stream, _)| stream.as_str()).collect();
+    let after: Vec<i64> = told.iter().map(|(_, after)| number(after.get())).collect();
+    let (events, bytes) = (number(WINDOW_EVENTS as u64), number(WINDOW_BYTES as u64));
+    let rows = connection
+        .query(&connection.statements.newest, [&ids, &after, &events, &bytes])
+        .await?;
+    let mut found: Vec<Moved> = Vec::new();
+    for row in &rows {
+        let of = stream(row.try_get(0)?)?;
+        if found.last().is_none_or(|moved| moved.stream != of) {
+            found.push(Moved {
+                stream: of,
+                last: sequence(row.try_get(1)?)?,
+                newest: Vec::new(),
+            });
+        }
+        if let (Some(moved), Some(_)) = (found.last_mut(), row.try_get::<_, Option<i64>>(2)?) {
+            moved.newest.push(Arc::new(event_of_row(row, 2)?));
+        }
+    }
+    Ok(found)
+}
+
+/// An event from four columns.
+pub(super) fn event_of_row<E>(row: &Row, first: usize) -> Result<Event, Failure<E>> {
+    Ok(Event {
+        sequence: sequence(row.try_get(first)?)?,
+        at_ms: row.try_get(first + 1)?,
+        kind: row.try_get::<_, &str>(first + 2)?.into(),
+        body: row.try_get::<_, &[u8]>(first + 3)?.into(),
+    })
+}
+
+/// A head from a row of `head_columns!`.
+pub(super) fn head_of_row<E>(row: &Row) -> Result<StoredHead, Failure<E>> {
+    let blobs: Vec<&[u8]> = row.try_get(6)?;
+    let head = Head {
+        kind: row.try_get::<_, &str>(1)?.into(),
+        status: row.try_get::<_, &str>(2)?.into(),
+        body: row.try_get::<_, &[u8]>(5)?.into(),
+        blobs: blobs.into_iter().map(blob).collect::<Result<_, _>>()?,
+    };
+    Ok(StoredHead {
+        stream: stream(row.try_get(0)?)?,
+        version: Version::from_u64(unsigned(row.try_get(3)?)?),
+        last_sequence: sequence(row.try_get(4)?)?,
+        head,
+    })
+}
+
+/// A number of ours as the database has it. One that is too large for it is larger than all that are there.
+pub(super) fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn unsigned(number: i64) -> Result<u64, Malformed> {
+    u64::try_from(number).map_err(|_| Malformed("a number from 0 up"))
+}
+
+pub(super) fn sequence(number: i64) -> Result<Sequence, Malformed> {
+    unsigned(number).map(Sequence::from_u64)
+}
+
+pub(super) fn stream(id: &str) -> Result<StreamId, Malformed> {
+    StreamId::new(id).map_err(|_| Malformed("the name of a stream"))
+}
+
+pub(super) fn blob(bytes: &[u8]) -> Result<BlobId, Malformed> {
+    let bytes = bytes.try_into().map_err(|_| Malformed("the address of a blob"))?;
+    Ok(BlobId::from_bytes(bytes))
+}

@@ -1,0 +1,128 @@
+//! Dropping old events: one statement decides up to where for many streams, then each stream is cut bit by bit.
+//!
+//! The decision is made on a snapshot, and stays right after it: commits only add younger events, so whatever was
+//! too old or too much still is.
+
+use std::sync::Arc;
+
+use super::{
+    failure::{Failure, outcome},
+    pool::{Pool, Pooled},
+    read::{self, number, sequence},
+};
+use crate::{blob::Trimmed, error::LogError, names::StreamId, store::RetentionPolicy};
+
+/// How many streams are looked at in one statement.
+const SCAN_STREAMS: i64 = 256;
+/// How many events one transaction drops at most, while commits to that stream wait.
+const DROP_EVENTS: i64 = 2048;
+
+/// Some streams of a kind, and up to where their events are to be dropped. One young event keeps those after it,
+/// whatever their times.
+const CUTS: &str = "
+    SELECT number, id, greatest(too_old, too_many), first_sequence
+    FROM streams, LATERAL (
+        SELECT CASE WHEN $3::bigint IS NULL THEN 0 ELSE coalesce((
+            SELECT sequence - 1 FROM events
+            WHERE stream = number
+                AND at_ms >= (extract(epoch FROM statement_timestamp()) * 1000)::bigint - $3
+            ORDER BY sequence LIMIT 1), last_sequence) END AS too_old
+    ) AS by_age, LATERAL (
+        SELECT CASE WHEN $4::bigint IS NULL THEN 0 ELSE coalesce((
+            SELECT sequence FROM (
+                SELECT sequence, sum(octet_length(body)) OVER (
+                    ORDER BY sequence DESC ROWS UNBOUNDED PRECEDING) AS bytes
+                FROM events WHERE stream = number) AS newest
+            WHERE bytes > $4 ORDER BY sequence DESC LIMIT 1), 0) END AS too_many
+    ) AS by_bytes
+    WHERE kind = $1 AND id > $2 ORDER BY id LIMIT $5";
+
+/// The events of a stream up to a place are to be dropped, if it is still of that kind.
+struct Cut {
+    number: i64,
+    stream: StreamId,
+    up_to: i64,
+}
+
+pub(super) async fn trim(
+    pool: &Arc<Pool>,
+    kind: &str,
+    policy: RetentionPolicy,
+) -> Result<Vec<(StreamId, Trimmed)>, LogError> {
+    let mut all = Vec::new();
+    let mut place = Some(String::new());
+    while let Some(after) = place {
+        let (cuts, next) = pool
+            .read(|connection| cuts(connection, kind, policy, &after))
+            .await?;
+        for cut in cuts {
+            let mut trimmed: Option<Trimmed> = None;
+            while let Some(step) = pool.write(|connection| drop_some(connection, kind, &cut)).await? {
+                let events = step.events + trimmed.map_or(0, |before| before.events);
+                trimmed = Some(Trimmed { events, ..step });
+            }
+            all.extend(trimmed.map(|trimmed| (cut.stream, trimmed)));
+        }
+        place = next;
+    }
+    Ok(all)
+}
+
+async fn cuts(
+    connection: Pooled,
+    kind: &str,
+    policy: RetentionPolicy,
+    after: &str,
+) -> Result<(Vec<Cut>, Option<String>), Failure> {
+    let max_age_ms = policy
+        .max_age
+        .map(|age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX / 2));
+    let max_bytes = policy.max_bytes_per_stream.map(number);
+    let rows = connection
+        .client
+        .query(CUTS, &[&kind, &after, &max_age_ms, &max_bytes, &SCAN_STREAMS])
+        .await?;
+    let mut cuts = Vec::new();
+    for row in &rows {
+        let (up_to, first): (i64, i64) = (row.try_get(2)?, row.try_get(3)?);
+        if up_to >= first {
+            cuts.push(Cut {
+                number: row.try_get(0)?,
+                stream: read::stream(row.try_get(1)?)?,
+                up_to,
+            });
+        }
+    }
+    let is_full = rows.len() as i64 == SCAN_STREAMS;
+    let last = rows.last().filter(|_| is_full).map(|row| row.try_get(1));
+    Ok((cuts, last.transpose()?))
+}
+
+/// Drops some of the events of a cut. `None` when there are none left.
+async fn drop_some(mut connection: Pooled, kind: &str, cut: &Cut) -> Result<Option<Trimmed>, Failure> {
+    let advance = "
+        UPDATE streams SET first_sequence = least($3 + 1, first_sequence + $4)
+        WHERE number = $1 AND kind = $2 AND first_sequence <= $3 RETURNING first_sequence";
+    let drop_events = "
+        DELETE FROM events USING streams
+        WHERE number = $1 AND stream = number AND sequence < first_sequence";
+    let drop_references = "
+        DELETE FROM blob_references USING streams
+        WHERE number = $1 AND stream = number AND sequence > 0 AND sequence < first_sequence";
+    connection.enter_transaction();
+    let client = &connection.client;
+    connection.batch("BEGIN").await?;
+    let advanced = client
+        .query_opt(advance, &[&cut.number, &kind, &cut.up_to, &DROP_EVENTS])
+        .await?;
+    let events = client.execute(drop_events, &[&cut.number]).await?;
+    client.execute(drop_references, &[&cut.number]).await?;
+    let ended = connection.batch("COMMIT").await;
+    outcome([], ended)?;
+    connection.left_transaction();
+    let Some(row) = advanced else { return Ok(None) };
+    Ok(Some(Trimmed {
+        events,
+        first: sequence(row.try_get(0)?)?,
+    }))
+}

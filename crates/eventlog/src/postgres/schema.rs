@@ -1,0 +1,156 @@
+//! The tables, as numbered steps. A step that has landed is never changed; a new one is added after it.
+//!
+//! Names are compared byte by byte (`COLLATE "C"`), so that lists have the order that every other engine gives
+//! them, whatever the language of the server.
+
+use tokio_postgres::Client;
+
+use super::failure::Malformed;
+use crate::error::LogError;
+
+/// Each entry takes the schema from its index to the next number.
+const STEPS: &[&str] = &[r#"
+    -- Gives out versions, the tokens of leases and the numbers of streams: none is ever used twice.
+    CREATE SEQUENCE versions AS bigint;
+
+    CREATE TABLE streams (
+        number         bigint PRIMARY KEY,
+        id             text COLLATE "C" NOT NULL CONSTRAINT streams_id UNIQUE,
+        kind           text COLLATE "C" NOT NULL,
+        status         text COLLATE "C" NOT NULL,
+        version        bigint NOT NULL,
+        first_sequence bigint NOT NULL,
+        last_sequence  bigint NOT NULL,
+        body           bytea NOT NULL
+    ) WITH (fillfactor = 80);
+    CREATE INDEX streams_by_kind ON streams (kind, id);
+    CREATE INDEX streams_by_status ON streams (kind, status, id);
+
+    CREATE TABLE events (
+        stream   bigint NOT NULL,
+        sequence bigint NOT NULL,
+        at_ms    bigint NOT NULL,
+        kind     text COLLATE "C" NOT NULL,
+        body     bytea NOT NULL,
+        PRIMARY KEY (stream, sequence)
+    );
+
+    CREATE TABLE leases (
+        key        text COLLATE "C" PRIMARY KEY,
+        owner      text COLLATE "C" NOT NULL,
+        token      bigint NOT NULL,
+        expires_at timestamptz NOT NULL
+    ) WITH (fillfactor = 50);
+
+    CREATE TABLE uploads (
+        number     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        expires_at timestamptz NOT NULL
+    );
+
+    -- A blob has the chunks of the upload that brought it.
+    CREATE TABLE blobs (
+        id           bytea PRIMARY KEY,
+        upload       bigint NOT NULL UNIQUE,
+        size_bytes   bigint NOT NULL,
+        stored_bytes bigint NOT NULL,
+        chunks       bigint NOT NULL,
+        pinned_until timestamptz NOT NULL
+    );
+    CREATE TABLE chunks (
+        upload  bigint NOT NULL,
+        number  bigint NOT NULL,
+        content bytea NOT NULL,
+        PRIMARY KEY (upload, number)
+    );
+    -- Chunks come compressed.
+    ALTER TABLE chunks ALTER COLUMN content SET STORAGE EXTERNAL;
+
+    -- What refers to which blob. The head of a stream stands at sequence 0.
+    CREATE TABLE blob_references (
+        stream   bigint NOT NULL,
+        sequence bigint NOT NULL,
+        position bigint NOT NULL,
+        blob     bytea NOT NULL,
+        PRIMARY KEY (stream, sequence, position)
+    );
+    CREATE INDEX blob_references_by_blob ON blob_references (blob);
+"#];
+
+/// The newest schema that is known here.
+pub(super) const NEWEST: i64 = STEPS.len() as i64;
+/// What Postgres calls the versions that we know to work.
+const OLDEST_SERVER: i32 = 130_000;
+
+/// Refuses a server that could not hold a log.
+pub(super) async fn check_server(client: &Client) -> Result<(), LogError> {
+    let sql = "SELECT current_setting('server_encoding'), current_setting('server_version_num')::int";
+    let row = client.query_one(sql, &[]).await?;
+    if row.try_get::<_, &str>(0)? != "UTF8" {
+        return Err(LogError::Engine(std::sync::Arc::new(Unsuitable::Encoding)));
+    }
+    if row.try_get::<_, i32>(1)? < OLDEST_SERVER {
+        return Err(LogError::Engine(std::sync::Arc::new(Unsuitable::Version)));
+    }
+    Ok(())
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Unsuitable {
+    #[error("the database is not encoded in UTF8; make one with ENCODING 'UTF8'")]
+    Encoding,
+    #[error("the server is older than Postgres 13")]
+    Version,
+}
+
+/// The schema of a database; 0 if there is none yet.
+pub(super) async fn current(client: &Client, schema: &str) -> Result<i64, LogError> {
+    // The catalogue is read as a table, and so of this moment. The functions that look a name up may answer from the
+    // memory of the session, where a table that somebody has just made is missing.
+    let sql = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'meta')";
+    if !client.query_one(sql, &[&schema]).await?.try_get::<_, bool>(0)? {
+        return Ok(0);
+    }
+    let sql = format!("SELECT value FROM \"{schema}\".meta WHERE key = 'schema'");
+    let row = client.query_opt(&sql, &[]).await?;
+    row.ok_or(Malformed("a log"))?.try_get(0).map_err(LogError::from)
+}
+
+/// Takes a database to the newest schema. Of several daemons that start at once one does it, and the others wait
+/// for it. It is one transaction, so that a crash leaves the old schema. Returns what the schema is then: a newer
+/// daemon may have been faster.
+pub(super) async fn migrate(client: &Client, schema: &str) -> Result<i64, LogError> {
+    client.batch_execute("BEGIN").await?;
+    let lock = "SELECT pg_advisory_xact_lock(hashtextextended('tidelock schema ' || $1, 0))";
+    client.execute(lock, &[&schema]).await?;
+    // Looked at again, now that nobody else changes it.
+    let mut found = current(client, schema).await?;
+    if found == 0 {
+        let sql = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)";
+        let there = client.query_one(sql, &[&schema]).await?;
+        // Asked first, since making a schema that exists takes a right that whoever made it may not have given.
+        if !there.try_get::<_, bool>(0)? {
+            client
+                .batch_execute(&format!("CREATE SCHEMA \"{schema}\""))
+                .await?;
+        }
+    }
+    client
+        .batch_execute(&format!("SET LOCAL search_path TO \"{schema}\""))
+        .await?;
+    if found == 0 {
+        let meta = "CREATE TABLE meta (key text PRIMARY KEY, value bigint NOT NULL);
+                    INSERT INTO meta (key, value) VALUES ('schema', 0)";
+        client.batch_execute(meta).await?;
+    }
+    for (number, step) in (1..).zip(STEPS) {
+        if found < number {
+            client.batch_execute(step).await?;
+            found = number;
+        }
+    }
+    client
+        .execute("UPDATE meta SET value = $1 WHERE key = 'schema'", &[&found])
+        .await?;
+    client.batch_execute("COMMIT").await?;
+    Ok(found)
+}

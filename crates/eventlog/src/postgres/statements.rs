@@ -1,0 +1,152 @@
+//! The statements that run often, prepared once for each connection.
+
+use tokio_postgres::{Client, Error, Statement};
+
+macro_rules! statements {
+    ($($name:ident = $sql:expr;)+) => {
+        /// Prepared statements of one connection.
+        pub(super) struct Statements {
+            $(pub(super) $name: Statement,)+
+        }
+
+        impl Statements {
+            /// Prepares all of them in one round trip.
+            pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
+                let ($($name,)+) = tokio::try_join!(biased; $(client.prepare($sql)),+)?;
+                Ok(Self { $($name),+ })
+            }
+        }
+    };
+}
+
+/// What `read::head_of_row` takes.
+macro_rules! head_columns {
+    () => {
+        "id, kind, status, version, last_sequence, body,
+         ARRAY(SELECT blob FROM blob_references
+               WHERE stream = number AND sequence = 0 ORDER BY position)"
+    };
+}
+pub(super) use head_columns;
+
+statements! {
+    // Commits: first look, with locks. Rows are locked in the order of their keys, and tables in this order, so
+    // that no two commits wait for each other.
+    // A stream that is not at the version that the writer saw never comes back to it. So it is left out, and those
+    // who lost a race need not wait in line to learn it.
+    lock_streams = "
+        SELECT id, number, streams.version, last_sequence
+        FROM streams JOIN unnest($1::text[], $2::bigint[]) AS seen (id, version) USING (id)
+        WHERE streams.version = seen.version OR seen.version = 0
+        ORDER BY id FOR UPDATE OF streams";
+    // Collection deletes a blob only if it can lock it, and looks for references after that.
+    lock_blobs = "SELECT id FROM blobs WHERE id = ANY($1::bytea[]) ORDER BY id FOR KEY SHARE";
+    // The lock keeps others from taking the lease before the commit is made. The time is taken after the lock.
+    lock_leases = "
+        WITH held AS MATERIALIZED (
+            SELECT key, token, expires_at FROM leases WHERE key = ANY($1::text[]) ORDER BY key FOR SHARE
+        )
+        SELECT key, token FROM held WHERE expires_at > clock_timestamp()";
+    // Versions are drawn while the streams are locked, so that they grow along each stream.
+    draw_versions = "
+        SELECT nextval('versions'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+        FROM generate_series(1, $1::bigint)";
+
+    // Commits: then write. The first version of a stream is its number too.
+    insert_streams = "
+        INSERT INTO streams (number, id, kind, status, version, first_sequence, last_sequence, body)
+        SELECT version, id, kind, status, version, 1, last_sequence, body
+        FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bytea[])
+            AS new (version, id, kind, status, last_sequence, body)
+        ORDER BY id";
+    update_streams = "
+        UPDATE streams SET version = new.version, last_sequence = new.last_sequence,
+            kind = coalesce(new.kind, streams.kind), status = coalesce(new.status, streams.status),
+            body = coalesce(new.body, streams.body)
+        FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bytea[])
+            AS new (number, version, last_sequence, kind, status, body)
+        WHERE streams.number = new.number";
+    insert_events = "
+        INSERT INTO events (stream, sequence, at_ms, kind, body)
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bytea[])";
+    forget_head_blobs = "DELETE FROM blob_references WHERE stream = ANY($1::bigint[]) AND sequence = 0";
+    refer_to_blobs = "
+        INSERT INTO blob_references (stream, sequence, position, blob)
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])";
+
+    // Hints, in a transaction of their own that does not wait for the disk. A transaction that notifies keeps all
+    // others that do so waiting until it has ended, in the whole server: a commit must not do that while it is
+    // written to disk.
+    notify = "
+        SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, payload)
+        FROM unnest($2::text[]) AS payload";
+
+    // Reads. Each is one statement, and so of one moment.
+    head = concat!("SELECT ", head_columns!(), " FROM streams WHERE id = $1");
+    heads_by_kind = concat!(
+        "SELECT ", head_columns!(), " FROM streams WHERE kind = $1 AND id > $2 ORDER BY id LIMIT $3"
+    );
+    heads_by_status = concat!(
+        "SELECT ", head_columns!(), " FROM streams
+         WHERE kind = $1 AND status = $4 AND id > $2 ORDER BY id LIMIT $3"
+    );
+    read = "
+        SELECT first_sequence, last_sequence, sequence, at_ms, kind, body
+        FROM (SELECT number, first_sequence, last_sequence FROM streams WHERE id = $1) AS stream
+        LEFT JOIN LATERAL (
+            SELECT sequence, at_ms, kind, body FROM events
+            WHERE stream = number AND sequence > $2 ORDER BY sequence LIMIT $3
+        ) AS event ON true
+        ORDER BY sequence";
+    // How far some streams are, and their newest events after a place, as many as a window holds.
+    newest = "
+        SELECT id, last_sequence, sequence, at_ms, newest.kind, newest.body
+        FROM unnest($1::text[], $2::bigint[]) AS told (id, after) JOIN streams USING (id)
+        LEFT JOIN LATERAL (
+            SELECT *, sum(octet_length(body)) OVER (ORDER BY sequence DESC) AS bytes
+            FROM (
+                SELECT sequence, at_ms, kind, body FROM events
+                WHERE stream = number AND sequence > after ORDER BY sequence DESC LIMIT $3::bigint
+            ) AS event
+        ) AS newest ON bytes <= $4::bigint
+        ORDER BY id, sequence";
+
+    // Leases. A row that is expired stands for a free key.
+    offer_lease = "
+        INSERT INTO leases (key, owner, token, expires_at) VALUES ($1, '', 0, '-infinity')
+        ON CONFLICT (key) DO NOTHING";
+    take_lease = "
+        UPDATE leases SET owner = $2, token = nextval('versions'),
+            expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
+        WHERE key = $1 AND expires_at <= clock_timestamp() RETURNING token";
+    holder = "
+        SELECT owner, (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint
+        FROM leases WHERE key = $1 AND expires_at > clock_timestamp()";
+    renew_lease = "
+        UPDATE leases SET expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
+        WHERE key = $1 AND token = $2 AND expires_at > clock_timestamp()";
+    release_lease = "
+        DELETE FROM leases WHERE key = $1 AND token = $2 AND expires_at > clock_timestamp()";
+
+    // Blobs.
+    begin_upload = "
+        INSERT INTO uploads (expires_at) VALUES (clock_timestamp() + $1::bigint * interval '1 microsecond')
+        RETURNING number";
+    put_chunk = "
+        INSERT INTO chunks (upload, number, content)
+        SELECT number, $2, $3 FROM uploads
+        WHERE number = $1 AND expires_at > clock_timestamp() FOR KEY SHARE
+        ON CONFLICT (upload, number) DO UPDATE SET content = excluded.content";
+    take_upload = "DELETE FROM uploads WHERE number = $1 AND expires_at > clock_timestamp()";
+    count_chunks = "SELECT count(*), coalesce(max(number) + 1, 0) FROM chunks WHERE upload = $1";
+    make_blob = "
+        INSERT INTO blobs (id, upload, size_bytes, stored_bytes, chunks, pinned_until)
+        VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $6::bigint * interval '1 microsecond')
+        ON CONFLICT (id) DO UPDATE SET pinned_until = greatest(blobs.pinned_until, excluded.pinned_until)";
+    drop_if_there_already = "
+        DELETE FROM chunks
+        WHERE upload = $1 AND NOT EXISTS (SELECT FROM blobs WHERE blobs.upload = $1)";
+    blob_info = "SELECT size_bytes, stored_bytes, chunks FROM blobs WHERE id = $1";
+    blob_chunk = "
+        SELECT content FROM chunks JOIN blobs USING (upload) WHERE blobs.id = $1 AND chunks.number = $2";
+}

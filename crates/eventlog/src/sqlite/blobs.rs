@@ -1,0 +1,259 @@
+//! Blobs and uploads: the statements, and what the writer remembers of them.
+//!
+//! A row of `blobs` without an id belongs to an upload that is under way, or to nobody. Only the writer's memory
+//! tells the two apart: after a crash every upload is given up, because whoever made it is gone too. For the same
+//! reason pins live in memory, with the time of the monotonic clock.
+
+use std::{collections::BTreeMap, time::Instant};
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::{
+    blob::{BlobError, BlobId, BlobInfo, Collected},
+    error::LogError,
+    store::{PIN_TTL, UPLOAD_TTL, UploadId},
+};
+
+/// How many blobs one step of a collection looks at, while commits wait: a lookup in an index for each.
+const SCAN_BLOBS: usize = 256;
+/// How many chunks, and how many blobs, one step of a collection drops, while commits wait: a few megabytes.
+const FREE_CHUNKS: usize = 32;
+
+/// What the writer knows about blobs and the file does not.
+#[derive(Debug)]
+pub(super) struct Blobs {
+    /// The number of the next row. None is used again while this process lives, though its row may be taken back.
+    next_number: i64,
+    /// Until when each upload may go on.
+    uploads: BTreeMap<i64, Instant>,
+    /// Until when each blob is kept though nothing refers to it.
+    pins: BTreeMap<BlobId, Instant>,
+}
+
+impl Blobs {
+    pub(super) fn load(connection: &Connection) -> rusqlite::Result<Self> {
+        let last: Option<i64> =
+            connection.query_row("SELECT max(number) FROM blobs", [], |row| row.get(0))?;
+        Ok(Self {
+            next_number: last.unwrap_or(0) + 1,
+            uploads: BTreeMap::new(),
+            pins: BTreeMap::new(),
+        })
+    }
+
+    /// A number for a new row.
+    pub(super) fn next_number(&mut self) -> i64 {
+        self.next_number += 1;
+        self.next_number - 1
+    }
+
+    pub(super) fn begin(&mut self, connection: &Connection, now: Instant) -> Result<UploadId, LogError> {
+        let number = self.next_number();
+        connection
+            .prepare_cached("INSERT INTO blobs (number) VALUES (?1)")?
+            .execute([number])?;
+        self.uploads.insert(number, now + UPLOAD_TTL);
+        Ok(UploadId(number))
+    }
+
+    pub(super) fn put_chunk(
+        &self,
+        connection: &Connection,
+        upload: UploadId,
+        number: u32,
+        compressed: &[u8],
+        now: Instant,
+    ) -> Result<(), BlobError> {
+        self.check_upload(upload, now)?;
+        // The row may be gone though the upload is known here: its transaction may have been taken back.
+        let inserted = connection
+            .prepare_cached(
+                "INSERT INTO chunks (blob, number, body)
+                 SELECT number, ?2, ?3 FROM blobs WHERE number = ?1 AND id IS NULL",
+            )
+            .and_then(|mut insert| insert.execute(params![upload.0, number, compressed]))
+            .map_err(LogError::from)?;
+        if inserted == 1 {
+            Ok(())
+        } else {
+            Err(BlobError::UploadLost)
+        }
+    }
+
+    pub(super) fn finish(
+        &mut self,
+        connection: &Connection,
+        upload: UploadId,
+        id: BlobId,
+        info: BlobInfo,
+        now: Instant,
+    ) -> Result<(), BlobError> {
+        self.check_upload(upload, now)?;
+        if number_of(connection, id).map_err(LogError::from)?.is_none() {
+            if stored(connection, upload.0).map_err(LogError::from)? != (info.chunks, info.stored_bytes) {
+                return Err(BlobError::UploadLost);
+            }
+            let named = name(connection, upload.0, id, info).map_err(LogError::from)?;
+            if named == 0 {
+                return Err(BlobError::UploadLost);
+            }
+        }
+        // An upload of what was there already has nobody from here on; the next collection drops it.
+        self.uploads.remove(&upload.0);
+        self.pins.insert(id, now + PIN_TTL);
+        Ok(())
+    }
+
+    fn check_upload(&self, upload: UploadId, now: Instant) -> Result<(), BlobError> {
+        let is_live = self.uploads.get(&upload.0).is_some_and(|until| *until > now);
+        if is_live {
+            Ok(())
+        } else {
+            Err(BlobError::UploadLost)
+        }
+    }
+
+    /// Looks at some blobs after a place, takes the address from those that nobody needs, and says where to go on.
+    pub(super) fn mark(
+        &mut self,
+        connection: &Connection,
+        after: i64,
+        now: Instant,
+    ) -> Result<Option<i64>, LogError> {
+        self.pins.retain(|_, until| *until > now);
+        let mut scan = connection.prepare_cached(
+            "SELECT number, id, EXISTS (SELECT 1 FROM blob_references WHERE blob = blobs.number)
+             FROM blobs WHERE number > ?1 AND id IS NOT NULL ORDER BY number LIMIT ?2",
+        )?;
+        let rows = scan.query_map(params![after, SCAN_BLOBS], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get::<_, bool>(2)?))
+        })?;
+        let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut forget = connection.prepare_cached("UPDATE blobs SET id = NULL WHERE number = ?1")?;
+        for (number, id, is_referred_to) in &rows {
+            if !is_referred_to && !self.pins.contains_key(&BlobId::from_bytes(*id)) {
+                forget.execute([number])?;
+            }
+        }
+        let is_last = rows.len() < SCAN_BLOBS;
+        Ok(rows.last().map(|row| row.0).filter(|_| !is_last))
+    }
+
+    /// Drops some blobs and uploads that nobody needs, or some chunks of a large one. `None` when there are none
+    /// left.
+    pub(super) fn free(
+        &mut self,
+        connection: &Connection,
+        now: Instant,
+    ) -> Result<Option<Collected>, LogError> {
+        self.uploads.retain(|_, until| *until > now);
+        let unwanted = self.unwanted(connection)?;
+        if unwanted.is_empty() {
+            return Ok(None);
+        }
+        let (mut collected, mut budget) = (Collected::default(), FREE_CHUNKS);
+        for (number, was_blob) in unwanted {
+            let (chunks, stored_bytes) = drop_chunks(connection, number, budget)?;
+            collected.stored_bytes += stored_bytes;
+            budget -= chunks;
+            if budget == 0 {
+                break;
+            }
+            connection
+                .prepare_cached("DELETE FROM blobs WHERE number = ?1")?
+                .execute([number])?;
+            if was_blob {
+                collected.blobs += 1;
+            } else {
+                collected.uploads += 1;
+            }
+        }
+        Ok(Some(collected))
+    }
+
+    /// Some rows that are neither a blob nor an upload that goes on, and whether they were a blob.
+    fn unwanted(&self, connection: &Connection) -> rusqlite::Result<Vec<(i64, bool)>> {
+        let mut list = connection.prepare_cached(
+            "SELECT number, size_bytes IS NOT NULL FROM blobs WHERE id IS NULL ORDER BY number",
+        )?;
+        let rows = list.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let unwanted = rows.filter(|row| {
+            row.as_ref()
+                .map_or(true, |(number, _)| !self.uploads.contains_key(number))
+        });
+        unwanted.take(FREE_CHUNKS).collect()
+    }
+}
+
+/// Drops the first chunks of a row, and says how many they were and what they took.
+fn drop_chunks(connection: &Connection, blob: i64, limit: usize) -> rusqlite::Result<(usize, u64)> {
+    let mut first = connection
+        .prepare_cached("SELECT rowid, length(body) FROM chunks WHERE blob = ?1 ORDER BY number LIMIT ?2")?;
+    let rows = first.query_map(params![blob, limit], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, u64>(1)?))
+    })?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut drop = connection.prepare_cached("DELETE FROM chunks WHERE rowid = ?1")?;
+    for (rowid, _) in &rows {
+        drop.execute([rowid])?;
+    }
+    Ok((rows.len(), rows.iter().map(|row| row.1).sum()))
+}
+
+/// Gives a row its address, which makes it a blob.
+pub(super) fn name(
+    connection: &Connection,
+    number: i64,
+    id: BlobId,
+    info: BlobInfo,
+) -> rusqlite::Result<usize> {
+    let mut update = connection.prepare_cached(
+        "UPDATE blobs SET id = ?2, size_bytes = ?3, stored_bytes = ?4, chunks = ?5
+         WHERE number = ?1 AND id IS NULL",
+    )?;
+    update.execute(params![
+        number,
+        id.as_bytes(),
+        info.size_bytes,
+        info.stored_bytes,
+        info.chunks
+    ])
+}
+
+/// How many chunks a row has, and what they take.
+fn stored(connection: &Connection, number: i64) -> rusqlite::Result<(u32, u64)> {
+    connection
+        .prepare_cached("SELECT count(*), coalesce(sum(length(body)), 0) FROM chunks WHERE blob = ?1")?
+        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// The row of a blob.
+pub(super) fn number_of(connection: &Connection, id: BlobId) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT number FROM blobs WHERE id = ?1")?
+        .query_row([id.as_bytes()], |row| row.get(0))
+        .optional()
+}
+
+pub(super) fn info(connection: &Connection, id: BlobId) -> rusqlite::Result<Option<BlobInfo>> {
+    connection
+        .prepare_cached("SELECT size_bytes, stored_bytes, chunks FROM blobs WHERE id = ?1")?
+        .query_row([id.as_bytes()], |row| {
+            Ok(BlobInfo {
+                size_bytes: row.get(0)?,
+                stored_bytes: row.get(1)?,
+                chunks: row.get(2)?,
+            })
+        })
+        .optional()
+}
+
+pub(super) fn chunk(connection: &Connection, id: BlobId, number: u32) -> rusqlite::Result<Option<Vec<u8>>> {
+    connection
+        .prepare_cached(
+            "SELECT body FROM blobs JOIN chunks ON chunks.blob = blobs.number
+             WHERE id = ?1 AND chunks.number = ?2",
+        )?
+        .query_row(params![id.as_bytes(), number], |row| row.get(0))
+        .optional()
+}

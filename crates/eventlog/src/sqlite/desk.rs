@@ -1,0 +1,101 @@
+//! What the writer works with inside a transaction.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use kernel::Clock;
+use rusqlite::Connection;
+
+use super::{apply, blobs::Blobs, leases::Leases};
+use crate::{
+    commit::{Commit, CommitError, Committed, Event},
+    lease::{Lease, LeaseError},
+    names::{StreamId, Version},
+};
+
+pub(super) struct Desk {
+    pub(super) connection: Connection,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) leases: Leases,
+    pub(super) blobs: Blobs,
+    /// The last version or token that was given out. It never goes back, not even when a transaction is taken
+    /// back, because some may have been seen.
+    version: u64,
+    /// What the tails are to be told when the transaction is on disk.
+    published: Vec<(StreamId, Vec<Arc<Event>>)>,
+    /// Leases that were taken in the transaction, and are no good if it is taken back.
+    taken: Vec<Lease>,
+}
+
+impl Desk {
+    pub(super) fn new(connection: Connection, clock: Arc<dyn Clock>) -> rusqlite::Result<Self> {
+        let version = connection.query_row("SELECT value FROM meta WHERE key = 'version'", [], |row| {
+            row.get(0)
+        })?;
+        let blobs = Blobs::load(&connection)?;
+        Ok(Self {
+            connection,
+            clock,
+            leases: Leases::default(),
+            blobs,
+            version,
+            published: Vec::new(),
+            taken: Vec::new(),
+        })
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    pub(super) fn next_version(&mut self) -> Version {
+        self.version += 1;
+        Version::from_u64(self.version)
+    }
+
+    pub(super) fn commit(&mut self, commit: &Commit) -> Result<Vec<Committed>, CommitError> {
+        let (now, version) = (self.clock.now(), &mut self.version);
+        let (committed, published) = apply::commit(&self.connection, commit, &self.leases, now, || {
+            *version += 1;
+            Version::from_u64(*version)
+        })?;
+        self.published.extend(published);
+        Ok(committed)
+    }
+
+    pub(super) fn lease(
+        &mut self,
+        key: Arc<str>,
+        owner: Arc<str>,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        let (now, version) = (self.clock.now(), &mut self.version);
+        let lease = self.leases.take(key, owner, ttl, now, || {
+            *version += 1;
+            Version::from_u64(*version)
+        })?;
+        self.taken.push(lease.clone());
+        Ok(lease)
+    }
+
+    /// Makes the transaction durable, and says what the tails are to be told.
+    pub(super) fn write_out(&mut self) -> rusqlite::Result<Vec<(StreamId, Vec<Arc<Event>>)>> {
+        self.connection
+            .prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'version'")?
+            .execute([self.version])?;
+        self.connection.execute_batch("COMMIT")?;
+        self.taken.clear();
+        Ok(std::mem::take(&mut self.published))
+    }
+
+    /// Takes the transaction back, and says whether that worked.
+    pub(super) fn take_back(&mut self) -> bool {
+        self.published.clear();
+        for lease in self.taken.drain(..) {
+            self.leases.forget(&lease);
+        }
+        self.connection.is_autocommit() || self.connection.execute_batch("ROLLBACK").is_ok()
+    }
+}

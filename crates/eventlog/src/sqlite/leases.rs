@@ -1,0 +1,98 @@
+//! The leases of this process.
+//!
+//! The file has one owner, so every lease of an earlier process is gone with it: they live in memory, and their
+//! time is the monotonic clock. Only their tokens come from the log's counter, so that none is ever used twice.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    lease::{Lease, LeaseError},
+    names::Version,
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Leases {
+    held: BTreeMap<Arc<str>, Holder>,
+}
+
+#[derive(Debug)]
+struct Holder {
+    owner: Arc<str>,
+    token: Version,
+    expires: Instant,
+}
+
+impl Leases {
+    /// Gives a lease that is free or expired, with the next token.
+    pub(super) fn take(
+        &mut self,
+        key: Arc<str>,
+        owner: Arc<str>,
+        ttl: Duration,
+        now: Instant,
+        next_token: impl FnOnce() -> Version,
+    ) -> Result<Lease, LeaseError> {
+        if let Some(holder) = self.held.get(&key).filter(|holder| holder.expires > now) {
+            let (owner, remaining) = (Arc::clone(&holder.owner), holder.expires - now);
+            return Err(LeaseError::Held {
+                key,
+                owner,
+                remaining,
+            });
+        }
+        // Expired ones are swept with each new one, so that their number stays that of the living.
+        self.held.retain(|_, holder| holder.expires > now);
+        let token = next_token();
+        let holder = Holder {
+            owner: Arc::clone(&owner),
+            token,
+            expires: now + ttl,
+        };
+        self.held.insert(Arc::clone(&key), holder);
+        Ok(Lease { key, owner, token })
+    }
+
+    /// Whether a lease is still held.
+    pub(super) fn is_held(&self, lease: &Lease, now: Instant) -> bool {
+        self.held
+            .get(&lease.key)
+            .is_some_and(|holder| holder.token == lease.token && holder.expires > now)
+    }
+
+    pub(super) fn renew(&mut self, lease: &Lease, ttl: Duration, now: Instant) -> Result<(), LeaseError> {
+        if !self.is_held(lease, now) {
+            return Err(LeaseError::Lost {
+                key: Arc::clone(&lease.key),
+            });
+        }
+        if let Some(holder) = self.held.get_mut(&lease.key) {
+            holder.expires = now + ttl;
+        }
+        Ok(())
+    }
+
+    pub(super) fn release(&mut self, lease: &Lease, now: Instant) -> Result<(), LeaseError> {
+        if !self.is_held(lease, now) {
+            return Err(LeaseError::Lost {
+                key: Arc::clone(&lease.key),
+            });
+        }
+        self.held.remove(&lease.key);
+        Ok(())
+    }
+
+    /// Gives a lease back that nobody was told of, whether it has expired or not.
+    pub(super) fn forget(&mut self, lease: &Lease) {
+        if self
+            .held
+            .get(&lease.key)
+            .is_some_and(|holder| holder.token == lease.token)
+        {
+            self.held.remove(&lease.key);
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The log in a SQLite file: the embedded default.
+
+mod apply;
+mod backup;
+mod blobs;
+mod desk;
+mod dump;
+mod failure;
+mod heads;
+mod leases;
+mod open;
+mod readers;
+mod request;
+mod restore;
+mod retention;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod upkeep;
+mod writer;
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use kernel::{Clock, Slot};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    blob::{BlobError, BlobId, BlobInfo, Collected, Trimmed},
+    commit::{Commit, CommitError, Committed, StoredHead},
+    error::{BackupError, LogError, OpenError},
+    file_lock::FileLock,
+    hub::Hub,
+    lease::{Lease, LeaseError},
+    names::{Sequence, StreamId},
+    record::{Record, RestoreError},
+    store::{HeadsQuery, Health, Page, RetentionPolicy, Sizes, Store, UploadId},
+};
+use desk::Desk;
+use open::{BUSY_TIMEOUT, connect, wal_path};
+use readers::Readers;
+use request::{Failure, Reply, Request};
+use upkeep::Vacuumed;
+use writer::Writer;
+
+/// How many requests may wait for the writer. Beyond that, whoever asks waits; two batches keep the writer busy
+/// while it works on the first.
+const QUEUE_REQUESTS: usize = 512;
+
+/// Where the log lives.
+#[derive(Clone, Debug)]
+pub struct SqliteOptions {
+    /// The file.
+    pub path: PathBuf,
+}
+
+pub(crate) struct Sqlite {
+    /// `None` only while it is dropped.
+    requests: Option<mpsc::Sender<Request>>,
+    readers: Arc<Readers>,
+    health: Slot<Health>,
+    thread: Option<JoinHandle<()>>,
+    /// Given back last, when nobody writes any more.
+    _lock: FileLock,
+}
+
+impl Sqlite {
+    pub(crate) fn open(options: &SqliteOptions, clock: Arc<dyn Clock>, hub: Hub) -> Result<Self, OpenError> {
+        let (connection, lock) = open::open(&options.path)?;
+        let desk = Desk::new(connection, clock).map_err(|error| OpenError::File {
+            path: options.path.clone(),
+            source: error.into(),
+        })?;
+        let health = Slot::new(Health::Writable);
+        let (requests, receiver) = mpsc::channel(QUEUE_REQUESTS);
+        let writer = Writer::new(desk, receiver, hub, health.clone());
+        let thread = thread::Builder::new()
+            .name("tidelock-log".into())
+            .spawn(move || writer.run());
+        assert!(thread.is_ok(), "no thread for the log: {thread:?}");
+        Ok(Self {
+            requests: Some(requests),
+            readers: Arc::new(Readers::new(options.path.clone())),
+            health,
+            thread: thread.ok(),
+            _lock: lock,
+        })
+    }
+
+    async fn ask<T, E: Failure>(&self, request: impl FnOnce(Reply<T, E>) -> Request) -> Result<T, E> {
+        let (reply, answer) = oneshot::channel();
+        let requests = self.requests.as_ref().ok_or(LogError::Closed)?;
+        requests
+            .send(request(reply))
+            .await
+            .map_err(|_| LogError::Closed)?;
+        answer.await.map_err(|_| LogError::Closed)?
+    }
+
+    /// Empties the write-ahead log. A reader does the long part of it, so that the writer is kept for a moment only.
+    async fn checkpoint(&self) -> Result<(), LogError> {
+        Readers::run(&self.readers, |connection| {
+            Ok::<(), LogError>(upkeep::checkpoint(connection)?)
+        })
+        .await?;
+        self.ask(|reply| Request::Checkpoint { reply }).await
+    }
+}
+
+impl Drop for Sqlite {
+    /// Waits until what was asked for is on disk, so that the file can be opened again at once.
+    fn drop(&mut self) {
+        drop(self.requests.take());
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != thread::current().id()
+        {
+            drop(thread.join());
+        }
+    }
+}
+
+#[async_trait]
+impl Store for Sqlite {
+    async fn commit(&self, commit: Commit) -> Result<Vec<Committed>, CommitError> {
+        self.ask(|reply| Request::Commit { commit, reply }).await
+    }
+
+    async fn head(&self, stream: &StreamId) -> Result<Option<StoredHead>, LogError> {
+        let stream = stream.clone();
+        Readers::run(&self.readers, move |connection| {
+            Ok(heads::head(connection, &stream)?)
+        })
+        .await
+    }
+
+    async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError> {
+        Readers::run(&self.readers, move |connection| {
+            Ok(heads::heads(connection, &query)?)
+        })
+        .await
+    }
+
+    async fn read(&self, stream: &StreamId, after: Sequence, limit: u32) -> Result<Page, LogError> {
+        let stream = stream.clone();
+        Readers::run(&self.readers, move |connection| {
+            Ok(readers::read(connection, &stream, after, limit)?)
+        })
+        .await
+    }
+
+    async fn lease(&self, key: Arc<str>, owner: Arc<str>, ttl: Duration) -> Result<Lease, LeaseError> {
+        self.ask(|reply| Request::Lease {
+            key,
+            owner,
+            ttl,
+            reply,
+        })
+        .await
+    }
+
+    async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), LeaseError> {
+        let lease = lease.clone();
+        self.ask(|reply| Request::Renew { lease, ttl, reply }).await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<(), LeaseError> {
+        let lease = lease.clone();
+        self.ask(|reply| Request::Release { lease, reply }).await
+    }
+
+    async fn begin_upload(&self) -> Result<UploadId, LogError> {
+        self.ask(|reply| Request::BeginUpload { reply }).await
+    }
+
+    async fn put_chunk(&self, upload: UploadId, number: u32, compressed: Vec<u8>) -> Result<(), BlobError> {
+        self.ask(|reply| Request::PutChunk {
+            upload,
+            number,
+            compressed,
+            reply,
+        })
+        .await
+    }
+
+    async fn finish_upload(&self, upload: UploadId, id: BlobId, info: BlobInfo) -> Result<(), BlobError> {
+        self.ask(|reply| Request::FinishUpload {
+            upload,
+            id,
+            info,
+            reply,
+        })
+        .await
+    }
+
+    async fn blob_info(&self, id: BlobId) -> Result<Option<BlobInfo>, LogError> {
+        Readers::run(&self.readers, move |connection| Ok(blobs::info(connection, id)?)).await
+    }
+
+    async fn blob_chunk(&self, id: BlobId, number: u32) -> Result<Option<Vec<u8>>, LogError> {
+        Readers::run(&self.readers, move |connection| {
+            Ok(blobs::chunk(connection, id, number)?)
+        })
+        .await
+    }
+
+    async fn collect_blobs(&self) -> Result<Collected, LogError> {
+        let mut after = Some(0);
+        while let Some(place) = after {
+            after = self
+                .ask(|reply| Request::MarkBlobs { after: place, reply })
+                .await?;
+        }
+        let mut collected = Collected::default();
+        while let Some(step) = self.ask(|reply| Request::FreeBlobs { reply }).await? {
+            collected.blobs += step.blobs;
+            collected.uploads += step.uploads;
+            collected.stored_bytes += step.stored_bytes;
+        }
+        Ok(collected)
+    }
+
+    async fn trim(
+        &self,
+        kind: Arc<str>,
+        policy: RetentionPolicy,
+    ) -> Result<Vec<(StreamId, Trimmed)>, LogError> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let kind = Arc::clone(&kind);
+            let (cuts, more) = Readers::run(&self.readers, move |connection| {
+                retention::cuts(connection, &kind, policy, after.as_ref())
+            })
+            .await?;
+            for cut in cuts {
+                let mut trimmed: Option<Trimmed> = None;
+                while let Some(step) = self
+                    .ask(|reply| Request::Trim {
+                        cut: cut.clone(),
+                        reply,
+                    })
+                    .await?
+                {
+                    let events = step.events + trimmed.map_or(0, |before| before.events);
+                    trimmed = Some(Trimmed { events, ..step });
+                }
+                all.extend(trimmed.map(|trimmed| (cut.stream, trimmed)));
+            }
+            if more.is_none() {
+                return Ok(all);
+            }
+            after = more;
+        }
+    }
+
+    async fn sizes(&self) -> Result<Sizes, LogError> {
+        let path = self.readers.path().to_owned();
+        Readers::run(&self.readers, move |connection| {
+            Ok(upkeep::sizes(connection, &path)?)
+        })
+        .await
+    }
+
+    async fn check_integrity(&self) -> Result<Vec<String>, LogError> {
+        Readers::run(&self.readers, |connection| Ok(upkeep::problems(connection)?)).await
+    }
+
+    async fn compact(&self) -> Result<(), LogError> {
+        // First of all, because on a full disk the space of the write-ahead log is what the rest needs.
+        self.checkpoint().await?;
+        while self.ask(|reply| Request::Vacuum { reply }).await? == Vacuumed::More {}
+        self.checkpoint().await
+    }
+
+    async fn dump(&self, records: mpsc::Sender<Record>) -> Result<(), LogError> {
+        Readers::run(&self.readers, move |connection| dump::dump(connection, &records)).await
+    }
+
+    async fn restore(&self, records: mpsc::Receiver<Record>) -> Result<(), RestoreError> {
+        self.ask(|reply| Request::Restore { records, reply }).await
+    }
+
+    async fn backup(&self, path: PathBuf) -> Result<(), BackupError> {
+        Readers::run(&self.readers, move |connection| backup::backup(connection, &path)).await
+    }
+
+    fn health(&self) -> Health {
+        if self.requests.as_ref().is_none_or(mpsc::Sender::is_closed) {
+            return Health::Refusing {
+                reason: LogError::Closed,
+            };
+        }
+        (*self.health.read().state).clone()
+    }
+}
+
+impl fmt::Debug for Sqlite {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Sqlite")
+            .field("readers", &self.readers)
+            .finish_non_exhaustive()
+    }
+}

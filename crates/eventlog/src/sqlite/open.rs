@@ -1,0 +1,98 @@
+//! Opening the file: who has it, whether it is known here, and how it is used.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
+
+use super::schema;
+use crate::{
+    error::{LogError, OpenError},
+    file_lock::{FileLock, LockError},
+};
+
+/// Readers and the writer never block each other; only a checkpoint may, for a moment.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The write-ahead log is cut to this when it starts over. Checkpoints come every four megabytes by themselves; it
+/// is longer only after a long reader or a large transaction.
+const WAL_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
+/// How many statements each connection keeps ready: about as many as there are.
+const CACHED_STATEMENTS: usize = 64;
+
+/// Takes the file for this process, and opens it for the writer.
+pub(super) fn open(path: &Path) -> Result<(Connection, FileLock), OpenError> {
+    let failed = |source: LogError| OpenError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let lock = FileLock::take(&beside(path, ".lock"), "").map_err(|error| match error {
+        LockError::Taken { holder } => OpenError::Taken {
+            path: path.to_owned(),
+            pid: holder.map(|holder| holder.pid),
+        },
+        LockError::File { source, .. } => failed(source.into()),
+    })?;
+    refuse_newer(path)?;
+    let mut connection =
+        connect(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(|error| failed(error.into()))?;
+    set_up(&connection)
+        .and_then(|()| schema::migrate(&mut connection))
+        .map_err(|error| failed(error.into()))?;
+    Ok((connection, lock))
+}
+
+/// Refuses a file of a newer schema without leaving a trace in it: a plain connection would, when it is closed,
+/// move what a killed process left in the write-ahead log.
+fn refuse_newer(path: &Path) -> Result<(), OpenError> {
+    if std::fs::metadata(path).map_or(true, |metadata| metadata.len() == 0) {
+        return Ok(());
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let found = Connection::open_with_flags(path, flags).and_then(|connection| {
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        schema::current(&connection)
+    });
+    let found = found.map_err(|error| OpenError::File {
+        path: path.to_owned(),
+        source: error.into(),
+    })?;
+    if found > schema::NEWEST {
+        return Err(OpenError::NewerSchema {
+            path: path.to_owned(),
+            found,
+            known: schema::NEWEST,
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
+    Ok(connection)
+}
+
+fn set_up(connection: &Connection) -> rusqlite::Result<()> {
+    // Only a file without tables takes this; it lets pages be given back later, bit by bit.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
+    Ok(())
+}
+
+/// The write-ahead log of a file.
+pub(super) fn wal_path(path: &Path) -> PathBuf {
+    beside(path, "-wal")
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}

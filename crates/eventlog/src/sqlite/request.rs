@@ -1,0 +1,110 @@
+//! What the writer is asked to do.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::{retention::Cut, upkeep::Vacuumed};
+use crate::{
+    blob::{BlobError, BlobId, BlobInfo, Collected, Trimmed},
+    commit::{Commit, CommitError, Committed},
+    error::LogError,
+    lease::{Lease, LeaseError},
+    record::{Record, RestoreError},
+    store::UploadId,
+};
+
+/// Where an answer goes.
+pub(super) type Reply<T, E> = oneshot::Sender<Result<T, E>>;
+
+/// A request. Each is small, so that none keeps the others waiting; long work is a row of requests. Only a restore
+/// takes the writer for itself.
+#[derive(Debug)]
+pub(super) enum Request {
+    Commit {
+        commit: Commit,
+        reply: Reply<Vec<Committed>, CommitError>,
+    },
+    Lease {
+        key: Arc<str>,
+        owner: Arc<str>,
+        ttl: Duration,
+        reply: Reply<Lease, LeaseError>,
+    },
+    Renew {
+        lease: Lease,
+        ttl: Duration,
+        reply: Reply<(), LeaseError>,
+    },
+    Release {
+        lease: Lease,
+        reply: Reply<(), LeaseError>,
+    },
+    BeginUpload {
+        reply: Reply<UploadId, LogError>,
+    },
+    PutChunk {
+        upload: UploadId,
+        number: u32,
+        compressed: Vec<u8>,
+        reply: Reply<(), BlobError>,
+    },
+    FinishUpload {
+        upload: UploadId,
+        id: BlobId,
+        info: BlobInfo,
+        reply: Reply<(), BlobError>,
+    },
+    MarkBlobs {
+        after: i64,
+        reply: Reply<Option<i64>, LogError>,
+    },
+    FreeBlobs {
+        reply: Reply<Option<Collected>, LogError>,
+    },
+    Trim {
+        cut: Cut,
+        reply: Reply<Option<Trimmed>, LogError>,
+    },
+    Vacuum {
+        reply: Reply<Vacuumed, LogError>,
+    },
+    Checkpoint {
+        reply: Reply<(), LogError>,
+    },
+    Restore {
+        records: mpsc::Receiver<Record>,
+        reply: Reply<(), RestoreError>,
+    },
+    /// Takes the place of a disk that is full, in tests.
+    #[cfg(test)]
+    LimitPages {
+        pages: u32,
+        reply: Reply<(), LogError>,
+    },
+}
+
+/// An error that may be the engine's own: then the transaction cannot go on.
+pub(super) trait Failure: From<LogError> + Send + 'static {
+    fn of_engine(&self) -> Option<&LogError>;
+}
+
+macro_rules! failure {
+    ($($error:ident),+) => {
+        $(impl Failure for $error {
+            fn of_engine(&self) -> Option<&LogError> {
+                match self {
+                    Self::Log(error) => Some(error),
+                    _ => None,
+                }
+            }
+        })+
+    };
+}
+failure!(BlobError, CommitError, LeaseError, RestoreError);
+
+impl Failure for LogError {
+    fn of_engine(&self) -> Option<&LogError> {
+        Some(self)
+    }
+}

@@ -1,0 +1,270 @@
+//! What happens when the log cannot be written. A limit on the pages of the file takes the place of a full disk.
+
+use std::{sync::Arc, time::Duration};
+
+use kernel::{Clock, ManualClock, SystemClock};
+use tempfile::TempDir;
+
+use super::{Sqlite, SqliteOptions, desk::Desk, request::Request};
+use crate::{
+    blob::{BlobError, BlobId, BlobInfo},
+    commit::{Commit, CommitError, Durability, Head, NewEvent, Write},
+    error::LogError,
+    hub::Hub,
+    lease::LeaseError,
+    names::{Sequence, StreamId, Version},
+    record::{Record, RestoreError},
+    store::{Health, RetentionPolicy, Store},
+};
+
+struct Small {
+    store: Sqlite,
+    _directory: TempDir,
+}
+
+impl Small {
+    /// A log whose clock stands still: a transaction is written out when somebody waits for it, and not before.
+    fn open() -> Self {
+        Self::open_with(ManualClock::new())
+    }
+
+    fn open_with(clock: Arc<dyn Clock>) -> Self {
+        let directory = TempDir::new().unwrap();
+        let options = SqliteOptions {
+            path: directory.path().join("log.sqlite3"),
+        };
+        let store = Sqlite::open(&options, clock, Hub::default()).unwrap();
+        Self {
+            store,
+            _directory: directory,
+        }
+    }
+
+    async fn limit(&self, pages: u32) {
+        let limited = self.store.ask(|reply| Request::LimitPages { pages, reply });
+        limited.await.unwrap();
+    }
+
+    fn is_writable(&self) -> bool {
+        match self.store.health() {
+            Health::Writable => true,
+            Health::Refusing { reason } => {
+                assert!(matches!(reason, LogError::DiskFull), "{reason:?}");
+                false
+            }
+        }
+    }
+
+    /// Appends until the disk is full, and answers what was acknowledged.
+    async fn fill(&self, durability: Durability) -> (Version, u64) {
+        let mut acknowledged = (Version::NONE, 0);
+        for _ in 0..10_000 {
+            let mut commit = Commit::one(append(acknowledged.0));
+            commit.durability = durability;
+            match self.store.commit(commit).await {
+                Ok(committed) => acknowledged = (committed[0].version, acknowledged.1 + 1),
+                Err(CommitError::Log(LogError::DiskFull)) => return acknowledged,
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        panic!("the disk was never full");
+    }
+}
+
+fn stream() -> StreamId {
+    StreamId::new("s").unwrap()
+}
+
+fn append(expected: Version) -> Write {
+    let body: Arc<[u8]> = Arc::from(vec![b'x'; 2000]);
+    Write {
+        stream: stream(),
+        expected,
+        head: Some(Head {
+            kind: Arc::from("job"),
+            status: Arc::from("open"),
+            body: Arc::clone(&body),
+            blobs: Vec::new(),
+        }),
+        events: vec![NewEvent {
+            kind: Arc::from("output"),
+            body,
+            blobs: Vec::new(),
+        }],
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_writes_until_there_is_space_again() {
+    let small = Small::open();
+    small.limit(100).await;
+    let (version, acknowledged) = small.fill(Durability::Durable).await;
+    assert!(acknowledged > 10 && !small.is_writable());
+
+    // Nothing that was acknowledged is lost, nothing that was refused is there, and reads go on.
+    let page = small
+        .store
+        .read(&stream(), Sequence::START, 10_000)
+        .await
+        .unwrap();
+    assert_eq!(
+        (page.last.get(), page.events.len() as u64),
+        (acknowledged, acknowledged)
+    );
+    let head = small.store.head(&stream()).await.unwrap().unwrap();
+    assert_eq!(head.version, version);
+    assert!(matches!(
+        small.store.commit(Commit::one(append(version))).await,
+        Err(CommitError::Log(LogError::DiskFull))
+    ));
+    assert!(!small.is_writable());
+
+    // There is space again: the next write succeeds, and it is said. No version is used twice.
+    small.limit(1000).await;
+    let committed = small.store.commit(Commit::one(append(version))).await.unwrap()[0];
+    assert!(small.is_writable());
+    assert!(committed.version > Version::from_u64(version.get() + 2));
+    assert_eq!(committed.last_sequence.get(), acknowledged + 1);
+    assert_eq!(small.store.check_integrity().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_full_log_can_be_trimmed() {
+    let small = Small::open();
+    small.limit(100).await;
+    let (version, acknowledged) = small.fill(Durability::Durable).await;
+    let keep_one = RetentionPolicy {
+        max_bytes_per_stream: Some(2000),
+        max_age: None,
+    };
+    let trimmed = small.store.trim(Arc::from("job"), keep_one).await.unwrap();
+    assert_eq!(trimmed[0].1.events, acknowledged - 1);
+    assert!(small.is_writable());
+    small.store.commit(Commit::one(append(version))).await.unwrap();
+}
+
+/// Relaxed commits may be lost when the disk is full, but never in the middle.
+#[tokio::test]
+async fn relaxed_commits_on_a_full_disk_leave_a_prefix() {
+    let small = Small::open_with(SystemClock::shared());
+    small.limit(100).await;
+    let (_, acknowledged) = small.fill(Durability::Relaxed).await;
+    let page = small
+        .store
+        .read(&stream(), Sequence::START, 10_000)
+        .await
+        .unwrap();
+    let found: Vec<_> = page.events.iter().map(|event| event.sequence.get()).collect();
+    assert_eq!(found, (1..=page.last.get()).collect::<Vec<_>>());
+    assert!(page.last.get() <= acknowledged);
+}
+
+#[tokio::test]
+async fn everything_else_that_writes_says_that_the_disk_is_full() {
+    let small = Small::open();
+    small.limit(100).await;
+    small.fill(Durability::Durable).await;
+    let content = vec![0; 1 << 20];
+    let noise: Vec<u8> = (0..1 << 20)
+        .map(|index: u32| blake3::hash(&index.to_le_bytes()).as_bytes()[0])
+        .collect();
+    let put = crate::blob_io::put(&small.store, &noise[..]).await.unwrap_err();
+    assert!(matches!(put, BlobError::Log(LogError::DiskFull)), "{put:?}");
+    assert!(!small.is_writable());
+    // What fits still goes in.
+    crate::blob_io::put(&small.store, &content[..100]).await.unwrap();
+    assert!(small.is_writable());
+}
+
+/// Chunks are acknowledged before they are on disk. One that was taken back is missed at the end.
+#[tokio::test]
+async fn an_upload_that_lost_a_chunk_is_no_blob() {
+    let small = Small::open();
+    small.limit(100).await;
+    let id = BlobId::from_bytes([7; 32]);
+    let info = |chunks: u32| BlobInfo {
+        size_bytes: 0,
+        stored_bytes: u64::from(100 * chunks),
+        chunks,
+    };
+    let upload = small.store.begin_upload().await.unwrap();
+    // This one waits for the disk, so that the upload is there and the chunk after it is not.
+    small
+        .store
+        .commit(Commit::one(append(Version::NONE)))
+        .await
+        .unwrap();
+    small.store.put_chunk(upload, 0, vec![1; 100]).await.unwrap();
+    let large = small
+        .store
+        .put_chunk(upload, 1, vec![1; 1 << 20])
+        .await
+        .unwrap_err();
+    assert!(matches!(large, BlobError::Log(LogError::DiskFull)), "{large:?}");
+    for chunks in [1, 2] {
+        let finished = small
+            .store
+            .finish_upload(upload, id, info(chunks))
+            .await
+            .unwrap_err();
+        assert!(matches!(finished, BlobError::UploadLost), "{finished:?}");
+        assert_eq!(small.store.blob_info(id).await.unwrap(), None);
+    }
+    small.store.put_chunk(upload, 0, vec![1; 100]).await.unwrap();
+    small.store.finish_upload(upload, id, info(1)).await.unwrap();
+    assert_eq!(small.store.blob_info(id).await.unwrap(), Some(info(1)));
+}
+
+/// A lease that could not be written down is not held by anybody, and its token is not used again.
+#[test]
+fn a_lease_that_was_taken_back_is_free() {
+    let directory = TempDir::new().unwrap();
+    let (connection, _lock) = super::open::open(&directory.path().join("log.sqlite3")).unwrap();
+    let mut desk = Desk::new(connection, SystemClock::shared()).unwrap();
+    let ttl = Duration::from_secs(60);
+    let mut lease = |owner: &str, ends_well: bool| {
+        desk.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let taken = desk.lease(Arc::from("key"), Arc::from(owner), ttl);
+        if ends_well {
+            desk.write_out().unwrap();
+        } else {
+            assert!(desk.take_back());
+        }
+        taken.map(|lease| lease.token.get())
+    };
+    assert_eq!(lease("one", false).unwrap(), 1);
+    assert_eq!(lease("two", true).unwrap(), 2);
+    assert!(matches!(lease("three", false), Err(LeaseError::Held { owner, .. }) if &*owner == "two"));
+    // What was refused took nothing from the one who holds it.
+    assert!(matches!(lease("four", true), Err(LeaseError::Held { owner, .. }) if &*owner == "two"));
+}
+
+#[tokio::test]
+async fn an_import_that_does_not_fit_leaves_the_log_empty() {
+    let small = Small::open();
+    small.limit(100).await;
+    let (sender, receiver) = tokio::sync::mpsc::channel(1);
+    let sending = async move {
+        for _ in 0..1000 {
+            let compressed = vec![7; 10_000];
+            if sender.send(Record::Chunk { compressed }).await.is_err() {
+                return;
+            }
+        }
+        panic!("it fitted");
+    };
+    let (restored, ()) = tokio::join!(small.store.restore(receiver), sending);
+    assert!(
+        matches!(restored, Err(RestoreError::Log(LogError::DiskFull))),
+        "{restored:?}"
+    );
+    assert!(!small.is_writable());
+    let sizes = small.store.sizes().await.unwrap();
+    assert_eq!((sizes.streams, sizes.blobs), (0, 0));
+    small
+        .store
+        .commit(Commit::one(append(Version::NONE)))
+        .await
+        .unwrap();
+    assert!(small.is_writable());
+}

@@ -1,0 +1,322 @@
+//! The one thread that writes.
+//!
+//! It takes whatever has queued up while it was busy, applies it in one transaction, and makes that durable once:
+//! group commit. What it promises:
+//!
+//! 1. A durable commit is answered after the transaction that holds it is on disk, whatever the answer is; so
+//!    nobody is told of a state that a crash could take back.
+//! 2. A relaxed commit is answered when it is applied, and its transaction is on disk within [`FLUSH_WITHIN`].
+//! 3. Tails are told of events that are on disk, and of no others; before the commit is answered.
+//! 4. When the engine fails, the open transaction is taken back whole, everybody in it is told, and the log refuses
+//!    writes until one succeeds in writing again.
+
+use std::{mem, time::Duration};
+
+use kernel::{Deadline, Slot, block_on};
+use tokio::sync::mpsc;
+
+use super::{
+    desk::Desk,
+    request::{Failure, Reply, Request},
+    restore, retention, upkeep,
+};
+use crate::{
+    commit::Durability::{self, Durable, Relaxed},
+    error::LogError,
+    hub::Hub,
+    record::{Record, RestoreError},
+    store::Health,
+};
+
+/// A relaxed commit is on disk after this time.
+const FLUSH_WITHIN: Duration = Duration::from_millis(20);
+/// How many requests go into one transaction: enough to share the cost of the disk, few enough that the first one
+/// does not wait long for the last.
+const BATCH_REQUESTS: usize = 256;
+
+/// After how many transactions the writer looks at how long the write-ahead log is.
+const LOOK_AT_WAL_EVERY: u32 = 256;
+
+pub(super) struct Writer {
+    desk: Desk,
+    requests: mpsc::Receiver<Request>,
+    hub: Hub,
+    health: Slot<Health>,
+    open: Option<Open>,
+    /// How many transactions there were since the last look at the write-ahead log.
+    transactions: u32,
+}
+
+/// The open transaction, and what is to be done when it is on disk.
+struct Open {
+    flush_by: Deadline,
+    is_durable: bool,
+    answers: Vec<Answer>,
+}
+
+/// An answer that waits for the disk.
+type Answer = Box<dyn FnOnce(Result<(), LogError>) + Send>;
+
+impl Writer {
+    pub(super) fn new(desk: Desk, requests: mpsc::Receiver<Request>, hub: Hub, health: Slot<Health>) -> Self {
+        Self {
+            desk,
+            requests,
+            hub,
+            health,
+            open: None,
+            transactions: 0,
+        }
+    }
+
+    /// Runs until the last handle on the log is gone.
+    pub(super) fn run(mut self) {
+        while let Some(batch) = self.next_batch() {
+            for request in batch {
+                self.take(request);
+            }
+            let is_due = self
+                .open
+                .as_ref()
+                .is_some_and(|open| open.is_durable || open.flush_by.has_passed());
+            if is_due {
+                self.flush();
+            }
+        }
+        self.flush();
+    }
+
+    /// What has queued up: empty when it is time to flush, `None` when nobody is left to ask.
+    fn next_batch(&mut self) -> Option<Vec<Request>> {
+        let flush_by = self
+            .open
+            .as_ref()
+            .map_or(Deadline::never(), |open| open.flush_by.clone());
+        let requests = &mut self.requests;
+        let first = block_on(async {
+            let mut passed = std::pin::pin!(flush_by.passed());
+            std::future::poll_fn(|context| {
+                if let std::task::Poll::Ready(request) = requests.poll_recv(context) {
+                    return std::task::Poll::Ready(request.map(Some));
+                }
+                passed.as_mut().poll(context).map(|()| Some(None))
+            })
+            .await
+        })?;
+        let mut batch: Vec<_> = first.into_iter().collect();
+        while batch.len() < BATCH_REQUESTS && !batch.is_empty() {
+            let Ok(request) = self.requests.try_recv() else {
+                break;
+            };
+            batch.push(request);
+        }
+        Some(batch)
+    }
+
+    fn take(&mut self, request: Request) {
+        match request {
+            Request::Commit { commit, reply } => {
+                self.perform(commit.durability, reply, |desk| desk.commit(&commit));
+            }
+            Request::Lease {
+                key,
+                owner,
+                ttl,
+                reply,
+            } => {
+                // The counter is on disk before the token is used, so that no later process gives it out again.
+                self.perform(Durable, reply, |desk| desk.lease(key, owner, ttl));
+            }
+            Request::Renew { lease, ttl, reply } => {
+                answer(reply, self.desk.leases.renew(&lease, ttl, self.desk.now()));
+            }
+            Request::Release { lease, reply } => {
+                answer(reply, self.desk.leases.release(&lease, self.desk.now()));
+            }
+            Request::BeginUpload { reply } => self.perform(Relaxed, reply, |desk| {
+                let now = desk.now();
+                desk.blobs.begin(&desk.connection, now)
+            }),
+            Request::PutChunk {
+                upload,
+                number,
+                compressed,
+                reply,
+            } => self.perform(Relaxed, reply, |desk| {
+                let now = desk.now();
+                desk.blobs
+                    .put_chunk(&desk.connection, upload, number, &compressed, now)
+            }),
+            Request::FinishUpload {
+                upload,
+                id,
+                info,
+                reply,
+            } => self.perform(Durable, reply, |desk| {
+                let now = desk.now();
+                desk.blobs.finish(&desk.connection, upload, id, info, now)
+            }),
+            Request::MarkBlobs { after, reply } => self.perform(Durable, reply, |desk| {
+                let now = desk.now();
+                desk.blobs.mark(&desk.connection, after, now)
+            }),
+            Request::FreeBlobs { reply } => self.perform(Durable, reply, |desk| {
+                let now = desk.now();
+                desk.blobs.free(&desk.connection, now)
+            }),
+            Request::Trim { cut, reply } => {
+                self.perform(Durable, reply, |desk| retention::trim(&desk.connection, &cut));
+            }
+            Request::Vacuum { reply } => {
+                self.perform(Durable, reply, |desk| upkeep::vacuum(&desk.connection));
+            }
+            Request::Checkpoint { reply } => {
+                self.flush();
+                answer(reply, upkeep::truncate_wal(&self.desk.connection));
+            }
+            Request::Restore { records, reply } => self.restore(records, reply),
+            #[cfg(test)]
+            Request::LimitPages { pages, reply } => {
+                let sql = format!("PRAGMA max_page_count = {pages}");
+                let limited = self.desk.connection.query_row(&sql, [], |_| Ok(()));
+                answer(reply, limited.map_err(LogError::from));
+            }
+        }
+    }
+
+    /// Does something in the open transaction, and answers at once or when it is on disk.
+    fn perform<T: Send + 'static, E: Failure>(
+        &mut self,
+        durability: Durability,
+        reply: Reply<T, E>,
+        work: impl FnOnce(&mut Desk) -> Result<T, E>,
+    ) {
+        if let Err(error) = self.begin() {
+            return answer(reply, Err(error.into()));
+        }
+        let done = work(&mut self.desk);
+        if let Some(error) = done.as_ref().err().and_then(E::of_engine).cloned() {
+            self.take_back(&error);
+            return answer(reply, done);
+        }
+        match durability {
+            Relaxed => answer(reply, done),
+            Durable => self.when_on_disk(Box::new(move |flushed| {
+                answer(reply, flushed.map_err(E::from).and(done));
+            })),
+        }
+    }
+
+    /// Fills the log from records, in a transaction of its own, while everybody else waits.
+    fn restore(&mut self, records: mpsc::Receiver<Record>, reply: Reply<(), RestoreError>) {
+        self.flush();
+        if let Err(error) = self.begin() {
+            return answer(reply, Err(error.into()));
+        }
+        match restore::restore(&mut self.desk, records) {
+            Ok(streams) => {
+                let hub = self.hub.clone();
+                self.when_on_disk(Box::new(move |flushed| {
+                    if flushed.is_ok() {
+                        streams.iter().for_each(|(stream, last)| hub.hint(stream, *last));
+                    }
+                    answer(reply, flushed.map_err(RestoreError::from));
+                }));
+                self.flush();
+            }
+            Err(RestoreError::Log(error)) => {
+                self.take_back(&error);
+                answer(reply, Err(error.into()));
+            }
+            Err(refused) => {
+                self.open = None;
+                let rolled_back = self.desk.take_back();
+                tracing::warn!(%refused, rolled_back, "the log was not filled");
+                answer(reply, Err(refused));
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), LogError> {
+        if self.open.is_none() {
+            self.desk
+                .connection
+                .execute_batch("BEGIN IMMEDIATE")
+                .map_err(|error| self.refuse(error.into()))?;
+            self.open = Some(Open {
+                flush_by: Deadline::after(&self.desk.clock, FLUSH_WITHIN),
+                is_durable: false,
+                answers: Vec::new(),
+            });
+        }
+        Ok(())
+    }
+
+    fn when_on_disk(&mut self, answer: Answer) {
+        if let Some(open) = &mut self.open {
+            open.is_durable = true;
+            open.answers.push(answer);
+        }
+    }
+
+    /// Makes the open transaction durable and answers everybody in it.
+    fn flush(&mut self) {
+        if self.open.is_none() {
+            return;
+        }
+        let published = match self.desk.write_out() {
+            Ok(published) => published,
+            Err(error) => return self.take_back(&error.into()),
+        };
+        self.set_health(Health::Writable);
+        for (stream, events) in &published {
+            self.hub.publish(stream, events);
+        }
+        let answers = self.open.take().into_iter().flat_map(|open| open.answers);
+        answers.for_each(|answer| answer(Ok(())));
+        self.transactions += 1;
+        if self.transactions >= LOOK_AT_WAL_EVERY {
+            self.transactions = 0;
+            if let Err(error) = upkeep::keep_wal_short(&self.desk.connection) {
+                tracing::warn!(%error, "the write-ahead log could not be shortened");
+            }
+        }
+    }
+
+    /// Takes the open transaction back after a failure, and tells everybody in it.
+    fn take_back(&mut self, error: &LogError) {
+        let rolled_back = self.desk.take_back();
+        let open = mem::take(&mut self.open);
+        tracing::error!(%error, rolled_back, "the log could not be written");
+        self.refuse(error.clone());
+        for answer in open.into_iter().flat_map(|open| open.answers) {
+            answer(Err(error.clone()));
+        }
+    }
+
+    fn refuse(&self, reason: LogError) -> LogError {
+        self.set_health(Health::Refusing {
+            reason: reason.clone(),
+        });
+        reason
+    }
+
+    fn set_health(&self, health: Health) {
+        let seen = self.health.read();
+        let is_news = match (&*seen.state, &health) {
+            (Health::Refusing { reason: known }, Health::Refusing { reason }) => {
+                mem::discriminant(known) != mem::discriminant(reason)
+            }
+            (known, new) => mem::discriminant(known) != mem::discriminant(new),
+        };
+        if is_news {
+            let moved = self.health.transition(seen.generation, health);
+            assert!(moved.is_ok(), "only this thread writes the health");
+        }
+    }
+}
+
+/// Answers, unless whoever asked has gone away.
+fn answer<T, E>(reply: Reply<T, E>, value: Result<T, E>) {
+    drop(reply.send(value));
+}

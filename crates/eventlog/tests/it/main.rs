@@ -1,0 +1,20 @@
+//! One conformance suite, run on every engine.
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod archive;
+mod blobs;
+mod commits;
+mod engines;
+mod leases;
+mod model;
+mod postgres;
+mod postgres_database;
+mod postgres_failures;
+mod postgres_proxy;
+mod retention;
+mod sqlite_damage;
+mod sqlite_files;
+mod sqlite_power_cut;
+mod support;
+mod tails;
+mod upkeep;
