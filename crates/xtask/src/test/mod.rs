@@ -4,6 +4,7 @@
 //! cannot run for want of a tool says so in the skip report (`skips.rs`); on a build machine that is a failure.
 
 mod counts;
+mod postgres;
 mod skips;
 mod steps;
 mod summary;

@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 
 use super::counts::{Counts, Runner};
 use super::summary::Outcome;
-use super::{Step, Tally, skips, tools};
+use super::{Step, Tally, postgres, skips, tools};
 use crate::arguments::Selection;
 use crate::child::{self, Ended};
 use crate::tidy;
@@ -52,6 +52,13 @@ pub(super) fn run(
             child::run(in_root().args(["deny", "--workspace", "check", "bans", "licenses", "sources"]))?;
         }
         Step::Tests => {
+            // It lives until the tests have run.
+            let server = postgres::for_tests();
+            let in_root = || {
+                let mut command = in_root();
+                server.iter().for_each(|server| server.tell(&mut command));
+                command
+            };
             if tools::is_present("cargo-nextest") {
                 let mut all = in_root();
                 all.args(["nextest", "run", "--workspace", "--no-fail-fast"]);

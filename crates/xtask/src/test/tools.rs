@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use super::Step;
+use super::{Step, postgres};
 use crate::child;
 use crate::workspace::cargo;
 
@@ -63,6 +63,12 @@ const TOOLS: &[Tool] = &[
         needed_by: Step::Tests,
         why: "drives the browser of the browser tests",
         source: Source::Debian("chromium-driver"),
+    },
+    Tool {
+        name: "postgres",
+        needed_by: Step::Tests,
+        why: "is the server that the log is tested on",
+        source: Source::Debian("postgresql"),
     },
     Tool {
         name: "cargo-deny",
@@ -130,18 +136,21 @@ impl Tool {
     }
 }
 
-/// Whether there is a program of that name, on the PATH or where cargo installs. No program is started, since a
-/// browser is slow to answer.
+/// Whether there is a program of that name, on the PATH, where cargo installs or where Debian keeps Postgres. No
+/// program is started, since a browser is slow to answer.
 pub(super) fn is_present(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // Cargo finds its subcommands there even if the PATH does not have it, as with a Rust from Debian.
     let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo_home = cargo_home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     let installed = cargo_home.map(|home| home.join("bin"));
-    is_on_path(name, std::env::split_paths(&path).chain(installed))
+    let directories = std::env::split_paths(&path)
+        .chain(installed)
+        .chain(postgres::directories());
+    is_on_path(name, directories)
 }
 
-fn is_on_path(name: &str, mut directories: impl Iterator<Item = impl AsRef<Path>>) -> bool {
+pub(super) fn is_on_path(name: &str, mut directories: impl Iterator<Item = impl AsRef<Path>>) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     directories.any(|directory| {
         let metadata = std::fs::metadata(directory.as_ref().join(name));

@@ -53,7 +53,8 @@ const LAYERS: &[Layer] = &[
         external: External::Only(&["getrandom", "loom", "thiserror", "ulid"]),
     },
     Layer {
-        name: "log",
+        // The design's `log`; cargo cannot tell that name from the crate that everybody else depends on.
+        name: "eventlog",
         kind: Kind::Product,
         knows: &["kernel"],
         external: External::Not(&[SERVER, LANGUAGE_SERVER, TERMINAL]),
@@ -61,37 +62,37 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "process",
         kind: Kind::Product,
-        knows: &["kernel", "log"],
+        knows: &["eventlog", "kernel"],
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
         name: "lsp",
         kind: Kind::Product,
-        knows: &["kernel", "log", "process"],
+        knows: &["eventlog", "kernel", "process"],
         external: External::Not(&[SERVER, SQL, TERMINAL]),
     },
     Layer {
         name: "jobs",
         kind: Kind::Product,
-        knows: &["kernel", "log", "process"],
+        knows: &["eventlog", "kernel", "process"],
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
         name: "plans",
         kind: Kind::Product,
-        knows: &["kernel", "log", "process"],
+        knows: &["eventlog", "kernel", "process"],
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
         name: "context",
         kind: Kind::Product,
-        knows: &["kernel", "log"],
+        knows: &["eventlog", "kernel"],
         external: External::Not(&[SERVER, SQL, TERMINAL]),
     },
     Layer {
         name: "sessions",
         kind: Kind::Product,
-        knows: &["context", "jobs", "kernel", "log", "lsp", "plans", "process"],
+        knows: &["context", "eventlog", "jobs", "kernel", "lsp", "plans", "process"],
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
@@ -104,7 +105,7 @@ const LAYERS: &[Layer] = &[
         name: "daemon",
         kind: Kind::Product,
         knows: &[
-            "api", "context", "jobs", "kernel", "log", "lsp", "plans", "process", "sessions",
+            "api", "context", "eventlog", "jobs", "kernel", "lsp", "plans", "process", "sessions",
         ],
         external: External::Not(&[SQL, TERMINAL]),
     },
@@ -118,14 +119,14 @@ const LAYERS: &[Layer] = &[
         name: "features",
         kind: Kind::Tool,
         knows: &[
-            "api", "context", "daemon", "jobs", "kernel", "log", "lsp", "plans", "process", "sessions",
+            "api", "context", "daemon", "eventlog", "jobs", "kernel", "lsp", "plans", "process", "sessions",
         ],
         external: External::Not(&[]),
     },
     Layer {
         name: "bench",
         kind: Kind::Tool,
-        knows: &["kernel"],
+        knows: &["eventlog", "kernel"],
         external: External::Not(&[]),
     },
     Layer {
@@ -220,7 +221,7 @@ mod tests {
                 &[("axum-core", external)],
                 &["`jobs` must not know `axum-core`; see ARCHITECTURE.md"],
             ),
-            ("log", &[("rusqlite", external), ("kernel", ours)], &[]),
+            ("eventlog", &[("rusqlite", external), ("kernel", ours)], &[]),
             (
                 "daemon",
                 &[("rusqlite", external)],

@@ -215,8 +215,8 @@ mod tests {
             root: "/r".into(),
             target_directory: "/r/target".into(),
             packages: vec![Package {
-                name: "log".to_owned(),
-                directory: "/r/crates/log".into(),
+                name: "eventlog".to_owned(),
+                directory: "/r/crates/eventlog".into(),
                 dependencies: Vec::new(),
                 targets,
             }],
@@ -245,27 +245,27 @@ mod tests {
     fn files_are_reached_with_their_role_or_reported() {
         let tree = Tree::of(&[
             (
-                "crates/log/src/lib.rs",
+                "crates/eventlog/src/lib.rs",
                 "mod writer;\nmod blobs;\n#[cfg(test)]\nmod fixtures;",
             ),
-            ("crates/log/src/writer.rs", "mod queue;"),
-            ("crates/log/src/writer/queue.rs", ""),
-            ("crates/log/src/blobs/mod.rs", "mod pack;"),
-            ("crates/log/src/blobs/pack.rs", ""),
-            ("crates/log/src/fixtures.rs", ""),
-            ("crates/log/src/old.rs", ""),
+            ("crates/eventlog/src/writer.rs", "mod queue;"),
+            ("crates/eventlog/src/writer/queue.rs", ""),
+            ("crates/eventlog/src/blobs/mod.rs", "mod pack;"),
+            ("crates/eventlog/src/blobs/pack.rs", ""),
+            ("crates/eventlog/src/fixtures.rs", ""),
+            ("crates/eventlog/src/old.rs", ""),
             (
-                "crates/log/tests/it/main.rs",
+                "crates/eventlog/tests/it/main.rs",
                 "mod crash;\n#[path = \"../shared/mod.rs\"]\nmod shared;",
             ),
-            ("crates/log/tests/shared/mod.rs", "mod fake;"),
-            ("crates/log/tests/shared/fake.rs", ""),
-            ("crates/log/tests/it/crash.rs", ""),
-            ("crates/log/tests/it/lost.rs", ""),
+            ("crates/eventlog/tests/shared/mod.rs", "mod fake;"),
+            ("crates/eventlog/tests/shared/fake.rs", ""),
+            ("crates/eventlog/tests/it/crash.rs", ""),
+            ("crates/eventlog/tests/it/lost.rs", ""),
         ]);
         let workspace = workspace(&[
-            ("log", TargetKind::Product, "crates/log/src/lib.rs"),
-            ("it", TargetKind::Test, "crates/log/tests/it/main.rs"),
+            ("eventlog", TargetKind::Product, "crates/eventlog/src/lib.rs"),
+            ("it", TargetKind::Test, "crates/eventlog/tests/it/main.rs"),
         ]);
         let modules = walk(&workspace, &tree);
         let forgotten: Vec<_> = modules
@@ -273,15 +273,15 @@ mod tests {
             .into_iter()
             .map(|finding| finding.path)
             .collect();
-        let expected = ["crates/log/src/old.rs", "crates/log/tests/it/lost.rs"];
+        let expected = ["crates/eventlog/src/old.rs", "crates/eventlog/tests/it/lost.rs"];
         assert_eq!(forgotten, expected.map(PathBuf::from));
         let roles = [
-            ("crates/log/src/writer/queue.rs", Some(Role::Product)),
-            ("crates/log/src/blobs/pack.rs", Some(Role::Product)),
-            ("crates/log/src/fixtures.rs", Some(Role::Support)),
-            ("crates/log/tests/it/crash.rs", Some(Role::Support)),
-            ("crates/log/tests/shared/fake.rs", Some(Role::Support)),
-            ("crates/log/src/old.rs", None),
+            ("crates/eventlog/src/writer/queue.rs", Some(Role::Product)),
+            ("crates/eventlog/src/blobs/pack.rs", Some(Role::Product)),
+            ("crates/eventlog/src/fixtures.rs", Some(Role::Support)),
+            ("crates/eventlog/tests/it/crash.rs", Some(Role::Support)),
+            ("crates/eventlog/tests/shared/fake.rs", Some(Role::Support)),
+            ("crates/eventlog/src/old.rs", None),
         ];
         for (path, role) in roles {
             assert_eq!(modules.role(Path::new(path)), role, "{path}");
@@ -291,12 +291,12 @@ mod tests {
     #[test]
     fn a_second_test_binary_is_reported() {
         let workspace = workspace(&[
-            ("it", TargetKind::Test, "crates/log/tests/it.rs"),
-            ("more", TargetKind::Test, "crates/log/tests/more.rs"),
+            ("it", TargetKind::Test, "crates/eventlog/tests/it.rs"),
+            ("more", TargetKind::Test, "crates/eventlog/tests/more.rs"),
         ]);
         let findings = Modules::default().forgotten(&workspace, &Tree::default());
         let expected = Finding::in_file(
-            Path::new("crates/log"),
+            Path::new("crates/eventlog"),
             "has the test binaries it, more; one is enough",
         );
         assert_eq!(findings, [expected]);
