@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::{Boot, LogState};
+
 /// The answer of `GET /healthz`: the process is alive and serves requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
@@ -19,7 +21,7 @@ pub enum HealthStatus {
 }
 
 /// The answer of `GET /readyz` when the daemon takes work. When it does not, the answer is a problem with
-/// the code `not_ready`.
+/// the code `not_ready` or `log_refusing`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Readiness {
     /// Always `ready`.
@@ -73,6 +75,12 @@ pub struct Status {
     pub socket: String,
     /// How many circuit breakers there are, and how many refuse calls.
     pub breakers: BreakerSummary,
+    /// Whether the durable log takes writes. Daemons that had no log yet do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogState>,
+    /// The last life of a daemon of this home that ended without a word, if one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_crash: Option<Boot>,
     /// The resident memory of the process, where the system tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,

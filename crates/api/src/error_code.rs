@@ -15,6 +15,8 @@ pub enum ErrorCode {
     MalformedJson,
     /// A name is empty, too long, or has control characters in it.
     InvalidName,
+    /// A parameter of the query, or the header `Last-Event-ID`, cannot be understood.
+    InvalidQuery,
     /// Neither a valid token nor a valid session came with the request.
     Unauthorized,
     /// The request comes from a page of somebody else.
@@ -31,6 +33,8 @@ pub enum ErrorCode {
     RequestTimeout,
     /// The write named a generation that is no longer the current one.
     StaleGeneration,
+    /// There is a file where the backup shall be.
+    BackupExists,
     /// The body is larger than the limit.
     BodyTooLarge,
     /// The body is not of a media type that is understood here.
@@ -39,14 +43,24 @@ pub enum ErrorCode {
     HostNotAllowed,
     /// The body is JSON and does not have the right shape.
     InvalidRequest,
+    /// As many streams are open as the daemon allows.
+    StreamLimitReached,
     /// Something broke inside the daemon.
     Internal,
+    /// The durable log could not be read.
+    LogFailed,
+    /// The copy of the log could not be written.
+    BackupFailed,
+    /// The log is kept by a database server, which has its own tools.
+    BackupNotSupported,
     /// The daemon does not take work yet, or no longer.
     NotReady,
     /// The daemon is shutting down and takes no new requests.
     ShuttingDown,
     /// The table of breakers is full of names that are in use.
     BreakerLimitReached,
+    /// The durable log refuses writes.
+    LogRefusing,
 }
 
 /// What is the same for every problem with one code.
@@ -59,9 +73,10 @@ struct Description {
 
 impl ErrorCode {
     /// Every code, in the order of `docs/errors.md`.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 25] = [
         Self::MalformedJson,
         Self::InvalidName,
+        Self::InvalidQuery,
         Self::Unauthorized,
         Self::OriginNotAllowed,
         Self::FormTokenInvalid,
@@ -70,14 +85,20 @@ impl ErrorCode {
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::StaleGeneration,
+        Self::BackupExists,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::HostNotAllowed,
         Self::InvalidRequest,
+        Self::StreamLimitReached,
         Self::Internal,
+        Self::LogFailed,
+        Self::BackupFailed,
+        Self::BackupNotSupported,
         Self::NotReady,
         Self::ShuttingDown,
         Self::BreakerLimitReached,
+        Self::LogRefusing,
     ];
 
     /// The name on the wire.
@@ -123,6 +144,12 @@ impl ErrorCode {
                 400,
                 "The name is not valid",
                 "Use a name of 1 to 128 bytes without control characters, percent-encoded in the path.",
+            ),
+            Self::InvalidQuery => (
+                "invalid_query",
+                400,
+                "The query is not valid",
+                "Correct the named parameter; /openapi.json describes them.",
             ),
             Self::Unauthorized => (
                 "unauthorized",
@@ -173,6 +200,12 @@ impl ErrorCode {
                 "The state has moved since you looked",
                 "Look at `current`, decide again, and name its generation.",
             ),
+            Self::BackupExists => (
+                "backup_exists",
+                409,
+                "There is a file already",
+                "Choose another path, or move the file away. It was not touched.",
+            ),
             Self::BodyTooLarge => (
                 "body_too_large",
                 413,
@@ -197,11 +230,35 @@ impl ErrorCode {
                 "The body does not have the right shape",
                 "Correct the named field; the shape is described at /openapi.json.",
             ),
+            Self::StreamLimitReached => (
+                "stream_limit_reached",
+                429,
+                "Too many streams are open",
+                "Close streams that nobody reads, or ask without `Accept: text/event-stream`.",
+            ),
             Self::Internal => (
                 "internal",
                 500,
                 "Something broke inside the daemon",
                 "Look up the request id in the daemon's log, and report what you find there.",
+            ),
+            Self::LogFailed => (
+                "log_failed",
+                500,
+                "The log could not be read",
+                "Run `tidelock doctor --deep`; the daemon's log says what happened.",
+            ),
+            Self::BackupFailed => (
+                "backup_failed",
+                500,
+                "The backup could not be written",
+                "Make sure that the daemon can write there and that there is room, and try again.",
+            ),
+            Self::BackupNotSupported => (
+                "backup_not_supported",
+                501,
+                "This log is not backed up from here",
+                "Use the tools of the database server, or `tidelock export`.",
             ),
             Self::NotReady => (
                 "not_ready",
@@ -220,6 +277,12 @@ impl ErrorCode {
                 503,
                 "The table of breakers is full",
                 "Reset breakers that nobody needs, or use fewer names.",
+            ),
+            Self::LogRefusing => (
+                "log_refusing",
+                503,
+                "The log refuses writes",
+                "Mend what `detail` names (room on the disk, rights, the database), and send the request again.",
             ),
         };
         Description {

@@ -7,11 +7,15 @@
 //! **Boundary**: this crate knows no other crate of the workspace. Ids and times are strings here, durations
 //! are whole milliseconds with `_ms` in their name.
 
+mod boot;
 mod breaker;
 mod daemon;
 mod error_code;
+mod history;
+mod log;
 mod problem;
 
+pub use boot::{Boot, BootList, BootState};
 pub use breaker::{
     Breaker, BreakerList, BreakerState, ForceBreaker, ForcedState, Outcome, RecordOutcome, ResetBreaker,
     ResetBreakers,
@@ -21,4 +25,9 @@ pub use daemon::{
     Status,
 };
 pub use error_code::ErrorCode;
+pub use history::{Actor, BreakerEvent, BreakerEventList, Resync};
+pub use log::{
+    ARCHIVE_MEDIA_TYPE, BackupLog, LogBackup, LogCheck, LogEngine, LogIntegrity, LogSizes, LogState,
+    LogStatus,
+};
 pub use problem::{PROBLEM_MEDIA_TYPE, Problem};

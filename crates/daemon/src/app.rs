@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use kernel::{BootId, CircuitBreaker, Clock};
+use tokio::sync::Semaphore;
 
 use crate::access::{Hosts, Secret, Sessions};
+use crate::durable::Durable;
 use crate::life::Life;
 use crate::metrics::Metrics;
 
@@ -20,7 +22,11 @@ pub(crate) struct App {
     pub(crate) started: Instant,
     pub(crate) started_at: SystemTime,
     pub(crate) life: Life,
+    /// To be looked at, and to record calls in. By hand they are changed through `durable.overrides` alone.
     pub(crate) breakers: CircuitBreaker,
+    pub(crate) durable: Durable,
+    /// The places for event streams.
+    pub(crate) streams: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
     pub(crate) hosts: Hosts,
     pub(crate) token: Secret,
@@ -53,23 +59,45 @@ pub(crate) fn whole_ms_up(duration: Duration) -> u64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use kernel::{BreakerSettings, SystemClock};
+    use kernel::{BreakerSettings, CancellationToken, SystemClock};
 
     use super::*;
+    use crate::durable::{Database, Starting};
+    use crate::home::Home;
+    use crate::tasks::Tasks;
 
-    /// The shared parts of a daemon that listens nowhere.
-    pub(crate) fn detached() -> Arc<App> {
+    /// The shared parts of a daemon that listens nowhere. Its log is in a directory that is gone already.
+    pub(crate) async fn detached() -> Arc<App> {
         let clock = SystemClock::shared();
         let breakers = CircuitBreaker::new(BreakerSettings::default(), Arc::clone(&clock)).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], 7180));
-        let (life, started) = (Life::new(), clock.now());
+        let (life, started, started_at) = (Life::new(), clock.now(), SystemTime::now());
+        let boot_id = BootId::generate();
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home {
+            runtime: directory.path().to_owned(),
+            state: directory.path().to_owned(),
+        };
+        let starting = Starting { boot_id, started_at };
+        let (durable, _notes) = Durable::open(
+            &home,
+            &Database::File,
+            Arc::clone(&clock),
+            starting,
+            &breakers,
+            (&Tasks::default(), &CancellationToken::new().scope()),
+        )
+        .await
+        .unwrap();
         Arc::new(App {
-            boot_id: BootId::generate(),
+            boot_id,
             started,
-            started_at: SystemTime::now(),
-            metrics: Metrics::new(life.clone(), breakers.clone(), Arc::clone(&clock), started),
+            started_at,
+            metrics: Metrics::new(&life, &breakers, &durable, (Arc::clone(&clock), started)),
             life,
             breakers,
+            durable,
+            streams: Arc::new(Semaphore::new(1)),
             hosts: Hosts::new(address, &[]),
             token: Secret::generate().unwrap(),
             sessions: Sessions::default(),

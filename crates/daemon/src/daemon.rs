@@ -6,16 +6,24 @@ use std::time::{Duration, SystemTime};
 
 use kernel::{BootId, CancellationToken, Cause, CircuitBreaker, Clock, Deadline};
 
+use tokio::sync::{Semaphore, mpsc};
+
 use crate::access::{Hosts, Sessions, load_or_create};
 use crate::app::App;
+use crate::durable::{Durable, Note, Starting, keep_up};
 use crate::http;
 use crate::life::{Life, Phase};
 use crate::metrics::Metrics;
-use crate::options::Options;
+use crate::options::{Options, Upkeep};
 use crate::ownership::Ownership;
 use crate::server::{self, BindError, Exposure, Server, SocketFile};
 use crate::signals::SignalWatch;
 use crate::start_error::StartError;
+use crate::tasks::Tasks;
+
+/// How long the last notes and changes may take to get into the log when everybody has been answered. On a disk that
+/// answers it is a matter of milliseconds.
+const CLOSING_GRACE: Duration = Duration::from_secs(5);
 
 /// A running daemon. Dropping it without [`Daemon::wait`] ends it without waiting for anything.
 #[derive(Debug)]
@@ -23,6 +31,11 @@ pub struct Daemon {
     app: Arc<App>,
     server: Server,
     cut: CancellationToken,
+    /// What goes on besides answering requests.
+    background: Tasks,
+    /// Cancelled when that shall end, after the last request.
+    closing: CancellationToken,
+    notes: mpsc::Sender<Note>,
     signals: SignalWatch,
     shutdown_grace: Duration,
     // The fields are dropped in this order: the socket is removed while the home is still ours.
@@ -55,15 +68,26 @@ impl Daemon {
         let token = load_or_create(&token_file, boot_id)?;
         let (unix, socket) = server::bind_unix(&options.home)?;
 
-        let life = Life::new();
-        let started = clock.now();
+        let (life, background, closing) = (Life::new(), Tasks::default(), CancellationToken::new());
+        let (started, started_at) = (clock.now(), SystemTime::now());
+        let (durable, notes) = Durable::open(
+            &options.home,
+            &options.database,
+            Arc::clone(&clock),
+            Starting { boot_id, started_at },
+            &breakers,
+            (&background, &closing.scope()),
+        )
+        .await?;
         let app = Arc::new(App {
             boot_id,
             started,
-            started_at: SystemTime::now(),
-            metrics: Metrics::new(life.clone(), breakers.clone(), Arc::clone(&clock), started),
+            started_at,
+            metrics: Metrics::new(&life, &breakers, &durable, (Arc::clone(&clock), started)),
             life,
             breakers,
+            durable,
+            streams: Arc::new(Semaphore::new(http::MAX_STREAMS)),
             hosts: Hosts::new(address, &options.allowed_hosts),
             token,
             sessions: Sessions::default(),
@@ -74,13 +98,26 @@ impl Daemon {
         });
         let cut = CancellationToken::new();
         let scopes = (app.life.scope(), cut.scope());
-        let server = Server::start((tcp, unix), http::router(&app), clock, scopes);
+        let server = Server::start((tcp, unix), http::router(&app), Arc::clone(&clock), scopes);
         app.life.become_ready();
+        note(
+            &notes,
+            Note::Ready {
+                address: address.to_string(),
+            },
+        );
+        if let Upkeep::AtStartAndEvery(interval) = options.upkeep {
+            let (log, health) = (app.durable.log.clone(), Arc::clone(&app.durable.health));
+            background.spawn("upkeep", keep_up(log, health, clock, interval, closing.scope()));
+        }
         tracing::info!(%boot_id, %address, socket = %app.socket.display(), "the daemon answers requests");
         Ok(Self {
             app,
             server,
             cut,
+            background,
+            closing,
+            notes,
             signals,
             shutdown_grace: options.shutdown_grace,
             _socket: socket,
@@ -134,6 +171,12 @@ impl Daemon {
             }
         };
         tracing::info!(%cause, connections = self.server.connections(), "the daemon is draining");
+        note(
+            &self.notes,
+            Note::Draining {
+                cause: cause.to_string(),
+            },
+        );
 
         let grace = Deadline::after(&self.app.clock, self.shutdown_grace);
         let why = tokio::select! {
@@ -152,15 +195,42 @@ impl Daemon {
                 Connections::Cut { count }
             }
         };
+        let cut_connections = match connections {
+            Connections::Finished => 0,
+            Connections::Cut { count } => count,
+        };
+        note(&self.notes, Note::Stopped { cut_connections });
+        self.close().await;
         self.app.life.become_stopped();
         Ended { cause, connections }
+    }
+
+    /// Lets what is written in the background come to its end.
+    async fn close(&self) {
+        let patience = Deadline::after(&self.app.clock, CLOSING_GRACE).passed();
+        self.closing
+            .cancel(Cause::new("the daemon", "everybody has been answered"));
+        tokio::select! {
+            biased;
+            () = self.background.finished() => {}
+            () = patience => tracing::warn!("the log does not take the last notes of this daemon"),
+        }
+    }
+}
+
+/// Leaves a note on this life. A life has fewer notes than there is room for.
+fn note(notes: &mpsc::Sender<Note>, note: Note) {
+    if let Err(error) = notes.try_send(note) {
+        tracing::warn!(%error, "a note on this life was lost");
     }
 }
 
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.app.life.stop(Cause::new("the daemon", "it was dropped"));
-        self.cut.cancel(Cause::new("the daemon", "it was dropped"));
+        for token in [&self.cut, &self.closing] {
+            token.cancel(Cause::new("the daemon", "it was dropped"));
+        }
         self.app.life.become_stopped();
     }
 }

@@ -126,6 +126,18 @@ impl Home {
         self.state.join("token")
     }
 
+    /// The durable log, unless it is kept by a database server.
+    #[must_use]
+    pub fn log_database(&self) -> PathBuf {
+        self.state.join("log.sqlite3")
+    }
+
+    /// The id of this home, made at the first start.
+    #[must_use]
+    pub fn home_id_file(&self) -> PathBuf {
+        self.state.join("home_id")
+    }
+
     /// Where a daemon in the background writes its log.
     #[must_use]
     pub fn log_file(&self) -> PathBuf {

@@ -3,17 +3,19 @@
 //! [`Daemon::start`] takes the [`Home`] for itself, listens, and answers; [`Daemon::wait`] runs until it is told
 //! to stop and drains. One `App` is shared by all requests; what moves inside it guards itself:
 //! the phase is a `kernel::Slot`, the stop a `kernel::CancellationToken`, the breakers a
-//! `kernel::CircuitBreaker`.
+//! `kernel::CircuitBreaker`, and the owner of those held by hand is one task. What outlives a daemon is in its
+//! log, which it opens as soon as the home is its own; see `durable`.
 //!
 //! **Boundary**: this crate knows HTTP, JSON shapes and HTML. It installs no log subscriber and reads no
 //! environment; the binary does. Secrets (the token, codes, cookies) never reach the log.
 //!
-//! **Invariant**: every task belongs to `tasks::Tasks`, and there is no periodic timer: a daemon that nobody
-//! talks to does not wake up.
+//! **Invariant**: every task belongs to `tasks::Tasks`, and a daemon that nobody talks to does not wake up, but for
+//! the upkeep of its log every few hours.
 
 mod access;
 mod app;
 mod daemon;
+mod durable;
 mod home;
 mod http;
 mod life;
@@ -29,10 +31,11 @@ mod tasks;
 
 pub use access::TokenError;
 pub use daemon::{Connections, Daemon, Ended, ShutdownHandle};
+pub use durable::{Database, DatabaseUrl, ImportLogError, Imported, LogStartError, import_log};
 pub use home::{Home, HomeError, SOCKET_PATH_LIMIT, check_directory};
 pub use http::openapi_json;
 pub use life::Phase;
-pub use options::{DEFAULT_PORT, Listen, Options, Signals, WhenTaken};
+pub use options::{DEFAULT_PORT, Listen, Options, Signals, Upkeep, WhenTaken};
 pub use ownership::{Liveness, Owner, Ownership, OwnershipError, read_owner, start_time_ticks};
 pub use server::BindError;
 pub use start_error::StartError;

@@ -23,6 +23,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::app::App;
+use crate::durable::{Durable, Health as LogHealth};
 use crate::http::Problem;
 use crate::http::breakers::to_wire;
 use crate::life::Life;
@@ -101,7 +102,12 @@ impl Drop for InFlight {
 }
 
 impl Metrics {
-    pub(crate) fn new(life: Life, breakers: CircuitBreaker, clock: Arc<dyn Clock>, started: Instant) -> Self {
+    pub(crate) fn new(
+        life: &Life,
+        breakers: &CircuitBreaker,
+        durable: &Durable,
+        (clock, started): (Arc<dyn Clock>, Instant),
+    ) -> Self {
         let mut registry = Registry::with_prefix("tidelock");
         let requests = Family::default();
         let durations = Family::new_with_constructor(Buckets);
@@ -125,8 +131,10 @@ impl Metrics {
             Family::clone(&durations),
         );
         registry.register_collector(Box::new(Observed {
-            life,
-            breakers,
+            life: life.clone(),
+            breakers: breakers.clone(),
+            log: Arc::clone(&durable.health),
+            found_crashed: durable.boots.found_crashed,
             clock,
             started,
         }));
@@ -167,6 +175,8 @@ impl fmt::Debug for Metrics {
 struct Observed {
     life: Life,
     breakers: CircuitBreaker,
+    log: Arc<LogHealth>,
+    found_crashed: u64,
     clock: Arc<dyn Clock>,
     started: Instant,
 }
@@ -184,11 +194,47 @@ impl Collector for Observed {
         let current = self.life.phase();
         ConstGauge::new(1_i64).encode(phase.encode_family(&[("phase", current.name())])?)?;
 
+        self.encode_log(&mut encoder)?;
         self.encode_breakers(&mut encoder)
     }
 }
 
 impl Observed {
+    /// The sizes are those of the last measurement: to count a large log takes a while, and nobody asks for that.
+    fn encode_log(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Daemons of this home that ended without a word, found when this one started";
+        let crashed = encoder.encode_descriptor("boots_found_crashed", help, None, MetricType::Gauge)?;
+        ConstGauge::new(self.found_crashed).encode(crashed)?;
+
+        let help = "Whether the log takes writes; the current state has the value 1";
+        let mut states = encoder.encode_descriptor("log_state", help, None, MetricType::Gauge)?;
+        let state = self.log.refusal().map_or("writable", |_| "refusing");
+        ConstGauge::new(1_i64).encode(states.encode_family(&[("state", state)])?)?;
+
+        let Some(sizes) = self.log.last_sizes() else {
+            return Ok(());
+        };
+        let unit = Unit::Bytes;
+        for (name, help, bytes) in [
+            ("log_size", "The log as a whole", sizes.total_bytes),
+            ("log_free", "What of the log is free for reuse", sizes.free_bytes),
+            ("log_wal", "The write-ahead log", sizes.wal_bytes),
+            ("log_blobs_size", "What the blobs take", sizes.blob_bytes),
+        ] {
+            let size = encoder.encode_descriptor(name, help, Some(&unit), MetricType::Gauge)?;
+            ConstGauge::new(bytes).encode(size)?;
+        }
+        for (name, help, count) in [
+            ("log_streams", "Streams in the log", sizes.streams),
+            ("log_events", "Events in the log", sizes.events),
+            ("log_blobs", "Blobs in the log", sizes.blobs),
+        ] {
+            let number = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            ConstGauge::new(count).encode(number)?;
+        }
+        Ok(())
+    }
+
     fn encode_breakers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let snapshot = self.breakers.snapshot();
         let breakers: Vec<api::Breaker> = snapshot.circuits.iter().map(to_wire).collect();

@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use kernel::BreakerSettings;
 
+use crate::durable::Database;
 use crate::home::Home;
+
+/// How often old events are dropped and unused space is given back.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// The port that is tried first. Another one is as good; this one can be remembered.
 pub const DEFAULT_PORT: u16 = 7180;
@@ -16,6 +20,10 @@ pub const DEFAULT_PORT: u16 = 7180;
 pub struct Options {
     /// Where its files are.
     pub home: Home,
+    /// Where it keeps its log.
+    pub database: Database,
+    /// When the log is tidied up.
+    pub upkeep: Upkeep,
     /// Where it listens for TCP connections. It always listens on its Unix socket too.
     pub listen: Listen,
     /// More names under which it may be reached, as `name` (with any port) or `name:port`.
@@ -39,6 +47,8 @@ impl Options {
     pub fn new(home: Home) -> Self {
         Self {
             home,
+            database: Database::File,
+            upkeep: Upkeep::AtStartAndEvery(UPKEEP_INTERVAL),
             listen: Listen {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT)),
                 when_taken: WhenTaken::AnyFreePort,
@@ -60,6 +70,15 @@ pub struct Listen {
     pub address: SocketAddr,
     /// What to do when somebody else has it.
     pub when_taken: WhenTaken,
+}
+
+/// When the log is tidied up: what is old is dropped, and space that is not used is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upkeep {
+    /// Soon after the start, and then each time that so much time has passed.
+    AtStartAndEvery(Duration),
+    /// Never, for a daemon that does not live long.
+    Never,
 }
 
 /// What to do when the address is taken.

@@ -6,6 +6,7 @@ use kernel::BreakerSettingsError;
 use thiserror::Error;
 
 use crate::access::TokenError;
+use crate::durable::LogStartError;
 use crate::home::HomeError;
 use crate::ownership::OwnershipError;
 use crate::server::BindError;
@@ -22,6 +23,9 @@ pub enum StartError {
     /// It cannot listen.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// There is no usable log.
+    #[error(transparent)]
+    Log(#[from] LogStartError),
     /// There is no usable token.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -41,6 +45,7 @@ impl StartError {
             Self::Home(error) => error.advice(),
             Self::Ownership(error) => error.advice(),
             Self::Bind(error) => error.advice(),
+            Self::Log(error) => error.advice(),
             Self::Token(error) => error.advice(),
             Self::Breakers(_) => "correct the settings".to_owned(),
             Self::Signals(_) => "make sure that the process may have more open files".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A time in RFC 3339, in UTC, to the second.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
@@ -11,6 +11,13 @@ pub(crate) fn rfc3339(time: SystemTime) -> String {
     let (year, month, day) = civil_date(days);
     let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// A time in RFC 3339, in UTC, to the millisecond.
+pub(crate) fn rfc3339_ms(unix_ms: i64) -> String {
+    let unix_ms = u64::try_from(unix_ms).unwrap_or_default();
+    let seconds = rfc3339(UNIX_EPOCH + Duration::from_millis(unix_ms));
+    format!("{}.{:03}Z", seconds.trim_end_matches('Z'), unix_ms % 1000)
 }
 
 /// The date of a day that is so many days after 1970-01-01, in the Gregorian calendar.
@@ -53,8 +60,6 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -69,6 +74,17 @@ mod tests {
             (4_107_542_400, "2100-03-01T00:00:00Z"),
         ] {
             assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_secs(seconds)), expected);
+        }
+    }
+
+    #[test]
+    fn milliseconds_follow_the_second() {
+        for (ms, expected) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_007, "2000-02-29T00:00:00.007Z"),
+            (-1, "1970-01-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(rfc3339_ms(ms), expected);
         }
     }
 

@@ -62,6 +62,10 @@ id!(
     BootId, "boot"
 );
 id!(
+    /// One home of daemons, over all their lives.
+    HomeId, "home"
+);
+id!(
     /// One request to the daemon; it stands in the answer and in the log.
     RequestId, "req"
 );

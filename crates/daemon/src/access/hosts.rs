@@ -18,6 +18,16 @@ pub(crate) enum Transport {
     Unix,
 }
 
+impl Transport {
+    /// The name of the way, as the log has it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Unix => "unix",
+        }
+    }
+}
+
 /// The names of one daemon.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {

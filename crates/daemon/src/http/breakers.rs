@@ -10,11 +10,13 @@ use api::{
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
 use http::request::Parts;
-use kernel::{CircuitSnapshot, CircuitState, Generation, StaleCircuit};
+use kernel::{CircuitSnapshot, CircuitState, Generation};
 
 use super::body;
+use super::log_problem::not_changed;
 use super::problem::Problem;
 use crate::app::{App, whole_ms_up};
+use crate::durable::{Change, OverrideError, Who};
 
 /// The longest name of a breaker: room for a path or an address, not for a document.
 const NAME_LIMIT_BYTES: usize = 128;
@@ -93,42 +95,43 @@ pub(crate) async fn show_named_reset(State(app): State<Arc<App>>) -> Result<Json
         (status = 404, description = "`breaker_unknown`", body = api::Problem, content_type = "application/problem+json"),
         (status = 409, description = "`stale_generation`, with the breaker as `current`", body = api::Problem,
          content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn reset(
     State(app): State<Arc<App>>,
     name: BreakerName,
+    who: Who,
     body::OptionalJson(request): body::OptionalJson<ResetBreaker>,
 ) -> Result<Json<Breaker>, Problem> {
-    match request.generation {
-        None if app.breakers.reset(name.as_str()) => {}
-        None => return Err(unknown(&name)),
-        Some(seen) => reset_if(&app, &name, Generation::from_u64(seen))?,
-    }
-    tracing::info!(breaker = name.as_str(), "a breaker was reset");
-    find(&app, &name).map(Json)
-}
-
-fn reset_if(app: &App, name: &BreakerName, seen: Generation) -> Result<(), Problem> {
-    match app.breakers.reset_if(name.as_str(), seen) {
-        Ok(_) => Ok(()),
-        Err(StaleCircuit::Unknown) => Err(unknown(name)),
-        Err(StaleCircuit::Moved(current)) => {
+    let change = request
+        .generation
+        .map_or(Change::Reset, |seen| Change::ResetIf(Generation::from_u64(seen)));
+    let changed = app.durable.overrides.change(name.as_str(), change, who).await;
+    let circuit = changed.map_err(|error| match (&error, request.generation) {
+        (OverrideError::Moved(current), Some(seen)) => {
             let detail = format!("You saw generation {seen}, and it is {} now.", current.generation);
-            Err(Problem::new(ErrorCode::StaleGeneration, detail).with_current(to_wire(&current)))
+            Problem::new(ErrorCode::StaleGeneration, detail).with_current(to_wire(current))
         }
-    }
+        _ => not_changed(error, || unknown(&name)),
+    })?;
+    tracing::info!(breaker = name.as_str(), "a breaker was reset");
+    Ok(Json(to_wire(&circuit)))
 }
 
 /// Closes all breakers in one step.
 #[utoipa::path(
     post, path = "/v1/breakers/reset", operation_id = "reset_all_breakers", tag = "breakers",
-    responses((status = 200, description = "How many there are.", body = ResetBreakers)),
+    responses(
+        (status = 200, description = "How many there are.", body = ResetBreakers),
+        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+    ),
 )]
-pub(crate) async fn reset_all(State(app): State<Arc<App>>) -> Json<ResetBreakers> {
-    let reset = app.breakers.reset_all() as u64;
+pub(crate) async fn reset_all(State(app): State<Arc<App>>, who: Who) -> Result<Json<ResetBreakers>, Problem> {
+    let changed = app.durable.overrides.reset_all(who).await;
+    let reset = changed.map_err(|error| not_changed(error, || Problem::internal(OverrideError::Unknown)))?;
     tracing::info!(reset, "all breakers were reset");
-    Json(ResetBreakers { reset })
+    Ok(Json(ResetBreakers { reset: reset as u64 }))
 }
 
 /// Holds a breaker open or closed until it is reset.
@@ -136,25 +139,25 @@ pub(crate) async fn reset_all(State(app): State<Arc<App>>) -> Json<ResetBreakers
     post, path = "/v1/breakers/{name}/force", operation_id = "force_breaker", tag = "breakers", request_body = ForceBreaker,
     params(("name" = String, Path, description = "The name, percent-encoded.")),
     responses(
-        (status = 200, description = "The breaker after the change.", body = Breaker),
-        (status = 503, description = "`breaker_limit_reached`", body = api::Problem,
+        (status = 200, description = "The breaker after the change, which is on disk.", body = Breaker),
+        (status = 503, description = "`breaker_limit_reached` or `log_refusing`", body = api::Problem,
          content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn force(
     State(app): State<Arc<App>>,
     name: BreakerName,
+    who: Who,
     body::Json(request): body::Json<ForceBreaker>,
 ) -> Result<Json<Breaker>, Problem> {
-    let tracked = match request.state {
-        ForcedState::Open => app.breakers.force_open(name.as_str()),
-        ForcedState::Closed => app.breakers.force_closed(name.as_str()),
+    let change = match request.state {
+        ForcedState::Open => Change::ForceOpen,
+        ForcedState::Closed => Change::ForceClosed,
     };
-    if !tracked {
-        return Err(limit_reached());
-    }
+    let changed = app.durable.overrides.change(name.as_str(), change, who).await;
+    let circuit = changed.map_err(|error| not_changed(error, || unknown(&name)))?;
     tracing::info!(breaker = name.as_str(), state = ?request.state, "a breaker was forced");
-    find(&app, &name).map(Json)
+    Ok(Json(to_wire(&circuit)))
 }
 
 /// Notes how a call ended that the caller made by itself.
@@ -204,7 +207,7 @@ fn unknown(name: &BreakerName) -> Problem {
     )
 }
 
-fn limit_reached() -> Problem {
+pub(crate) fn limit_reached() -> Problem {
     Problem::new(
         ErrorCode::BreakerLimitReached,
         "There is no room for another breaker: all that are tracked are in use.",

@@ -33,8 +33,10 @@ const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src '
 const UNMATCHED_ROUTE: &str = "unmatched";
 
 /// Wraps one request from its first line to its last header.
-pub(crate) async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(crate) async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let request_id = RequestId::generate();
+    // For those who write down who asked.
+    request.extensions_mut().insert(request_id);
     let began = app.clock.now();
     let method = request.method().clone();
     let path = request.uri().path().to_owned();

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use api::{
-    BreakerSummary, ErrorCode, Health, HealthStatus, PageLink, Readiness, ReadinessStatus, ShutdownAccepted,
-    Status,
+    BreakerSummary, ErrorCode, Health, HealthStatus, LogState, PageLink, Readiness, ReadinessStatus,
+    ShutdownAccepted, Status,
 };
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use kernel::{Cause, CircuitState};
 
+use super::log_problem::refusing;
 use super::problem::Problem;
 use crate::access::CODE_LIFETIME;
 use crate::app::{App, whole_ms};
@@ -33,15 +34,18 @@ pub(crate) async fn health() -> Json<Health> {
     get, path = "/readyz", operation_id = "readiness", tag = "daemon", security(()),
     responses(
         (status = 200, description = "It takes work.", body = Readiness),
-        (status = 503, description = "`not_ready`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`not_ready` or `log_refusing`", body = api::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn readiness(State(app): State<Arc<App>>) -> Result<Json<Readiness>, Problem> {
     let detail = match &*app.life.phase() {
         Phase::Ready => {
-            return Ok(Json(Readiness {
-                status: ReadinessStatus::Ready,
-            }));
+            return match app.durable.health.refusal_now().await {
+                None => Ok(Json(Readiness {
+                    status: ReadinessStatus::Ready,
+                })),
+                Some(reason) => Err(refusing(&reason)),
+            };
         }
         Phase::Starting => "The daemon is starting.".to_owned(),
         Phase::Draining { cause } => format!("The daemon is shutting down ({cause})."),
@@ -84,7 +88,17 @@ pub(crate) fn current_status(app: &App) -> Status {
             total: circuits.len() as u64,
             open: open as u64,
         },
+        log: Some(log_state(app)),
+        last_crash: app.durable.boots.last_crash().cloned(),
         rss_bytes: system::resident_bytes(),
+    }
+}
+
+/// Whether the log takes writes, for the wire and for the page.
+pub(crate) fn log_state(app: &App) -> LogState {
+    match app.durable.health.refusal() {
+        None => LogState::Writable,
+        Some(_) => LogState::Refusing,
     }
 }
 

@@ -1,12 +1,20 @@
 //! The HTTP interface: which path leads where, and what stands before it.
 
 mod body;
+mod boots;
 pub(crate) mod breakers;
+mod events;
 mod finish;
 pub(crate) mod guard;
 pub(crate) mod health;
+mod log;
+pub(crate) mod log_problem;
 mod openapi;
+mod pieces;
 pub(crate) mod problem;
+mod query;
+mod sse;
+mod who;
 
 use std::sync::Arc;
 
@@ -22,6 +30,7 @@ pub(crate) use body::read_body;
 pub(crate) use finish::{REQUEST_ID_HEADER, finish};
 pub use openapi::openapi_json;
 pub(crate) use problem::Problem;
+pub(crate) use sse::MAX_STREAMS;
 
 use crate::app::App;
 use crate::{metrics, page};
@@ -37,12 +46,18 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/v1/status", get(health::status))
         .route("/v1/shutdown", post(health::shutdown))
         .route("/v1/page-links", post(health::make_page_link))
+        .route("/v1/boots", get(boots::list))
+        .route("/v1/log", get(log::show))
+        .route("/v1/log/check", post(log::check))
+        .route("/v1/log/backup", post(log::back_up))
+        .route("/v1/log/export", get(log::export))
         .route("/v1/breakers", get(breakers::list))
         .route(
             "/v1/breakers/reset",
             post(breakers::reset_all).get(breakers::show_named_reset),
         )
         .route("/v1/breakers/{name}", get(breakers::show))
+        .route("/v1/breakers/{name}/events", get(events::list))
         .route("/v1/breakers/{name}/reset", post(breakers::reset))
         .route("/v1/breakers/{name}/force", post(breakers::force))
         .route("/v1/breakers/{name}/record", post(breakers::record))

@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
-use super::{breakers, health};
+use super::{boots, breakers, events, health, log};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -22,21 +22,28 @@ use super::{breakers, health};
         health::status,
         health::shutdown,
         health::make_page_link,
+        boots::list,
+        log::show,
+        log::check,
+        log::back_up,
+        log::export,
         breakers::list,
         breakers::show,
         breakers::reset,
         breakers::reset_all,
         breakers::force,
         breakers::record,
+        events::list,
         crate::metrics::show,
         show,
     ),
-    components(schemas(api::Problem)),
+    components(schemas(api::BreakerEvent, api::Problem, api::Resync)),
     security(("token" = [])),
     modifiers(&BearerToken),
     tags(
         (name = "daemon", description = "The daemon itself."),
         (name = "breakers", description = "Circuit breakers that all agents share."),
+        (name = "log", description = "The durable log: its state, and copies of it."),
         (name = "page", description = "The page for people."),
     ),
 )]

@@ -59,6 +59,12 @@ impl Problem {
         }
     }
 
+    /// Keeps the cause for the log of the daemon.
+    pub(crate) fn because(mut self, cause: impl Error + Send + Sync + 'static) -> Self {
+        self.internal = Some(Arc::new(cause));
+        self
+    }
+
     pub(crate) fn at(mut self, position: Position) -> Self {
         self.position = Some(position);
         self

@@ -6,17 +6,20 @@ use std::time::Duration;
 use api::{Breaker, BreakerState, ErrorCode, ForcedState};
 use axum::extract::State;
 use axum::response::Redirect;
-use kernel::{Generation, StaleCircuit};
+use kernel::Generation;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::error::PageError;
 use super::form::{OwnForm, token_field};
+use super::history;
 use super::layout::{Place, human_duration, live_part, page};
 use super::notice::Notice;
 use super::sign_in::Visitor;
 use crate::app::App;
+use crate::durable::{Change, OverrideError, Who};
 use crate::http::breakers::{BreakerName, to_wire};
+use crate::http::log_problem::reason_text;
 
 /// While something counts down, people watch it.
 const REFRESH_WHILE_OPEN: Duration = Duration::from_secs(1);
@@ -103,7 +106,14 @@ fn row(breaker: &Breaker, visitor: &Visitor) -> Markup {
     ];
     html! {
         tr {
-            th scope="row" { (breaker.id) small { "generation " (breaker.generation) } }
+            th scope="row" {
+                (breaker.id)
+                small {
+                    "generation " (breaker.generation) " · "
+                    a href=(history::path(&breaker.id)) data-key={ "history " (breaker.id) }
+                        aria-label={ "History of " (breaker.id) } { "history" }
+                }
+            }
             td class="state" { (badge(breaker)) (explanation(breaker)) }
             @for (name, count) in counts {
                 td class="count" data-label=(name) { (count) }
@@ -189,18 +199,14 @@ pub(super) struct ResetForm {
 
 pub(super) async fn reset(
     State(app): State<Arc<App>>,
+    who: Who,
     OwnForm { visitor, fields }: OwnForm<ResetForm>,
 ) -> Result<Redirect, PageError> {
     let name = checked_name(fields.name)?;
-    let notice = match app
-        .breakers
-        .reset_if(&name, Generation::from_u64(fields.generation))
-    {
+    let change = Change::ResetIf(Generation::from_u64(fields.generation));
+    let notice = match app.durable.overrides.change(&name, change, who).await {
         Ok(_) => Notice::Reset { name },
-        Err(StaleCircuit::Unknown) => Notice::Gone { name },
-        Err(StaleCircuit::Moved(current)) => Notice::Moved {
-            current: Box::new(to_wire(&current)),
-        },
+        Err(error) => refused(error, name),
     };
     Ok(done(&app, &visitor, notice))
 }
@@ -211,10 +217,14 @@ pub(super) struct EmptyForm {}
 
 pub(super) async fn reset_all(
     State(app): State<Arc<App>>,
+    who: Who,
     OwnForm { visitor, .. }: OwnForm<EmptyForm>,
 ) -> Redirect {
-    let count = app.breakers.reset_all() as u64;
-    done(&app, &visitor, Notice::ResetAll { count })
+    let notice = match app.durable.overrides.reset_all(who).await {
+        Ok(count) => Notice::ResetAll { count: count as u64 },
+        Err(error) => refused(error, String::new()),
+    };
+    done(&app, &visitor, notice)
 }
 
 /// The form behind the Force buttons.
@@ -226,22 +236,38 @@ pub(super) struct ForceForm {
 
 pub(super) async fn force(
     State(app): State<Arc<App>>,
+    who: Who,
     OwnForm { visitor, fields }: OwnForm<ForceForm>,
 ) -> Result<Redirect, PageError> {
     let name = checked_name(fields.name)?;
-    let (tracked, state) = match fields.state {
-        ForcedState::Open => (app.breakers.force_open(&name), "open"),
-        ForcedState::Closed => (app.breakers.force_closed(&name), "closed"),
+    let (change, state) = match fields.state {
+        ForcedState::Open => (Change::ForceOpen, "open"),
+        ForcedState::Closed => (Change::ForceClosed, "closed"),
     };
-    let notice = if tracked {
-        Notice::Forced { name, state }
-    } else {
-        Notice::Full
+    let notice = match app.durable.overrides.change(&name, change, who).await {
+        Ok(_) => Notice::Forced { name, state },
+        Err(error) => refused(error, name),
     };
     Ok(done(&app, &visitor, notice))
 }
 
-fn checked_name(name: String) -> Result<String, PageError> {
+fn refused(error: OverrideError, name: String) -> Notice {
+    match error {
+        OverrideError::Unknown => Notice::Gone { name },
+        OverrideError::Moved(current) => Notice::Moved {
+            current: Box::new(to_wire(&current)),
+        },
+        OverrideError::Full => Notice::Full,
+        OverrideError::Log(reason) => Notice::NotWritten {
+            reason: reason_text(&reason),
+        },
+        OverrideError::Commit(_) | OverrideError::Closed => Notice::NotWritten {
+            reason: error.to_string(),
+        },
+    }
+}
+
+pub(super) fn checked_name(name: String) -> Result<String, PageError> {
     match BreakerName::parse(name) {
         Ok(name) => Ok(name.as_str().to_owned()),
         Err(_) => {

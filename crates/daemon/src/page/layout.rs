@@ -43,22 +43,36 @@ impl Place {
 
 /// A page for somebody who is signed in: `live` is the part that is kept current.
 pub(super) fn page(app: &App, visitor: &Visitor, place: Place, live: &Markup) -> Markup {
-    let phase = (&*app.life.phase()).into();
     let notice = app.sessions.take_notice(visitor.session.id);
-    let bar = html! {
+    let content = html! {
+        div class="notice warn" data-trouble hidden role="status" { p {} }
+        @if let Some(notice) = notice { (notice.render()) }
+        div data-live=(place.live_path()) { (live) }
+    };
+    document(place.title(), &bar(app, place), &content)
+}
+
+/// A page for somebody who is signed in that shows what was there when it was loaded. It belongs to a place.
+pub(super) fn still_page(
+    app: &App,
+    _visitor: &Visitor,
+    place: Place,
+    title: &str,
+    content: &Markup,
+) -> Markup {
+    document(title, &bar(app, place), content)
+}
+
+fn bar(app: &App, place: Place) -> Markup {
+    let phase = (&*app.life.phase()).into();
+    html! {
         nav aria-label="Main" {
             @for each in Place::ALL {
                 a href=(each.path()) aria-current=[(each == place).then_some("page")] { (each.title()) }
             }
         }
         span class=(phase_class(phase)) data-phase-badge { (phase_label(phase)) }
-    };
-    let content = html! {
-        div class="notice warn" data-trouble hidden role="status" { p {} }
-        @if let Some(notice) = notice { (notice.render()) }
-        div data-live=(place.live_path()) { (live) }
-    };
-    document(place.title(), &bar, &content)
+    }
 }
 
 /// A page for anybody: no navigation, nothing live.

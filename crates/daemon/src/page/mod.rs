@@ -8,7 +8,9 @@ mod breakers;
 mod error;
 mod error_docs;
 mod form;
+mod history;
 mod layout;
+mod log_card;
 mod notice;
 mod overview;
 mod sign_in;
@@ -30,6 +32,7 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/", get(overview::show))
         .route("/live/overview", get(overview::show_live))
         .route("/breakers", get(breakers::show))
+        .route("/breakers/history", get(history::show))
         .route("/live/breakers", get(breakers::show_live))
         .route("/breakers/reset", post(breakers::reset))
         .route("/breakers/reset-all", post(breakers::reset_all))

@@ -37,6 +37,11 @@ pub(crate) enum Notice {
     },
     /// There is no room to keep track of another breaker, so nothing was done.
     Full,
+    /// The log did not take it, so nothing was done.
+    NotWritten {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Notice {
@@ -65,6 +70,10 @@ impl Notice {
             Self::Full => (
                 "warn",
                 html! { "There is no room to keep track of another breaker. Nothing was changed." },
+            ),
+            Self::NotWritten { reason } => (
+                "warn",
+                html! { "This cannot be written to the log (" (reason) "), so nothing was changed. Try again later." },
             ),
         };
         html! {

@@ -9,6 +9,7 @@ use maud::{Markup, html};
 
 use super::breakers::{all, badge};
 use super::layout::{Place, human_duration, live_part, page};
+use super::log_card;
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::http::health::current_status;
@@ -20,14 +21,14 @@ const REFRESH: Duration = Duration::from_secs(5);
 const NAMED_BREAKERS: usize = 8;
 
 pub(super) async fn show(State(app): State<Arc<App>>, visitor: Visitor) -> Markup {
-    page(&app, &visitor, Place::Overview, &live(&app))
+    page(&app, &visitor, Place::Overview, &live(&app).await)
 }
 
 pub(super) async fn show_live(State(app): State<Arc<App>>, _visitor: Visitor) -> Markup {
-    live(&app)
+    live(&app).await
 }
 
-fn live(app: &App) -> Markup {
+async fn live(app: &App) -> Markup {
     let status = current_status(app);
     let content = html! {
         div class="heading" {
@@ -38,6 +39,7 @@ fn live(app: &App) -> Markup {
         }
         (tiles(&status))
         (attention(app))
+        (log_card::log(app).await)
         section class="card" aria-labelledby="daemon" {
             h2 id="daemon" { "This daemon" }
             dl class="facts" {
@@ -48,6 +50,7 @@ fn live(app: &App) -> Markup {
                 dt { "Boot id" } dd { code { (status.boot_id) } }
             }
         }
+        (log_card::boots(app))
     };
     live_part(app, REFRESH, &content)
 }
@@ -105,6 +108,6 @@ fn attention(app: &App) -> Markup {
 }
 
 /// `2026-01-31T09:30:00Z` for people.
-fn readable(rfc3339: &str) -> String {
+pub(super) fn readable(rfc3339: &str) -> String {
     rfc3339.replace('T', " ").replace('Z', " UTC")
 }

@@ -127,7 +127,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_handler_that_panics_ends_its_request_and_nothing_else() {
-        let app = detached();
+        let app = detached().await;
         let context = Context {
             router: Router::new()
                 .route("/stumble", get(stumble))

@@ -40,6 +40,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
+    /// The same, for what is not text.
+    pub(crate) bytes: Bytes,
 }
 
 impl Client {
@@ -154,7 +156,8 @@ async fn exchange(
     Answer {
         status: parts.status.as_u16(),
         headers: parts.headers,
-        body: String::from_utf8(body.to_vec()).unwrap(),
+        body: String::from_utf8_lossy(&body).into_owned(),
+        bytes: body,
     }
 }
 

@@ -59,6 +59,10 @@ async fn the_errors_say_what_is_wrong_and_where() {
         field: Some(field.to_owned()),
         ..problem(ErrorCode::InvalidRequest, detail)
     };
+    let in_query = |field: &str, detail: &str| Problem {
+        field: Some(field.to_owned()),
+        ..problem(ErrorCode::InvalidQuery, detail)
+    };
     let at = |line, column, detail: &str| Problem {
         line: Some(line),
         column: Some(column),
@@ -92,6 +96,29 @@ async fn the_errors_say_what_is_wrong_and_where() {
         (
             case(Method::GET, "/v1/breakers/%FF", None, ""),
             problem(ErrorCode::InvalidName, "The name is not UTF-8."),
+        ),
+        (
+            case(Method::GET, "/v1/boots?limit=0", None, ""),
+            in_query("limit", "`limit` is 0, and must lie between 1 and 100."),
+        ),
+        (
+            case(Method::GET, "/v1/breakers/a/events?limit=1001", None, ""),
+            in_query("limit", "`limit` is 1001, and must lie between 1 and 1000."),
+        ),
+        (
+            case(Method::GET, "/v1/breakers/a/events?after=x", None, ""),
+            in_query("after", "In `after`: invalid digit found in string."),
+        ),
+        (
+            case(Method::GET, "/v1/boots?colour=red", None, ""),
+            in_query("colour", "In `colour`: unknown field `colour`, expected `limit`."),
+        ),
+        (
+            json("/v1/log/backup", r#"{"path":"copy"}"#),
+            in_field(
+                "path",
+                "In `path`: an absolute path is needed, since the daemon works in another directory.",
+            ),
         ),
         (
             json(FORCE, "{\n  \"state\": open\n}"),

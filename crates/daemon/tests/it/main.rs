@@ -5,14 +5,19 @@
     reason = "a failed step is a failed test"
 )]
 
+mod boots;
 mod breakers;
 mod client;
 mod drain;
 mod errors;
+mod history;
 mod hosts;
 mod limits;
+mod log;
 mod metrics;
+mod overrides;
 mod page;
 mod running;
 mod secrets;
 mod start;
+mod upkeep;

@@ -399,3 +399,75 @@ async fn sessions_end_with_their_daemon() {
     first.handle.stop(Cause::new("the test", "it is over"));
     first.stop().await;
 }
+
+#[tokio::test]
+async fn the_overview_shows_the_log_and_how_earlier_daemons_ended() {
+    let running = Running::start().await.restart().await.crash().await;
+    let browser = Browser::sign_in(&running).await;
+    let page = browser.get("/").await.body;
+    for part in [
+        "<span class=\"badge good\">Writable</span>",
+        "<dt>Kept in</dt><dd>a file in the state directory</dd>",
+        "<dt>Streams</dt><dd class=\"number\">3</dd>",
+        "<span class=\"badge good\">Running</span>",
+        "<span class=\"badge bad\">Crashed</span>",
+        "<span class=\"badge\">Stopped</span>",
+        "(the test: it is over)",
+    ] {
+        assert!(page.contains(part), "{part} is not in\n{page}");
+    }
+    let live = browser.get("/live/overview").await.body;
+    assert!(live.contains("<h2 id=\"log\">Log</h2>"), "{live}");
+}
+
+#[tokio::test]
+async fn a_breaker_has_a_history_behind_a_link() {
+    let running = Running::start().await;
+    let browser = Browser::sign_in(&running).await;
+    // The first one makes the page have a form.
+    running.breakers.record_failure("other");
+    let token = browser.form_token().await;
+    for number in 0..60 {
+        let state = if number % 2 == 0 { "open" } else { "closed" };
+        let fields = [
+            ("form_token", token.as_str()),
+            ("name", "a/<b>&\"c\""),
+            ("state", state),
+        ];
+        browser.submit("/breakers/force", &fields).await;
+    }
+    let page = browser.get("/breakers").await.body;
+    let link = "/breakers/history?name=a%2F%3Cb%3E%26%22c%22";
+    assert!(page.contains(&format!("<a href=\"{link}\"")), "{page}");
+
+    let newest = browser.get(link).await;
+    assert_eq!(newest.status, 200);
+    assert!(
+        newest.body.contains("History of a/&lt;b&gt;&amp;&quot;c&quot;"),
+        "{}",
+        newest.body
+    );
+    let rows = |page: &str| page.matches("<tr>").count() - 1;
+    assert_eq!(rows(&newest.body), 50);
+    let older = format!("{link}&amp;before=11");
+    assert!(
+        newest.body.contains(&format!("<a href=\"{older}\">Older</a>")),
+        "{}",
+        newest.body
+    );
+    let oldest = browser.get(&older.replace("&amp;", "&")).await.body;
+    assert_eq!(rows(&oldest), 10);
+    assert!(!oldest.contains(">Older<"), "{oldest}");
+    assert!(
+        oldest.contains("Forced open") && oldest.contains("over tcp"),
+        "{oldest}"
+    );
+
+    let nobody = browser.get("/breakers/history?name=nobody").await;
+    assert!(nobody.body.contains("Nothing is known"), "{}", nobody.body);
+    for (path, status) in [("/breakers/history", 400), ("/breakers/history?name=", 400)] {
+        assert_eq!(browser.get(path).await.status, status, "{path}");
+    }
+    let stranger = running.tcp().get(link).without("authorization").send().await;
+    assert_eq!(stranger.status, 401);
+}

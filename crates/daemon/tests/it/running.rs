@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use daemon::{Daemon, Ended, Home, Listen, Options, ShutdownHandle, Signals, WhenTaken};
+use daemon::{Daemon, Ended, Home, Listen, Options, ShutdownHandle, Signals, Upkeep, WhenTaken};
 use kernel::{Cause, CircuitBreaker, Clock, ManualClock, SystemClock};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
@@ -27,7 +27,8 @@ pub(crate) struct Running {
     pub(crate) breakers: CircuitBreaker,
     pub(crate) handle: ShutdownHandle,
     pub(crate) ended: JoinHandle<Ended>,
-    _directory: TempDir,
+    clock: Arc<dyn Clock>,
+    directory: TempDir,
 }
 
 impl Running {
@@ -43,11 +44,19 @@ impl Running {
     }
 
     pub(crate) async fn start_with(clock: Arc<dyn Clock>, change: impl FnOnce(&mut Options)) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), clock, change).await
+    }
+
+    /// In a directory where something is already.
+    pub(crate) async fn start_in(
+        directory: TempDir,
+        clock: Arc<dyn Clock>,
+        change: impl FnOnce(&mut Options),
+    ) -> Self {
         let mut options = options(&directory);
         change(&mut options);
         let home = options.home.clone();
-        let daemon = Daemon::start(options, clock).await.unwrap();
+        let daemon = Daemon::start(options, Arc::clone(&clock)).await.unwrap();
         Self {
             address: daemon.address(),
             token: fs::read_to_string(home.token_file()).unwrap().trim().to_owned(),
@@ -55,8 +64,30 @@ impl Running {
             breakers: daemon.breakers(),
             handle: daemon.shutdown_handle(),
             ended: tokio::spawn(daemon.wait()),
-            _directory: directory,
+            clock,
+            directory,
         }
+    }
+
+    /// Stops the daemon as it should be, and starts the next one in the same home.
+    pub(crate) async fn restart(self) -> Self {
+        self.handle.stop(Cause::new("the test", "it is over"));
+        within(self.ended).await.unwrap();
+        Self::start_in(self.directory, self.clock, |_| {}).await
+    }
+
+    /// Ends the daemon without a word, and starts the next one in the same home.
+    pub(crate) async fn crash(self) -> Self {
+        self.ended.abort();
+        assert!(within(self.ended).await.is_err(), "it ended by itself");
+        // What is left of it lets go of the log as soon as it gets the thread.
+        let lock = self.home.log_database();
+        let is_free = || {
+            let options = eventlog::SqliteOptions { path: lock.clone() };
+            eventlog::Log::open_sqlite(&options, SystemClock::shared()).is_ok()
+        };
+        until("the log is free", is_free).await;
+        Self::start_in(self.directory, self.clock, |_| {}).await
     }
 
     pub(crate) fn tcp(&self) -> Client {
@@ -116,6 +147,27 @@ impl Raw {
         self.stream.write_all(bytes.as_bytes()).await.unwrap();
     }
 
+    /// Whether the daemon has closed the connection, whatever is still to be read from it.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let mut watched = [PollFd::new(&self.stream, PollFlags::empty())];
+        poll(&mut watched, Some(&Timespec::default())).unwrap();
+        watched[0].revents().contains(PollFlags::HUP)
+    }
+
+    /// What the daemon says up to a text, and with it.
+    pub(crate) async fn up_to(&mut self, text: &str) -> String {
+        let (mut said, mut byte) = (Vec::new(), [0]);
+        let text_bytes = text.as_bytes();
+        while !said.ends_with(text_bytes) {
+            let length = within(self.stream.read(&mut byte)).await.unwrap();
+            let so_far = String::from_utf8_lossy(&said);
+            assert_eq!(length, 1, "it ended before it said {text:?}: {so_far}");
+            said.push(byte[0]);
+        }
+        String::from_utf8(said).unwrap()
+    }
+
     /// Everything that the daemon says until it closes the connection.
     pub(crate) async fn rest(mut self) -> String {
         let mut text = String::new();
@@ -137,6 +189,7 @@ pub(crate) fn options(directory: &TempDir) -> Options {
             when_taken: WhenTaken::Fail,
         },
         signals: Signals::LeaveAlone,
+        upkeep: Upkeep::Never,
         ..Options::new(home)
     }
 }

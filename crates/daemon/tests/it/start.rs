@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 
-use daemon::{BindError, Daemon, Listen, Options, StartError, TokenError, WhenTaken};
-use kernel::SystemClock;
+use daemon::{BindError, Daemon, Database, DatabaseUrl, Listen, Options, StartError, TokenError, WhenTaken};
+use eventlog::{Log, SqliteOptions};
+use kernel::{Cause, SystemClock};
 
 use crate::running::options;
 
@@ -86,11 +88,13 @@ async fn a_leftover_socket_is_replaced_and_anything_else_is_left_alone() {
     options.home.prepare().unwrap();
     drop(UnixListener::bind(options.home.socket()).unwrap());
     drop(UnixListener::bind(options.home.runtime.join("tidelock.new")).unwrap());
-    drop(
-        Daemon::start(options.clone(), SystemClock::shared())
-            .await
-            .unwrap(),
-    );
+    let daemon = Daemon::start(options.clone(), SystemClock::shared())
+        .await
+        .unwrap();
+    daemon
+        .shutdown_handle()
+        .stop(Cause::new("the test", "it is over"));
+    daemon.wait().await;
 
     fs::write(options.home.socket(), "precious").unwrap();
     let error = refusal(options.clone()).await;
@@ -107,4 +111,81 @@ async fn settings_that_make_no_sense_are_refused() {
     let mut options = options(&directory);
     options.breaker.failure_threshold = 0;
     assert!(matches!(refusal(options).await, StartError::Breakers(_)));
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_used_is_refused_with_a_code_and_advice() {
+    /// Where the file header has the number of the schema.
+    const SCHEMA_AT: u64 = 60;
+    type Spoil = fn(&Path) -> Option<Log>;
+    let make = |path: &Path| {
+        let options = SqliteOptions {
+            path: path.to_owned(),
+        };
+        Log::open_sqlite(&options, SystemClock::shared()).unwrap()
+    };
+    let cases: [(&str, &str, Spoil); 4] = [
+        ("log_newer", "use the newer Tidelock", |path| {
+            let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.write_all_at(&9999_u32.to_be_bytes(), SCHEMA_AT).unwrap();
+            None
+        }),
+        ("log_damaged", "put a backup in its place", |path| {
+            fs::write(path, "not a database at all, by far".repeat(100)).unwrap();
+            None
+        }),
+        ("log_unwritable", "make sure that you can write", |path| {
+            fs::remove_file(path).unwrap();
+            symlink("/nowhere/at/all", path).unwrap();
+            None
+        }),
+        ("log_taken", "end the process that has it", |path| {
+            let options = SqliteOptions {
+                path: path.to_owned(),
+            };
+            Some(Log::open_sqlite(&options, SystemClock::shared()).unwrap())
+        }),
+    ];
+    for (code, advice, spoil) in cases {
+        let directory = tempfile::tempdir().unwrap();
+        let options = options(&directory);
+        options.home.prepare().unwrap();
+        let path = options.home.log_database();
+        drop(make(&path));
+        let held = spoil(&path);
+        let before = fs::read(&path).unwrap_or_default();
+        let error = refusal(options).await;
+        let StartError::Log(found) = &error else {
+            panic!("{code}: {error:?}");
+        };
+        assert_eq!(found.code(), code, "{error:?}");
+        assert!(error.advice().contains(advice), "{}", error.advice());
+        assert!(
+            fs::read(&path).unwrap_or_default() == before,
+            "{code}: it was touched"
+        );
+        if code == "log_taken" {
+            let ours = format!("process {}", std::process::id());
+            assert!(error.to_string().contains(&ours), "{error}");
+        }
+        drop(held);
+    }
+}
+
+#[tokio::test]
+async fn the_address_of_a_database_is_never_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(&directory);
+    // Port 9 is that of `discard`, which nobody offers any more.
+    let url = "postgres://somebody:secret-word@127.0.0.1:9/nothing?connect_timeout=2";
+    options.database = Database::Postgres(DatabaseUrl::new(url.to_owned()));
+    let shown = format!("{options:?}");
+    let error = refusal(options).await;
+    let StartError::Log(found) = &error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(found.code(), "database_unreachable");
+    let told = format!("{shown} {error} {error:?} {}", error.advice());
+    assert!(!told.contains("secret-word"), "{told}");
+    assert!(told.contains("TIDELOCK_DATABASE_URL"), "{told}");
 }

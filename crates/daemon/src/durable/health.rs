@@ -1,0 +1,109 @@
+//! Whether the log takes writes, and how large it was when somebody last looked.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use eventlog::{LeaseError, Log, LogError, Sizes};
+use kernel::{BootId, Clock, HomeId, Slot};
+
+/// How long to leave a log alone that refuses writes, before it is asked to take one again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// The health of a log.
+#[derive(Debug)]
+pub(crate) struct Health {
+    log: Log,
+    clock: Arc<dyn Clock>,
+    /// What is written when the log is asked to take a write: nothing but the counter of a lease.
+    probe: (String, String),
+    tried_at: Slot<Option<Instant>>,
+    measured: Slot<Option<Measured>>,
+}
+
+#[derive(Clone, Debug)]
+struct Measured {
+    sizes: Sizes,
+    at: Instant,
+}
+
+impl Health {
+    pub(crate) fn new(log: Log, clock: Arc<dyn Clock>, home_id: HomeId, boot_id: BootId) -> Self {
+        Self {
+            log,
+            clock,
+            probe: (format!("probe/{home_id}"), boot_id.to_string()),
+            tried_at: Slot::new(None),
+            measured: Slot::new(None),
+        }
+    }
+
+    /// Why the log refuses writes, if it does.
+    pub(crate) fn refusal(&self) -> Option<LogError> {
+        match self.log.health() {
+            eventlog::Health::Writable => None,
+            eventlog::Health::Refusing { reason } => Some(reason),
+        }
+    }
+
+    /// The same; but a log that refuses is asked to take a write now and then, so that it is found well as soon as
+    /// it is. *Cancel safety*: may be dropped at any time.
+    pub(crate) async fn refusal_now(&self) -> Option<LogError> {
+        let refusal = self.refusal()?;
+        let (seen, now) = (self.tried_at.read(), self.clock.now());
+        let is_due = seen
+            .state
+            .is_none_or(|tried_at| now.saturating_duration_since(tried_at) >= TRY_AGAIN_AFTER);
+        // Of several who ask at once, one tries.
+        if !is_due || self.tried_at.transition(seen.generation, Some(now)).is_err() {
+            return Some(refusal);
+        }
+        let (key, owner) = &self.probe;
+        match self.log.lease(key, owner, Duration::ZERO).await {
+            Err(LeaseError::Log(error)) => Some(error),
+            _ => self.refusal(),
+        }
+    }
+
+    /// How large the log was when it was last measured.
+    pub(crate) fn last_sizes(&self) -> Option<Sizes> {
+        (*self.measured.read().state)
+            .as_ref()
+            .map(|measured| measured.sizes.clone())
+    }
+
+    /// How large the log is, or was at most so long ago.
+    pub(crate) async fn sizes(&self, max_age: Duration) -> Result<Sizes, LogError> {
+        if let Some(measured) = &*self.measured.read().state
+            && self.clock.now().saturating_duration_since(measured.at) < max_age
+        {
+            return Ok(measured.sizes.clone());
+        }
+        self.measure().await
+    }
+
+    /// Measures the log.
+    pub(crate) async fn measure(&self) -> Result<Sizes, LogError> {
+        let sizes = self.log.sizes().await?;
+        let measured = Measured {
+            sizes: sizes.clone(),
+            at: self.clock.now(),
+        };
+        // If somebody else was faster, theirs is as good.
+        let seen = self.measured.read();
+        drop(self.measured.transition(seen.generation, Some(measured)));
+        Ok(sizes)
+    }
+}
+
+/// Sizes as they go over the wire.
+pub(crate) fn sizes_to_wire(sizes: &Sizes) -> api::LogSizes {
+    api::LogSizes {
+        total_bytes: sizes.total_bytes,
+        free_bytes: sizes.free_bytes,
+        wal_bytes: sizes.wal_bytes,
+        streams: sizes.streams,
+        events: sizes.events,
+        blobs: sizes.blobs,
+        blob_bytes: sizes.blob_bytes,
+    }
+}

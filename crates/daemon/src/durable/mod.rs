@@ -1,0 +1,102 @@
+//! What outlives a daemon: the log, and what the daemon itself keeps in it.
+//!
+//! - `boots`: one stream for each life of a daemon; the next one finds out which of them crashed.
+//! - `overrides`: breakers that are held by hand. One task owns them, so that memory and log never disagree.
+//! - `upkeep`: what is old is dropped, what is unused is given back.
+//!
+//! **What must not happen here:** SQL, and any look at how the log keeps its data. Streams of this home carry its id
+//! in their names or bodies, because several homes can share one database.
+
+mod boots;
+mod closing;
+mod error;
+mod heads;
+mod health;
+mod history;
+mod home_id;
+mod offline;
+mod open;
+mod overrides;
+mod upkeep;
+
+use std::io;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use eventlog::Log;
+use kernel::{BootId, CircuitBreaker, Clock, HomeId, Scope};
+use tokio::sync::mpsc;
+
+pub(crate) use boots::{Boots, Note};
+pub use error::{ImportLogError, LogStartError};
+pub(crate) use health::{Health, sizes_to_wire};
+pub(crate) use history::{BreakerHistory, to_wire as event_to_wire};
+pub use offline::{Imported, import_log};
+pub(crate) use open::open_log;
+pub use open::{Database, DatabaseUrl};
+pub(crate) use overrides::{Change, OverrideError, Overrides, Who};
+pub(crate) use upkeep::keep_up;
+
+use crate::home::Home;
+use crate::tasks::Tasks;
+
+/// The durable parts of one daemon, as its requests see them.
+#[derive(Debug)]
+pub(crate) struct Durable {
+    pub(crate) log: Log,
+    pub(crate) engine: api::LogEngine,
+    pub(crate) home_id: HomeId,
+    pub(crate) boots: Boots,
+    pub(crate) overrides: Overrides,
+    pub(crate) health: Arc<Health>,
+}
+
+/// Who is starting.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Starting {
+    pub(crate) boot_id: BootId,
+    pub(crate) started_at: SystemTime,
+}
+
+impl Durable {
+    /// Opens the log and makes it true: earlier lives that have no end get one, this one begins, and breakers that
+    /// are held by hand are held again. Only the owner of the home may call this, and before anybody is served.
+    ///
+    /// The second part of what it returns takes notes on this life. The tasks that it starts end when `closing` is
+    /// cancelled and what was asked of them before is done.
+    pub(crate) async fn open(
+        home: &Home,
+        database: &Database,
+        clock: Arc<dyn Clock>,
+        Starting { boot_id, started_at }: Starting,
+        breakers: &CircuitBreaker,
+        (tasks, closing): (&Tasks, &Scope),
+    ) -> Result<(Self, mpsc::Sender<Note>), LogStartError> {
+        let home_id = load_home_id(home)?;
+        let log = open_log(home, database, Arc::clone(&clock)).await?;
+        let (boot, boots) = boots::begin(&log, home_id, boot_id, started_at).await?;
+        let held = history::restore(&log, home_id, breakers)
+            .await
+            .map_err(LogStartError::Read)?;
+        tracing::info!(%home_id, crashed = boots.found_crashed, held_breakers = held, "the log is open");
+
+        let (notes, writing) = boot.notes(closing.clone());
+        tasks.spawn("notes", writing);
+        let (overrides, owning) = Overrides::new(log.clone(), home_id, breakers.clone(), closing.clone());
+        tasks.spawn("overrides", owning);
+        let durable = Self {
+            health: Arc::new(Health::new(log.clone(), clock, home_id, boot_id)),
+            engine: database.engine(),
+            log,
+            home_id,
+            boots,
+            overrides,
+        };
+        Ok((durable, notes))
+    }
+}
+
+fn load_home_id(home: &Home) -> Result<HomeId, LogStartError> {
+    let path = home.home_id_file();
+    home_id::load_or_create(&path).map_err(|source: io::Error| LogStartError::HomeId { path, source })
+}

@@ -1,0 +1,72 @@
+//! The upkeep of the log: what is old is dropped, what nobody refers to is collected, and space is given back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::{Log, LogError, RetentionPolicy};
+use kernel::{Clock, Deadline, Scope};
+
+use super::{boots, health::Health, history};
+
+/// How long events are kept of what the daemon writes about itself.
+const KEPT_FOR: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
+const POLICIES: [(&str, RetentionPolicy); 2] = [
+    (
+        boots::KIND,
+        RetentionPolicy {
+            max_age: Some(KEPT_FOR),
+            max_bytes_per_stream: None,
+        },
+    ),
+    (
+        history::KIND,
+        RetentionPolicy {
+            max_age: Some(KEPT_FOR),
+            max_bytes_per_stream: None,
+        },
+    ),
+];
+
+/// Tidies up now and each time that `every` has passed, until the scope is cancelled.
+pub(crate) async fn keep_up(
+    log: Log,
+    health: Arc<Health>,
+    clock: Arc<dyn Clock>,
+    every: Duration,
+    closing: Scope,
+) {
+    loop {
+        tokio::select! {
+            // What is dropped half-way is done the next time.
+            _ = closing.wait() => return,
+            done = tidy_up(&log, &health) => {
+                if let Err(error) = done {
+                    tracing::warn!(%error, "the upkeep of the log was broken off");
+                }
+            }
+        }
+        tokio::select! {
+            _ = closing.wait() => return,
+            () = Deadline::after(&clock, every).passed() => {}
+        }
+    }
+}
+
+async fn tidy_up(log: &Log, health: &Health) -> Result<(), LogError> {
+    let mut dropped_events = 0;
+    for (kind, policy) in POLICIES {
+        let trimmed = log.trim(kind, policy).await?;
+        dropped_events += trimmed.iter().map(|(_, trimmed)| trimmed.events).sum::<u64>();
+    }
+    let collected = log.collect_blobs().await?;
+    log.compact().await?;
+    let sizes = health.measure().await?;
+    tracing::info!(
+        dropped_events,
+        freed_blobs = collected.blobs,
+        total_bytes = sizes.total_bytes,
+        "the log was tidied up"
+    );
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! The durable log over HTTP: how it is, whether it is whole, and copies of it.
+
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use api::{ARCHIVE_MEDIA_TYPE, BackupLog, ErrorCode, LogBackup, LogCheck, LogIntegrity, LogState, LogStatus};
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use eventlog::ExportError;
+use http::header::CONTENT_TYPE;
+use tokio::sync::mpsc;
+
+use super::body;
+use super::log_problem::{not_backed_up, read_failed, reason_text};
+use super::pieces::{Piece, Source, body_of};
+use super::problem::Problem;
+use crate::app::App;
+use crate::durable::sizes_to_wire;
+
+/// How many pieces of an archive, of about 128 KiB each, may wait for the connection. Whoever writes it waits when
+/// there is no room.
+const QUEUE_PIECES: usize = 4;
+
+/// The state of the log, and its sizes at this moment.
+#[utoipa::path(
+    get, path = "/v1/log", operation_id = "show_log", tag = "log",
+    responses(
+        (status = 200, description = "The state of the log.", body = LogStatus),
+        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn show(State(app): State<Arc<App>>) -> Result<Json<LogStatus>, Problem> {
+    let durable = &app.durable;
+    let sizes = durable.health.measure().await.map_err(read_failed)?;
+    let refusal = durable.health.refusal();
+    Ok(Json(LogStatus {
+        engine: durable.engine,
+        state: refusal
+            .as_ref()
+            .map_or(LogState::Writable, |_| LogState::Refusing),
+        reason: refusal.as_ref().map(reason_text),
+        sizes: sizes_to_wire(&sizes),
+    }))
+}
+
+/// Reads the whole log, and lists what is not as it was written. It takes as long as the log is large.
+#[utoipa::path(
+    post, path = "/v1/log/check", operation_id = "check_log", tag = "log",
+    responses(
+        (status = 200, description = "What was found.", body = LogCheck),
+        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn check(State(app): State<Arc<App>>) -> Result<Json<LogCheck>, Problem> {
+    let problems = app.durable.log.check_integrity().await.map_err(read_failed)?;
+    let state = if problems.is_empty() {
+        LogIntegrity::Whole
+    } else {
+        tracing::error!(?problems, "the log is damaged");
+        LogIntegrity::Damaged
+    };
+    Ok(Json(LogCheck { state, problems }))
+}
+
+/// Writes a copy of the log to a new file on the daemon's machine, while the log is in use. The copy is a log that a
+/// daemon can be started on.
+#[utoipa::path(
+    post, path = "/v1/log/backup", operation_id = "back_up_log", tag = "log", request_body = BackupLog,
+    responses(
+        (status = 200, description = "The copy is on disk.", body = LogBackup),
+        (status = 409, description = "`backup_exists`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`backup_failed` or `log_failed`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 501, description = "`backup_not_supported`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn back_up(
+    State(app): State<Arc<App>>,
+    body::Json(request): body::Json<BackupLog>,
+) -> Result<Json<LogBackup>, Problem> {
+    let path = Path::new(&request.path);
+    if !path.is_absolute() {
+        let detail = "In `path`: an absolute path is needed, since the daemon works in another directory.";
+        return Err(Problem::new(ErrorCode::InvalidRequest, detail).in_field("path"));
+    }
+    app.durable.log.backup(path).await.map_err(not_backed_up)?;
+    let size_bytes = std::fs::metadata(path).map_err(Problem::internal)?.len();
+    tracing::info!(path = request.path, size_bytes, "a backup of the log was written");
+    Ok(Json(LogBackup {
+        path: request.path,
+        size_bytes,
+    }))
+}
+
+/// Sends everything that the log holds at one moment, as an archive that does not depend on any engine. If it breaks
+/// off, what came is no archive.
+#[utoipa::path(
+    get, path = "/v1/log/export", operation_id = "export_log", tag = "log",
+    responses((status = 200, description = "The archive.", content_type = "application/vnd.tidelock.archive")),
+)]
+pub(crate) async fn export(State(app): State<Arc<App>>) -> Response {
+    let (sender, pieces) = mpsc::channel(QUEUE_PIECES);
+    let log = app.durable.log.clone();
+    let archive = Archive {
+        pieces,
+        export: Some(Box::pin(async move {
+            // The compression writes large pieces, so no buffer stands in between.
+            eventlog::export(&log, PieceWriter { sender }).await.map(drop)
+        })),
+    };
+    ([(CONTENT_TYPE, ARCHIVE_MEDIA_TYPE)], body_of(archive)).into_response()
+}
+
+/// Hands what is written to the connection. It is used on a thread that may wait.
+struct PieceWriter {
+    sender: mpsc::Sender<Bytes>,
+}
+
+impl io::Write for PieceWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.sender
+            .blocking_send(Bytes::copy_from_slice(bytes))
+            .map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "nobody reads the archive any more"))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An archive that is being written. The work goes on as far as somebody takes what comes out of it.
+struct Archive {
+    pieces: mpsc::Receiver<Bytes>,
+    export: Option<Export>,
+}
+
+type Export = Pin<Box<dyn Future<Output = Result<(), ExportError>> + Send>>;
+
+impl Source for Archive {
+    async fn next(mut self) -> Piece<Self> {
+        loop {
+            let Some(export) = &mut self.export else {
+                let piece = self.pieces.recv().await?;
+                return Some((self, Ok(piece)));
+            };
+            tokio::select! {
+                biased;
+                done = export => match done {
+                    Ok(()) => self.export = None,
+                    Err(error) => {
+                        tracing::warn!(%error, "an export was broken off");
+                        return Some((self, Err(io::Error::other(error))));
+                    }
+                },
+                Some(piece) = self.pieces.recv() => return Some((self, Ok(piece))),
+            }
+        }
+    }
+}

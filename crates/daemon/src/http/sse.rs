@@ -1,0 +1,102 @@
+//! Server-sent events: a tail of the log as the body of an answer.
+//!
+//! The body asks the tail for the next event when the connection has room for it. So a reader that is slow holds up
+//! nobody but itself and costs a page of events; one that goes away is let go with its connection; and one that
+//! leaves a write waiting for too long is cut off like everybody else. A stream on which nothing happens has no write
+//! waiting, so it may stay for as long as its heartbeats are taken.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{BreakerEvent, ErrorCode, Resync};
+use axum::body::Bytes;
+use axum::response::{IntoResponse, Response};
+use eventlog::{Tail, TailEnd, TailItem};
+use http::header::CONTENT_TYPE;
+use kernel::{Clock, Deadline};
+use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
+
+use super::pieces::{Piece, Source, body_of};
+use super::problem::Problem;
+use crate::app::App;
+use crate::durable::event_to_wire;
+
+/// The media type of a stream.
+pub(crate) const EVENT_STREAM: &str = "text/event-stream";
+
+/// How many streams may be open at once: half of the connections that each listener has, so that there is always
+/// room for requests. Further ones are refused.
+pub(crate) const MAX_STREAMS: usize = 128;
+
+/// How long a stream may be silent. A reader that hears nothing for some times as long can give it up for dead.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// What a browser waits before it comes back, in milliseconds: as long as a daemon takes to start afresh.
+const OPENING: &str = "retry: 1000\n\n";
+
+/// Answers with a stream.
+pub(super) fn answer(app: &App, tail: Tail) -> Result<Response, Problem> {
+    let place = Arc::clone(&app.streams)
+        .try_acquire_owned()
+        .map_err(|error| match error {
+            TryAcquireError::NoPermits => Problem::new(
+                ErrorCode::StreamLimitReached,
+                format!("{MAX_STREAMS} streams are open, and no more are allowed."),
+            ),
+            TryAcquireError::Closed => Problem::internal(error),
+        })?;
+    let events = Events {
+        opening: Some(OPENING),
+        tail,
+        clock: Arc::clone(&app.clock),
+        _place: place,
+    };
+    Ok(([(CONTENT_TYPE, EVENT_STREAM)], body_of(events)).into_response())
+}
+
+/// Where the pieces of a stream come from.
+struct Events {
+    opening: Option<&'static str>,
+    tail: Tail,
+    clock: Arc<dyn Clock>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Source for Events {
+    async fn next(mut self) -> Piece<Self> {
+        if let Some(opening) = self.opening.take() {
+            return Some((self, Ok(Bytes::from_static(opening.as_bytes()))));
+        }
+        let silence = Deadline::after(&self.clock, HEARTBEAT).passed();
+        let text = tokio::select! {
+            biased;
+            item = self.tail.next() => match item {
+                Ok(item) => describe(&item),
+                // The daemon drains. The end of the stream tells the reader to come back to the next one.
+                Err(TailEnd::Cancelled(_)) => return None,
+                Err(TailEnd::Log(error)) => {
+                    tracing::warn!(%error, "a stream ends because the log cannot be read");
+                    return Some((self, Err(io::Error::other(error))));
+                }
+            },
+            () = silence => ": nothing new\n\n".to_owned(),
+        };
+        Some((self, Ok(Bytes::from(text))))
+    }
+}
+
+/// An item as an event on the wire.
+fn describe(item: &TailItem) -> String {
+    match item {
+        TailItem::Event(event) => {
+            let event: BreakerEvent = event_to_wire(event);
+            let data = serde_json::to_string(&event).unwrap_or_default();
+            format!("id: {}\nevent: {}\ndata: {data}\n\n", event.sequence, event.kind)
+        }
+        TailItem::Resync { after } => {
+            let data = serde_json::to_string(&Resync { after: after.get() }).unwrap_or_default();
+            format!("id: {after}\nevent: resync\ndata: {data}\n\n")
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What outlives this daemon, on the first page: the log, and the lives before this one.
+
+use std::time::Duration;
+
+use api::{Boot, BootState, LogEngine, LogState};
+use maud::{Markup, html};
+
+use super::overview::readable;
+use crate::app::App;
+use crate::durable::sizes_to_wire;
+use crate::http::health::log_state;
+use crate::http::log_problem::reason_text;
+
+/// How old the sizes may be. To count a large log takes a while, and the page asks every few seconds.
+const MAX_AGE: Duration = Duration::from_secs(30);
+
+/// How many lives are shown.
+const SHOWN_BOOTS: usize = 8;
+
+/// The log: whether it takes writes, and how large it is.
+pub(super) async fn log(app: &App) -> Markup {
+    let sizes = app.durable.health.sizes(MAX_AGE).await;
+    let engine = match app.durable.engine {
+        LogEngine::Sqlite => "a file in the state directory",
+        LogEngine::Postgres => "a PostgreSQL database",
+    };
+    html! {
+        section class="card" aria-labelledby="log" {
+            div class="card-heading" {
+                h2 id="log" { "Log" }
+                (state_badge(log_state(app)))
+            }
+            @if let Some(reason) = app.durable.health.refusal() {
+                p {
+                    "What must be kept is refused: " (reason_text(&reason)) ". Everything else goes on, and so will "
+                    "this as soon as a write succeeds."
+                }
+            }
+            dl class="facts" {
+                dt { "Kept in" } dd { (engine) }
+                @match sizes.as_ref().map(sizes_to_wire) {
+                    Ok(sizes) => {
+                        dt { "Size" } dd class="number" { (mebibytes(sizes.total_bytes)) }
+                        dt { "Streams" } dd class="number" { (sizes.streams) }
+                        dt { "Events" } dd class="number" { (sizes.events) }
+                    }
+                    Err(error) => { dt { "Size" } dd { "cannot be read: " (reason_text(error)) } }
+                }
+            }
+        }
+    }
+}
+
+fn state_badge(state: LogState) -> Markup {
+    match state {
+        LogState::Writable => html! { span class="badge good" { "Writable" } },
+        LogState::Refusing => html! { span class="badge bad" { "Refusing writes" } },
+    }
+}
+
+/// The last lives of the daemons of this home.
+pub(super) fn boots(app: &App) -> Markup {
+    let boots = app.durable.boots.newest(SHOWN_BOOTS);
+    html! {
+        section class="card" aria-labelledby="boots" {
+            h2 id="boots" { "Last starts" }
+            dl class="facts" {
+                @for boot in boots {
+                    dt { (boot_badge(boot.state)) }
+                    dd {
+                        time datetime=(boot.started_at) { (readable(&boot.started_at)) }
+                        (ending(boot))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn boot_badge(state: BootState) -> Markup {
+    match state {
+        BootState::Running => html! { span class="badge good" { "Running" } },
+        BootState::Stopped => html! { span class="badge" { "Stopped" } },
+        BootState::Crashed => html! { span class="badge bad" { "Crashed" } },
+    }
+}
+
+fn ending(boot: &Boot) -> Markup {
+    html! {
+        @match boot.state {
+            BootState::Running => {}
+            BootState::Stopped => {
+                @if let Some(ended_at) = &boot.ended_at { small { " until " (readable(ended_at)) } }
+                @if let Some(cause) = &boot.cause { small { " (" (cause) ")" } }
+            }
+            BootState::Crashed => small { " ended without a word, process " (boot.pid) }
+        }
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / 1_048_576.0)
+}
