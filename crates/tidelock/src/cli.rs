@@ -21,11 +21,12 @@ Exit codes:
   130  interrupted
 
 Environment:
-  TIDELOCK_HOME        one directory for everything, in place of the XDG directories
-  TIDELOCK_LISTEN      the address for a daemon that is started, such as 127.0.0.1:0
-  TIDELOCK_TOKEN_FILE  the file with the bearer token
-  TIDELOCK_LOG         what the daemon logs, such as debug or daemon=debug
-  NO_COLOR             no colours
+  TIDELOCK_HOME          one directory for everything, in place of the XDG directories
+  TIDELOCK_LISTEN        the address for a daemon that is started, such as 127.0.0.1:0
+  TIDELOCK_TOKEN_FILE    the file with the bearer token
+  TIDELOCK_LOG           what the daemon logs, such as debug or daemon=debug
+  TIDELOCK_DATABASE_URL  the PostgreSQL database to keep the log in, in place of a file
+  NO_COLOR               no colours
 
 Examples:
   tidelock up                   start the daemon if needed, and print a link to its page
@@ -94,8 +95,9 @@ This works with and without a daemon, and changes nothing. The exit code is 1 wh
 
 Examples:
   tidelock doctor
+  tidelock doctor --deep        read the whole log as well, which can take a while
   tidelock doctor --json")]
-    Doctor,
+    Doctor(DoctorArguments),
     /// Look at circuit breakers, and change them by hand
     #[command(
         subcommand,
@@ -108,6 +110,33 @@ Examples:
   tidelock breaker record model/api failure --retry-after 30s"
     )]
     Breaker(BreakerCommand),
+    /// Copy the log to a new file, while the daemon goes on
+    #[command(after_help = "\
+The copy is a log: put it in the place of `log.sqlite3` while no daemon runs, and it is as it was. A file that is
+there already is never replaced. A log that is kept in PostgreSQL is backed up with the tools of the server.
+
+Examples:
+  tidelock backup ~/tidelock-backup.sqlite3
+  tidelock backup /mnt/disk/tidelock-$(date +%F).sqlite3 --json")]
+    Backup(BackupArguments),
+    /// Write everything that is in the log to an archive that does not depend on any database
+    #[command(after_help = "\
+With `-` the archive goes to standard output, and what there is to say to standard error. A file that is there
+already is never replaced.
+
+Examples:
+  tidelock export tidelock.archive
+  tidelock export - | ssh other-machine tidelock import -")]
+    Export(ArchiveArguments),
+    /// Fill an empty log from an archive, while no daemon runs
+    #[command(after_help = "\
+The whole archive is taken in, or nothing of it. The home goes on where the exported one was: breakers that were
+held by hand are held again. With `-` the archive comes from standard input.
+
+Examples:
+  tidelock import tidelock.archive
+  TIDELOCK_DATABASE_URL=postgres://me@db/work tidelock import tidelock.archive")]
+    Import(ArchiveArguments),
     /// Run the daemon in the foreground
     #[command(after_help = "\
 Ctrl-C or SIGTERM stops it after the requests in flight. The log goes to standard error.
@@ -124,6 +153,42 @@ pub(crate) struct DownArguments {
     /// How long to wait for the daemon to end
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::parse_duration)]
     pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Read the whole log and check that it is as it was written
+    #[arg(long)]
+    deep: bool,
+}
+
+/// How closely to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// At what can be seen at once.
+    Quick,
+    /// At every byte of the log.
+    Deep,
+}
+
+impl DoctorArguments {
+    pub(crate) fn depth(&self) -> Depth {
+        if self.deep { Depth::Deep } else { Depth::Quick }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupArguments {
+    /// Where the copy shall be
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ArchiveArguments {
+    /// The archive, or `-` for the standard stream
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -190,6 +255,16 @@ Examples:
         /// What it shall be
         state: ForcedState,
     },
+    /// Show what was done to a breaker by hand, and follow it
+    #[command(after_help = "\
+With --follow it goes on until Ctrl-C, also when the daemon is started afresh in between: nothing is missed and
+nothing told twice. With --json it is then one object a line.
+
+Examples:
+  tidelock breaker history model/api
+  tidelock breaker history model/api --follow
+  tidelock breaker history model/api --after 12 --json")]
+    History(HistoryArguments),
     /// Report how a call ended that was made outside of the daemon
     #[command(after_help = "\
 Examples:
@@ -210,6 +285,34 @@ pub(crate) struct ResetArguments {
     /// Reset only if this is still its generation
     #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
     pub(crate) generation: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArguments {
+    /// The name of the breaker
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) name: String,
+    /// Go on with what happens from now on
+    #[arg(long)]
+    follow: bool,
+    /// Only what came after this number
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(crate) after: u64,
+}
+
+/// How far to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To what is there.
+    Past,
+    /// And on with what comes.
+    Follow,
+}
+
+impl HistoryArguments {
+    pub(crate) fn reach(&self) -> Reach {
+        if self.follow { Reach::Follow } else { Reach::Past }
+    }
 }
 
 #[derive(Debug, Args)]

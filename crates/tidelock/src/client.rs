@@ -11,8 +11,8 @@ use std::time::Duration;
 use api::ErrorCode;
 use daemon::{Home, HomeError, check_directory};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
-use hyper::{Method, Request, StatusCode};
+use hyper::body::{Bytes, Incoming};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,11 +22,15 @@ use tokio::net::UnixStream;
 use crate::context::Context;
 use crate::units::format_duration;
 
+mod stream;
+
 /// How long the daemon may take to accept a connection. On one machine this is a matter of microseconds; only a
 /// daemon that hangs takes longer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long an answer may take. Nothing that is asked here waits for work to be done.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long work on the whole log may take: on a slow disk a gigabyte takes minutes.
+const LONG_WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// The largest answer that is read. A list of all breakers that a daemon can have is far below 1 MiB.
 const ANSWER_LIMIT_BYTES: usize = 8 << 20;
 
@@ -73,8 +77,15 @@ impl Client {
 
     /// Asks whether there is a daemon that takes work.
     pub(crate) fn probe(&self) -> Result<Probe, ClientError> {
-        match self.exchange(&Method::GET, "/readyz", Bytes::new(), Credentials::None) {
+        let limit = self.answer_timeout;
+        match self.exchange(&Method::GET, "/readyz", Bytes::new(), Credentials::None, limit) {
             Ok((status, _)) if status.is_success() => Ok(Probe::Ready),
+            // It serves, and what it cannot do it will say itself.
+            Ok((status, answer))
+                if Refusal::read(status, &answer).code == ErrorCode::LogRefusing.as_str() =>
+            {
+                Ok(Probe::Ready)
+            }
             Ok(_) => Ok(Probe::NotReady),
             Err(ClientError::Unreachable { .. }) => Ok(Probe::Absent),
             // It has taken the connection and let go of it: that is a daemon on its way out.
@@ -84,7 +95,7 @@ impl Client {
     }
 
     pub(crate) fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, ClientError> {
-        self.request(&Method::GET, path, Bytes::new())
+        self.request(&Method::GET, path, Bytes::new(), self.answer_timeout)
     }
 
     pub(crate) fn post<A: DeserializeOwned>(
@@ -92,11 +103,16 @@ impl Client {
         path: &str,
         body: Option<&impl Serialize>,
     ) -> Result<A, ClientError> {
-        let body = body
-            .map(serde_json::to_vec)
-            .transpose()
-            .map_err(|source| ClientError::NotUnderstood { source })?;
-        self.request(&Method::POST, path, body.unwrap_or_default().into())
+        self.request(&Method::POST, path, to_bytes(body)?, self.answer_timeout)
+    }
+
+    /// The same, for work on the whole log, which may take a while.
+    pub(crate) fn post_and_wait<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<A, ClientError> {
+        self.request(&Method::POST, path, to_bytes(body)?, LONG_WORK_TIMEOUT)
     }
 
     fn request<A: DeserializeOwned>(
@@ -104,8 +120,9 @@ impl Client {
         method: &Method,
         path: &str,
         body: Bytes,
+        limit: Duration,
     ) -> Result<A, ClientError> {
-        let (status, answer) = self.exchange(method, path, body, Credentials::Token)?;
+        let (status, answer) = self.exchange(method, path, body, Credentials::Token, limit)?;
         if status.is_success() {
             serde_json::from_slice(&answer).map_err(|source| ClientError::NotUnderstood { source })
         } else {
@@ -119,7 +136,17 @@ impl Client {
         path: &str,
         body: Bytes,
         credentials: Credentials,
+        limit: Duration,
     ) -> Result<(StatusCode, Bytes), ClientError> {
+        self.runtime.block_on(async {
+            let stream = self.connect().await?;
+            // The token is read only now: before the first start there is neither a daemon nor a token.
+            let request = self.build(method, path, body, credentials)?;
+            within("answer", limit, converse(stream, request)).await?
+        })
+    }
+
+    async fn connect(&self) -> Result<UnixStream, ClientError> {
         let socket = self.home.socket();
         let unreachable = |source| ClientError::Unreachable {
             socket: socket.clone(),
@@ -132,18 +159,9 @@ impl Client {
             }
             Err(error) => return Err(ClientError::Home(error)),
         }
-        self.runtime.block_on(async {
-            let stream = within(
-                "accept the connection",
-                CONNECT_TIMEOUT,
-                UnixStream::connect(&socket),
-            )
-            .await?;
-            let stream = stream.map_err(unreachable)?;
-            // The token is read only now: before the first start there is neither a daemon nor a token.
-            let request = self.build(method, path, body, credentials)?;
-            within("answer", self.answer_timeout, converse(stream, request)).await?
-        })
+        let connecting = UnixStream::connect(&socket);
+        let connected = within("accept the connection", CONNECT_TIMEOUT, connecting).await?;
+        connected.map_err(unreachable)
     }
 
     fn build(
@@ -174,6 +192,12 @@ impl Client {
     }
 }
 
+fn to_bytes(body: Option<&impl Serialize>) -> Result<Bytes, ClientError> {
+    let body = body.map(serde_json::to_vec).transpose();
+    let body = body.map_err(|source| ClientError::NotUnderstood { source })?;
+    Ok(body.unwrap_or_default().into())
+}
+
 /// Whether a request shows the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Credentials {
@@ -192,15 +216,7 @@ async fn converse(
         .map_err(broken)?;
     let exchange = async {
         let response = sender.send_request(request).await.map_err(broken)?;
-        let status = response.status();
-        let body = Limited::new(response.into_body(), ANSWER_LIMIT_BYTES)
-            .collect()
-            .await
-            .map_err(|error| match error.downcast::<hyper::Error>() {
-                Ok(source) => ClientError::Broken { source: *source },
-                Err(_) => ClientError::TooLarge,
-            })?;
-        Ok((status, body.to_bytes()))
+        read_whole(response).await
     };
     // The connection must be driven for the exchange to go on. When it ends first, what it has read is still there.
     tokio::pin!(exchange, connection);
@@ -209,6 +225,18 @@ async fn converse(
         outcome = &mut exchange => outcome,
         _ = &mut connection => exchange.await,
     }
+}
+
+async fn read_whole(response: Response<Incoming>) -> Result<(StatusCode, Bytes), ClientError> {
+    let status = response.status();
+    let body = Limited::new(response.into_body(), ANSWER_LIMIT_BYTES)
+        .collect()
+        .await
+        .map_err(|error| match error.downcast::<hyper::Error>() {
+            Ok(source) => ClientError::Broken { source: *source },
+            Err(_) => ClientError::TooLarge,
+        })?;
+    Ok((status, body.to_bytes()))
 }
 
 async fn within<F: Future>(what: &'static str, limit: Duration, work: F) -> Result<F::Output, ClientError> {
@@ -276,6 +304,8 @@ pub(crate) enum ClientError {
     TooLarge,
     #[error("the daemon's answer cannot be understood")]
     NotUnderstood { source: serde_json::Error },
+    #[error("what the daemon sends cannot be written")]
+    Output { source: io::Error },
     #[error("{}", .0.detail)]
     Refused(Box<Refusal>),
 }

@@ -1,8 +1,12 @@
 //! What the commands do. Each one turns its arguments into a report or a failure.
 
+mod backup;
 mod breaker;
 mod doctor;
 mod down;
+mod export;
+mod history;
+mod import;
 mod serve;
 mod status;
 mod up;
@@ -26,8 +30,11 @@ pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
             &client(&context)?.impatient(arguments.timeout),
         ),
         Command::Status => status::run(&context, &client(&context)?),
-        Command::Doctor => doctor::run(&context, &client(&context)?),
-        Command::Breaker(command) => breaker::run(&command, &context, &client(&context)?),
+        Command::Doctor(arguments) => doctor::run(arguments.depth(), &context, &client(&context)?),
+        Command::Backup(arguments) => backup::run(&arguments, &context, &client(&context)?),
+        Command::Export(arguments) => export::run(&arguments, &context, format, &client(&context)?),
+        Command::Import(arguments) => import::run(&arguments, &context),
+        Command::Breaker(command) => breaker::run(&command, &context, format, &client(&context)?),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use daemon::{Home, HomeError};
+use daemon::{Database, DatabaseUrl, Home, HomeError};
 
 use crate::output::Palette;
 
@@ -16,6 +16,8 @@ pub(crate) struct Context {
     pub(crate) home: Home,
     /// The bearer token's file, which may have been moved by `TIDELOCK_TOKEN_FILE`.
     pub(crate) token_file: PathBuf,
+    /// Where a daemon that is started keeps its log.
+    pub(crate) database: Database,
     pub(crate) palette: Palette,
 }
 
@@ -29,7 +31,13 @@ impl Context {
             Some(file) => std::path::absolute(&file).unwrap_or_else(|_| PathBuf::from(file)),
             None => home.token_file(),
         };
+        let database = match variable("TIDELOCK_DATABASE_URL").filter(|value| !value.is_empty()) {
+            // What is not UTF-8 is not an address either, and is refused as such.
+            Some(url) => Database::Postgres(DatabaseUrl::new(url.to_string_lossy().into_owned())),
+            None => Database::File,
+        };
         Ok(Context {
+            database,
             home,
             token_file,
             palette: Palette::choose(&variable),

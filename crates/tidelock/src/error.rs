@@ -7,7 +7,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use daemon::{HomeError, OwnershipError};
+use daemon::{HomeError, ImportLogError, OwnershipError};
 use serde::Serialize;
 
 use crate::client::{ClientError, Refusal};
@@ -122,12 +122,27 @@ impl From<OwnershipError> for Failure {
     }
 }
 
+impl From<ImportLogError> for Failure {
+    fn from(error: ImportLogError) -> Failure {
+        let exit = match error.code() {
+            "log_not_empty" => Exit::Refused,
+            "archive_unusable" => Exit::Failed,
+            _ => Exit::Unreachable,
+        };
+        Failure::new(exit, error.code(), chain(&error)).advise(error.advice())
+    }
+}
+
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
         let message = chain(&error);
         let (code, advice) = match error {
             ClientError::Refused(refusal) => return (*refusal).into(),
             ClientError::Home(error) => return error.into(),
+            ClientError::Output { .. } => {
+                return Failure::new(Exit::Failed, "output_failed", message)
+                    .advise("make sure that there is room where the output goes, and try again");
+            }
             ClientError::Unreachable { .. } => ("daemon_unreachable", "start it with `tidelock up`"),
             ClientError::Token { .. } => (
                 "token_unreadable",

@@ -13,6 +13,8 @@ mod error;
 mod launch;
 mod logging;
 mod output;
+mod progress;
+mod sse;
 mod start;
 mod start_lock;
 mod units;

@@ -82,6 +82,7 @@ fn may_be_repeated(error: &ClientError, repeat: Repeat) -> bool {
         | ClientError::Token { .. }
         | ClientError::Timeout { .. }
         | ClientError::TooLarge
+        | ClientError::Output { .. }
         | ClientError::NotUnderstood { .. } => false,
     }
 }

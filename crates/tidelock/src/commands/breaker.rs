@@ -5,15 +5,26 @@ use std::time::Duration;
 use api::{Breaker, BreakerList, BreakerState};
 use serde_json::json;
 
-use crate::cli::{BreakerCommand, ForcedState, Outcome, RecordArguments, ResetArguments};
+use super::history;
+use crate::cli::{BreakerCommand, ForcedState, Outcome, Reach, RecordArguments, ResetArguments};
 use crate::client::{Client, ClientError, path_segment};
 use crate::context::Context;
 use crate::error::{Exit, Failure};
-use crate::output::{Cell, Palette, Report, Tone, fields, table};
+use crate::output::{Cell, Format, Palette, Report, Tone, fields, table};
 use crate::start::{Repeat, with_daemon};
 use crate::units::{format_count, format_duration};
 
-pub(super) fn run(command: &BreakerCommand, context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(super) fn run(
+    command: &BreakerCommand,
+    context: &Context,
+    format: Format,
+    client: &Client,
+) -> Result<Report, Failure> {
+    if let BreakerCommand::History(arguments) = command
+        && arguments.reach() == Reach::Follow
+    {
+        return history::follow(arguments, context, format, client);
+    }
     // What is wrong with the arguments is said before a daemon is started for them.
     if let BreakerCommand::Record(RecordArguments {
         outcome: Outcome::Success,
@@ -31,10 +42,9 @@ pub(super) fn run(command: &BreakerCommand, context: &Context, client: &Client) 
     let repeat = match command {
         // To record a failure twice is to count it twice.
         BreakerCommand::Record(_) => Repeat::Harmful,
-        BreakerCommand::List
-        | BreakerCommand::Show { .. }
-        | BreakerCommand::Reset(_)
-        | BreakerCommand::Force { .. } => Repeat::Harmless,
+        BreakerCommand::List | BreakerCommand::Show { .. } | BreakerCommand::History(_) => Repeat::Harmless,
+        // To do it twice leaves the breaker as once does, but for its history, which then tells it twice.
+        BreakerCommand::Reset(_) | BreakerCommand::Force { .. } => Repeat::Harmless,
     };
     let ask = |client: &Client| send(command, context.palette, client);
     with_daemon(context, client, repeat, ask).map(|(report, _)| report)
@@ -44,6 +54,7 @@ fn send(command: &BreakerCommand, palette: Palette, client: &Client) -> Result<R
     match command {
         BreakerCommand::List => Ok(list(palette, &client.get("/v1/breakers")?)),
         BreakerCommand::Show { name } => Ok(one(palette, &client.get(&path(name, ""))?)),
+        BreakerCommand::History(arguments) => history::past(arguments, palette, client),
         BreakerCommand::Reset(arguments) => reset(arguments, palette, client),
         BreakerCommand::Force { name, state } => {
             let state = match state {

@@ -1,5 +1,6 @@
 //! `tidelock doctor`: what a daemon needs on this machine, checked one by one. It changes nothing.
 
+mod durable;
 mod places;
 mod running;
 mod system;
@@ -7,6 +8,7 @@ mod system;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::cli::Depth;
 use crate::client::Client;
 use crate::context::Context;
 use crate::error::{Exit, Failure};
@@ -60,9 +62,10 @@ impl Check {
     }
 }
 
-pub(super) fn run(context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(super) fn run(depth: Depth, context: &Context, client: &Client) -> Result<Report, Failure> {
     let mut checks = places::check(context);
     checks.extend(running::check(context, client));
+    checks.extend(durable::check(depth, context, client));
     checks.extend(system::check(context));
     Ok(report(context.palette, &checks))
 }

@@ -88,6 +88,7 @@ fn options(arguments: ServeArguments, context: &Context) -> Options {
     }
     options.allowed_hosts = arguments.allowed_hosts;
     options.token_file = arguments.token_file;
+    options.database = context.database.clone();
     options
 }
 
@@ -150,6 +151,7 @@ impl From<StartError> for Failure {
         let code = match error {
             StartError::Home(error) => return error.into(),
             StartError::Ownership(error) => return error.into(),
+            StartError::Log(ref error) => error.code(),
             StartError::Bind(_) => "address_unusable",
             StartError::Token(_) => "token_unusable",
             StartError::Breakers(_) | StartError::Signals(_) => "start_failed",

@@ -37,6 +37,10 @@ pub(super) struct Daemon {
     address: String,
     socket: String,
     breakers: api::BreakerSummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<api::LogState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_crash: Option<api::Boot>,
     rss_bytes: Option<u64>,
     /// What to do when client and daemon are of different versions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +61,8 @@ impl From<api::Status> for Daemon {
             address: status.address,
             socket: status.socket,
             breakers: status.breakers,
+            log: status.log,
+            last_crash: status.last_crash,
             rss_bytes: status.rss_bytes,
         }
     }
@@ -87,6 +93,17 @@ fn running(palette: Palette, status: api::Status) -> Report {
             Cell::new(format!("{} known, {} open", breakers.total, breakers.open)),
         ),
     ];
+    if let Some(log) = daemon.log {
+        let cell = match log {
+            api::LogState::Writable => Cell::new("writable"),
+            api::LogState::Refusing => Cell::toned("refuses writes; see `tidelock doctor`", Tone::Bad),
+        };
+        rows.push(("log", cell));
+    }
+    if let Some(crashed) = &daemon.last_crash {
+        let told = format!("pid {}, started at {}", crashed.pid, crashed.started_at);
+        rows.push(("last crash", Cell::toned(told, Tone::Warning)));
+    }
     if let Some(bytes) = daemon.rss_bytes {
         rows.push(("memory", Cell::new(format_bytes(bytes))));
     }

@@ -11,18 +11,12 @@ use serde_json::json;
 
 use crate::harness::{Running, World, processes_of, signal, wait_for};
 
-fn kill_daemon(world: &World) {
-    let owner = world.owner().unwrap();
-    signal(owner.pid, Signal::KILL);
-    wait_for("the daemon to be gone", || owner.liveness() == Liveness::Gone);
-}
-
 #[test]
 fn after_a_kill_the_next_command_starts_a_new_daemon() {
     let world = World::new();
     world.run(&["up"]).expect(0);
     let killed = world.pid();
-    kill_daemon(&world);
+    world.kill();
     assert!(
         world.home().socket().exists(),
         "a killed daemon cleans nothing up"
@@ -49,7 +43,7 @@ fn after_a_kill_the_next_command_starts_a_new_daemon() {
 fn down_after_a_kill_finds_nothing_to_stop() {
     let world = World::new();
     world.run(&["up"]).expect(0);
-    kill_daemon(&world);
+    world.kill();
     let down = world.run(&["down", "--json"]).expect(0).json();
     assert_eq!(down, json!({ "state": "stopped", "was_running": false }));
 }

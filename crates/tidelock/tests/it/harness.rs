@@ -76,6 +76,7 @@ impl World {
         for variable in [
             "NO_COLOR",
             "CLICOLOR_FORCE",
+            "TIDELOCK_DATABASE_URL",
             "TIDELOCK_LOG",
             "TIDELOCK_TOKEN_FILE",
         ] {
@@ -96,6 +97,14 @@ impl World {
     /// The process that holds the lock of this home.
     pub(crate) fn owner(&self) -> Option<Owner> {
         read_owner(&self.home()).filter(|owner| owner.liveness() == Liveness::Alive)
+    }
+
+    /// Kills the daemon as the system would when memory runs out.
+    #[track_caller]
+    pub(crate) fn kill(&self) {
+        let owner = self.owner().expect("a daemon is alive");
+        signal(owner.pid, Signal::KILL);
+        wait_for("the daemon to be gone", || owner.liveness() == Liveness::Gone);
     }
 
     #[track_caller]

@@ -2,18 +2,22 @@
 
 use crate::harness::World;
 
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 16] = [
     &[],
     &["up"],
     &["down"],
     &["status"],
     &["doctor"],
+    &["backup"],
+    &["export"],
+    &["import"],
     &["serve"],
     &["breaker"],
     &["breaker", "list"],
     &["breaker", "show"],
     &["breaker", "reset"],
     &["breaker", "force"],
+    &["breaker", "history"],
     &["breaker", "record"],
 ];
 

@@ -55,6 +55,7 @@ fn a_daemon_lives_from_up_to_down_in_words() {
         address   http://[ADDRESS]
         socket    [DIR]/home/run/tidelock.sock
         breakers  0 known, 0 open
+        log       writable
         memory    [SIZE]
         exit Some(0)
 
@@ -96,6 +97,7 @@ fn a_daemon_lives_from_up_to_down_in_json() {
           },
           "client_version": "[VERSION]",
           "id": "[BOOT]",
+          "log": "writable",
           "page": {
             "expires_in_ms": 300000,
             "url": "http://[ADDRESS]/open?code=[CODE]"
@@ -118,6 +120,7 @@ fn a_daemon_lives_from_up_to_down_in_json() {
           },
           "client_version": "[VERSION]",
           "id": "[BOOT]",
+          "log": "writable",
           "pid": [NUMBER],
           "rss_bytes": [NUMBER],
           "socket": "[DIR]/home/run/tidelock.sock",
@@ -197,7 +200,17 @@ fn a_clean_stop_leaves_no_process_and_no_socket_and_frees_the_lock() {
     };
     // Lock files stay, because a lock on a file that was removed excludes nobody.
     assert_eq!(left(&home.runtime), ["daemon.lock", "start.lock"]);
-    assert_eq!(left(&home.state), ["daemon.log", "token"]);
+    assert_eq!(
+        left(&home.state),
+        [
+            "daemon.log",
+            "home_id",
+            "log.sqlite3",
+            "log.sqlite3.lock",
+            "token"
+        ],
+        "the write-ahead log is written out"
+    );
     assert!(daemon::read_owner(&home).unwrap().has_stopped_cleanly());
     let lock = fs::File::open(home.daemon_lock()).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();

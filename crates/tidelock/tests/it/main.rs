@@ -6,15 +6,22 @@
     reason = "all of this crate is a test, and a test ends where something unexpected happens"
 )]
 
+mod archives;
 mod breaker;
 mod browser;
 mod crash;
+mod crash_rounds;
+mod follow;
+mod forced;
 mod harness;
 mod help;
 mod life;
 mod played;
+mod postgres;
 mod refusals;
+mod refusing;
 mod repeats;
+mod requests;
 mod streams;
 mod together;
 mod tools;

@@ -171,6 +171,8 @@ fn doctor_finds_nothing_wrong_without_and_with_a_daemon_and_changes_nothing() {
         "lock",
         "socket",
         "daemon",
+        "log",
+        "boots",
         "open_files",
         "disk_space",
         "user_namespaces",

@@ -1,0 +1,73 @@
+//! Answers that are read piece by piece, and may go on for ever.
+
+use std::io;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+
+use super::{Client, ClientError, Credentials, Refusal, read_whole, within};
+
+impl Client {
+    /// Asks for something that comes piece by piece, and hands each piece on as it comes. It returns at the end of
+    /// the answer, or when nothing has come for `silence`.
+    pub(crate) fn download(
+        &self,
+        path: &str,
+        headers: &[(HeaderName, String)],
+        silence: Duration,
+        mut take: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), ClientError> {
+        self.runtime.block_on(async {
+            let stream = self.connect().await?;
+            let mut request = self.build(&Method::GET, path, Bytes::new(), Credentials::Token)?;
+            for (name, value) in headers {
+                // A header that cannot be sent is not one that we make.
+                if let Ok(value) = HeaderValue::from_str(value) {
+                    request.headers_mut().insert(name, value);
+                }
+            }
+            let broken = |source| ClientError::Broken { source };
+            let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+                .await
+                .map_err(broken)?;
+            let exchange = async {
+                let response = self.begin(sender, request).await?;
+                let mut body = response.into_body();
+                while let Some(frame) = within("say anything", silence, body.frame()).await? {
+                    if let Ok(piece) = frame.map_err(broken)?.into_data() {
+                        take(&piece).map_err(|source| ClientError::Output { source })?;
+                    }
+                }
+                Ok(())
+            };
+            // The connection must be driven for the exchange to go on.
+            tokio::pin!(exchange, connection);
+            tokio::select! {
+                biased;
+                outcome = &mut exchange => outcome,
+                _ = &mut connection => exchange.await,
+            }
+        })
+    }
+
+    /// Sends the request, and returns the answer if it is what was asked for.
+    async fn begin(
+        &self,
+        mut sender: hyper::client::conn::http1::SendRequest<Full<Bytes>>,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, ClientError> {
+        let sent = sender.send_request(request);
+        let response = within("answer", self.answer_timeout, sent)
+            .await?
+            .map_err(|source| ClientError::Broken { source })?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let (status, answer) = within("answer", self.answer_timeout, read_whole(response)).await??;
+        Err(ClientError::Refused(Box::new(Refusal::read(status, &answer))))
+    }
+}

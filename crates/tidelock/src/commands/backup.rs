@@ -1,0 +1,47 @@
+//! `tidelock backup`: a copy of the log, while the daemon goes on.
+
+use serde_json::json;
+
+use crate::cli::BackupArguments;
+use crate::client::Client;
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{Cell, Report, Tone, fields};
+use crate::progress::Progress;
+use crate::start::{Repeat, with_daemon};
+use crate::units::format_bytes;
+
+pub(super) fn run(
+    arguments: &BackupArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<Report, Failure> {
+    // The daemon works in another directory than we do.
+    let path = std::path::absolute(&arguments.path).ok();
+    let Some(path) = path.as_deref().and_then(|path| path.to_str()) else {
+        return Err(Failure::new(
+            Exit::Usage,
+            "usage",
+            "the path of a backup must be UTF-8",
+        ));
+    };
+    let body = api::BackupLog {
+        path: path.to_owned(),
+    };
+    let mut progress = Progress::new("copied");
+    progress.begin("The log is being copied.");
+    // A copy that was made and not heard of is there already at the second attempt, so that is left to people.
+    let ask = |client: &Client| client.post_and_wait::<api::LogBackup>("/v1/log/backup", Some(&body));
+    let (made, _) = with_daemon(context, client, Repeat::Harmful, ask)?;
+    drop(progress);
+    let text = fields(
+        context.palette,
+        vec![
+            ("backup", Cell::toned("written", Tone::Good)),
+            ("path", Cell::new(&made.path)),
+            ("size", Cell::new(format_bytes(made.size_bytes))),
+        ],
+    );
+    let value = json!({ "state": "written", "path": made.path, "size_bytes": made.size_bytes });
+    Ok(Report::success(value, text))
+}

@@ -1,0 +1,125 @@
+//! `tidelock export`: everything that is in the log, as an archive.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::cli::ArchiveArguments;
+use crate::client::{Client, ClientError};
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{self, Cell, Format, Report, Tone, fields, json_line};
+use crate::progress::Progress;
+use crate::start::{Repeat, with_daemon};
+use crate::units::format_bytes;
+
+/// How long the daemon may take to send the next piece: compression of a large blob takes a while on a busy machine.
+const SILENCE: Duration = Duration::from_secs(60);
+
+pub(super) fn run(
+    arguments: &ArchiveArguments,
+    context: &Context,
+    format: Format,
+    client: &Client,
+) -> Result<Report, Failure> {
+    // A daemon is started before anything is written, and what it has to say is said then.
+    with_daemon(context, client, Repeat::Harmless, |client| {
+        client.get::<api::Status>("/v1/status")
+    })?;
+    if arguments.path == Path::new("-") {
+        let size_bytes = download(client, &mut io::stdout().lock())?;
+        // Standard output is the archive's alone.
+        let said = match format {
+            Format::Human => format!("{} were exported.\n", format_bytes(size_bytes)),
+            Format::Json => json_line(&json!({ "state": "written", "size_bytes": size_bytes })),
+        };
+        drop(output::write(io::stderr(), &said));
+        return Ok(Report::already_told());
+    }
+    let path = std::path::absolute(&arguments.path).map_err(|error| unwritable(&arguments.path, &error))?;
+    let size_bytes = to_file(client, &path)?;
+    let text = fields(
+        context.palette,
+        vec![
+            ("archive", Cell::toned("written", Tone::Good)),
+            ("path", Cell::new(path.display().to_string())),
+            ("size", Cell::new(format_bytes(size_bytes))),
+        ],
+    );
+    let value = json!({ "state": "written", "path": path.display().to_string(), "size_bytes": size_bytes });
+    Ok(Report::success(value, text))
+}
+
+fn download(client: &Client, target: &mut impl Write) -> Result<u64, ClientError> {
+    let mut progress = Progress::new("exported");
+    client.download("/v1/log/export", &[], SILENCE, |piece| {
+        target.write_all(piece)?;
+        progress.advance(piece.len());
+        Ok(())
+    })?;
+    target.flush().map_err(|source| ClientError::Output { source })?;
+    Ok(progress.bytes())
+}
+
+/// The archive gets its name when it is whole and on disk.
+fn to_file(client: &Client, path: &Path) -> Result<u64, Failure> {
+    if path.symlink_metadata().is_ok() {
+        return Err(exists(path));
+    }
+    let mut unfinished = Unfinished::create(path).map_err(|error| unwritable(path, &error))?;
+    let size_bytes = download(client, &mut unfinished.file)?;
+    unfinished.finish(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(path),
+        _ => unwritable(path, &error),
+    })?;
+    Ok(size_bytes)
+}
+
+fn exists(path: &Path) -> Failure {
+    let message = format!("`{}` exists already, and was not touched", path.display());
+    Failure::new(Exit::Refused, "file_exists", message).advise("choose another path, or move the file away")
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("`{}` cannot be written: {error}", path.display());
+    Failure::new(Exit::Failed, "output_failed", message)
+        .advise("make sure that you can write there and that there is room, and try again")
+}
+
+/// An archive that has not its name yet. Dropping it removes it.
+#[derive(Debug)]
+struct Unfinished {
+    path: PathBuf,
+    file: File,
+}
+
+impl Unfinished {
+    fn create(path: &Path) -> io::Result<Unfinished> {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".unfinished-{}", std::process::id()));
+        let path = path.with_file_name(name);
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        Ok(Unfinished { path, file })
+    }
+
+    /// A link does not replace what is there, unlike a rename.
+    fn finish(self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::hard_link(&self.path, path)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Whether or not it got its name, the other one has served its purpose.
+        drop(fs::remove_file(&self.path));
+    }
+}

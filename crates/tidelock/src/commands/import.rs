@@ -1,0 +1,56 @@
+//! `tidelock import`: an empty log is filled from an archive, while no daemon runs.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use daemon::import_log;
+use serde_json::json;
+
+use crate::cli::ArchiveArguments;
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{Cell, Report, Tone, fields};
+use crate::progress::{Progress, Watched};
+use crate::start::START_LOCK_TIMEOUT;
+use crate::start_lock::StartLock;
+
+pub(super) fn run(arguments: &ArchiveArguments, context: &Context) -> Result<Report, Failure> {
+    let source: Box<dyn Read + Send> = if arguments.path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(&arguments.path).map_err(|error| {
+            let message = format!("`{}` cannot be read: {error}", arguments.path.display());
+            Failure::new(Exit::Failed, "archive_unusable", message)
+        })?)
+    };
+    let archive = Watched {
+        source,
+        progress: Progress::new("read"),
+    };
+    // Whoever looks for a daemon meanwhile waits until the log is filled, instead of starting one.
+    context.home.prepare()?;
+    let _lock = StartLock::take(&context.home, START_LOCK_TIMEOUT)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            let message = format!("this process can start no threads: {error}");
+            Failure::new(Exit::Failed, "no_resources", message)
+        })?;
+    let imported = runtime.block_on(import_log(&context.home, &context.database, archive))?;
+    let text = fields(
+        context.palette,
+        vec![
+            ("log", Cell::toned("filled", Tone::Good)),
+            ("streams", Cell::new(imported.streams.to_string())),
+            ("events", Cell::new(imported.events.to_string())),
+            ("blobs", Cell::new(imported.blobs.to_string())),
+        ],
+    );
+    let value = json!({
+        "state": "filled", "streams": imported.streams, "events": imported.events, "blobs": imported.blobs,
+    });
+    Ok(Report::success(value, text))
+}

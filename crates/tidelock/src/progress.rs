@@ -1,0 +1,89 @@
+//! How far long work has come, for somebody who watches a terminal. Nobody else is told.
+
+use std::io::{self, IsTerminal, Read};
+use std::time::{Duration, Instant};
+
+use crate::output;
+use crate::units::format_bytes;
+
+/// How often the line is written anew.
+const REFRESH: Duration = Duration::from_millis(200);
+
+/// A line on the terminal that grows. Dropping it takes it away.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    what: &'static str,
+    bytes: u64,
+    shown: Option<Instant>,
+    audience: Audience,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Audience {
+    Terminal,
+    Nobody,
+}
+
+impl Progress {
+    /// Work such as `exported`.
+    pub(crate) fn new(what: &'static str) -> Progress {
+        let audience = if io::stderr().is_terminal() {
+            Audience::Terminal
+        } else {
+            Audience::Nobody
+        };
+        Progress {
+            what,
+            bytes: 0,
+            shown: None,
+            audience,
+        }
+    }
+
+    /// Says what is going on, for work that cannot be measured.
+    pub(crate) fn begin(&mut self, text: &str) {
+        if self.audience == Audience::Terminal {
+            self.shown = Some(Instant::now());
+            // Progress that cannot be shown is no reason to stop.
+            drop(output::write(io::stderr(), &format!("\r{text}")));
+        }
+    }
+
+    /// Some more bytes are done.
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+        let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= REFRESH);
+        if is_due {
+            let line = format!("{} {}", format_bytes(self.bytes), self.what);
+            self.begin(&line);
+        }
+    }
+
+    /// How many bytes were done.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown.is_some() {
+            drop(output::write(io::stderr(), "\r\u{1b}[K"));
+        }
+    }
+}
+
+/// Something that is read, and shows how far.
+#[derive(Debug)]
+pub(crate) struct Watched<R> {
+    pub(crate) source: R,
+    pub(crate) progress: Progress,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.progress.advance(count);
+        Ok(count)
+    }
+}
