@@ -9,7 +9,7 @@ use cucumber::{World, given, then, when};
 use kernel::CancellationToken;
 
 use crate::{
-    runner::{Tally, run},
+    runner::{Tally, Which, run},
     subjects::cancellation::{BareClear, Cancellation, LockedClear},
 };
 
@@ -17,7 +17,7 @@ use crate::{
 fn cancellation() {
     let tally = run::<TokenWorld>(
         "cancellation.feature",
-        false,
+        Which::All,
         TokenWorld::set_up::<CancellationToken>,
     );
     assert_eq!(tally, Tally { passed: 6, failed: 0 });
@@ -25,13 +25,21 @@ fn cancellation() {
 
 #[test]
 fn the_bare_clear_of_the_report_is_caught() {
-    let tally = run::<TokenWorld>("cancellation.feature", true, TokenWorld::set_up::<BareClear>);
+    let tally = run::<TokenWorld>(
+        "cancellation.feature",
+        Which::WhatCatches,
+        TokenWorld::set_up::<BareClear>,
+    );
     assert_eq!(tally, Tally { passed: 0, failed: 2 });
 }
 
 #[test]
 fn the_suggested_lock_around_the_clear_is_caught() {
-    let tally = run::<TokenWorld>("cancellation.feature", true, TokenWorld::set_up::<LockedClear>);
+    let tally = run::<TokenWorld>(
+        "cancellation.feature",
+        Which::WhatCatches,
+        TokenWorld::set_up::<LockedClear>,
+    );
     assert_eq!(tally, Tally { passed: 0, failed: 2 });
 }
 

@@ -12,13 +12,15 @@ use kernel::{
 };
 
 use crate::{
-    runner::{Tally, run},
+    runner::{Tally, Which, run},
     subjects::breaker::{Breaker, NAME, Place, Unlocked},
 };
 
 #[test]
 fn circuit_breaker() {
-    let tally = run::<BreakerWorld>("circuit_breaker.feature", false, |world| world.kind = Kind::Ours);
+    let tally = run::<BreakerWorld>("circuit_breaker.feature", Which::All, |world| {
+        world.kind = Kind::Ours
+    });
     assert_eq!(
         tally,
         Tally {
@@ -30,7 +32,7 @@ fn circuit_breaker() {
 
 #[test]
 fn the_unlocked_count_and_set_of_the_report_are_caught() {
-    let tally = run::<BreakerWorld>("circuit_breaker.feature", true, |world| {
+    let tally = run::<BreakerWorld>("circuit_breaker.feature", Which::WhatCatches, |world| {
         world.kind = Kind::Unlocked
     });
     assert_eq!(tally, Tally { passed: 0, failed: 4 });

@@ -10,4 +10,6 @@ mod subjects;
 
 mod cancellation;
 mod circuit_breaker;
+mod conditional_commit;
+mod engines;
 mod runner;

@@ -1,11 +1,16 @@
 //! How a feature file is run, on our types and on the faulty ones.
 
-use std::{fmt::Debug, path::Path};
+use std::{fmt::Debug, fs, path::Path};
 
 use cucumber::{World, WriterExt as _, codegen::WorldInventory, writer};
 
+use crate::engines::postgres_is_here;
+
 /// The tag of scenarios that a faulty algorithm must fail.
 const CATCHES: &str = "catches";
+
+/// The tag of scenarios that need a Postgres.
+const POSTGRES: &str = "postgres";
 
 /// What became of a feature file.
 #[derive(Debug, Eq, PartialEq)]
@@ -14,14 +19,26 @@ pub(crate) struct Tally {
     pub(crate) failed: usize,
 }
 
-/// Runs a feature file: all of it on ours, only what must catch something on a faulty subject.
-pub(crate) fn run<W: World + WorldInventory + Debug>(
-    file: &str,
-    only_what_catches: bool,
-    set_up: fn(&mut W),
-) -> Tally {
+/// Which scenarios of a file to run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Which {
+    /// All, on our types.
+    All,
+    /// Those that a faulty algorithm must fail.
+    WhatCatches,
+}
+
+/// Runs a feature file.
+pub(crate) fn run<W: World + WorldInventory + Debug>(file: &str, which: Which, set_up: fn(&mut W)) -> Tally {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let wants_postgres = fs::read_to_string(&path)
+        .unwrap()
+        .contains(&format!("@{POSTGRES}"));
+    let has_postgres = wants_postgres && postgres_is_here();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let writer = runtime.block_on(
         W::cucumber()
             .max_concurrent_scenarios(1)
@@ -33,9 +50,11 @@ pub(crate) fn run<W: World + WorldInventory + Debug>(
             // Last, because a new writer brings its own arguments: those of the test runner are not for cucumber.
             .with_default_cli()
             .filter_run(path, move |_, _, scenario| {
-                !only_what_catches || scenario.tags.iter().any(|tag| tag == CATCHES)
+                let is_tagged = |tag: &str| scenario.tags.iter().any(|own| own == tag);
+                (which == Which::All || is_tagged(CATCHES)) && (has_postgres || !is_tagged(POSTGRES))
             }),
     );
+    // A scenario with a step that nobody defined is skipped, and then missing from both counts.
     let scenarios = writer.scenarios_stats();
     Tally {
         passed: scenarios.passed,
