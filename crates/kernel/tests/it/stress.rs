@@ -14,20 +14,28 @@ use kernel::{BreakerSettings, CancellationToken, CircuitBreaker, Deadline, Slot,
 use crate::support::cause;
 
 const THREADS: usize = 8;
-const LENGTH: Duration = Duration::from_secs(2);
+const LENGTH: Duration = Duration::from_secs(3);
 
 /// Runs `work` on several threads until the time is over, and returns how often it ran.
 fn stress(work: impl Fn(usize) + Send + Sync + 'static) -> u64 {
-    let work = Arc::new(work);
-    let start = Arc::new(Barrier::new(THREADS));
     let end = Instant::now() + LENGTH;
+    stress_until(move || Instant::now() >= end, work)
+}
+
+/// Runs `work` on several threads until it is done, and returns how often it ran.
+fn stress_until(
+    is_done: impl Fn() -> bool + Send + Sync + 'static,
+    work: impl Fn(usize) + Send + Sync + 'static,
+) -> u64 {
+    let shared = Arc::new((is_done, work, Barrier::new(THREADS)));
     let threads: Vec<_> = (0..THREADS)
         .map(|index| {
-            let (work, start) = (Arc::clone(&work), Arc::clone(&start));
+            let shared = Arc::clone(&shared);
             thread::spawn(move || {
+                let (is_done, work, start) = &*shared;
                 start.wait();
                 let mut count = 0;
-                while Instant::now() < end {
+                while !is_done() {
                     work(index);
                     count += 1;
                 }
@@ -96,11 +104,13 @@ fn every_report_of_a_restless_circuit_is_counted_once() {
 
 #[test]
 fn a_probe_is_never_joined_by_another() {
+    const PROBES: u64 = 10_000;
     let breaker = restless();
     let circuit = breaker.circuit("search");
     let (out, probes) = (AtomicU64::new(0), Arc::new(AtomicU64::new(0)));
     let counted = Arc::clone(&probes);
-    stress(move |_| {
+    let is_done = move || probes.load(Ordering::SeqCst) >= PROBES;
+    stress_until(is_done, move |_| {
         let Ok(permit) = circuit.acquire() else { return };
         if permit.is_probe() {
             assert_eq!(out.fetch_add(1, Ordering::SeqCst), 0, "two probes are out");
@@ -115,46 +125,36 @@ fn a_probe_is_never_joined_by_another() {
             permit.failure();
         }
     });
-    assert!(
-        probes.load(Ordering::SeqCst) > 100,
-        "the test has seen too few probes to mean anything"
-    );
 }
 
 /// One thread runs, run after run; the others cancel. Each cancel that counted ended exactly one run.
 #[test]
 fn every_cancel_ends_one_run() {
+    const RUNS: u64 = 10_000;
     let token = CancellationToken::new();
     let running = token.clone();
     let (cancels, runs) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (cancelled, ended) = (Arc::clone(&cancels), Arc::clone(&runs));
-    let clock = SystemClock::shared();
-    stress(move |index| {
+    let is_done = move || runs.load(Ordering::SeqCst) >= RUNS;
+    stress_until(is_done, move |index| {
         if index > 0 {
-            cancelled.fetch_add(u64::from(running.cancel(cause("stress"))), Ordering::SeqCst);
+            if running.cancel(cause("stress")) {
+                cancelled.fetch_add(1, Ordering::SeqCst);
+            } else {
+                thread::yield_now();
+            }
             return;
         }
         let scope = running.scope();
-        // The deadline is only for the end of the test, when nobody cancels any more.
-        if scope
-            .wait_blocking(Deadline::after(&clock, Duration::from_millis(100)))
-            .is_ok()
-        {
-            assert!(scope.is_cancelled());
-            running.reset_scope(&scope).unwrap();
-            assert!(scope.is_cancelled(), "a reset took the cancel back");
-            ended.fetch_add(1, Ordering::SeqCst);
-        }
+        // Somebody cancels as long as this thread has not done all its runs.
+        scope.wait_blocking(Deadline::never()).unwrap();
+        assert!(scope.is_cancelled());
+        running.reset_scope(&scope).unwrap();
+        assert!(scope.is_cancelled(), "a reset took the cancel back");
+        ended.fetch_add(1, Ordering::SeqCst);
     });
     let still_cancelled = u64::from(token.is_cancelled());
-    assert_eq!(
-        cancels.load(Ordering::SeqCst),
-        runs.load(Ordering::SeqCst) + still_cancelled
-    );
-    assert!(
-        runs.load(Ordering::SeqCst) > 100,
-        "the test has seen too few runs to mean anything"
-    );
+    assert_eq!(cancels.load(Ordering::SeqCst), RUNS + still_cancelled);
 }
 
 #[test]
