@@ -40,13 +40,7 @@ pub(crate) fn measure(tidelock: &Path) -> Table {
         &["what", "peer", "tidelock", "the peer", "ratio", "bar", "met"],
     );
     if let Err(error) = fill(&mut table, tidelock) {
-        let reason = format!("not measured: {error:#}").replace('\n', " ");
-        table.row(
-            [reason.as_str(), "", "", "", "", "", "**no**"]
-                .map(str::to_owned)
-                .to_vec(),
-        );
-        table.judge(Verdict::Missed);
+        table.not_measured(&format!("{error:#}"));
     }
     table
 }

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 const PEERS: &[&str] = &[
     "failsafe",
     "recloser",
+    "rusqlite",
     "tokio",
     "tokio-util",
     "tower-resilience-circuitbreaker",
@@ -38,6 +39,7 @@ pub(crate) fn describe() -> Result<Vec<(&'static str, String)>> {
         ("kernel", format!("Linux {}", kernel.trim())),
         ("compiler", first_line("rustc", &["--version"])?),
         ("peers", versions.join(", ")),
+        ("SQLite", rusqlite::version().to_owned()),
         ("date", first_line("date", &["-u", "+%Y-%m-%d"])?),
     ])
 }

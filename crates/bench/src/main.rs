@@ -9,64 +9,158 @@ mod breaker_callers;
 mod breaker_correctness;
 mod cancellation;
 mod daemon;
+mod event_log;
 mod executor;
 mod machine;
 mod measure;
 mod report;
 mod statistics;
+mod turns;
 mod wake_up;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
-use report::Report;
+use report::{Report, Table};
 
-/// Where the product is and where the report goes.
+/// Measures one table. The path is that of the product.
+type Measure = fn(&Path) -> Result<Table>;
+
+/// The tables in the order of the report, by the names by which they can be run alone.
+const TABLES: &[(&str, Measure)] = &[
+    ("cancellation", |_| Ok(cancellation::measure())),
+    ("wake-up", |_| wake_up::measure()),
+    ("breaker", |_| breaker::measure()),
+    ("breaker-correctness", |_| breaker_correctness::measure()),
+    ("log-commits", |_| event_log::commits::measure()),
+    ("log-latency", |_| event_log::latency::measure()),
+    ("log-reading", |_| event_log::reading::measure()),
+    ("log-opening", |_| event_log::opening::measure()),
+    ("log-fan-out", |_| event_log::fan_out::measure()),
+    ("daemon", |tidelock| Ok(daemon::measure(tidelock))),
+];
+
+/// Where the product is and what is wanted.
+#[derive(Debug, PartialEq, Eq)]
 struct Options {
     tidelock: PathBuf,
-    report: PathBuf,
+    wanted: Wanted,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Wanted {
+    /// All tables, printed and written to this file.
+    Report(PathBuf),
+    /// The tables whose names contain this, printed only.
+    Only(String),
 }
 
 fn main() -> Result<()> {
     let options = options(std::env::args().skip(1))?;
-    let mut report = Report::new(machine::describe()?);
-    progress("cancellation");
-    report.add(cancellation::measure());
-    progress("waking 1,000 waiters");
-    report.add(wake_up::measure()?);
-    progress("circuit breakers");
-    report.add(breaker::measure()?);
-    progress("what the breakers keep");
-    report.add(breaker_correctness::measure()?);
-    progress("the daemon");
-    report.add(daemon::measure(&options.tidelock));
-    let text = report.to_string();
-    std::fs::write(&options.report, &text)
-        .with_context(|| format!("cannot write {}", options.report.display()))?;
+    let text = match &options.wanted {
+        Wanted::Report(path) => {
+            let mut report = Report::new(machine::describe()?);
+            for table in run(TABLES.iter(), &options.tidelock) {
+                report.add(table?);
+            }
+            let text = report.to_string();
+            std::fs::write(path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+            text
+        }
+        Wanted::Only(part) => {
+            let chosen = TABLES.iter().filter(|(name, _)| name.contains(part.as_str()));
+            let tables = run(chosen, &options.tidelock).collect::<Result<Vec<_>>>()?;
+            let texts: Vec<String> = tables.iter().map(Table::to_string).collect();
+            texts.join("\n")
+        }
+    };
     print!("{text}");
     Ok(())
 }
 
-/// The report goes to standard output, so what happens meanwhile goes to the other stream.
-fn progress(what: &str) {
-    eprintln!("measuring {what} ...");
+/// Measures the tables, one after the other. The report goes to standard output, so what happens meanwhile goes to
+/// the other stream.
+fn run<'a>(
+    tables: impl Iterator<Item = &'a (&'static str, Measure)>,
+    tidelock: &Path,
+) -> impl Iterator<Item = Result<Table>> {
+    tables.map(move |(name, measure)| {
+        eprintln!("measuring {name} ...");
+        measure(tidelock).with_context(|| format!("cannot measure {name}"))
+    })
 }
 
 fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
-    let (mut tidelock, mut report) = (None, None);
+    let (mut tidelock, mut wanted) = (None, None);
     while let Some(argument) = arguments.next() {
         let value = arguments
             .next()
             .with_context(|| format!("`{argument}` wants a value"))?;
         match argument.as_str() {
             "--tidelock" => tidelock = Some(PathBuf::from(value)),
-            "--report" => report = Some(PathBuf::from(value)),
+            "--report" => wanted = Some(Wanted::Report(PathBuf::from(value))),
+            "--only" => {
+                let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+                ensure!(
+                    names.iter().any(|name| name.contains(&value)),
+                    "there is no table `{value}`; there are {}",
+                    names.join(", ")
+                );
+                wanted = Some(Wanted::Only(value));
+            }
             _ => bail!("unknown option `{argument}`; run `cargo xtask bench` instead"),
         }
     }
     Ok(Options {
         tidelock: tidelock.context("`--tidelock PATH` is missing; run `cargo xtask bench` instead")?,
-        report: report.context("`--report PATH` is missing; run `cargo xtask bench` instead")?,
+        wanted: wanted
+            .context("`--report PATH` or `--only TABLE` is missing; run `cargo xtask bench` instead")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_or_refused() {
+        let report = || Wanted::Report("B.md".into());
+        let cases = [
+            ("--tidelock t --report B.md", Ok(report())),
+            ("--tidelock t --only log", Ok(Wanted::Only("log".to_owned()))),
+            (
+                "--tidelock t --only log-commits",
+                Ok(Wanted::Only("log-commits".to_owned())),
+            ),
+            (
+                "--tidelock t --report B.md --only log",
+                Ok(Wanted::Only("log".to_owned())),
+            ),
+            (
+                "--tidelock t --only nothing",
+                Err("there is no table `nothing`; there are cancellation,"),
+            ),
+            ("--tidelock t --only", Err("`--only` wants a value")),
+            (
+                "--tidelock t",
+                Err("`--report PATH` or `--only TABLE` is missing"),
+            ),
+            ("--report B.md", Err("`--tidelock PATH` is missing")),
+            ("--fast yes", Err("unknown option `--fast`")),
+        ];
+        for (line, expected) in cases {
+            let given = options(line.split_whitespace().map(str::to_owned));
+            match (given, expected) {
+                (Ok(options), Ok(wanted)) => {
+                    let tidelock = "t".into();
+                    assert_eq!(options, Options { tidelock, wanted }, "{line}");
+                }
+                (Err(error), Err(beginning)) => {
+                    assert!(error.to_string().starts_with(beginning), "{line}: {error}");
+                }
+                (given, expected) => panic!("{line}: {given:?} instead of {expected:?}"),
+            }
+        }
+    }
 }

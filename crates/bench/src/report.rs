@@ -111,18 +111,50 @@ impl Table {
 
     /// Adds a row of ours against one peer.
     pub(crate) fn compare(&mut self, what: &str, ours: &Measured, peer: &Measured, bar: Bar) {
+        let show = |samples: &[f64]| Figure::of(samples).nanoseconds();
+        self.compare_as(show, what, ours, peer, bar);
+    }
+
+    /// The same, shown as operations in a second.
+    pub(crate) fn compare_rates(&mut self, what: &str, ours: &Measured, peer: &Measured, bar: Bar) {
+        let show = |samples: &[f64]| {
+            let rates: Vec<f64> = samples.iter().map(|nanoseconds| 1e9 / nanoseconds).collect();
+            Figure::of(&rates).per_second()
+        };
+        self.compare_as(show, what, ours, peer, bar);
+    }
+
+    fn compare_as(
+        &mut self,
+        show: impl Fn(&[f64]) -> String,
+        what: &str,
+        ours: &Measured,
+        peer: &Measured,
+        bar: Bar,
+    ) {
         let ratio = ratio(&ours.samples, &peer.samples);
         let verdict = bar.judge(ratio);
         self.row(vec![
             what.to_owned(),
             peer.name.to_owned(),
-            Figure::of(&ours.samples).nanoseconds(),
-            Figure::of(&peer.samples).nanoseconds(),
+            show(&ours.samples),
+            show(&peer.samples),
             short(ratio),
             bar.to_string(),
             verdict.to_string(),
         ]);
         self.judge(verdict);
+    }
+
+    /// Adds a row that says why there is no figure, which counts as a bar that is missed.
+    pub(crate) fn not_measured(&mut self, why: &str) {
+        let mut cells = vec![String::new(); self.columns.len()];
+        cells[0] = format!("not measured: {why}").replace('\n', " ");
+        if let Some(last) = cells.last_mut() {
+            *last = Verdict::Missed.to_string();
+        }
+        self.row(cells);
+        self.judge(Verdict::Missed);
     }
 
     /// Adds a row as it is.
@@ -224,6 +256,8 @@ mod tests {
             samples: vec![6.0, 6.0, 6.0],
         };
         table.compare("check", &ours, &peer, Bar::TimesFaster(5.0));
+        table.compare_rates("check", &ours, &peer, Bar::None);
+        table.not_measured("no\nroom");
         let mut report = Report::new(vec![("cores", "2".to_owned())]);
         report.add(table);
         let text = report.to_string();
@@ -235,9 +269,11 @@ A note.
 | what | peer | tidelock | the peer | ratio | bar | met |
 |---|---|---|---|---|---|---|
 | check | peer | 1.00 ns (1.00–2.00) | 6.00 ns (6.00–6.00) | 6.00 | 5 × faster | yes |
+| check | peer | 1,000,000,000 /s (500,000,000–1,000,000,000) | 166,666,667 /s (166,666,667–166,666,667) | 6.00 |  |  |
+| not measured: no room |  |  |  |  |  | **no** |
 ";
         assert!(text.ends_with(expected), "{text}");
-        assert!(text.contains("1 of 1 bars are met"), "{text}");
+        assert!(text.contains("1 of 2 bars are met"), "{text}");
         assert!(text.contains("| cores | 2 |"), "{text}");
     }
 }

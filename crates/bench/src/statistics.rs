@@ -13,15 +13,8 @@ pub(crate) struct Figure {
 impl Figure {
     /// Summarises samples; there must be at least one.
     pub(crate) fn of(samples: &[f64]) -> Self {
-        assert!(!samples.is_empty(), "a figure needs a sample");
-        let mut sorted = samples.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let at = |percent: usize| sorted[((sorted.len() - 1) * percent + 50) / 100];
-        Self {
-            median: at(50),
-            p10: at(10),
-            p90: at(90),
-        }
+        let [p10, median, p90] = percentiles(samples, [10, 50, 90]);
+        Self { median, p10, p90 }
     }
 
     /// `0.61 ns (0.60–0.72)`.
@@ -39,6 +32,38 @@ impl Figure {
             short(self.p90)
         )
     }
+
+    /// `4,321 /s (4,000–4,500)`.
+    pub(crate) fn per_second(self) -> String {
+        let whole = |value: f64| grouped(value.round() as u64);
+        format!(
+            "{} /s ({}–{})",
+            whole(self.median),
+            whole(self.p10),
+            whole(self.p90)
+        )
+    }
+}
+
+/// The samples that so many per cent of all do not exceed; there must be at least one.
+pub(crate) fn percentiles<const N: usize>(samples: &[f64], percents: [usize; N]) -> [f64; N] {
+    assert!(!samples.is_empty(), "a figure needs a sample");
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    percents.map(|percent| sorted[((sorted.len() - 1) * percent + 50) / 100])
+}
+
+/// `1234567` as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A number with three significant digits or so.
@@ -97,6 +122,21 @@ mod tests {
         ];
         for ((median, p10, p90), expected) in cases {
             assert_eq!(Figure { median, p10, p90 }.nanoseconds(), expected);
+        }
+    }
+
+    #[test]
+    fn rates_are_written_in_groups_of_three_digits() {
+        let cases = [
+            ((0.4, 0.0, 7.0), "0 /s (0–7)"),
+            ((999.6, 999.4, 12_345.0), "1,000 /s (999–12,345)"),
+            (
+                (1_234_567.0, 100_000.0, 1e9),
+                "1,234,567 /s (100,000–1,000,000,000)",
+            ),
+        ];
+        for ((median, p10, p90), expected) in cases {
+            assert_eq!(Figure { median, p10, p90 }.per_second(), expected);
         }
     }
 

@@ -1,0 +1,13 @@
+//! The durable log: commits, tails, reading, opening, fan-out.
+//!
+//! Every table makes its own logs, in directories that are gone afterwards. Peers that write rows use the SQLite
+//! library, the schema and the settings of the log itself.
+
+pub(crate) mod commits;
+pub(crate) mod fan_out;
+mod files;
+pub(crate) mod latency;
+pub(crate) mod opening;
+mod plain_sqlite;
+pub(crate) mod reading;
+mod rows;
