@@ -38,6 +38,15 @@ pub enum TailEnd {
     Log(#[from] LogError),
 }
 
+/// Whether a tail has reached the end of what was there when it began.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Phase {
+    /// The store may have events that the progress of the stream does not speak of.
+    Replaying,
+    /// Whatever comes after the tail's place moves the progress, so there is no need to ask the store before.
+    Live,
+}
+
 /// A reader of one stream.
 #[derive(Debug)]
 pub struct Tail {
@@ -48,6 +57,7 @@ pub struct Tail {
     place: Sequence,
     /// Events that are read and not handed out yet; at most a page or a window of them.
     ready: VecDeque<Arc<Event>>,
+    phase: Phase,
     scope: Scope,
 }
 
@@ -65,6 +75,7 @@ impl Tail {
             progress,
             place: after,
             ready: VecDeque::new(),
+            phase: Phase::Replaying,
             scope,
         }
     }
@@ -81,24 +92,34 @@ impl Tail {
                 self.ready.extend(events);
                 continue;
             }
+            if self.phase == Phase::Live && seen.last <= self.place {
+                self.moved().await?;
+                continue;
+            }
             let page = self.store.read(&self.stream, self.place, PAGE_EVENTS).await?;
             if page.first > self.place.next() {
                 self.place = Sequence::from_u64(page.first.get() - 1);
                 return Ok(TailItem::Resync { after: self.place });
             }
-            if !page.events.is_empty() {
-                self.ready.extend(page.events.into_iter().map(Arc::new));
-                continue;
+            if page.events.is_empty() {
+                self.phase = Phase::Live;
+                self.moved().await?;
             }
-            let place = self.place;
-            let moved = self.progress.wait_until(
-                move |progress| progress.last > place,
-                Deadline::never(),
-                &self.scope,
-            );
-            if let Err(kernel::WaitError::Cancelled { cause, .. }) = moved.await {
-                return Err(TailEnd::Cancelled(cause));
-            }
+            self.ready.extend(page.events.into_iter().map(Arc::new));
+        }
+    }
+
+    /// Waits until the stream is beyond the tail's place.
+    async fn moved(&self) -> Result<(), TailEnd> {
+        let place = self.place;
+        let moved = self.progress.wait_until(
+            move |progress| progress.last > place,
+            Deadline::never(),
+            &self.scope,
+        );
+        match moved.await {
+            Err(kernel::WaitError::Cancelled { cause, .. }) => Err(TailEnd::Cancelled(cause)),
+            _ => Ok(()),
         }
     }
 }

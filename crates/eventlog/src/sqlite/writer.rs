@@ -10,7 +10,7 @@
 //! 4. When the engine fails, the open transaction is taken back whole, everybody in it is told, and the log refuses
 //!    writes until one succeeds in writing again.
 
-use std::{mem, time::Duration};
+use std::{mem, task::Poll, time::Duration};
 
 use kernel::{Deadline, Slot, block_on};
 use tokio::sync::mpsc;
@@ -47,6 +47,14 @@ pub(super) struct Writer {
     transactions: u32,
 }
 
+/// What the thread is to do next.
+enum Next {
+    Request(Request),
+    Flush,
+    /// Nobody is left to ask.
+    End,
+}
+
 /// The open transaction, and what is to be done when it is on disk.
 struct Open {
     flush_by: Deadline,
@@ -71,9 +79,11 @@ impl Writer {
 
     /// Runs until the last handle on the log is gone.
     pub(super) fn run(mut self) {
-        while let Some(batch) = self.next_batch() {
-            for request in batch {
-                self.take(request);
+        loop {
+            match self.next() {
+                Next::Request(first) => self.take_all(first),
+                Next::Flush => {}
+                Next::End => break,
             }
             let is_due = self
                 .open
@@ -86,31 +96,35 @@ impl Writer {
         self.flush();
     }
 
-    /// What has queued up: empty when it is time to flush, `None` when nobody is left to ask.
-    fn next_batch(&mut self) -> Option<Vec<Request>> {
+    /// Waits for a request, or for the time to flush.
+    fn next(&mut self) -> Next {
         let flush_by = self
             .open
             .as_ref()
             .map_or(Deadline::never(), |open| open.flush_by.clone());
         let requests = &mut self.requests;
-        let first = block_on(async {
+        block_on(async {
             let mut passed = std::pin::pin!(flush_by.passed());
             std::future::poll_fn(|context| {
-                if let std::task::Poll::Ready(request) = requests.poll_recv(context) {
-                    return std::task::Poll::Ready(request.map(Some));
+                if let Poll::Ready(request) = requests.poll_recv(context) {
+                    return Poll::Ready(request.map_or(Next::End, Next::Request));
                 }
-                passed.as_mut().poll(context).map(|()| Some(None))
+                passed.as_mut().poll(context).map(|()| Next::Flush)
             })
             .await
-        })?;
-        let mut batch: Vec<_> = first.into_iter().collect();
-        while batch.len() < BATCH_REQUESTS && !batch.is_empty() {
+        })
+    }
+
+    /// Takes a request, what has queued up behind it, and what joins the queue meanwhile: those who were answered
+    /// last come back while the first of them are being served, and so all of them share one flush.
+    fn take_all(&mut self, first: Request) {
+        self.take(first);
+        for _ in 1..BATCH_REQUESTS {
             let Ok(request) = self.requests.try_recv() else {
                 break;
             };
-            batch.push(request);
+            self.take(request);
         }
-        Some(batch)
     }
 
     fn take(&mut self, request: Request) {
