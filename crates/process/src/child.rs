@@ -1,0 +1,114 @@
+//! A child, as its owner has it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+use crate::ended::{Ended, Exit, KeeperEnd, Killed};
+use crate::entry::{Entry, Started};
+use crate::proc_table;
+use crate::spec::{Enforcement, StopPlan};
+
+/// A running child. Clones are the same child; when the last one is dropped it is stopped in the background, by
+/// [`StopPlan::PROMPT`].
+#[derive(Clone)]
+pub struct Child {
+    handle: Arc<Handle>,
+}
+
+struct Handle {
+    entry: Arc<Entry>,
+    started: Started,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Whoever did not want its pipes does not keep them open.
+        drop((self.entry.take_stdin(), self.entry.take_stdout()));
+        self.entry.wish(StopPlan::PROMPT);
+    }
+}
+
+impl Child {
+    pub(crate) fn new(entry: Arc<Entry>, started: Started) -> Self {
+        Self {
+            handle: Arc::new(Handle { entry, started }),
+        }
+    }
+
+    /// The pid of the command.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.handle.started.command.pid
+    }
+
+    /// How much of the confinement that was asked for is in force.
+    #[must_use]
+    pub fn confinement(&self) -> Enforcement {
+        self.handle.started.confinement
+    }
+
+    /// Its standard input, once. Dropping it closes it.
+    #[must_use]
+    pub fn stdin(&self) -> Option<Sender> {
+        self.handle.entry.take_stdin()
+    }
+
+    /// Its standard output, once. Until somebody takes it the command can write what a pipe holds and then waits; from
+    /// the first wish to stop the child on it is read and thrown away, so that nothing hangs on it.
+    #[must_use]
+    pub fn stdout(&self) -> Option<Receiver> {
+        self.handle.entry.take_stdout()
+    }
+
+    /// The last of its standard error, up to 64 KiB. It is complete once the child has ended.
+    #[must_use]
+    pub fn stderr_tail(&self) -> String {
+        self.handle.entry.stderr_tail()
+    }
+
+    /// What the processes of the child have in memory, in bytes. Pages that they share are counted for each.
+    #[must_use]
+    pub fn tree_rss_bytes(&self) -> u64 {
+        self.handle.entry.keeper.get().map_or(0, |keeper| {
+            let tree = proc_table::below(keeper.pid);
+            tree.iter().map(proc_table::Stat::resident_bytes).sum()
+        })
+    }
+
+    /// Waits until the child has ended, and everything that it had started.
+    ///
+    /// *Cancel safety*: may be dropped at any time, and asked again; any number may wait.
+    pub async fn ended(&self) -> Ended {
+        match self.handle.entry.over().await {
+            Some(ended) => (*ended).clone(),
+            // A child that was handed out has run, so this is never seen.
+            None => Ended {
+                exit: Exit::Unknown,
+                killed: Killed::default(),
+                left: Vec::new(),
+                keeper: KeeperEnd::Died,
+            },
+        }
+    }
+
+    /// Stops the child, and waits until it has ended. Stops join: for each step the earliest moment that anybody has
+    /// asked for counts.
+    ///
+    /// *Cancel safety*: may be dropped at any time; once polled, the stop goes on.
+    pub async fn stop(&self, plan: StopPlan) -> Ended {
+        self.handle.entry.wish(plan);
+        self.ended().await
+    }
+}
+
+impl fmt::Debug for Child {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Child")
+            .field("pid", &self.pid())
+            .field("owner", &self.handle.entry.facts.owner)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,161 @@
+//! The second thread of a keeper: it listens to the daemon, keeps the plan's times, and signals the tree.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+
+use super::plan::{Due, Plan};
+use super::report::Report;
+use crate::ended::NAMED_PROCESSES;
+use crate::identity::{Identity, Sent, Target};
+use crate::proc_table;
+use crate::wire::{Inbox, ToKeeper};
+
+/// Enough for any message but the first one.
+const READ_BYTES: usize = 4096;
+
+/// Whether the daemon can still be heard.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Daemon {
+    Alive,
+    Dead,
+}
+
+/// Runs until the process ends.
+pub(super) fn run(socket: &UnixStream, notices: &OwnedFd, report: &Report) {
+    let (mut plan, mut inbox, mut daemon) = (Plan::default(), Inbox::default(), Daemon::Alive);
+    let mut tree = Tree::default();
+    loop {
+        let happened = wait(socket, notices, daemon, plan.next_look(Instant::now()));
+        let now = Instant::now();
+        if happened.command_ended {
+            // There is one notice in a life; if it cannot be read it is read again.
+            let _ = rustix::io::read(notices, &mut [0; 16]);
+            plan.command_ended(now);
+        }
+        if happened.daemon_spoke && listen(socket, &mut inbox, &mut plan, now).is_err() {
+            daemon = Daemon::Dead;
+            plan.abandoned(now);
+        }
+        match plan.due(now) {
+            Due::Nothing => {}
+            Due::Term => tree.term(),
+            Due::Kill => tree.kill(report),
+            Due::GiveUp => report.say_last_and_exit(tree.alive()),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Happened {
+    daemon_spoke: bool,
+    command_ended: bool,
+}
+
+fn wait(socket: &UnixStream, notices: &OwnedFd, daemon: Daemon, until: Option<Instant>) -> Happened {
+    let timeout = until.map(|until| {
+        let rest = until.saturating_duration_since(Instant::now());
+        // Rounded up, so that the moment has come when it is over. What does not fit is as good as for ever.
+        Timespec::try_from(rest + Duration::from_micros(1)).unwrap_or(Timespec {
+            tv_sec: i64::MAX,
+            tv_nsec: 0,
+        })
+    });
+    let mut polled = vec![PollFd::new(notices, PollFlags::IN)];
+    if daemon == Daemon::Alive {
+        polled.push(PollFd::new(socket, PollFlags::IN));
+    }
+    // Interrupted or not: whoever wakes looks.
+    let _ = poll(&mut polled, timeout.as_ref());
+    let has = |index: usize| polled.get(index).is_some_and(|one| !one.revents().is_empty());
+    Happened {
+        daemon_spoke: has(1),
+        command_ended: has(0),
+    }
+}
+
+/// Takes what has come from the daemon. An error means that nothing more will.
+fn listen(mut socket: &UnixStream, inbox: &mut Inbox, plan: &mut Plan, now: Instant) -> io::Result<()> {
+    let mut bytes = [0; READ_BYTES];
+    let count = socket.read(&mut bytes)?;
+    if count == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    inbox.add(&bytes[..count]);
+    while let Some(message) = inbox.take()? {
+        match message {
+            ToKeeper::Stop {
+                polite_ms,
+                term_ms,
+                kill_ms,
+            } => plan.stop(
+                now,
+                Duration::from_millis(polite_ms),
+                Duration::from_millis(term_ms),
+                Duration::from_millis(kill_ms),
+            ),
+            ToKeeper::Run(_) => return Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Everything below this process, and what it has been told.
+#[derive(Debug, Default)]
+struct Tree {
+    told: BTreeSet<Identity>,
+    killed: BTreeSet<Identity>,
+}
+
+impl Tree {
+    /// Tells everybody once. A stopped process would hear it only when it goes on, so it does.
+    fn term(&mut self) {
+        for (identity, _, target) in members() {
+            if self.told.insert(identity) {
+                target.signal(Signal::TERM);
+                target.signal(Signal::CONT);
+            }
+        }
+    }
+
+    fn kill(&mut self, report: &Report) {
+        for (identity, name, target) in members() {
+            // Once is enough for each of them; those that are still there have not come to it yet.
+            if !self.killed.contains(&identity) && target.signal(Signal::KILL) == Sent::Yes {
+                self.killed.insert(identity);
+                report.has_killed(identity.pid, &name);
+            }
+        }
+    }
+
+    fn alive(&self) -> Vec<u32> {
+        members()
+            .map(|(identity, ..)| identity.pid)
+            .take(NAMED_PROCESSES)
+            .collect()
+    }
+}
+
+/// Kills everything below this process, once.
+pub(super) fn kill_everything() {
+    for (_, _, target) in members() {
+        target.signal(Signal::KILL);
+    }
+}
+
+/// What is below this process and alive, each held fast and looked at again.
+fn members() -> impl Iterator<Item = (Identity, String, Target)> {
+    let keeper = std::process::id();
+    proc_table::below(keeper)
+        .into_iter()
+        .filter(crate::proc_table::Stat::is_alive)
+        .filter_map(move |stat| {
+            let target = Target::hold(stat.identity(), |now| proc_table::is_below(now.pid, keeper))?;
+            Some((stat.identity(), stat.name, target))
+        })
+}

@@ -1,0 +1,36 @@
+//! What a process inherits without anybody having asked for it, and a command should not get: signals that an ancestor
+//! chose to ignore, and descriptors that somebody forgot to close.
+
+/// The highest number of a signal on Linux.
+const LAST_SIGNAL: i32 = 64;
+/// The first descriptor after the standard ones.
+const FIRST_INHERITED: u32 = 3;
+
+/// Takes back what an ancestor chose to ignore, such as SIGHUP under `nohup`. SIGPIPE stays as it is here, and `std`
+/// gives the command its default.
+pub(super) fn reset_signals() {
+    for signal in (1..=LAST_SIGNAL).filter(|&signal| signal != libc::SIGPIPE) {
+        #[expect(
+            unsafe_code,
+            reason = "no safe way to set a disposition; the default one runs no code of ours, and a number that \
+                      cannot be set (SIGKILL, SIGSTOP, those of the C library) is refused without effect"
+        )]
+        // SAFETY: `signal` with SIG_DFL touches no memory of ours, and this process has one thread.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+}
+
+/// Closes everything but the standard streams. Call it before anything is opened.
+pub(super) fn close_inherited() {
+    #[expect(
+        unsafe_code,
+        reason = "nobody owns descriptors that were inherited, so no safe type can close them"
+    )]
+    // SAFETY: this process has just begun and has opened nothing itself, so no value owns one of them. A kernel that
+    // does not know the call refuses it, and then they stay open, as they would without it.
+    unsafe {
+        libc::close_range(FIRST_INHERITED, u32::MAX, 0);
+    }
+}

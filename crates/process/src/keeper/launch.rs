@@ -1,0 +1,192 @@
+//! Starting the command.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_parent_process_death_signal, setrlimit,
+};
+
+use super::receive::Descriptors;
+use crate::confine::{self, Prepared};
+use crate::identity::Identity;
+use crate::spec::{Enforcement, Limits};
+use crate::wire::{Run, Stage};
+
+/// A command that runs.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) command: Identity,
+    pub(super) confinement: Enforcement,
+}
+
+/// A command that does not.
+#[derive(Debug)]
+pub(super) struct LaunchError {
+    pub(super) stage: Stage,
+    pub(super) source: io::Error,
+}
+
+fn at(stage: Stage) -> impl Fn(io::Error) -> LaunchError {
+    move |source| LaunchError { stage, source }
+}
+
+/// Starts the command in a process group of its own, and lets go of its descriptors.
+pub(super) fn launch(run: Run, descriptors: Descriptors) -> Result<Started, LaunchError> {
+    let directory = PathBuf::from(OsString::from(run.directory));
+    // `std` does not say whether the directory or the program was missing, so the one is looked at first.
+    let found = fs::metadata(&directory).map_err(at(Stage::Directory))?;
+    if !found.is_dir() {
+        return Err(at(Stage::Directory)(Errno::NOTDIR.into()));
+    }
+    let prepared = match run.write_below {
+        None => None,
+        Some(directories) => {
+            let directories = directories
+                .into_iter()
+                .map(|path| PathBuf::from(OsString::from(path)));
+            Some(confine::prepare(directories).map_err(at(Stage::Confinement))?)
+        }
+    };
+    let (progress, progress_end) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
+
+    let mut command = Command::new(OsString::from(run.program));
+    command
+        .args(run.arguments.into_iter().map(OsString::from))
+        .env_clear()
+        .envs(
+            run.environment
+                .into_iter()
+                .map(|(name, value)| (OsString::from(name), OsString::from(value))),
+        )
+        .current_dir(directory)
+        .process_group(0)
+        .stdin(Stdio::from(descriptors.stdin))
+        .stdout(Stdio::from(descriptors.stdout))
+        .stderr(Stdio::from(descriptors.stderr));
+    let setup = Setup {
+        keeper: getpid(),
+        limits: run.limits,
+        prepared,
+        progress: File::from(progress_end),
+    };
+    before_exec(&mut command, setup);
+    let spawned = command.spawn();
+    // The command's descriptors and the write end of `progress` go with it: what is left of them is the child's.
+    drop(command);
+    let reached = read_progress(File::from(progress));
+    let child = spawned.map_err(at(stage_of(reached)))?;
+    let command = Identity::of(child.id()).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    Ok(Started {
+        command,
+        confinement: enforcement_of(reached),
+    })
+}
+
+/// What is done in the child, between fork and exec.
+#[derive(Debug)]
+struct Setup {
+    keeper: Pid,
+    limits: Limits,
+    prepared: Option<Prepared>,
+    /// Gets a letter for each step, the last of which says how far it came.
+    progress: File,
+}
+
+const AT_PARENT: u8 = b'p';
+const AT_LIMITS: u8 = b'l';
+const AT_CONFINEMENT: u8 = b'c';
+const AT_PROGRAM_FULL: u8 = b'F';
+const AT_PROGRAM_PARTIAL: u8 = b'P';
+const AT_PROGRAM_NONE: u8 = b'N';
+
+impl Setup {
+    fn apply(&mut self) -> io::Result<()> {
+        self.progress.write_all(&[AT_PARENT])?;
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The signal is for a death from now on; the keeper may be dead already.
+        if getppid() != Some(self.keeper) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        self.progress.write_all(&[AT_LIMITS])?;
+        apply_limits(self.limits)?;
+        self.progress.write_all(&[AT_CONFINEMENT])?;
+        let enforced = match self.prepared.take() {
+            None => Enforcement::None,
+            Some(prepared) => prepared.enforce()?,
+        };
+        let letter = match enforced {
+            Enforcement::Full => AT_PROGRAM_FULL,
+            Enforcement::Partial => AT_PROGRAM_PARTIAL,
+            Enforcement::None => AT_PROGRAM_NONE,
+        };
+        self.progress.write_all(&[letter])
+    }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "the parent-death signal, limits and Landlock belong to the child, and only code between fork and exec \
+              can set them there"
+)]
+fn before_exec(command: &mut Command, mut setup: Setup) {
+    // SAFETY: after a fork only the calling thread exists in the child, and locks that other threads held (the
+    // allocator's, say) stay locked there for ever. The keeper has one thread at this moment: `keep_if_asked` is the
+    // first thing in `main`, and the control thread is started after the command. So no lock is held by anybody, and
+    // the closure may do what it likes, allocate included. What it owns lives in `command`, which outlives the fork.
+    unsafe {
+        command.pre_exec(move || setup.apply());
+    }
+}
+
+/// Lowers limits, both the soft and the hard one. None is raised.
+fn apply_limits(limits: Limits) -> io::Result<()> {
+    for (resource, limit) in [
+        (Resource::As, limits.address_space_bytes),
+        (Resource::Nofile, limits.open_files),
+        (Resource::Fsize, limits.file_bytes),
+        (Resource::Core, limits.core_bytes),
+        (Resource::Cpu, limits.cpu_seconds),
+    ] {
+        let Some(limit) = limit else {
+            continue;
+        };
+        let lowered = getrlimit(resource).maximum.map_or(limit, |now| now.min(limit));
+        let both = Rlimit {
+            current: Some(lowered),
+            maximum: Some(lowered),
+        };
+        setrlimit(resource, both)?;
+    }
+    Ok(())
+}
+
+/// The last letter, once the child has executed its program or given up.
+fn read_progress(mut progress: File) -> Option<u8> {
+    let mut letters = Vec::new();
+    progress.read_to_end(&mut letters).ok()?;
+    letters.last().copied()
+}
+
+fn stage_of(reached: Option<u8>) -> Stage {
+    match reached {
+        Some(AT_PARENT) => Stage::Keeper,
+        Some(AT_LIMITS) => Stage::Limits,
+        Some(AT_CONFINEMENT) => Stage::Confinement,
+        _ => Stage::Program,
+    }
+}
+
+fn enforcement_of(reached: Option<u8>) -> Enforcement {
+    match reached {
+        Some(AT_PROGRAM_FULL) => Enforcement::Full,
+        Some(AT_PROGRAM_PARTIAL) => Enforcement::Partial,
+        _ => Enforcement::None,
+    }
+}

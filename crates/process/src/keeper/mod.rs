@@ -1,0 +1,126 @@
+//! The keeper: a tiny process between the daemon and one command.
+//!
+//! It is the parent of the command and, as a child subreaper, of everything that the command leaves behind. So it
+//! knows the whole tree, and knows when it is gone: when it has no children any more. Its standard input is a socket
+//! to the daemon. End of file there means that the daemon is dead, and the keeper kills the tree at once, with nobody's
+//! help.
+//!
+//! It has two threads. The first one is the parent of the command, reaps, and speaks; the second one listens, keeps the
+//! deadlines of a stop (`plan`), and signals. There is no tokio in this role, and no file but `/proc`.
+//!
+//! **Invariant:** exit code 0 means that the tree is gone or was reported as unkillable. After any other end the daemon
+//! looks for what is left.
+
+mod control;
+mod fresh;
+mod launch;
+mod plan;
+mod receive;
+mod report;
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{WaitOptions, getpid, set_child_subreaper, setsid, wait};
+
+use crate::ended::Exit;
+use crate::wire::{FromKeeper, Stage};
+use launch::LaunchError;
+use report::Report;
+
+/// What a keeper is called in the list of processes, and how it knows that it is one.
+pub(crate) const KEEPER_NAME: &str = "tidelock-keeper";
+
+/// The same, as the kernel knows it: fifteen bytes, and no room for another one.
+const KEEPER_COMMAND_NAME: &std::ffi::CStr = c"tidelock-keeper";
+
+/// How long a keeper waits for its command. The daemon commits a row meanwhile, which takes milliseconds, or seconds on
+/// a database far away.
+const WAIT_FOR_COMMAND: Duration = Duration::from_secs(30);
+
+/// Becomes a keeper, and never returns, if this process was started as one. Call it first thing in `main`, while there
+/// is one thread: the keeper relies on that.
+pub fn keep_if_asked() {
+    if std::env::args_os().next().as_deref() == Some(OsStr::new(KEEPER_NAME)) {
+        std::process::exit(match keep() {
+            Ok(()) => 0,
+            // The daemon reads the exit code, and there is nobody else to tell.
+            Err(_) => 1,
+        });
+    }
+}
+
+/// The life of a keeper.
+fn keep() -> io::Result<()> {
+    fresh::close_inherited();
+    fresh::reset_signals();
+    // Started by way of `/proc/self/exe`, it would be called `exe` in a list of processes.
+    rustix::thread::set_name(KEEPER_COMMAND_NAME)?;
+    setsid()?;
+    set_child_subreaper(Some(getpid()))?;
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    set_socket_timeout(&socket, Timeout::Recv, Some(WAIT_FOR_COMMAND))?;
+    let (run, descriptors) = receive::run(&socket)?;
+    set_socket_timeout(&socket, Timeout::Recv, None)?;
+
+    let started = match launch::launch(run, descriptors) {
+        Ok(started) => started,
+        Err(LaunchError { stage, source }) => {
+            let errno = source.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error());
+            return report::send(&socket, &FromKeeper::Failed { stage, errno });
+        }
+    };
+    let report = Report::new(socket.try_clone()?);
+    let (notices, notice) = pipe_with(PipeFlags::CLOEXEC)?;
+    let listening = {
+        let report = report.clone();
+        thread::Builder::new()
+            .name("control".into())
+            .spawn(move || control::run(&socket, &notices, &report))
+    };
+    if let Err(error) = listening {
+        control::kill_everything();
+        return Err(error);
+    }
+    report.say(&FromKeeper::Started {
+        command: started.command,
+        confinement: started.confinement,
+    });
+    reap(started.command.pid, &report, &notice)
+}
+
+/// Reaps everything, until there is nothing left to reap.
+fn reap(command: u32, report: &Report, notice: &OwnedFd) -> io::Result<()> {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == command => {
+                let exit = match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => Exit::Code(code),
+                    (None, Some(signal)) => Exit::Signal(signal),
+                    (None, None) => Exit::Unknown,
+                };
+                report.say(&FromKeeper::Exited { exit });
+                rustix::io::write(notice, &[1])?;
+            }
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::CHILD) => report.say_last_and_exit(Vec::new()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+impl From<io::Error> for LaunchError {
+    fn from(source: io::Error) -> Self {
+        Self {
+            stage: Stage::Keeper,
+            source,
+        }
+    }
+}

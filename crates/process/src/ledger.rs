@@ -1,0 +1,276 @@
+//! The ledger: which processes are ours, written down before they run.
+//!
+//! A row is a head in the log. Rows are numbered and used again, so that there are as many as there were processes at
+//! once. Only the daemon that owns a home writes its rows; several homes can share a log, so the name of a row begins
+//! with the home's. Every write names the version it saw.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use eventlog::{
+    BadName, Commit, CommitError, Durability, Head, HeadsQuery, Log, LogError, StoredHead, StreamId, Version,
+    Write,
+};
+use kernel::HomeId;
+use serde::{Deserialize, Serialize};
+
+use crate::ended::Exit;
+use crate::identity::Identity;
+
+/// The kind of these heads.
+pub(crate) const KIND: &str = "process";
+/// How many heads are held in memory at a time.
+const PAGE_HEADS: u32 = 256;
+
+/// What a row says of its process.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Status {
+    Starting,
+    Running,
+    Ended,
+}
+
+impl Status {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// The content of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// Stands in the environment of everything that belongs to the process.
+    pub(crate) tag: String,
+    pub(crate) machine_boot_id: String,
+    pub(crate) daemon_boot_id: String,
+    pub(crate) keeper: Identity,
+    /// Known once it runs.
+    pub(crate) command: Option<Identity>,
+    pub(crate) owner: String,
+    pub(crate) reason: String,
+    pub(crate) generation: u64,
+    pub(crate) argv: Vec<String>,
+    pub(crate) started_at_ms: u64,
+    pub(crate) ended_at_ms: Option<u64>,
+    pub(crate) exit: Option<Exit>,
+}
+
+/// A row that somebody writes to.
+#[derive(Debug)]
+pub(crate) struct Row {
+    number: u32,
+    stream: StreamId,
+    known: Known,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Known {
+    At(Version),
+    /// A write failed, and it may or may not have been made.
+    ToBeRead,
+}
+
+/// The rows of one home.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    log: Log,
+    prefix: String,
+    daemon_boot_id: String,
+    /// Guards which rows are free. It is held for a look-up, never while the log is written.
+    rows: Mutex<Rows>,
+}
+
+#[derive(Debug, Default)]
+struct Rows {
+    free: BTreeMap<u32, Known>,
+    next: u32,
+}
+
+/// A row that an earlier daemon did not close.
+#[derive(Debug)]
+pub(crate) struct OpenRow {
+    pub(crate) row: Row,
+    pub(crate) record: Record,
+}
+
+impl Ledger {
+    /// Reads the rows of a home. Those that are open are the caller's to close.
+    pub(crate) async fn open(
+        log: Log,
+        home_id: HomeId,
+        daemon_boot_id: String,
+    ) -> Result<(Self, Vec<OpenRow>), OpenError> {
+        let prefix = format!("{KIND}/{home_id}/");
+        let (mut rows, mut open) = (Rows::default(), Vec::new());
+        let mut after = StreamId::new(&prefix)?;
+        loop {
+            let page = log
+                .heads(HeadsQuery {
+                    kind: Arc::from(KIND),
+                    status: None,
+                    after: Some(after),
+                    limit: PAGE_HEADS,
+                })
+                .await?;
+            let count = page.len();
+            let ours: Vec<_> = page
+                .into_iter()
+                .take_while(|head| head.stream.as_str().starts_with(&prefix))
+                .collect();
+            let is_last = ours.len() < count || ours.is_empty();
+            let last = ours.last().map(|head| head.stream.clone());
+            for head in ours {
+                rows.take_in(head, &prefix, &mut open);
+            }
+            match last {
+                Some(last) if !is_last => after = last,
+                _ => break,
+            }
+        }
+        let ledger = Self {
+            log,
+            prefix,
+            daemon_boot_id,
+            rows: Mutex::new(rows),
+        };
+        Ok((ledger, open))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rows> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A row that nobody uses.
+    pub(crate) fn reserve(&self) -> Result<Row, BadName> {
+        let (number, known) = {
+            let mut rows = self.lock();
+            rows.free.pop_first().unwrap_or_else(|| {
+                let number = rows.next;
+                rows.next += 1;
+                (number, Known::At(Version::NONE))
+            })
+        };
+        let stream = StreamId::new(&format!("{}{number}", self.prefix))?;
+        Ok(Row {
+            number,
+            stream,
+            known,
+        })
+    }
+
+    /// Lets others use a row. What it says last stays until then.
+    pub(crate) fn give_back(&self, row: Row) {
+        self.lock().free.insert(row.number, row.known);
+    }
+
+    /// Writes a row, on the version that is known of it.
+    pub(crate) async fn write(
+        &self,
+        row: &mut Row,
+        status: Status,
+        record: &Record,
+        durability: Durability,
+    ) -> Result<(), CommitError> {
+        let expected = match row.known {
+            Known::At(version) => version,
+            Known::ToBeRead => self
+                .log
+                .head(&row.stream)
+                .await?
+                .map_or(Version::NONE, |head| head.version),
+        };
+        let written = self.commit(row, expected, status, record, durability).await;
+        let Err(CommitError::Conflict {
+            actual: Some(actual), ..
+        }) = &written
+        else {
+            return written;
+        };
+        // A write of ours whose answer was lost is known by its daemon. Anything else is somebody who should not be
+        // there, and then the write is refused.
+        let is_own = record_of(actual).is_some_and(|found| found.daemon_boot_id == self.daemon_boot_id);
+        if !is_own {
+            return written;
+        }
+        self.commit(row, actual.version, status, record, durability).await
+    }
+
+    async fn commit(
+        &self,
+        row: &mut Row,
+        expected: Version,
+        status: Status,
+        record: &Record,
+        durability: Durability,
+    ) -> Result<(), CommitError> {
+        let body = serde_json::to_vec(record).unwrap_or_default();
+        let write = Write {
+            stream: row.stream.clone(),
+            expected,
+            head: Some(Head {
+                kind: Arc::from(KIND),
+                status: Arc::from(status.name()),
+                body: body.into(),
+                blobs: Vec::new(),
+            }),
+            events: Vec::new(),
+        };
+        row.known = Known::ToBeRead;
+        let mut commit = Commit::one(write);
+        commit.durability = durability;
+        if let Some(made) = self.log.commit(commit).await?.first() {
+            row.known = Known::At(made.version);
+        }
+        Ok(())
+    }
+}
+
+impl Rows {
+    fn take_in(&mut self, head: StoredHead, prefix: &str, open: &mut Vec<OpenRow>) {
+        let number = head
+            .stream
+            .as_str()
+            .strip_prefix(prefix)
+            .and_then(|number| number.parse().ok());
+        let Some(number) = number else {
+            return tracing::warn!(stream = %head.stream, "a row of the ledger has a name that is not ours");
+        };
+        self.next = self.next.max(number + 1);
+        let known = Known::At(head.version);
+        match record_of(&head) {
+            Some(record) if &*head.head.status != Status::Ended.name() => open.push(OpenRow {
+                row: Row {
+                    number,
+                    stream: head.stream,
+                    known,
+                },
+                record,
+            }),
+            // What cannot be read names no process.
+            _ => {
+                self.free.insert(number, known);
+            }
+        }
+    }
+}
+
+fn record_of(head: &StoredHead) -> Option<Record> {
+    let record = serde_json::from_slice(&head.head.body);
+    if let Err(error) = &record {
+        tracing::warn!(stream = %head.stream, %error, "a row of the ledger cannot be read");
+    }
+    record.ok()
+}
+
+/// The rows cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenError {
+    #[error(transparent)]
+    BadName(#[from] BadName),
+    #[error(transparent)]
+    Log(#[from] LogError),
+}

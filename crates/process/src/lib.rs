@@ -1,0 +1,53 @@
+//! Children that the daemon owns: started under a keeper, written down before they run, and gone when they should be.
+//!
+//! - [`Processes`] starts children, lists them, says whose a pid is, and stops all of them.
+//! - [`Child`] is one of them: its pipes, its end, its stop. When the last handle is dropped, it is stopped.
+//! - [`keep_if_asked`] makes a program its own keeper. A keeper is the parent of one command and of everything that
+//!   the command leaves behind. It kills all of that when its daemon dies, and tells the daemon when all of it is gone.
+//! - [`Tasks`] are the tasks of the daemon and of the crates below it.
+//!
+//! **Who owns the state:** each child has one task (`supervise`), which is the only one that speaks to its keeper and
+//! writes its row of the ledger. Its life is a `kernel::Slot` that others read, wait on and put wishes into.
+//!
+//! **Invariant:** the row of a child is durable before its command can run. So the next daemon can kill what a killed
+//! daemon left. It believes a pid only together with its start time, in the same run of the machine.
+//!
+//! **Invariant:** signals go through a descriptor of the process, never to a bare pid that may be in use again.
+//!
+//! **What must not happen here:** any knowledge of what a child is for.
+
+mod child;
+mod confine;
+mod ended;
+mod entry;
+mod error;
+mod finish;
+mod identity;
+mod info;
+mod keeper;
+mod keeper_process;
+mod ledger;
+mod pidfd;
+mod pipes;
+mod proc_table;
+mod processes;
+mod reclaim;
+mod remains;
+mod spec;
+mod start;
+mod state;
+mod stderr_ring;
+mod supervise;
+mod tasks;
+mod wire;
+
+pub use child::Child;
+pub use confine::landlock_support;
+pub use ended::{Ended, Exit, KeeperEnd, Killed, KilledProcess};
+pub use error::{OpenProcessesError, SpawnError};
+pub use info::{Ancestor, ProcessInfo, ProcessState, Role, Why};
+pub use keeper::keep_if_asked;
+pub use processes::{Processes, ProcessesOptions};
+pub use reclaim::Reclaimed;
+pub use spec::{Confinement, Enforcement, KeeperProgram, Limits, Spec, StopPlan};
+pub use tasks::Tasks;

@@ -1,0 +1,247 @@
+//! The owned processes of one daemon.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use eventlog::Log;
+use kernel::{BootId, Clock, HomeId};
+use tokio::sync::oneshot;
+
+use crate::child::Child;
+use crate::entry::{Entry, Facts};
+use crate::error::{OpenProcessesError, SpawnError};
+use crate::identity::machine_boot_id;
+use crate::info::{self, ProcessInfo, Why};
+use crate::ledger::{Ledger, OpenError};
+use crate::proc_table::Table;
+use crate::reclaim::{Reclaimed, reclaim};
+use crate::spec::{KeeperProgram, Spec, StopPlan};
+use crate::supervise::supervise;
+use crate::tasks::Tasks;
+
+/// How many children there may be at once. Each has five descriptors in the daemon and two processes at least; more
+/// than this is a mistake of whoever starts them. Who comes too late is refused.
+const MAX_CHILDREN: usize = 512;
+/// For how many pairs of owner and program starts are counted. When there are more, those that are not running are
+/// forgotten, and count from zero again.
+const MAX_COUNTED: usize = 4096;
+
+/// What the service needs.
+#[derive(Clone, Debug)]
+pub struct ProcessesOptions {
+    /// Where the ledger is kept.
+    pub log: Log,
+    /// Whose ledger it is. Only one daemon may have a home at a time.
+    pub home_id: HomeId,
+    /// Which life of the daemon this is.
+    pub boot_id: BootId,
+    /// The program to be started as a keeper.
+    pub keeper: KeeperProgram,
+    /// Where the tasks of the service run. They end with the children.
+    pub tasks: Tasks,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The owned processes of one daemon. Clones are the same ones.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    shared: Arc<Shared>,
+    tasks: Tasks,
+    reclaimed: Reclaimed,
+}
+
+/// What the children of a daemon have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) ledger: Ledger,
+    pub(crate) keeper: KeeperProgram,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) machine_boot_id: String,
+    pub(crate) daemon_boot_id: String,
+    /// Guards which children there are. It is held for a look-up, never while anything is waited for.
+    registry: Mutex<Registry>,
+}
+
+#[derive(Debug)]
+struct Registry {
+    door: Door,
+    children: BTreeMap<String, Arc<Entry>>,
+    /// How often each program was started for each owner.
+    starts: HashMap<(String, PathBuf), u64>,
+    next: u64,
+}
+
+/// Whether children may be started.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Door {
+    Open,
+    Closed,
+}
+
+impl Processes {
+    /// Takes the processes of a home over: what an earlier daemon left running is killed first.
+    ///
+    /// *Cancel safety*: dropped half-way, some are killed and some rows are closed; the next one does the rest.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read or written.
+    pub async fn open(options: ProcessesOptions) -> Result<Self, OpenProcessesError> {
+        let daemon_boot_id = options.boot_id.to_string();
+        let (ledger, open) = Ledger::open(options.log, options.home_id, daemon_boot_id.clone())
+            .await
+            .map_err(|error| match error {
+                OpenError::BadName(bad) => OpenProcessesError::BadName(bad),
+                OpenError::Log(error) => OpenProcessesError::Read(error),
+            })?;
+        let shared = Arc::new(Shared {
+            ledger,
+            keeper: options.keeper,
+            clock: options.clock,
+            machine_boot_id: machine_boot_id(),
+            daemon_boot_id,
+            registry: Mutex::new(Registry {
+                door: Door::Open,
+                children: BTreeMap::new(),
+                starts: HashMap::new(),
+                next: 0,
+            }),
+        });
+        let reclaimed = reclaim(&shared, open).await?;
+        if reclaimed != Reclaimed::default() {
+            tracing::info!(?reclaimed, "an earlier daemon left processes behind");
+        }
+        Ok(Self {
+            shared,
+            tasks: options.tasks,
+            reclaimed,
+        })
+    }
+
+    /// Starts a child. When this returns, its command has been executed.
+    ///
+    /// *Cancel safety*: dropped half-way, the child is stopped, or never runs, and nothing is left of it.
+    ///
+    /// # Errors
+    /// See [`SpawnError`]; nothing is left of the attempt.
+    pub async fn spawn(&self, spec: Spec) -> Result<Child, SpawnError> {
+        let entry = self.shared.enter(&spec)?;
+        let (answer, answered) = oneshot::channel();
+        let life = supervise(Arc::clone(&self.shared), entry, spec, answer);
+        self.tasks.spawn("process", life);
+        answered.await.unwrap_or(Err(SpawnError::Stopped))
+    }
+
+    /// All that there are now, oldest first. It reads `/proc`, which takes some milliseconds.
+    #[must_use]
+    pub fn list(&self) -> Vec<ProcessInfo> {
+        let children = self.shared.children();
+        let table = Table::read();
+        let mut infos: Vec<_> = children.iter().map(|entry| info::info(entry, &table)).collect();
+        infos.sort_by_key(|info| info.started_at);
+        infos
+    }
+
+    /// What a pid has to do with us: it may be a child, its keeper, or anything below. It reads `/proc`.
+    #[must_use]
+    pub fn why(&self, pid: u32) -> Why {
+        let children = self.shared.children();
+        let table = Table::read();
+        info::why(pid, &table, children.iter().map(AsRef::as_ref))
+    }
+
+    /// How many children there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.shared.lock().children.len()
+    }
+
+    /// What was found of an earlier daemon.
+    #[must_use]
+    pub fn reclaimed(&self) -> Reclaimed {
+        self.reclaimed
+    }
+
+    /// Stops all children at once and waits until they have ended; no more are started. It takes as long as the plan
+    /// and not as long as there are children.
+    ///
+    /// *Cancel safety*: may be dropped at any time; once polled, the stops go on.
+    pub async fn stop_all(&self, plan: StopPlan) {
+        for child in self.shut(plan) {
+            child.over().await;
+        }
+    }
+
+    /// Begins to stop all children, and waits for nothing; no more are started.
+    pub fn begin_stop_all(&self, plan: StopPlan) {
+        drop(self.shut(plan));
+    }
+
+    fn shut(&self, plan: StopPlan) -> Vec<Arc<Entry>> {
+        let children: Vec<_> = {
+            let mut registry = self.shared.lock();
+            registry.door = Door::Closed;
+            registry.children.values().cloned().collect()
+        };
+        for child in &children {
+            child.wish(plan);
+        }
+        children
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn children(&self) -> Vec<Arc<Entry>> {
+        self.lock().children.values().cloned().collect()
+    }
+
+    /// A place for a new child.
+    fn enter(&self, spec: &Spec) -> Result<Arc<Entry>, SpawnError> {
+        let mut registry = self.lock();
+        if registry.door == Door::Closed {
+            return Err(SpawnError::Stopped);
+        }
+        if registry.children.len() >= MAX_CHILDREN {
+            return Err(SpawnError::TooMany { limit: MAX_CHILDREN });
+        }
+        // The id of a boot is never used twice, and neither is a number within it.
+        let tag = format!("{}.{}", self.daemon_boot_id, registry.next);
+        registry.next += 1;
+        let restarts = registry.count_start(spec);
+        let facts = Facts::of(spec, tag.clone(), restarts);
+        let entry = Arc::new(Entry::new(facts, Arc::clone(&self.clock)));
+        registry.children.insert(tag, Arc::clone(&entry));
+        Ok(entry)
+    }
+
+    /// Its place is free.
+    pub(crate) fn leave(&self, entry: &Entry) {
+        self.lock().children.remove(&entry.facts.tag);
+    }
+}
+
+impl Registry {
+    /// Counts a start, and says how many there were before.
+    fn count_start(&mut self, spec: &Spec) -> u64 {
+        if self.starts.len() >= MAX_COUNTED {
+            let running = &self.children;
+            self.starts.retain(|(owner, program), _| {
+                let is_same =
+                    |entry: &Arc<Entry>| entry.facts.owner == *owner && entry.facts.program == *program;
+                running.values().any(is_same)
+            });
+        }
+        let count = self
+            .starts
+            .entry((spec.owner.clone(), spec.program.clone()))
+            .or_default();
+        let before = *count;
+        *count += 1;
+        before
+    }
+}

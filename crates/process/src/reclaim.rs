@@ -1,0 +1,95 @@
+//! Taking over from an earlier daemon: what it left running is killed, and only that.
+//!
+//! A row that is open names a keeper and a command by pid and start time, in one run of the machine, and a tag that
+//! stands in the environment of everything below them. What matches is ours. A pid that is in use again, or a row from
+//! before the machine was started, matches nothing and is left alone.
+
+use std::time::Duration;
+
+use eventlog::CommitError;
+use kernel::Deadline;
+
+use crate::error::OpenProcessesError;
+use crate::ledger::{OpenRow, Status};
+use crate::processes::Shared;
+use crate::remains::{Session, Traces, sweep};
+use crate::start::unix_ms;
+
+/// How long the kernel may take to end what is killed. Nobody is served before that.
+const RECLAIM_LIMIT: Duration = Duration::from_secs(5);
+
+/// What was found of an earlier daemon.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Reclaimed {
+    /// Children that were still there, and have been killed.
+    pub killed: u64,
+    /// Children that had ended without anybody writing it down.
+    pub gone_already: u64,
+    /// Children that could not be killed. The next start tries again.
+    pub left: u64,
+}
+
+/// Kills what is left of these rows, and closes them.
+pub(crate) async fn reclaim(shared: &Shared, open: Vec<OpenRow>) -> Result<Reclaimed, OpenProcessesError> {
+    let mut reclaimed = Reclaimed::default();
+    let (here, elsewhere): (Vec<_>, Vec<_>) = open
+        .into_iter()
+        .partition(|open| open.record.machine_boot_id == shared.machine_boot_id);
+    let traces: Vec<_> = here.iter().map(traces).collect();
+    let deadline = Deadline::after(&shared.clock, RECLAIM_LIMIT);
+    let swept = match traces.is_empty() {
+        true => Vec::new(),
+        false => sweep(&traces, &deadline).await,
+    };
+    for (open, swept) in here.into_iter().zip(swept) {
+        let record = &open.record;
+        if !swept.left.is_empty() {
+            reclaimed.left += 1;
+            tracing::error!(owner = record.owner, left = ?swept.left, "a child of an earlier daemon cannot be killed");
+            continue;
+        }
+        if swept.found_something() {
+            reclaimed.killed += 1;
+            tracing::warn!(
+                owner = record.owner,
+                reason = record.reason,
+                processes = swept.killed.count,
+                "a child of an earlier daemon was killed"
+            );
+        } else {
+            reclaimed.gone_already += 1;
+        }
+        close(shared, open).await?;
+    }
+    for open in elsewhere {
+        reclaimed.gone_already += 1;
+        close(shared, open).await?;
+    }
+    Ok(reclaimed)
+}
+
+fn traces(open: &OpenRow) -> Traces {
+    Traces {
+        keeper: open.record.keeper,
+        command: open.record.command,
+        tag: open.record.tag.clone(),
+        session: Session::MayBeAnothers,
+    }
+}
+
+async fn close(shared: &Shared, OpenRow { mut row, mut record }: OpenRow) -> Result<(), OpenProcessesError> {
+    record.ended_at_ms = Some(unix_ms(std::time::SystemTime::now()));
+    match shared
+        .ledger
+        .write(&mut row, Status::Ended, &record, eventlog::Durability::Durable)
+        .await
+    {
+        Ok(()) => shared.ledger.give_back(row),
+        // Somebody has written it meanwhile, and so knows more than we saw. It is theirs.
+        Err(CommitError::Conflict { stream, .. }) => {
+            tracing::warn!(%stream, "a row of the ledger was written by somebody else");
+        }
+        Err(error) => return Err(OpenProcessesError::Write(error)),
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! What is to be run, and how it is to end.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A command to be run as an owned child.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The program. A bare name is looked up in the `PATH` of `environment`.
+    pub program: PathBuf,
+    /// Its arguments, without the program itself.
+    pub arguments: Vec<OsString>,
+    /// The directory that it starts in.
+    pub directory: PathBuf,
+    /// Its whole environment; nothing is inherited. One variable that marks it as ours is added.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Whom it belongs to, for people, for example `lsp/rust-analyzer`.
+    pub owner: String,
+    /// Why it runs, for people.
+    pub reason: String,
+    /// Which start of the owner this is.
+    pub generation: u64,
+    /// What it may use.
+    pub limits: Limits,
+    /// Where it may write.
+    pub confinement: Confinement,
+}
+
+/// What a child may use at most, for each of its processes. `None` leaves it as the daemon has it; no limit is ever
+/// raised.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Address space.
+    pub address_space_bytes: Option<u64>,
+    /// Open files.
+    pub open_files: Option<u64>,
+    /// The size of a file that it writes.
+    pub file_bytes: Option<u64>,
+    /// The size of a core dump; zero for none.
+    pub core_bytes: Option<u64>,
+    /// Time on a processor.
+    pub cpu_seconds: Option<u64>,
+}
+
+/// Where a child may write.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Confinement {
+    /// Wherever its user may.
+    #[default]
+    None,
+    /// Only below these directories, as far as the kernel can enforce it; see [`Enforcement`]. A few devices such as
+    /// `/dev/null` and terminals can always be written.
+    WriteBelow(Vec<PathBuf>),
+}
+
+/// How much of a confinement is in force.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Enforcement {
+    /// All of it.
+    Full,
+    /// What this kernel can do, which is not all.
+    Partial,
+    /// Nothing: none was asked for, or this kernel has no Landlock.
+    None,
+}
+
+impl Enforcement {
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Partial => "partial",
+            Self::None => "none",
+        }
+    }
+}
+
+/// How a child is stopped: each step has its time, and is skipped when nothing is left.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct StopPlan {
+    /// For the child to end by itself; the caller has asked it to already.
+    pub polite: Duration,
+    /// From SIGTERM to all of its processes to SIGKILL.
+    pub term: Duration,
+    /// From SIGKILL until whatever is still there is reported and left.
+    pub kill: Duration,
+}
+
+impl StopPlan {
+    /// SIGTERM now, SIGKILL two seconds later: for a child that nobody has asked to end.
+    pub const PROMPT: Self = Self {
+        polite: Duration::ZERO,
+        term: Duration::from_secs(2),
+        kill: Duration::from_secs(5),
+    };
+    /// SIGKILL now.
+    pub const NOW: Self = Self {
+        polite: Duration::ZERO,
+        term: Duration::ZERO,
+        kill: Duration::from_secs(5),
+    };
+
+    /// How long it may take altogether.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        self.polite.saturating_add(self.term).saturating_add(self.kill)
+    }
+}
+
+/// The program that is the parent of each child; see [`keep_if_asked`](crate::keep_if_asked).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum KeeperProgram {
+    /// The one that is running, even if another one lies in its place by now.
+    ThisProgram,
+    /// Another one, for programs that are not their own keeper, such as tests.
+    At(PathBuf),
+}

@@ -1,0 +1,204 @@
+//! Starting a child: keeper, row, command, in this order. The row is durable before the command can run.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use eventlog::Durability;
+use kernel::Deadline;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::oneshot;
+
+use crate::child::Child;
+use crate::entry::{Entry, Started};
+use crate::error::SpawnError;
+use crate::finish::{self, Left};
+use crate::keeper_process::KeeperProcess;
+use crate::ledger::{Record, Row, Status};
+use crate::pipes::Pipes;
+use crate::processes::Shared;
+use crate::remains::TAG_VARIABLE;
+use crate::spec::{Confinement, Spec};
+use crate::wire::{FromKeeper, OsText, Run, Stage};
+
+/// How long a keeper may take to start its command. A file system that hangs can make it wait.
+const START_LIMIT: Duration = Duration::from_secs(30);
+/// How much of owner and reason is shown in a list of processes.
+const LABEL_CHARS: usize = 80;
+
+/// Where the answer to whoever wants a child goes. When it is closed, nobody does any more.
+pub(crate) type Answer = oneshot::Sender<Result<Child, SpawnError>>;
+
+/// A child that runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) keeper: KeeperProcess,
+    pub(crate) row: Row,
+    pub(crate) record: Record,
+    pub(crate) stderr: Receiver,
+    pub(crate) started: Started,
+}
+
+/// Starts a child. When it fails nothing is left of it.
+pub(crate) async fn start(
+    shared: &Arc<Shared>,
+    entry: &Arc<Entry>,
+    spec: Spec,
+    answer: &mut Answer,
+) -> Result<Running, SpawnError> {
+    let pipes = Pipes::make().map_err(SpawnError::Means)?;
+    let mut row = shared
+        .ledger
+        .reserve()
+        .map_err(|bad| SpawnError::Ledger(bad.into()))?;
+    let keeper = match KeeperProcess::start(&shared.keeper, label(&spec)).await {
+        Ok(keeper) => keeper,
+        Err(error) => {
+            shared.ledger.give_back(row);
+            return Err(SpawnError::Means(error));
+        }
+    };
+    entry.keeper.get_or_init(|| keeper.identity);
+    let mut record = record(shared, entry, &keeper);
+    // This is the gate: the keeper does not know its command yet.
+    let entered = shared
+        .ledger
+        .write(&mut row, Status::Starting, &record, Durability::Durable)
+        .await
+        .map_err(SpawnError::Ledger);
+    let launched = match entered {
+        Ok(()) => launch(shared, entry, (keeper, pipes), spec, answer).await,
+        Err(error) => Err((error, keeper)),
+    };
+    match launched {
+        Ok((keeper, stderr, started)) => {
+            record.command = Some(started.command);
+            Ok(Running {
+                keeper,
+                row,
+                record,
+                stderr,
+                started,
+            })
+        }
+        Err((error, keeper)) => {
+            let left = finish::hang_up(shared, keeper, &record).await;
+            if left == Left::Something {
+                tracing::error!(
+                    owner = record.owner,
+                    "a child that was not started could not be killed"
+                );
+            }
+            finish::close_row(shared, row, record, None).await;
+            Err(error)
+        }
+    }
+}
+
+/// Hands the command over and waits for it to run. Nobody has to wait for that: if the caller goes, or the child is
+/// stopped, the keeper is given back to be ended.
+async fn launch(
+    shared: &Shared,
+    entry: &Entry,
+    (mut keeper, pipes): (KeeperProcess, Pipes),
+    spec: Spec,
+    answer: &mut Answer,
+) -> Result<(KeeperProcess, Receiver, Started), (SpawnError, KeeperProcess)> {
+    let limit = Deadline::after(&shared.clock, START_LIMIT).passed();
+    let (program, directory) = (spec.program.clone(), spec.directory.clone());
+    let run = to_wire(spec, &entry.facts.tag);
+    let told = tokio::select! {
+        biased;
+        () = answer.closed() => Err(SpawnError::Stopped),
+        _ = entry.wait(|life| life.wish().is_some()) => Err(SpawnError::Stopped),
+        told = exchange(&mut keeper, run, pipes.theirs) => told.map_err(SpawnError::Keeper),
+        () = limit => Err(SpawnError::Keeper(io::ErrorKind::TimedOut.into())),
+    };
+    let failed = match told {
+        Ok(FromKeeper::Started { command, confinement }) => {
+            entry.offer(pipes.stdin, pipes.stdout);
+            let started = Started { command, confinement };
+            return Ok((keeper, pipes.stderr, started));
+        }
+        Ok(FromKeeper::Failed { stage, errno }) => {
+            let source = io::Error::from_raw_os_error(errno);
+            match stage {
+                Stage::Program => SpawnError::Program { program, source },
+                Stage::Directory => SpawnError::Directory { directory, source },
+                Stage::Limits => SpawnError::Limits(source),
+                Stage::Confinement => SpawnError::Confinement(source),
+                Stage::Keeper => SpawnError::Keeper(source),
+            }
+        }
+        Ok(FromKeeper::Exited { .. } | FromKeeper::Gone { .. }) => {
+            SpawnError::Keeper(io::ErrorKind::InvalidData.into())
+        }
+        Err(error) => error,
+    };
+    Err((failed, keeper))
+}
+
+/// The command's ends of the pipes are closed on our side as soon as the keeper has them.
+async fn exchange(
+    keeper: &mut KeeperProcess,
+    run: Run,
+    theirs: [std::os::fd::OwnedFd; 3],
+) -> io::Result<FromKeeper> {
+    keeper.run(run, theirs).await?;
+    keeper.next().await
+}
+
+fn to_wire(spec: Spec, tag: &str) -> Run {
+    let text = |text: &std::ffi::OsStr| OsText::from(text);
+    let named = spec
+        .environment
+        .iter()
+        .map(|(name, value)| (text(name), text(value)));
+    let ours = (
+        OsText::Utf8(TAG_VARIABLE.to_owned()),
+        OsText::Utf8(tag.to_owned()),
+    );
+    Run {
+        program: text(spec.program.as_os_str()),
+        arguments: spec.arguments.iter().map(|argument| text(argument)).collect(),
+        directory: text(spec.directory.as_os_str()),
+        environment: named.chain([ours]).collect(),
+        limits: spec.limits,
+        write_below: match spec.confinement {
+            Confinement::None => None,
+            Confinement::WriteBelow(paths) => Some(paths.iter().map(|path| text(path.as_os_str())).collect()),
+        },
+    }
+}
+
+/// Owner and reason. A NUL would end an argument, and none of them may.
+fn label(spec: &Spec) -> String {
+    let text = format!("{}: {}", spec.owner, spec.reason);
+    text.chars()
+        .filter(|character| !character.is_control())
+        .take(LABEL_CHARS)
+        .collect()
+}
+
+fn record(shared: &Shared, entry: &Entry, keeper: &KeeperProcess) -> Record {
+    let facts = &entry.facts;
+    Record {
+        tag: facts.tag.clone(),
+        machine_boot_id: shared.machine_boot_id.clone(),
+        daemon_boot_id: shared.daemon_boot_id.clone(),
+        keeper: keeper.identity,
+        command: None,
+        owner: facts.owner.clone(),
+        reason: facts.reason.clone(),
+        generation: facts.generation,
+        argv: facts.argv.clone(),
+        started_at_ms: unix_ms(facts.started_at),
+        ended_at_ms: None,
+        exit: None,
+    }
+}
+
+pub(crate) fn unix_ms(time: SystemTime) -> u64 {
+    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
+}

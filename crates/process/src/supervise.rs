@@ -1,0 +1,187 @@
+//! The life of a child, in one task: it starts it, listens to its keeper, reads its standard error, passes wishes on,
+//! and does not end before everything of the child has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::Durability;
+use kernel::Deadline;
+
+use crate::child::Child;
+use crate::ended::{Ended, Exit, KeeperEnd, Killed};
+use crate::entry::Entry;
+use crate::finish;
+use crate::ledger::Status;
+use crate::pipes::Drain;
+use crate::processes::Shared;
+use crate::spec::{Spec, StopPlan};
+use crate::start::{Answer, Running, start};
+use crate::state::Wish;
+use crate::wire::FromKeeper;
+
+/// How much longer than planned a keeper may take before the daemon does its work.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// Runs a child from its start to its end.
+pub(crate) async fn supervise(shared: Arc<Shared>, entry: Arc<Entry>, spec: Spec, mut answer: Answer) {
+    let mut running = match start(&shared, &entry, spec, &mut answer).await {
+        Ok(running) => running,
+        Err(error) => {
+            shared.leave(&entry);
+            entry.advance(|life| life.on_failed());
+            // Whoever has gone need not hear it.
+            drop(answer.send(Err(error)));
+            return;
+        }
+    };
+    entry.started.get_or_init(|| running.started);
+    entry.advance(|life| life.on_started());
+    let child = Child::new(Arc::clone(&entry), running.started);
+    // A child that nobody takes is dropped here, and so is stopped.
+    drop(answer.send(Ok(child)));
+    let written = shared
+        .ledger
+        .write(
+            &mut running.row,
+            Status::Running,
+            &running.record,
+            Durability::Relaxed,
+        )
+        .await;
+    if let Err(error) = written {
+        // The row names the keeper, which is enough to find the rest.
+        tracing::warn!(%error, owner = running.record.owner, "the pid of a child could not be written down");
+    }
+
+    let Running {
+        keeper,
+        row,
+        record,
+        stderr,
+        ..
+    } = running;
+    let mut watch = Watch {
+        shared: &shared,
+        entry: &entry,
+        stderr: Drain::new(Some(stderr)),
+        exit: None,
+        gone: None,
+        limit: Deadline::never(),
+    };
+    let keeper = watch.run(keeper).await;
+    let ended = match watch.gone.take() {
+        Some((killed, left)) => Ended {
+            exit: watch.exit.unwrap_or(Exit::Unknown),
+            killed,
+            left,
+            keeper: KeeperEnd::Reported,
+        },
+        None => {
+            tracing::warn!(
+                owner = record.owner,
+                pid = keeper.identity.pid,
+                "a keeper has failed; its tree is killed"
+            );
+            let swept = finish::sweep(&shared, &record).await;
+            Ended {
+                exit: watch.exit.unwrap_or(Exit::Unknown),
+                killed: swept.killed,
+                left: swept.left,
+                keeper: KeeperEnd::Died,
+            }
+        }
+    };
+    watch.stderr.rest(|bytes| entry.add_stderr(bytes));
+    finish::reap(&shared, keeper).await;
+    if !ended.left.is_empty() {
+        tracing::error!(owner = record.owner, left = ?ended.left, "processes of a child cannot be killed");
+    }
+    let exit = ended.exit;
+    let ended = Arc::new(ended);
+    shared.leave(&entry);
+    entry.advance(|life| life.on_ended(&ended));
+    finish::close_row(&shared, row, record, Some(exit)).await;
+}
+
+/// What is watched while a child runs.
+struct Watch<'child> {
+    shared: &'child Shared,
+    entry: &'child Entry,
+    stderr: Drain,
+    exit: Option<Exit>,
+    /// What the keeper said last: what had to be killed, and what could not be.
+    gone: Option<(Killed, Vec<u32>)>,
+    /// When the keeper has to have come to an end.
+    limit: Deadline,
+}
+
+impl Watch<'_> {
+    /// Watches until the keeper says nothing more, or has had its time.
+    async fn run(
+        &mut self,
+        mut keeper: crate::keeper_process::KeeperProcess,
+    ) -> crate::keeper_process::HungUp {
+        let mut stdout = Drain::new(None);
+        let mut told: Option<Wish> = None;
+        loop {
+            let limit = self.limit.clone();
+            tokio::select! {
+                biased;
+                message = keeper.next() => match message {
+                    Ok(message) => self.hear(message),
+                    Err(_) => break,
+                },
+                life = self.entry.wait(move |life| life.wish() != told) => {
+                    told = life.wish();
+                    let Some(wish) = told else { continue };
+                    // Nobody may want what it says any more, and it must not hang on that.
+                    stdout.pipe = self.entry.take_stdout().or(stdout.pipe.take());
+                    let plan = wish.plan(self.shared.clock.now());
+                    self.expect_end_within(plan.total());
+                    if let Err(error) = keeper.stop(plan).await {
+                        // It has ended, and what it said last is still to be heard. If it says nothing, the limit is
+                        // the end of this.
+                        tracing::debug!(%error, owner = self.entry.facts.owner, "a keeper does not listen");
+                    }
+                }
+                () = limit.passed() => break,
+                bytes = self.stderr.next() => self.entry.add_stderr(bytes),
+                _ = stdout.next() => {}
+            }
+        }
+        keeper.hang_up()
+    }
+
+    fn hear(&mut self, message: FromKeeper) {
+        match message {
+            FromKeeper::Exited { exit } => {
+                self.exit = Some(exit);
+                self.entry.advance(|life| life.on_exited(exit));
+                self.expect_end_within(StopPlan::PROMPT.total());
+            }
+            FromKeeper::Gone { killed, left } => {
+                self.gone = Some((killed, left));
+                self.expect_end_within(Duration::ZERO);
+            }
+            FromKeeper::Started { .. } | FromKeeper::Failed { .. } => {
+                tracing::warn!(
+                    owner = self.entry.facts.owner,
+                    "a keeper says what it has said before"
+                );
+            }
+        }
+    }
+
+    /// Brings the limit closer; it never moves away.
+    fn expect_end_within(&mut self, time: Duration) {
+        let wanted = Deadline::after(&self.shared.clock, time.saturating_add(MARGIN));
+        let is_earlier = match (wanted.remaining(), self.limit.remaining()) {
+            (Some(wanted), Some(known)) => wanted < known,
+            (wanted, None) => wanted.is_some(),
+            (None, Some(_)) => false,
+        };
+        if is_earlier {
+            self.limit = wanted;
+        }
+    }
+}
