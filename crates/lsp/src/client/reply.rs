@@ -1,0 +1,47 @@
+//! The answer to a request.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A result, as the server wrote it.
+///
+/// Nothing is copied: it shares the memory of the read that brought it, up to 64 KiB for a small one. Parse it or
+/// pass it on; to keep it for long, copy it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Reply {
+    result: Bytes,
+}
+
+impl Reply {
+    pub(super) fn new(frame: &Bytes, result: &RawValue) -> Self {
+        Self {
+            result: frame.slice_ref(result.get().as_bytes()),
+        }
+    }
+
+    /// Reads the result as what it should be.
+    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.result)
+    }
+
+    /// The JSON text of the result. It is valid, in UTF-8.
+    pub fn bytes(&self) -> &Bytes {
+        &self.result
+    }
+
+    /// The JSON text of the result, to pass on without a copy.
+    pub fn into_bytes(self) -> Bytes {
+        self.result
+    }
+
+    /// The result as it is, for whoever reads it piece by piece. This looks through all of it.
+    pub fn raw(&self) -> Result<&RawValue, serde_json::Error> {
+        self.parse()
+    }
+
+    /// Whether the server has nothing to say.
+    pub fn is_null(&self) -> bool {
+        &self.result[..] == b"null"
+    }
+}

@@ -1,0 +1,124 @@
+//! What the handles and the two tasks of a client share.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use kernel::{CancellationToken, Clock, Deadline, Slot};
+use tokio::sync::{Notify, oneshot};
+
+use super::{
+    ClientSettings, Closed, Reply, RequestError,
+    state::{Aftermath, GivenUp, State},
+};
+use crate::wire::encode_cancel;
+
+/// Where an answer goes to.
+pub(super) type Answer = oneshot::Sender<Result<Reply, RequestError>>;
+
+/// How a caller is told that its message has been accepted or written.
+pub(super) type Told = oneshot::Sender<()>;
+
+pub(super) struct Shared {
+    pub(super) settings: ClientSettings,
+    pub(super) clock: Arc<dyn Clock>,
+    /// Guards the decisions. Nobody waits, writes or runs foreign code while holding it.
+    state: Mutex<State<Answer, Told>>,
+    /// Rings when something has been queued. The one who hears it looks into the queue.
+    queued: Notify,
+    /// Why the client is closed, for those who wait for it. It is written once, by whoever closed the state.
+    closed: Slot<Option<Arc<Closed>>>,
+}
+
+impl Shared {
+    pub(super) fn new(settings: ClientSettings, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            settings,
+            clock,
+            state: Mutex::default(),
+            queued: Notify::new(),
+            closed: Slot::new(None),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<Answer, Told>> {
+        // A panic in a critical section would be a defect of the pure state, whose every step leaves it whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn ring(&self) {
+        self.queued.notify_one();
+    }
+
+    /// Waits until something has been queued since the last time.
+    pub(super) async fn rung(&self) {
+        self.queued.notified().await;
+    }
+
+    /// Closes. The first reason counts; everybody who waits gets it.
+    pub(super) fn close(&self, reason: Closed) {
+        let reason = Arc::new(reason);
+        let remains = self.lock().close(&reason);
+        let Some(remains) = remains else { return };
+        tracing::debug!(%reason, pending = remains.answers.len(), "the client is closed");
+        let open = self.closed.read().generation;
+        let written = self.closed.transition(open, Some(Arc::clone(&reason)));
+        assert!(written.is_ok(), "only the first to close writes the reason");
+        drop(remains.outbox);
+        for answer in remains.answers {
+            let reason = Arc::clone(&reason);
+            // Whoever does not wait any more does not need to know.
+            drop(answer.send(Err(RequestError::Closed { reason })));
+        }
+    }
+
+    /// Waits until the client is closed.
+    pub(super) async fn closed(&self) -> Arc<Closed> {
+        let nobody = CancellationToken::new();
+        let wait = self
+            .closed
+            .wait_until(Option::is_some, Deadline::never(), &nobody.scope());
+        match wait.await.map(|seen| Option::clone(&seen.state)) {
+            Ok(Some(reason)) => reason,
+            // Neither the deadline nor the scope can end the wait.
+            _ => std::future::pending().await,
+        }
+    }
+
+    pub(super) fn give_up(&self, id: i64, why: GivenUp) {
+        let given_up = self.lock().give_up(id, why);
+        let Some((answer, aftermath)) = given_up else {
+            return;
+        };
+        drop(answer);
+        match aftermath {
+            Aftermath::Unsent { admitted } => tell(admitted),
+            Aftermath::TellServer => {
+                let message = encode_cancel(id);
+                self.lock().cancel(message);
+                self.ring();
+            }
+        }
+    }
+}
+
+/// Tells everybody; whoever does not listen any more does not need to know.
+pub(super) fn tell(everybody: Vec<Told>) {
+    for somebody in everybody {
+        let _: Result<(), ()> = somebody.send(());
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        formatter
+            .debug_struct("Client")
+            .field("closed", &state.closed())
+            .field("pending", &state.pending())
+            .field("queued", &state.queued())
+            .field("counters", &state.counters)
+            .finish_non_exhaustive()
+    }
+}

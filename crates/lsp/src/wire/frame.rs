@@ -1,0 +1,220 @@
+//! From bytes to bodies.
+//!
+//! Invariants:
+//!
+//! 1. Memory follows what has come, never what a header claims: the buffer at most doubles when it is full, and
+//!    never beyond the body that is being read.
+//! 2. A body is cut out of the buffer, not copied. What it was cut from goes back to the system once it is large
+//!    and the body has been let go; otherwise the buffer is used again.
+//! 3. A body over the limit is skipped piece by piece. Only its two ends are kept, for the id of what it answers.
+//! 4. After an error nothing is decoded any more: there is no way to find the next message again.
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut, buf::Limit};
+
+use super::{
+    header::{FrameError, Head, HeaderReader},
+    message::MessageId,
+    oversized::Skipped,
+};
+
+/// How much is read at once: what a pipe holds by default.
+const READ_BYTES: usize = 64 * 1024;
+
+/// With less room than this a read is not worth its call into the system.
+const LEAST_ROOM: usize = 4 * 1024;
+
+/// What a peer may send at most.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct FrameLimits {
+    /// Header lines of one message.
+    pub header_lines: usize,
+    /// Bytes of all headers of one message.
+    pub header_bytes: usize,
+    /// Bytes of a body. A longer one is skipped, and only the request that it answers fails.
+    pub body_bytes: usize,
+    /// Bytes of a body that is worth skipping. A longer one is no message but a broken or hostile header.
+    pub skipped_bytes: u64,
+}
+
+impl Default for FrameLimits {
+    fn default() -> Self {
+        Self {
+            header_lines: 32,
+            header_bytes: 8 * 1024,
+            body_bytes: 64 * 1024 * 1024,
+            skipped_bytes: 4 * 1024 * 1024 * 1024,
+        }
+    }
+}
+
+/// What stood between two headers.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Frame {
+    /// A whole body.
+    Body(Bytes),
+    /// A body over the limit, which has been skipped.
+    Oversized(Oversized),
+}
+
+/// A body that was too long to be kept.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Oversized {
+    /// How long it was.
+    pub length: u64,
+    /// The request that it answers, if it is an answer and the id stood near one of its ends.
+    pub id: Option<MessageId>,
+}
+
+/// Takes bytes in pieces of any size and gives out whole bodies.
+#[derive(Debug)]
+pub struct Decoder {
+    limits: FrameLimits,
+    buffer: BytesMut,
+    /// The size of the allocation behind the buffer. The buffer itself only knows the part that is left of it.
+    allocated: usize,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Header(HeaderReader),
+    Body { length: usize },
+    Skipping(Skipped),
+    Broken(FrameError),
+}
+
+impl Decoder {
+    /// A decoder at the beginning of a connection. It takes no memory until bytes come.
+    pub fn new(limits: FrameLimits) -> Self {
+        Self {
+            limits,
+            buffer: BytesMut::new(),
+            allocated: 0,
+            place: Place::Header(HeaderReader::default()),
+        }
+    }
+
+    /// Takes as many bytes as there is room for, at least one, and says how many. Ask for frames in between.
+    pub fn feed(&mut self, bytes: &[u8]) -> usize {
+        let mut room = self.room();
+        let taken = room.remaining_mut().min(bytes.len());
+        room.put_slice(&bytes[..taken]);
+        taken
+    }
+
+    /// Where to read the next bytes to. There is always room.
+    pub fn room(&mut self) -> Limit<&mut BytesMut> {
+        self.make_room();
+        let spare = self.buffer.capacity() - self.buffer.len();
+        let wanted = match self.place {
+            // Behind a large body nothing is read along, so that nothing has to be copied when its memory goes.
+            Place::Body { length } if length > READ_BYTES => length.saturating_sub(self.buffer.len()).max(1),
+            _ => spare,
+        };
+        (&mut self.buffer).limit(spare.min(wanted))
+    }
+
+    /// The next frame, if it is there. To be asked until there is none, before more bytes are fed.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
+        self.advance().inspect_err(|error| {
+            self.place = Place::Broken(error.clone());
+            self.set_buffer(BytesMut::new());
+        })
+    }
+
+    /// Whether a message has begun and is not whole yet.
+    pub fn is_inside_message(&self) -> bool {
+        match &self.place {
+            Place::Header(_) => !self.buffer.is_empty(),
+            Place::Body { .. } | Place::Skipping(_) => true,
+            Place::Broken(_) => false,
+        }
+    }
+
+    /// How many bytes of memory it holds; bodies that were given out and are still in use are not counted.
+    pub fn allocated_bytes(&self) -> usize {
+        let kept = match &self.place {
+            Place::Skipping(skipped) => skipped.allocated_bytes(),
+            _ => 0,
+        };
+        self.allocated + kept
+    }
+
+    fn advance(&mut self) -> Result<Option<Frame>, FrameError> {
+        loop {
+            match &mut self.place {
+                Place::Header(header) => {
+                    let Some(head) = header.read(&self.buffer, &self.limits)? else {
+                        return Ok(None);
+                    };
+                    self.enter_body(&head);
+                }
+                Place::Body { length } => {
+                    let length = *length;
+                    if self.buffer.len() < length {
+                        return Ok(None);
+                    }
+                    let body = self.buffer.split_to(length).freeze();
+                    self.place = Place::Header(HeaderReader::default());
+                    self.give_back();
+                    return Ok(Some(Frame::Body(body)));
+                }
+                Place::Skipping(skipped) => {
+                    let taken = skipped.take(&self.buffer);
+                    self.buffer.advance(taken);
+                    if !skipped.is_over() {
+                        return Ok(None);
+                    }
+                    let oversized = Oversized {
+                        length: skipped.length(),
+                        id: skipped.find_answered_id(),
+                    };
+                    self.place = Place::Header(HeaderReader::default());
+                    return Ok(Some(Frame::Oversized(oversized)));
+                }
+                Place::Broken(error) => return Err(error.clone()),
+            }
+        }
+    }
+
+    fn enter_body(&mut self, head: &Head) {
+        self.buffer.advance(head.header_bytes);
+        self.place = match usize::try_from(head.body_bytes) {
+            Ok(length) if length <= self.limits.body_bytes => Place::Body { length },
+            _ => Place::Skipping(Skipped::new(head.body_bytes)),
+        };
+    }
+
+    fn make_room(&mut self) {
+        let held = self.buffer.len();
+        let spare = self.buffer.capacity() - held;
+        let most = match self.place {
+            Place::Body { length } if length > READ_BYTES => length.max(held + 1),
+            _ => READ_BYTES.max(held + LEAST_ROOM),
+        };
+        if spare >= LEAST_ROOM || (spare > 0 && held + spare >= most) {
+            return;
+        }
+        // The place before the buffer is free again if all bodies that were cut out of it have been let go.
+        if self.allocated <= READ_BYTES && self.buffer.try_reclaim(READ_BYTES.saturating_sub(held).max(1)) {
+            return;
+        }
+        let mut larger = BytesMut::with_capacity(most.min(READ_BYTES.max(2 * held)));
+        larger.extend_from_slice(&self.buffer);
+        self.set_buffer(larger);
+    }
+
+    /// Lets go of a large buffer (invariant 2).
+    fn give_back(&mut self) {
+        if self.allocated > READ_BYTES {
+            let mut rest = BytesMut::with_capacity(self.buffer.len());
+            rest.extend_from_slice(&self.buffer);
+            self.set_buffer(rest);
+        }
+    }
+
+    fn set_buffer(&mut self, buffer: BytesMut) {
+        self.allocated = buffer.capacity();
+        self.buffer = buffer;
+    }
+}

@@ -1,0 +1,256 @@
+//! The JSON-RPC envelope.
+//!
+//! It is read once. What is inside it (parameters, result) stays the text that came, and is read by whoever knows
+//! what it is.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+/// How much of a broken body an error repeats.
+const EXCERPT_BYTES: usize = 80;
+
+/// Numbers with which answers say what went wrong.
+pub mod error_code {
+    /// The parameters do not fit the method.
+    pub const INVALID_PARAMS: i64 = -32602;
+    /// The receiver does not know the method.
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    /// The message is no request.
+    pub const INVALID_REQUEST: i64 = -32600;
+    /// The receiver failed.
+    pub const INTERNAL_ERROR: i64 = -32603;
+    /// The server wants to be initialised first.
+    pub const SERVER_NOT_INITIALIZED: i64 = -32002;
+    /// The request was understood, and failed.
+    pub const REQUEST_FAILED: i64 = -32803;
+    /// The server gave the request up; it may be sent again.
+    pub const SERVER_CANCELLED: i64 = -32802;
+    /// A document changed under the request; it may be sent again.
+    pub const CONTENT_MODIFIED: i64 = -32801;
+    /// The client asked for the request to be given up.
+    pub const REQUEST_CANCELLED: i64 = -32800;
+}
+
+/// The id of a request, chosen by whoever sent it.
+#[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum MessageId {
+    /// The usual kind.
+    Number(i64),
+    /// Allowed as well.
+    Text(String),
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(formatter),
+            Self::Text(text) => write!(formatter, "{text:?}"),
+        }
+    }
+}
+
+/// One message. It borrows from the body that it was read from.
+#[derive(Debug)]
+pub enum Message<'a> {
+    /// Wants an answer.
+    Request {
+        /// To be repeated in the answer.
+        id: MessageId,
+        /// What is wanted.
+        method: Cow<'a, str>,
+        /// With what.
+        params: Option<&'a RawValue>,
+    },
+    /// Wants no answer.
+    Notification {
+        /// What happened.
+        method: Cow<'a, str>,
+        /// With what.
+        params: Option<&'a RawValue>,
+    },
+    /// The answer to a request.
+    Response {
+        /// Which one; `None` if the peer could not read the request.
+        id: Option<MessageId>,
+        /// What came out.
+        outcome: Result<&'a RawValue, ResponseError>,
+    },
+}
+
+/// The answer to a request that failed.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, thiserror::Error)]
+#[error("{message} (code {code})")]
+pub struct ResponseError {
+    /// What kind of failure it is; see [`error_code`].
+    pub code: i64,
+    /// What happened, in words.
+    pub message: String,
+    /// More about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<serde_json::Value>,
+}
+
+impl ResponseError {
+    /// A failure without more data.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    /// The answer to a request that nobody here knows.
+    pub fn method_not_found(method: &str) -> Self {
+        Self::new(error_code::METHOD_NOT_FOUND, format!("no such method: {method}"))
+    }
+}
+
+/// A body that is no message.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum MessageError {
+    /// Broken JSON, or no object.
+    #[error("{problem}, in {excerpt:?}")]
+    Json {
+        /// What the parser says.
+        problem: String,
+        /// The beginning of the body.
+        excerpt: String,
+    },
+    /// Several messages at once, which the protocol does not have.
+    #[error("the body is a batch")]
+    Batch,
+    /// Another protocol.
+    #[error("the version of the protocol is {found}, not \"2.0\"")]
+    WrongVersion {
+        /// What stands there.
+        found: String,
+    },
+    /// An id that is neither a whole number nor a string.
+    #[error("the id {found} is neither a whole number nor a string")]
+    InvalidId {
+        /// What stands there.
+        found: String,
+    },
+    /// A method that is no string.
+    #[error("the method {found} is no string")]
+    InvalidMethod {
+        /// What stands there.
+        found: String,
+    },
+    /// Neither a method nor an id.
+    #[error("the message is neither a request nor an answer")]
+    Neither,
+}
+
+/// The members that count. Absent and `null` are kept apart: a result of `null` is an answer.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl<'a> Message<'a> {
+    /// Reads a body.
+    ///
+    /// A missing version is let pass: leaving it out is harmless, and ending a server for it is not.
+    pub fn parse(body: &'a [u8]) -> Result<Self, MessageError> {
+        if body.trim_ascii_start().first() == Some(&b'[') {
+            return Err(MessageError::Batch);
+        }
+        let envelope: Envelope<'a> = serde_json::from_slice(body).map_err(|problem| MessageError::Json {
+            problem: problem.to_string(),
+            excerpt: excerpt(body),
+        })?;
+        if let Some(version) = envelope.jsonrpc.filter(|version| version.get() != "\"2.0\"") {
+            return Err(MessageError::WrongVersion {
+                found: excerpt(version.get().as_bytes()),
+            });
+        }
+        let id = envelope.id.map(id).transpose()?.flatten();
+        match (envelope.method, id) {
+            (Some(method), Some(id)) => Ok(Self::Request {
+                id,
+                method: text(method)?,
+                params: envelope.params,
+            }),
+            (Some(method), None) => Ok(Self::Notification {
+                method: text(method)?,
+                params: envelope.params,
+            }),
+            (None, id) if envelope.id.is_some() => Ok(Self::Response {
+                id,
+                outcome: outcome(&envelope),
+            }),
+            (None, _) => Err(MessageError::Neither),
+        }
+    }
+}
+
+/// The id, which may be `null` in an answer to something unreadable.
+fn id(raw: &RawValue) -> Result<Option<MessageId>, MessageError> {
+    let found = raw.get();
+    if found == "null" {
+        return Ok(None);
+    }
+    let number = found.parse().map(MessageId::Number).ok();
+    let id = number.or_else(|| serde_json::from_str(found).map(MessageId::Text).ok());
+    id.map(Some).ok_or_else(|| MessageError::InvalidId {
+        found: excerpt(found.as_bytes()),
+    })
+}
+
+/// A string, borrowed unless it has escapes in it.
+fn text(raw: &RawValue) -> Result<Cow<'_, str>, MessageError> {
+    let quoted = raw.get();
+    let bare = quoted
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+        .filter(|bare| !bare.contains('\\'));
+    let text = bare
+        .map(Cow::Borrowed)
+        .or_else(|| serde_json::from_str(quoted).map(Cow::Owned).ok());
+    text.ok_or_else(|| MessageError::InvalidMethod {
+        found: excerpt(quoted.as_bytes()),
+    })
+}
+
+/// An error counts unless it is `null`. An answer with neither is a failure of that request, not of the connection.
+fn outcome<'a>(envelope: &Envelope<'a>) -> Result<&'a RawValue, ResponseError> {
+    let error = envelope.error.filter(|error| error.get() != "null");
+    match (error, envelope.result) {
+        (None, Some(result)) => Ok(result),
+        (Some(error), _) => Err(serde_json::from_str(error.get()).unwrap_or_else(|_| {
+            let excerpt = excerpt(error.get().as_bytes());
+            ResponseError::new(
+                error_code::INTERNAL_ERROR,
+                format!("the server failed with {excerpt}"),
+            )
+        })),
+        (None, None) => Err(ResponseError::new(
+            error_code::INTERNAL_ERROR,
+            "the answer has neither a result nor an error",
+        )),
+    }
+}
+
+fn excerpt(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(EXCERPT_BYTES)]).into_owned()
+}

@@ -1,0 +1,23 @@
+//! Bytes to messages and back: frames, the JSON-RPC envelope, and the two ends of a connection.
+//!
+//! **Who owns the state:** a [`Decoder`] owns the bytes that have come and make no whole message yet; there is one
+//! per connection, in the task that reads.
+//!
+//! **What must not happen here:** memory that is reserved because a peer said so, a second copy of a body, a
+//! message that is taken for something it is not. A peer that breaks the rules gets a typed error, and the
+//! connection is over.
+
+mod connection;
+mod encode;
+mod frame;
+mod header;
+mod message;
+mod oversized;
+
+pub use connection::{ConnectError, Connection};
+pub(crate) use connection::{ReadHalf, WriteHalf};
+pub use encode::{EncodeError, encode_notification, encode_request, encode_response};
+pub(crate) use encode::{Unnumbered, encode_cancel};
+pub use frame::{Decoder, Frame, FrameLimits, Oversized};
+pub use header::FrameError;
+pub use message::{Message, MessageError, MessageId, ResponseError, error_code};
