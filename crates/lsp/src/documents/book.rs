@@ -1,0 +1,337 @@
+//! The book as others hold it: leases, and waiting until a server has been told.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use kernel::{Cause, Clock, Deadline, Generation, Scope, Slot, WaitError};
+
+use super::{
+    outbox::Outbox,
+    state::{Book, Delivery, DocumentCounts, DocumentSettings, Progress},
+    sync::DocumentSync,
+};
+use crate::text::{LineIndex, PositionEncoding, UriError, uri_of_path};
+
+/// A document that a server cannot be given.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum DocumentError {
+    /// It is over the limit.
+    #[error("{} has {bytes} bytes, and a language server is given at most {limit}", path.display())]
+    TooLarge {
+        /// The document.
+        path: Arc<Path>,
+        /// Its size.
+        bytes: usize,
+        /// The setting.
+        limit: usize,
+    },
+    /// Too many are held already.
+    #[error("{limit} documents are in use in this server, and that is as many as may be")]
+    TooMany {
+        /// The setting.
+        limit: usize,
+    },
+    /// It cannot be named.
+    #[error(transparent)]
+    Uri(#[from] UriError),
+}
+
+/// The server has not been told before the wait ended.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SentError {
+    /// That generation of the server is over, or has not begun.
+    #[error("generation {asked} of the server is not the one that is told about documents")]
+    GenerationOver {
+        /// Which one was asked for.
+        asked: Generation,
+        /// Which one is told now.
+        current: Option<Generation>,
+    },
+    /// The deadline passed.
+    #[error("the server did not take the document before the deadline")]
+    DeadlineExceeded,
+    /// The caller no longer wants it.
+    #[error("the wait was cancelled by {cause}")]
+    Cancelled {
+        /// Who cancelled it, and why.
+        cause: Arc<Cause>,
+    },
+}
+
+/// The documents of one server, over all its generations. Clones are the same book.
+#[derive(Clone)]
+pub struct Documents {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// Guards which documents there are and what the server was told of them. Held for no longer than it takes to
+    /// compare two versions of a text.
+    book: Mutex<Book>,
+    /// How far the messages have come. It follows the book: see `Documents::publish`.
+    progress: Slot<Progress>,
+    clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for Documents {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Documents")
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Documents {
+    /// An empty book.
+    pub fn new(settings: DocumentSettings, clock: Arc<dyn Clock>) -> Self {
+        let book = Book::new(settings);
+        let progress = Slot::new(book.progress());
+        Self {
+            shared: Arc::new(Shared {
+                book: Mutex::new(book),
+                progress,
+                clock,
+            }),
+        }
+    }
+
+    /// Begins to tell a new generation of the server: all documents that are held are opened again, in the order of their
+    /// paths. An earlier generation is over from now on. `None` if this one is not newer than all before it.
+    pub fn attach(
+        &self,
+        generation: Generation,
+        sync: DocumentSync,
+        encoding: PositionEncoding,
+    ) -> Option<Outbox> {
+        let attached = self.change(|book| book.attach(generation, sync, encoding));
+        attached.then(|| Outbox::new(self.clone(), generation))
+    }
+
+    /// That generation is over: whoever waits for it is told so, and nothing is open any more.
+    pub fn detach(&self, generation: Generation) {
+        self.change(|book| book.detach(generation));
+    }
+
+    /// Takes a lease on a document, which the server has open at this text as long as the lease is held. If somebody
+    /// holds the document already, the text is made known as a change.
+    pub fn lease(
+        &self,
+        path: &Arc<Path>,
+        language: &Arc<str>,
+        text: &Arc<str>,
+    ) -> Result<Lease, DocumentError> {
+        let uri: Arc<str> = uri_of_path(path)?.into();
+        let now = self.now();
+        self.change(|book| {
+            check_size(book, path, text)?;
+            let limit = book.settings().max_held;
+            if book.held_beside(path) >= limit {
+                return Err(DocumentError::TooMany { limit });
+            }
+            book.lease(path, uri, language, text, now);
+            Ok(())
+        })?;
+        Ok(Lease {
+            documents: self.clone(),
+            path: Arc::clone(path),
+        })
+    }
+
+    /// Somebody else has changed or removed the file. If nobody holds it, the server reads it from disk again.
+    pub fn changed_on_disk(&self, path: &Path) {
+        self.change(|book| book.close_unheld(path));
+    }
+
+    /// Closes what nobody has used for long. Due at [`Documents::next_idle`].
+    pub fn close_idle(&self) {
+        let now = self.now();
+        self.change(|book| book.close_idle(now));
+    }
+
+    /// Waits until a generation of the server has been sent all that is known about any document by now. What is asked
+    /// of it afterwards is asked about that.
+    ///
+    /// *Cancel safety*: may be dropped at any time.
+    pub async fn all_sent(
+        &self,
+        generation: Generation,
+        deadline: &Deadline,
+        scope: &Scope,
+    ) -> Result<(), SentError> {
+        let Progress { newest, .. } = self.book().progress();
+        let arrived =
+            move |progress: &Progress| progress.generation != Some(generation) || progress.sent >= newest;
+        let progress = self.progress().wait_until(arrived, deadline.clone(), scope);
+        match progress.await {
+            Ok(seen) if seen.state.generation == Some(generation) => Ok(()),
+            Ok(seen) => Err(SentError::GenerationOver {
+                asked: generation,
+                current: seen.state.generation,
+            }),
+            Err(WaitError::DeadlineExceeded { .. }) => Err(SentError::DeadlineExceeded),
+            Err(WaitError::Cancelled { cause, .. }) => Err(SentError::Cancelled { cause }),
+        }
+    }
+
+    /// When the next document that is kept warm becomes idle.
+    pub fn next_idle(&self) -> Option<Instant> {
+        self.book().next_idle()
+    }
+
+    /// The documents that are open, or shall be.
+    pub(crate) fn paths(&self) -> BTreeSet<Arc<Path>> {
+        self.book().paths()
+    }
+
+    /// The text that a document shall have.
+    #[cfg(test)]
+    pub(crate) fn text(&self, path: &Path) -> Option<Arc<str>> {
+        self.book().text(path)
+    }
+
+    /// How many documents are open in the server, as far as it was told.
+    pub fn open(&self) -> usize {
+        self.counts().open
+    }
+
+    /// How many documents and leases there are.
+    pub fn counts(&self) -> DocumentCounts {
+        self.book().counts()
+    }
+
+    pub(super) fn progress(&self) -> &Slot<Progress> {
+        &self.shared.progress
+    }
+
+    /// Changes the book and lets everybody know.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Book) -> T) -> T {
+        let mut book = self.book();
+        let before = book.progress();
+        let result = change(&mut book);
+        let changed = book.progress() != before;
+        drop(book);
+        if changed {
+            self.publish();
+        }
+        result
+    }
+
+    /// Brings the slot up to the book. The slot is read first and the book afterwards: whoever wins writes something
+    /// that is at least as new as what the losers saw, and a loser looks again. So the last one to change the book
+    /// leaves the slot as the book is.
+    fn publish(&self) {
+        let mut seen = self.shared.progress.read();
+        loop {
+            let progress = self.book().progress();
+            if *seen.state == progress {
+                return;
+            }
+            match self.shared.progress.transition(seen.generation, progress) {
+                Ok(_) => return,
+                Err(stale) => seen = stale.current,
+            }
+        }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.shared.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Instant {
+        self.shared.clock.now()
+    }
+}
+
+fn check_size(book: &Book, path: &Arc<Path>, text: &str) -> Result<(), DocumentError> {
+    let limit = book.settings().max_bytes;
+    if text.len() > limit {
+        return Err(DocumentError::TooLarge {
+            path: Arc::clone(path),
+            bytes: text.len(),
+            limit,
+        });
+    }
+    Ok(())
+}
+
+/// Somebody's use of a document. It is given back when it is dropped.
+#[derive(Debug)]
+#[must_use = "a lease that is dropped closes its document"]
+pub struct Lease {
+    documents: Documents,
+    path: Arc<Path>,
+}
+
+impl Lease {
+    /// The document.
+    pub fn path(&self) -> &Arc<Path> {
+        &self.path
+    }
+
+    /// Makes a new text known. The same text again is no change.
+    pub fn sync(&self, text: &Arc<str>) -> Result<(), DocumentError> {
+        let now = self.documents.now();
+        self.documents.change(|book| {
+            check_size(book, &self.path, text)?;
+            book.sync(&self.path, text, now);
+            Ok(())
+        })
+    }
+
+    /// Makes a new version of the same text, so that the server looks at the document again.
+    pub fn touch(&self) {
+        self.documents.change(|book| book.touch(&self.path));
+    }
+
+    /// The document was written to disk as it is now. A server that asked for it is told.
+    pub fn saved(&self) {
+        self.documents.change(|book| book.saved(&self.path));
+    }
+
+    /// Waits until a generation of the server has been sent all that is known about the document by now, and says which
+    /// version it has, with its text: the one that positions in a question must be made for.
+    ///
+    /// *Cancel safety*: may be dropped at any time.
+    pub async fn sent(
+        &self,
+        generation: Generation,
+        deadline: &Deadline,
+        scope: &Scope,
+    ) -> Result<(i32, LineIndex), SentError> {
+        loop {
+            let delivery = self.documents.book().delivery(&self.path, generation);
+            let change = match delivery {
+                Delivery::Sent { version, text } => return Ok((version, text)),
+                Delivery::NotAttached { current } => {
+                    return Err(SentError::GenerationOver {
+                        asked: generation,
+                        current,
+                    });
+                }
+                Delivery::Waiting { change } => change,
+            };
+            // Each turn means that somebody else has changed the same document meanwhile; the deadline bounds them.
+            let arrived =
+                |progress: &Progress| progress.generation != Some(generation) || progress.sent >= change;
+            let progress = self.documents.progress();
+            match progress.wait_until(arrived, deadline.clone(), scope).await {
+                Ok(_) => {}
+                Err(WaitError::DeadlineExceeded { .. }) => return Err(SentError::DeadlineExceeded),
+                Err(WaitError::Cancelled { cause, .. }) => return Err(SentError::Cancelled { cause }),
+            }
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let now = self.documents.now();
+        self.documents.change(|book| book.release(&self.path, now));
+    }
+}

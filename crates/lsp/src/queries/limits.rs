@@ -1,0 +1,90 @@
+//! How long an answer may be.
+
+use serde::Serialize;
+
+use crate::text::ExcerptLimits;
+
+/// Limits of one answer. What is left out is counted, and the answer says so.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct QueryLimits {
+    /// Locations: definitions, references, places of a call.
+    pub locations: usize,
+    /// Diagnostics.
+    pub diagnostics: usize,
+    /// Completions.
+    pub completions: usize,
+    /// Symbols.
+    pub symbols: usize,
+    /// Code actions. So many are resolved at most, each with a request of its own.
+    pub code_actions: usize,
+    /// Callers or callees.
+    pub calls: usize,
+    /// Edits of an answer. More of them are an error, since a part of an edit is worse than none.
+    pub edits: usize,
+    /// Bytes of one text: a hover, a message, a documentation.
+    pub text_bytes: usize,
+    /// Bytes of an edit's difference.
+    pub diff_bytes: usize,
+    /// The excerpt beside a location.
+    pub excerpt: ExcerptLimits,
+}
+
+impl Default for QueryLimits {
+    /// What an agent can read, and some more. The largest answer is about a megabyte.
+    fn default() -> Self {
+        Self {
+            locations: 1000,
+            diagnostics: 1000,
+            completions: 200,
+            symbols: 1000,
+            code_actions: 50,
+            calls: 200,
+            edits: 10_000,
+            text_bytes: 32 * 1024,
+            diff_bytes: 256 * 1024,
+            excerpt: ExcerptLimits::default(),
+        }
+    }
+}
+
+/// A list that may have been cut.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct Listed<T> {
+    /// The items, in order.
+    pub items: Vec<T>,
+    /// How many there were before it was cut.
+    pub total: usize,
+    /// Whether it was cut.
+    pub truncated: bool,
+}
+
+impl<T> Listed<T> {
+    /// The first items of a list.
+    pub(super) fn first(mut items: Vec<T>, limit: usize) -> Self {
+        let total = items.len();
+        items.truncate(limit);
+        Self {
+            items,
+            total,
+            truncated: total > limit,
+        }
+    }
+
+    /// The same list of something else.
+    pub(super) fn try_map<U, E>(self, change: impl FnMut(T) -> Result<U, E>) -> Result<Listed<U>, E> {
+        Ok(Listed {
+            items: self.items.into_iter().map(change).collect::<Result<_, E>>()?,
+            total: self.total,
+            truncated: self.truncated,
+        })
+    }
+}
+
+/// A text that is no longer than allowed. One that was cut ends in `…`.
+pub(super) fn bounded(mut text: String, max_bytes: usize) -> String {
+    if text.len() > max_bytes {
+        text.truncate(text.floor_char_boundary(max_bytes));
+        text.push('…');
+    }
+    text
+}

@@ -1,0 +1,62 @@
+//! Questions about code, and their answers.
+//!
+//! A [`Query`] becomes a [`Conversation`]: requests for the server, then its replies, then perhaps more requests, and at
+//! the end an [`Answer`] in our own words, with paths that are relative to the workspace and positions that count from
+//! one. Whoever drives it sends and receives; nothing is sent from here.
+//!
+//! Rules:
+//!
+//! 1. Nothing found is an answer. An error is never turned into one: neither the server's, nor an answer that the
+//!    protocol does not know, which is named with its place.
+//! 2. An answer is sorted, holds everything once, and has a limit; what was left out is counted.
+//! 3. No answer is older than its document. Diagnostics that a server pushed count only for the version that it has been
+//!    sent last ([`PushedDiagnostics`]).
+//! 4. Whether a server is still finding its way is a state of its own ([`Readiness`]), so that 'nothing found' and 'not
+//!    yet looked' are different answers.
+//!
+//! **Who owns the state:** whoever runs the server. All of it belongs to one generation and ends with it.
+//!
+//! **What must not happen here:** files (they come in through [`Texts`]), tasks, clocks.
+
+mod actions;
+mod answer;
+mod calls;
+mod capabilities;
+mod completions;
+mod conversation;
+mod diagnostics;
+mod drafts;
+mod edits;
+mod error;
+mod hover;
+mod limits;
+mod locations;
+mod names;
+mod pushed;
+mod query;
+mod reader;
+mod readiness;
+mod signatures;
+mod symbols;
+mod tsserver;
+mod watched;
+
+pub use actions::{ActionEffect, CodeAction};
+pub use answer::{Answer, Origin, Outcome, merge_answers};
+pub use calls::Call;
+pub use capabilities::{Capabilities, DiagnosticsBy, Feature, TooManyRegistrations};
+pub use completions::{Completeness, Completion, Completions, InsertFormat};
+pub use conversation::{Conversation, Request, Step, answer_from_push};
+pub use diagnostics::{Diagnostic, DiagnosticTag, Related, Severity};
+pub use edits::{Edit, FileChange, IfExists, IfMissing, Replacement};
+pub use error::{QueryError, Refusal};
+pub use hover::Hover;
+pub use limits::{Listed, QueryLimits};
+pub use pushed::{Push, PushTaken, PushedDiagnostics};
+pub(crate) use query::Reach;
+pub use query::{At, CallDirection, Declarations, Indentation, Query};
+pub use reader::{Location, OpenDocument, Place, Precision, Standing, Surroundings, Texts};
+pub use readiness::{Expectation, Readiness, ReadyState, ServerHealth};
+pub use signatures::{Parameter, Signature, Signatures};
+pub use symbols::Symbol;
+pub use watched::{FileEvent, WatchError, WatchedFiles};

@@ -1,0 +1,160 @@
+//! Diagnostics that a server pushes, and for which version of a document they are.
+//!
+//! The rule: a push counts for a document if nothing was sent about the document since.
+//!
+//! - Sending a new version of a document makes everything that was pushed for it before out of date.
+//! - A push that names a version counts if that is the version which was sent last. Others are refused.
+//! - A push that names none counts if it comes after the last version was sent. A server that names no versions may
+//!   have begun it before; nobody can tell. It will send another one, which takes its place.
+//!   Servers that do name versions name none when they take back what they said about a document that was closed. Such
+//!   a push may come after the document was opened again, and is refused.
+//! - A push for a document that is not open is not kept: a question opens its document first.
+//! - Another file may change what is to be said about a document. Some servers then push again and some do not, and
+//!   nobody can tell when. So a version counts as out of date if it was sent before such a change. Whoever asks then
+//!   sends the same text as a new version: what is pushed for that one was worked out afterwards.
+//!
+//! So the sender says [`PushedDiagnostics::sending`] before the message goes out: no answer to it can come earlier.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::Value;
+
+use super::error::QueryError;
+
+/// How many diagnostics of one document are kept. More are counted and not shown.
+const MAX_ITEMS: usize = 2000;
+
+/// What a server pushed for one document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Push {
+    /// The diagnostics, as the server sent them.
+    pub items: Arc<[Value]>,
+    /// How many there were.
+    pub total: usize,
+}
+
+/// What became of a push.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PushTaken {
+    /// It is the current one.
+    Current,
+    /// It is for another version than the last one, and was refused.
+    OtherVersion,
+    /// Its document is not open.
+    NotOpen,
+}
+
+#[derive(Clone, Debug)]
+struct Open {
+    version: i32,
+    /// When it was sent.
+    sent: u64,
+    push: Option<Push>,
+}
+
+/// The last change of a file, and the last one of any other file.
+#[derive(Clone, Debug, Default)]
+struct Newest {
+    file: PathBuf,
+    at: u64,
+    other_at: u64,
+}
+
+/// The newest pushes of one generation of a server. There are at most as many as open documents.
+#[derive(Clone, Debug, Default)]
+pub struct PushedDiagnostics {
+    open: BTreeMap<PathBuf, Open>,
+    /// Counts what happened, to tell what came first.
+    count: u64,
+    newest: Newest,
+    versions: Versions,
+}
+
+/// Whether the server has named the version of a document so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Versions {
+    #[default]
+    NotNamed,
+    Named,
+}
+
+impl PushedDiagnostics {
+    /// A version of a document is about to be sent: it is opened or changed.
+    pub fn sending(&mut self, path: &Path, version: i32) {
+        self.count += 1;
+        let open = Open {
+            version,
+            sent: self.count,
+            push: None,
+        };
+        self.open.insert(path.to_owned(), open);
+    }
+
+    /// A file has another content, on disk or in the server.
+    pub fn changed(&mut self, path: &Path) {
+        self.count += 1;
+        if self.newest.file != path {
+            self.newest.other_at = self.newest.at;
+            self.newest.file = path.to_owned();
+        }
+        self.newest.at = self.count;
+    }
+
+    /// Whether another file has changed since a version of a document was sent.
+    pub fn is_out_of_date(&self, path: &Path, version: i32) -> bool {
+        let open = self.open.get(path).filter(|open| open.version == version);
+        open.is_some_and(|open| open.sent < self.others_changed_at(path))
+    }
+
+    fn others_changed_at(&self, path: &Path) -> u64 {
+        match self.newest.file == path {
+            true => self.newest.other_at,
+            false => self.newest.at,
+        }
+    }
+
+    /// Whether a later version was sent.
+    pub fn is_superseded(&self, path: &Path, version: i32) -> bool {
+        self.open.get(path).is_some_and(|open| open.version > version)
+    }
+
+    /// A document is about to be closed.
+    pub fn closing(&mut self, path: &Path) {
+        self.open.remove(path);
+    }
+
+    /// The server has pushed diagnostics.
+    pub fn pushed(&mut self, path: &Path, version: Option<i32>, mut items: Vec<Value>) -> PushTaken {
+        let Some(open) = self.open.get_mut(path) else {
+            return PushTaken::NotOpen;
+        };
+        let of_closed = version.is_none() && items.is_empty() && self.versions == Versions::Named;
+        if version.is_some() {
+            self.versions = Versions::Named;
+        }
+        if of_closed || version.is_some_and(|version| version != open.version) {
+            return PushTaken::OtherVersion;
+        }
+        let total = items.len();
+        items.truncate(MAX_ITEMS);
+        open.push = Some(Push {
+            items: items.into(),
+            total,
+        });
+        PushTaken::Current
+    }
+
+    /// The diagnostics of a version of a document.
+    pub fn current(&self, server: &str, path: &Path, version: i32) -> Result<Push, QueryError> {
+        let open = self.open.get(path).filter(|open| open.version == version);
+        open.and_then(|open| open.push.clone())
+            .ok_or_else(|| QueryError::NotReady {
+                server: server.to_owned(),
+                version,
+            })
+    }
+}

@@ -1,0 +1,225 @@
+//! What can be asked.
+
+use std::{path::Path, sync::Arc};
+
+use super::capabilities::Feature;
+use crate::text::{Position, Range};
+
+/// A place in a file that is asked about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct At {
+    /// The file; absolute.
+    pub path: Arc<Path>,
+    /// The place in it, as people count.
+    pub position: Position,
+}
+
+/// Whether the declaration of a thing is one of its references.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Declarations {
+    /// It is listed.
+    Included,
+    /// It is left out.
+    LeftOut,
+}
+
+/// Which calls.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CallDirection {
+    /// Who calls it.
+    Incoming,
+    /// Whom it calls.
+    Outgoing,
+}
+
+/// What a line is indented with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Indentation {
+    /// Tabs that are shown as wide as so many spaces.
+    Tabs(u32),
+    /// So many spaces.
+    Spaces(u32),
+}
+
+/// A question about code. All of them only read: what would change something is returned as an edit and not done. So a
+/// question that a server did not answer because it died may be asked again, once, of its next generation.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Query {
+    /// What is wrong with a file.
+    Diagnostics {
+        /// The file.
+        path: Arc<Path>,
+    },
+    /// What a thing is.
+    Hover(At),
+    /// What could stand here.
+    Completions(At),
+    /// Where a thing is defined.
+    Definition(At),
+    /// Where it is declared.
+    Declaration(At),
+    /// Where its type is defined.
+    TypeDefinition(At),
+    /// What implements it.
+    Implementation(At),
+    /// Where it is used.
+    References {
+        /// The thing.
+        at: At,
+        /// Whether its declaration counts.
+        declarations: Declarations,
+    },
+    /// What would have to be edited for another name.
+    Rename {
+        /// The thing.
+        at: At,
+        /// Its other name.
+        new_name: String,
+    },
+    /// What the server could do about a piece of code.
+    CodeActions {
+        /// The file.
+        path: Arc<Path>,
+        /// The piece.
+        range: Range,
+        /// Only these kinds, for example `quickfix`; all if there are none.
+        kinds: Vec<String>,
+    },
+    /// What would have to be edited for a well-formatted file.
+    Format {
+        /// The file.
+        path: Arc<Path>,
+        /// Only this part.
+        range: Option<Range>,
+        /// How to indent, where the server has no opinion.
+        indentation: Indentation,
+    },
+    /// What can be passed to the call around a place.
+    SignatureHelp(At),
+    /// What a file defines.
+    DocumentSymbols {
+        /// The file.
+        path: Arc<Path>,
+    },
+    /// What has such a name.
+    WorkspaceSymbols {
+        /// The name, or a part of it.
+        name: String,
+    },
+    /// Who calls a thing, or whom it calls.
+    Calls {
+        /// The thing.
+        at: At,
+        /// Which of the two.
+        direction: CallDirection,
+    },
+}
+
+/// How far a question looks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reach {
+    /// Only at the text of the file.
+    File,
+    /// At what the file uses; the answer itself names no other file.
+    Surroundings,
+    /// At all files, and the answer may name any of them.
+    Workspace,
+}
+
+impl Query {
+    /// A word for it, in logs and metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Diagnostics { .. } => "diagnostics",
+            Self::Hover(_) => "hover",
+            Self::Completions(_) => "completions",
+            Self::Definition(_) => "definition",
+            Self::Declaration(_) => "declaration",
+            Self::TypeDefinition(_) => "type_definition",
+            Self::Implementation(_) => "implementation",
+            Self::References { .. } => "references",
+            Self::Rename { .. } => "rename",
+            Self::CodeActions { .. } => "code_actions",
+            Self::Format { .. } => "format",
+            Self::SignatureHelp(_) => "signature_help",
+            Self::DocumentSymbols { .. } => "document_symbols",
+            Self::WorkspaceSymbols { .. } => "workspace_symbols",
+            Self::Calls { .. } => "calls",
+        }
+    }
+
+    /// The file that must be open for it.
+    pub fn path(&self) -> Option<&Arc<Path>> {
+        match self {
+            Self::Diagnostics { path }
+            | Self::CodeActions { path, .. }
+            | Self::Format { path, .. }
+            | Self::DocumentSymbols { path } => Some(path),
+            Self::Hover(at)
+            | Self::Completions(at)
+            | Self::Definition(at)
+            | Self::Declaration(at)
+            | Self::TypeDefinition(at)
+            | Self::Implementation(at)
+            | Self::References { at, .. }
+            | Self::Rename { at, .. }
+            | Self::SignatureHelp(at)
+            | Self::Calls { at, .. } => Some(&at.path),
+            Self::WorkspaceSymbols { .. } => None,
+        }
+    }
+
+    /// The same question about another file.
+    #[must_use]
+    pub fn with_path(mut self, other: Arc<Path>) -> Self {
+        match &mut self {
+            Self::Diagnostics { path }
+            | Self::CodeActions { path, .. }
+            | Self::Format { path, .. }
+            | Self::DocumentSymbols { path } => *path = other,
+            Self::Hover(at)
+            | Self::Completions(at)
+            | Self::Definition(at)
+            | Self::Declaration(at)
+            | Self::TypeDefinition(at)
+            | Self::Implementation(at)
+            | Self::References { at, .. }
+            | Self::Rename { at, .. }
+            | Self::SignatureHelp(at)
+            | Self::Calls { at, .. } => at.path = other,
+            Self::WorkspaceSymbols { .. } => {}
+        }
+        self
+    }
+
+    /// Whether the answer depends on other files than the one that is asked about.
+    pub(crate) fn reach(&self) -> Reach {
+        match self {
+            Self::Format { .. } | Self::DocumentSymbols { .. } => Reach::File,
+            Self::Hover(_) | Self::Completions(_) | Self::SignatureHelp(_) => Reach::Surroundings,
+            _ => Reach::Workspace,
+        }
+    }
+
+    /// What a server must offer to be asked. Diagnostics that it offers none for may still be pushed by it.
+    pub fn needs(&self) -> Feature {
+        match self {
+            Self::Diagnostics { .. } => Feature::PullDiagnostics,
+            Self::Hover(_) => Feature::Hover,
+            Self::Completions(_) => Feature::Completion,
+            Self::Definition(_) => Feature::Definition,
+            Self::Declaration(_) => Feature::Declaration,
+            Self::TypeDefinition(_) => Feature::TypeDefinition,
+            Self::Implementation(_) => Feature::Implementation,
+            Self::References { .. } => Feature::References,
+            Self::Rename { .. } => Feature::Rename,
+            Self::CodeActions { .. } => Feature::CodeAction,
+            Self::Format { range: None, .. } => Feature::Formatting,
+            Self::Format { range: Some(_), .. } => Feature::RangeFormatting,
+            Self::SignatureHelp(_) => Feature::SignatureHelp,
+            Self::DocumentSymbols { .. } => Feature::DocumentSymbol,
+            Self::WorkspaceSymbols { .. } => Feature::WorkspaceSymbol,
+            Self::Calls { .. } => Feature::CallHierarchy,
+        }
+    }
+}

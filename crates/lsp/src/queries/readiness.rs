@@ -1,0 +1,305 @@
+//! Whether a server knows its workspace, or is still finding its way.
+//!
+//! The rules:
+//!
+//! 1. A server that reports its status (`experimental/serverStatus`) is ready when it says that it is quiescent. Nothing
+//!    else counts for it.
+//! 2. Otherwise its work in progress decides. Until it was ready for the first time, any work counts. Afterwards only
+//!    work that has lasted for [`SETTLING`] does, so that a short check after an edit does not make it flap.
+//! 3. When the last work that counted has ended, the server is ready [`SETTLING`] later, if no other has begun. So a burst
+//!    of short pieces counts as one.
+//! 4. A server that is known to report its work has [`FIRST_WORK`] to begin. Another one is ready at once.
+//! 5. Work that nothing was heard of for [`SILENCE`] no longer counts: a server may forget to end it.
+//!
+//! Time comes in as a parameter; [`Readiness::next_look`] says when time alone may change the state.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How long nothing may happen before a server counts as ready.
+const SETTLING: Duration = Duration::from_millis(500);
+/// How long a server that reports its work may take to begin.
+const FIRST_WORK: Duration = Duration::from_secs(3);
+/// After which time without a report work no longer counts.
+const SILENCE: Duration = Duration::from_secs(600);
+/// How many pieces of work are known at once. Of more, the one that was silent for longest is forgotten.
+const MAX_WORK: usize = 256;
+/// How much of a server's title or message is kept.
+const MAX_TEXT_BYTES: usize = 512;
+
+/// Whether a server is known to report its work after the start.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Expectation {
+    /// It is.
+    Work,
+    /// Nobody knows.
+    Nothing,
+}
+
+/// How a server says it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServerHealth {
+    /// All is well.
+    Ok,
+    /// It works, with something missing.
+    Warning,
+    /// It does not work.
+    Error,
+}
+
+/// Whether answers can be trusted to be whole.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ReadyState {
+    /// They can.
+    Ready,
+    /// What is not found may be found later.
+    Indexing {
+        /// What the server is doing.
+        title: String,
+        /// More about it.
+        message: Option<String>,
+        /// How far it is.
+        percentage: Option<u32>,
+    },
+}
+
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Deserialize)]
+#[serde(untagged)]
+enum Token {
+    Number(i64),
+    Text(String),
+}
+
+#[derive(Clone, Debug)]
+struct Work {
+    title: String,
+    message: Option<String>,
+    percentage: Option<u32>,
+    begun: Instant,
+    heard: Instant,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct WireProgress {
+    token: Token,
+    value: Value,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum WireWork {
+    Begin {
+        title: String,
+        message: Option<String>,
+        percentage: Option<f64>,
+    },
+    Report {
+        message: Option<String>,
+        percentage: Option<f64>,
+    },
+    End {},
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Status {
+    health: Option<ServerHealth>,
+    quiescent: bool,
+    message: Option<String>,
+}
+
+/// The readiness of one generation of a server.
+#[derive(Clone, Debug)]
+pub struct Readiness {
+    expectation: Expectation,
+    started: Instant,
+    status: Option<Status>,
+    work: BTreeMap<Token, Work>,
+    /// When work that counted has ended last, and what it was.
+    ended: Option<(Instant, String)>,
+    was_ready: bool,
+}
+
+impl Readiness {
+    /// A server that has just been initialized.
+    pub fn new(expectation: Expectation, now: Instant) -> Self {
+        Self {
+            expectation,
+            started: now,
+            status: None,
+            work: BTreeMap::new(),
+            ended: None,
+            was_ready: false,
+        }
+    }
+
+    /// The handshake is over: from now on its first work is waited for. What was reported before it stays.
+    pub(crate) fn initialized(&mut self, now: Instant) {
+        self.started = now;
+    }
+
+    /// A notification `$/progress`. What is not a piece of work is somebody else's business.
+    pub fn progress(&mut self, params: &Value, now: Instant) {
+        let Ok(progress) = serde_json::from_value::<WireProgress>(params.clone()) else {
+            return;
+        };
+        let Ok(work) = serde_json::from_value::<WireWork>(progress.value) else {
+            return;
+        };
+        self.remember(now);
+        match work {
+            WireWork::Begin {
+                title,
+                message,
+                percentage,
+            } => self.begin(progress.token, title, message, percentage, now),
+            WireWork::Report { message, percentage } => {
+                if let Some(work) = self.work.get_mut(&progress.token) {
+                    work.heard = now;
+                    work.message = message.map(short).or(work.message.take());
+                    work.percentage = percentage.map(percent).or(work.percentage);
+                }
+            }
+            WireWork::End {} => {
+                if let Some(work) = self.work.remove(&progress.token)
+                    && self.counts(&work, now)
+                {
+                    self.ended = Some((now, work.title));
+                }
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        token: Token,
+        title: String,
+        message: Option<String>,
+        percentage: Option<f64>,
+        now: Instant,
+    ) {
+        if self.work.len() >= MAX_WORK && !self.work.contains_key(&token) {
+            let silent = self.work.iter().min_by_key(|(_, work)| work.heard);
+            if let Some(token) = silent.map(|(token, _)| token.clone()) {
+                self.work.remove(&token);
+            }
+        }
+        let work = Work {
+            title: short(title),
+            message: message.map(short),
+            percentage: percentage.map(percent),
+            begun: now,
+            heard: now,
+        };
+        self.work.insert(token, work);
+    }
+
+    /// A notification `experimental/serverStatus`.
+    pub fn server_status(&mut self, params: &Value, now: Instant) {
+        if let Ok(status) = serde_json::from_value::<Status>(params.clone()) {
+            self.remember(now);
+            self.status = Some(status);
+        }
+    }
+
+    /// What the server says about its health, and why.
+    pub fn health(&self) -> Option<(ServerHealth, Option<&str>)> {
+        let status = self.status.as_ref()?;
+        Some((status.health?, status.message.as_deref()))
+    }
+
+    /// Whether it is ready.
+    pub fn state(&self, now: Instant) -> ReadyState {
+        if let Some(status) = &self.status {
+            return match status.quiescent {
+                true => ReadyState::Ready,
+                false => self.busy(now).unwrap_or_else(|| ReadyState::Indexing {
+                    title: "loading the workspace".to_owned(),
+                    message: status.message.clone().map(short),
+                    percentage: None,
+                }),
+            };
+        }
+        if let Some(busy) = self.busy(now) {
+            return busy;
+        }
+        let settling = self
+            .ended
+            .as_ref()
+            .filter(|(at, _)| now.saturating_duration_since(*at) < SETTLING);
+        match settling {
+            Some((_, title)) => ReadyState::Indexing {
+                title: title.clone(),
+                message: None,
+                percentage: None,
+            },
+            None if self.awaits_first_work(now) => ReadyState::Indexing {
+                title: "starting".to_owned(),
+                message: None,
+                percentage: None,
+            },
+            None => ReadyState::Ready,
+        }
+    }
+
+    /// When the state may change although nothing is heard.
+    pub fn next_look(&self, now: Instant) -> Option<Instant> {
+        let settled = self.ended.iter().map(|(at, _)| *at + SETTLING);
+        let counted = self
+            .work
+            .values()
+            .flat_map(|work| [work.begun + SETTLING, work.heard + SILENCE]);
+        let begun = (self.expectation == Expectation::Work).then(|| self.started + FIRST_WORK);
+        settled.chain(counted).chain(begun).filter(|at| *at > now).min()
+    }
+
+    /// The work that counts and that began first.
+    fn busy(&self, now: Instant) -> Option<ReadyState> {
+        let counting = self.work.values().filter(|work| self.counts(work, now));
+        let work = counting.min_by_key(|work| work.begun)?;
+        Some(ReadyState::Indexing {
+            title: work.title.clone(),
+            message: work.message.clone(),
+            percentage: work.percentage,
+        })
+    }
+
+    fn counts(&self, work: &Work, now: Instant) -> bool {
+        let lasted = now.saturating_duration_since(work.begun);
+        let silent = now.saturating_duration_since(work.heard);
+        silent < SILENCE && (!self.was_ready || lasted >= SETTLING)
+    }
+
+    fn awaits_first_work(&self, now: Instant) -> bool {
+        self.expectation == Expectation::Work
+            && self.ended.is_none()
+            && !self.was_ready
+            && now.saturating_duration_since(self.started) < FIRST_WORK
+    }
+
+    /// Keeps that it was ready, before something happens that may change it. The start is not over in the moment it
+    /// begins: a server that nobody knows has as long to begin its work as any pause within it may take.
+    fn remember(&mut self, now: Instant) {
+        let starting = now.saturating_duration_since(self.started) < SETTLING;
+        if !starting && self.state(now) == ReadyState::Ready {
+            self.was_ready = true;
+        }
+    }
+}
+
+fn short(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+    text
+}
+
+/// Some servers send fractions, or more than all.
+fn percent(percentage: f64) -> u32 {
+    // A cast of a float saturates, so that nonsense becomes 0 or 100.
+    (percentage as u32).min(100)
+}

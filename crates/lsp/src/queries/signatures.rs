@@ -1,0 +1,132 @@
+//! Signatures of a call.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{error::QueryError, hover, limits::bounded, reader::Reader};
+use crate::text::PositionEncoding;
+
+/// What can be passed to a call.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct Signatures {
+    /// The ways to call it.
+    pub signatures: Vec<Signature>,
+    /// Which of them is meant; the first is 0.
+    pub active: usize,
+}
+
+/// One way to call it.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Signature {
+    /// As it is written.
+    pub label: String,
+    /// What it does.
+    pub documentation: Option<String>,
+    /// What it takes.
+    pub parameters: Vec<Parameter>,
+    /// Which of them stands at the place that was asked about; the first is 0.
+    pub active_parameter: Option<usize>,
+}
+
+/// One thing that it takes.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Parameter {
+    /// As it is written.
+    pub label: String,
+    /// What it is for.
+    pub documentation: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireHelp {
+    signatures: Vec<WireSignature>,
+    active_signature: Option<usize>,
+    active_parameter: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireSignature {
+    label: String,
+    documentation: Option<Value>,
+    #[serde(default)]
+    parameters: Option<Vec<WireParameter>>,
+    active_parameter: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct WireParameter {
+    label: Value,
+    documentation: Option<Value>,
+}
+
+/// `SignatureHelp | null`.
+pub(super) fn read(reader: &mut Reader<'_>, answer: Value) -> Result<Signatures, QueryError> {
+    if answer.is_null() {
+        return Ok(Signatures::default());
+    }
+    let help: WireHelp = reader.parse(answer, || "result".to_owned())?;
+    let mut signatures = Vec::with_capacity(help.signatures.len());
+    for (index, signature) in help.signatures.into_iter().enumerate() {
+        let place = format!("result.signatures[{index}]");
+        signatures.push(read_signature(reader, signature, help.active_parameter, &place)?);
+    }
+    // An index out of range means the first, as the protocol says.
+    let active = help.active_signature.filter(|active| *active < signatures.len());
+    Ok(Signatures {
+        signatures,
+        active: active.unwrap_or(0),
+    })
+}
+
+fn read_signature(
+    reader: &Reader<'_>,
+    signature: WireSignature,
+    active: Option<usize>,
+    place: &str,
+) -> Result<Signature, QueryError> {
+    let mut parameters = Vec::new();
+    for (index, parameter) in signature.parameters.into_iter().flatten().enumerate() {
+        let label = match &parameter.label {
+            Value::String(label) => label.clone(),
+            // Offsets into the label, in 16-bit units whatever was agreed on for documents.
+            Value::Array(offsets) => piece(&signature.label, offsets).ok_or_else(|| {
+                reader.broken(
+                    format!("{place}.parameters[{index}].label"),
+                    "expected two offsets",
+                )
+            })?,
+            _ => {
+                let problem = "expected a string or two offsets";
+                return Err(reader.broken(format!("{place}.parameters[{index}].label"), problem));
+            }
+        };
+        let documentation = hover::documentation(reader, parameter.documentation, || {
+            format!("{place}.parameters[{index}].documentation")
+        })?;
+        parameters.push(Parameter { label, documentation });
+    }
+    let active = signature
+        .active_parameter
+        .or(active)
+        .filter(|active| *active < parameters.len());
+    let documentation = hover::documentation(reader, signature.documentation, || {
+        format!("{place}.documentation")
+    })?;
+    Ok(Signature {
+        label: bounded(signature.label, reader.limits().text_bytes),
+        documentation,
+        parameters,
+        active_parameter: active,
+    })
+}
+
+fn piece(label: &str, offsets: &[Value]) -> Option<String> {
+    let [start, end] = offsets else { return None };
+    let offset = |value: &Value| {
+        let units = usize::try_from(value.as_u64()?).ok()?;
+        Some(PositionEncoding::Utf16.bytes(label, units))
+    };
+    label.get(offset(start)?..offset(end)?).map(str::to_owned)
+}

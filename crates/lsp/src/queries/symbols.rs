@@ -1,0 +1,157 @@
+//! Symbols of a file or of the workspace.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    error::QueryError,
+    limits::{Listed, bounded},
+    names,
+    reader::{Location, Named, Place, Reader},
+};
+use crate::text::WireRange;
+
+/// Something that has a name.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Symbol {
+    /// The name.
+    pub name: String,
+    /// What it is, for example `function`.
+    pub kind: &'static str,
+    /// More about it, for example its type.
+    pub detail: Option<String>,
+    /// What it is a part of.
+    pub container: Option<String>,
+    /// How deep it is nested in its file, if that is known; at the top is 0.
+    pub depth: Option<u32>,
+    /// Its file.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Where its name stands, or if that is not known, where it stands. Some servers know only the file.
+    pub location: Option<Location>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireDocumentSymbol {
+    name: String,
+    detail: Option<String>,
+    kind: u64,
+    selection_range: WireRange,
+    children: Option<Vec<WireDocumentSymbol>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireSymbolInformation {
+    name: String,
+    kind: u64,
+    container_name: Option<String>,
+    location: WirePlace,
+}
+
+/// `Location | { uri }`.
+#[derive(Deserialize)]
+struct WirePlace {
+    uri: String,
+    range: Option<WireRange>,
+}
+
+/// A symbol that is not yet looked up in its file.
+struct Found {
+    named: Named,
+    range: Option<WireRange>,
+    name: String,
+    kind: u64,
+    detail: Option<String>,
+    container: Option<String>,
+    depth: Option<u32>,
+}
+
+/// `DocumentSymbol[] | SymbolInformation[] | null`.
+pub(super) fn read_document(reader: &mut Reader<'_>, answer: Value) -> Result<Listed<Symbol>, QueryError> {
+    let (_, named) = reader.document()?;
+    read(reader, answer, Some(&named))
+}
+
+/// `SymbolInformation[] | WorkspaceSymbol[] | null`.
+pub(super) fn read_workspace(reader: &mut Reader<'_>, answer: Value) -> Result<Listed<Symbol>, QueryError> {
+    read(reader, answer, None)
+}
+
+fn read(
+    reader: &mut Reader<'_>,
+    answer: Value,
+    document: Option<&Named>,
+) -> Result<Listed<Symbol>, QueryError> {
+    let mut found = Vec::new();
+    for (index, value) in reader.items(answer, "result")?.into_iter().enumerate() {
+        let place = || format!("result[{index}]");
+        match document.filter(|_| value.get("location").is_none()) {
+            Some(named) => {
+                let symbol: WireDocumentSymbol = reader.parse(value, place)?;
+                flatten(named, symbol, None, 0, &mut found);
+            }
+            None => {
+                let symbol: WireSymbolInformation = reader.parse(value, place)?;
+                found.push(Found {
+                    named: reader.name(&symbol.location.uri),
+                    range: symbol.location.range,
+                    name: symbol.name,
+                    kind: symbol.kind,
+                    detail: None,
+                    container: symbol.container_name.filter(|name| !name.is_empty()),
+                    depth: None,
+                });
+            }
+        }
+    }
+    found.sort_by(|left, right| {
+        let key = |found: &Found| (found.named.place.clone(), found.range, found.depth);
+        key(left)
+            .cmp(&key(right))
+            .then_with(|| left.name.cmp(&right.name))
+    });
+    found.dedup_by(|left, right| {
+        left.named == right.named
+            && left.range == right.range
+            && left.name == right.name
+            && left.kind == right.kind
+    });
+    Listed::first(found, reader.limits().symbols).try_map(|found| Ok(symbol(reader, found)))
+}
+
+/// A symbol, then what is in it. An answer that is nested deeper than some dozens was refused when it was parsed.
+fn flatten(
+    named: &Named,
+    symbol: WireDocumentSymbol,
+    container: Option<&str>,
+    depth: u32,
+    found: &mut Vec<Found>,
+) {
+    found.push(Found {
+        named: named.clone(),
+        range: Some(symbol.selection_range),
+        name: symbol.name.clone(),
+        kind: symbol.kind,
+        detail: symbol.detail.filter(|detail| !detail.is_empty()),
+        container: container.map(str::to_owned),
+        depth: Some(depth),
+    });
+    for child in symbol.children.into_iter().flatten() {
+        flatten(named, child, Some(&symbol.name), depth + 1, found);
+    }
+}
+
+fn symbol(reader: &mut Reader<'_>, found: Found) -> Symbol {
+    let max_bytes = reader.limits().text_bytes;
+    Symbol {
+        name: bounded(found.name, max_bytes),
+        kind: names::symbol_kind(found.kind),
+        detail: found.detail.map(|detail| bounded(detail, max_bytes)),
+        container: found.container,
+        depth: found.depth,
+        location: found.range.map(|range| reader.location(&found.named, range)),
+        place: found.named.place,
+    }
+}

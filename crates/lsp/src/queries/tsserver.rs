@@ -1,0 +1,125 @@
+//! Diagnostics of TypeScript's own server, asked for through the language server before it.
+//!
+//! That language server pushes diagnostics only when they differ from those it pushed last, and names no version. So an
+//! edit that changes nothing about them is never followed by a push, and nobody could tell an old one from a new one.
+//! But it passes requests on, and the server behind it says what is wrong with a file right when it is asked.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{conversation::Request, error::QueryError, reader::Reader};
+use crate::text::uri_of_path;
+
+/// The command that passes a request on. Whoever offers it is asked with it.
+pub(super) const PASS_ON: &str = "typescript.tsserverRequest";
+/// How a command is run.
+pub(super) const EXECUTE: &str = "workspace/executeCommand";
+/// What is wrong with the form, with the meaning, and what could be better.
+const COMMANDS: [&str; 3] = [
+    "syntacticDiagnosticsSync",
+    "semanticDiagnosticsSync",
+    "suggestionDiagnosticsSync",
+];
+
+/// The requests for all that there is to say about a file.
+pub(super) fn requests(path: &Path) -> Vec<Request> {
+    let request = |command: &str| Request {
+        method: EXECUTE,
+        params: json!({"command": PASS_ON, "arguments": [command, {"file": path}]}),
+    };
+    COMMANDS.map(request).into()
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    #[serde(default)]
+    success: bool,
+    message: Option<String>,
+    #[serde(default)]
+    body: Vec<Said>,
+}
+
+/// A position: both count from one, the offset in units of UTF-16.
+#[derive(Clone, Copy, Deserialize)]
+struct Point {
+    line: u32,
+    offset: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Said {
+    start: Point,
+    end: Point,
+    text: String,
+    code: Option<i64>,
+    category: Option<String>,
+    source: Option<String>,
+    reports_unnecessary: Option<Value>,
+    reports_deprecated: Option<Value>,
+    #[serde(default)]
+    related_information: Vec<Related>,
+}
+
+#[derive(Deserialize)]
+struct Related {
+    message: String,
+    span: Option<Span>,
+}
+
+#[derive(Deserialize)]
+struct Span {
+    file: String,
+    start: Point,
+    end: Point,
+}
+
+/// What one reply says, in the words of the protocol.
+pub(super) fn items(reader: &Reader<'_>, reply: Value) -> Result<Vec<Value>, QueryError> {
+    let reply: Reply = reader.parse(reply, || "result".to_owned())?;
+    if !reply.success {
+        let message = reply.message.unwrap_or_default();
+        return Err(reader.broken("result.success", message));
+    }
+    Ok(reply.body.into_iter().map(item).collect())
+}
+
+fn item(said: Said) -> Value {
+    let severity = match said.category.as_deref() {
+        Some("warning") => 2,
+        Some("message") => 3,
+        Some("suggestion") => 4,
+        _ => 1,
+    };
+    let is_set = |flag: &Option<Value>| *flag == Some(Value::Bool(true));
+    let unnecessary = is_set(&said.reports_unnecessary).then_some(1);
+    let deprecated = is_set(&said.reports_deprecated).then_some(2);
+    let tags: Vec<u32> = unnecessary.into_iter().chain(deprecated).collect();
+    let related = said.related_information.into_iter().filter_map(|related| {
+        let span = related.span?;
+        let uri = uri_of_path(Path::new(&span.file)).ok()?;
+        let location = json!({"uri": uri, "range": range(span.start, span.end)});
+        Some(json!({"location": location, "message": related.message}))
+    });
+    json!({
+        "range": range(said.start, said.end),
+        "severity": severity,
+        "code": said.code,
+        "source": said.source.unwrap_or_else(|| "typescript".to_owned()),
+        "message": said.text,
+        "tags": tags,
+        "relatedInformation": related.collect::<Vec<Value>>(),
+    })
+}
+
+fn range(start: Point, end: Point) -> Value {
+    let point = |point: Point| {
+        json!({
+            "line": point.line.saturating_sub(1),
+            "character": point.offset.saturating_sub(1),
+        })
+    };
+    json!({"start": point(start), "end": point(end)})
+}

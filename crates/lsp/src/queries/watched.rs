@@ -1,0 +1,244 @@
+//! Files that a server wants to hear of when somebody else changes them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::text::path_of_uri;
+
+/// How many patterns one server may have. Servers have some dozens; the registration that goes beyond is refused.
+const MAX_PATTERNS: usize = 4096;
+/// How long one pattern may be.
+const MAX_PATTERN_BYTES: usize = 4096;
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum FileEvent {
+    /// It was made.
+    Created,
+    /// It was written.
+    Changed,
+    /// It was removed.
+    Deleted,
+}
+
+impl FileEvent {
+    /// Its number in `workspace/didChangeWatchedFiles`.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Created => 1,
+            Self::Changed => 2,
+            Self::Deleted => 3,
+        }
+    }
+
+    /// Its bit in the mask of a registration.
+    const fn bit(self) -> u64 {
+        match self {
+            Self::Created => 1,
+            Self::Changed => 2,
+            Self::Deleted => 4,
+        }
+    }
+}
+
+/// A registration that cannot be taken.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum WatchError {
+    /// It is not one.
+    #[error("the registration is broken: {problem}")]
+    Broken {
+        /// What is wrong.
+        problem: String,
+    },
+    /// A pattern is none.
+    #[error("`{pattern}` is not a pattern: {problem}")]
+    BadPattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// There are too many.
+    #[error("the server watches {limit} patterns, and that is as many as may be")]
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
+}
+
+#[derive(Deserialize)]
+struct WireOptions {
+    watchers: Vec<WireWatcher>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireWatcher {
+    glob_pattern: Value,
+    kind: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireRelative {
+    base_uri: Value,
+    pattern: String,
+}
+
+/// Patterns with the same base and the same events.
+#[derive(Clone, Debug)]
+struct Group {
+    /// What the patterns are relative to; `None` is the workspace, or nothing if they are absolute.
+    base: Option<PathBuf>,
+    events: u64,
+    patterns: GlobSet,
+}
+
+#[derive(Clone, Debug)]
+struct Registration {
+    groups: Vec<Group>,
+    patterns: usize,
+}
+
+/// What one generation of a server watches.
+#[derive(Clone, Debug)]
+pub struct WatchedFiles {
+    root: PathBuf,
+    registrations: BTreeMap<String, Registration>,
+}
+
+impl WatchedFiles {
+    /// Nothing yet. Patterns without a base are relative to this directory.
+    pub fn new(root: PathBuf) -> Self {
+        Self {
+            root,
+            registrations: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the options of a registration of `workspace/didChangeWatchedFiles`: all of it or, with an error, nothing. The
+    /// same id again replaces what it stood for.
+    pub fn register(&mut self, id: &str, options: &Value) -> Result<(), WatchError> {
+        let options: WireOptions =
+            serde_json::from_value(options.clone()).map_err(|error| WatchError::Broken {
+                problem: error.to_string(),
+            })?;
+        let others = self.registrations.iter().filter(|(other, _)| *other != id);
+        let patterns: usize = others.map(|(_, registration)| registration.patterns).sum();
+        if patterns + options.watchers.len() > MAX_PATTERNS {
+            return Err(WatchError::TooMany { limit: MAX_PATTERNS });
+        }
+        let registration = Registration {
+            patterns: options.watchers.len(),
+            groups: groups(options.watchers)?,
+        };
+        self.registrations.insert(id.to_owned(), registration);
+        Ok(())
+    }
+
+    /// Forgets a registration. An id that nobody knows is ignored.
+    pub fn unregister(&mut self, id: &str) {
+        self.registrations.remove(id);
+    }
+
+    /// Whether the server wants to hear of this. The path is absolute.
+    pub fn matches(&self, path: &Path, event: FileEvent) -> bool {
+        let groups = self
+            .registrations
+            .values()
+            .flat_map(|registration| &registration.groups);
+        groups
+            .filter(|group| group.events & event.bit() != 0)
+            .any(|group| match &group.base {
+                Some(base) => is_below(path, base, &group.patterns),
+                None => group.patterns.is_match(path) || is_below(path, &self.root, &group.patterns),
+            })
+    }
+
+    /// Directories that must be watched beside the workspace.
+    pub fn bases_outside(&self) -> BTreeSet<&Path> {
+        self.registrations
+            .values()
+            .flat_map(|registration| &registration.groups)
+            .filter_map(|group| group.base.as_deref())
+            .filter(|base| !base.starts_with(&self.root))
+            .collect()
+    }
+
+    /// Whether nothing is watched.
+    pub fn is_empty(&self) -> bool {
+        self.registrations.is_empty()
+    }
+}
+
+fn is_below(path: &Path, base: &Path, patterns: &GlobSet) -> bool {
+    path.strip_prefix(base)
+        .is_ok_and(|relative| patterns.is_match(relative))
+}
+
+fn groups(watchers: Vec<WireWatcher>) -> Result<Vec<Group>, WatchError> {
+    let mut builders: BTreeMap<(Option<PathBuf>, u64), GlobSetBuilder> = BTreeMap::new();
+    for watcher in watchers {
+        let (base, pattern) = split(watcher.glob_pattern)?;
+        // Nothing said means everything, as the protocol says.
+        let events = watcher.kind.unwrap_or(7);
+        let glob = compile(&pattern)?;
+        builders
+            .entry((base, events))
+            .or_insert_with(GlobSetBuilder::new)
+            .add(glob);
+    }
+    builders
+        .into_iter()
+        .map(|((base, events), builder)| {
+            let patterns = builder.build().map_err(|error| WatchError::Broken {
+                problem: error.to_string(),
+            })?;
+            Ok(Group {
+                base,
+                events,
+                patterns,
+            })
+        })
+        .collect()
+}
+
+/// `Pattern | RelativePattern`, whose base is a URI or a workspace folder.
+fn split(pattern: Value) -> Result<(Option<PathBuf>, String), WatchError> {
+    if let Value::String(pattern) = pattern {
+        return Ok((None, pattern));
+    }
+    let broken = |problem: String| WatchError::Broken { problem };
+    let relative: WireRelative =
+        serde_json::from_value(pattern).map_err(|error| broken(error.to_string()))?;
+    let uri = relative
+        .base_uri
+        .as_str()
+        .or_else(|| relative.base_uri.get("uri")?.as_str());
+    let uri = uri.ok_or_else(|| broken("a relative pattern without a base".to_owned()))?;
+    let base = path_of_uri(uri).map_err(|error| broken(error.to_string()))?;
+    Ok((Some(base), relative.pattern))
+}
+
+/// `*` and `?` stay within a part of the path, `**` does not, `{}` holds alternatives and `[]` characters. The library
+/// matches bytes, so that `?` and `[]` know only characters of one byte.
+fn compile(pattern: &str) -> Result<globset::Glob, WatchError> {
+    let bad = |problem: String| WatchError::BadPattern {
+        pattern: pattern.chars().take(100).collect(),
+        problem,
+    };
+    if pattern.len() > MAX_PATTERN_BYTES {
+        return Err(bad(format!("it is longer than {MAX_PATTERN_BYTES} bytes")));
+    }
+    GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .empty_alternates(true)
+        .build()
+        .map_err(|error| bad(error.to_string()))
+}

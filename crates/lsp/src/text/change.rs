@@ -1,0 +1,90 @@
+//! What changed between two versions of a text, as one range.
+
+use serde::Serialize;
+
+use super::{LineIndex, PositionEncoding, WirePosition, WireRange};
+
+/// One change of a text, as `textDocument/didChange` carries it.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct ContentChange {
+    /// What is replaced; without it, everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<WireRange>,
+    /// What stands there from now on.
+    pub text: String,
+}
+
+impl ContentChange {
+    /// The whole text anew.
+    pub fn full(text: &str) -> Self {
+        Self {
+            range: None,
+            text: text.to_owned(),
+        }
+    }
+}
+
+/// The shortest single range whose replacement turns the old text into the new one. Texts that are equal yield an empty
+/// change, since a server may have to hear of a new version all the same.
+///
+/// The range neither begins nor ends inside of a character, nor inside of a `\r\n`, for which the protocol has no
+/// position.
+pub fn smallest_change(old: &LineIndex, new: &str, encoding: PositionEncoding) -> ContentChange {
+    let before: &str = old.text();
+    if before == new {
+        let nowhere = WirePosition::default();
+        return ContentChange {
+            range: Some(WireRange {
+                start: nowhere,
+                end: nowhere,
+            }),
+            text: String::new(),
+        };
+    }
+    let prefix = common_prefix(before, new);
+    let suffix = common_suffix(&before[prefix..], &new[prefix..]);
+    let end = before.len() - suffix;
+    ContentChange {
+        range: Some(WireRange {
+            start: old.wire_at(prefix, encoding),
+            end: old.wire_at(end, encoding),
+        }),
+        text: new[prefix..new.len() - suffix].to_owned(),
+    }
+}
+
+/// How many bytes at the beginning are the same, up to a place that both can be cut at.
+fn common_prefix(before: &str, new: &str) -> usize {
+    let same = before
+        .bytes()
+        .zip(new.bytes())
+        .take_while(|(left, right)| left == right)
+        .count();
+    let boundary = before.floor_char_boundary(same);
+    if inside_line_break(before, boundary) {
+        boundary - 1
+    } else {
+        boundary
+    }
+}
+
+/// The same from the end.
+fn common_suffix(before: &str, new: &str) -> usize {
+    let same = before
+        .bytes()
+        .rev()
+        .zip(new.bytes().rev())
+        .take_while(|(left, right)| left == right)
+        .count();
+    let boundary = before.ceil_char_boundary(before.len() - same);
+    let cut = if inside_line_break(before, boundary) {
+        boundary + 1
+    } else {
+        boundary
+    };
+    before.len() - cut
+}
+
+fn inside_line_break(text: &str, offset: usize) -> bool {
+    offset > 0 && text.as_bytes()[offset - 1] == b'\r' && text.as_bytes().get(offset) == Some(&b'\n')
+}

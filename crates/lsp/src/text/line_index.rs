@@ -1,0 +1,168 @@
+//! One text, and where its lines begin.
+
+use std::{ops, sync::Arc};
+
+use super::{Position, PositionEncoding, PositionError, Range, WirePosition, WireRange};
+
+/// A text that knows its lines. A line ends with `\n`, `\r\n` or `\r`, as the protocol says.
+#[derive(Clone, Debug)]
+pub struct LineIndex {
+    text: Arc<str>,
+    /// Where each line begins; never empty, since an empty text has one empty line.
+    starts: Arc<[usize]>,
+}
+
+impl LineIndex {
+    /// Looks for the lines of a text.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        let text = text.into();
+        let bytes = text.as_bytes();
+        let ends = bytes.iter().enumerate().filter(|&(index, byte)| match byte {
+            b'\n' => true,
+            b'\r' => bytes.get(index + 1) != Some(&b'\n'),
+            _ => false,
+        });
+        let starts = std::iter::once(0)
+            .chain(ends.map(|(index, _)| index + 1))
+            .collect();
+        Self { text, starts }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// How many lines there are. A text that ends with a line break has an empty one behind it.
+    pub fn line_count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// A line without its line break; the first is number 0.
+    pub fn line(&self, number: usize) -> Option<&str> {
+        Some(&self.text[self.line_range(number)?])
+    }
+
+    /// Where a line is, without its line break.
+    pub(crate) fn line_range(&self, number: usize) -> Option<ops::Range<usize>> {
+        let start = *self.starts.get(number)?;
+        let next = self.starts.get(number + 1).copied().unwrap_or(self.text.len());
+        let whole = &self.text[start..next];
+        let content = match whole.strip_suffix('\n') {
+            Some(rest) => rest.strip_suffix('\r').unwrap_or(rest),
+            None => whole.strip_suffix('\r').unwrap_or(whole),
+        };
+        Some(start..start + content.len())
+    }
+
+    /// The line that an offset lies in, and where that line begins.
+    pub(crate) fn line_at(&self, offset: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|start| *start <= offset) - 1;
+        (line, self.starts[line])
+    }
+
+    /// The offset of a server's position, which is moved into the text if it lies outside: a line behind the last
+    /// means the end of the text, a character behind the last of its line the end of that line, and a place inside
+    /// of a character its beginning.
+    pub fn offset_of_wire(&self, position: WirePosition, encoding: PositionEncoding) -> usize {
+        match self.line_range(position.line as usize) {
+            Some(range) => {
+                range.start + encoding.bytes(&self.text[range.clone()], position.character as usize)
+            }
+            None => self.text.len(),
+        }
+    }
+
+    /// The offsets of a server's range, moved into the text. One that ends before it begins is empty.
+    pub fn offsets_of_wire(&self, range: WireRange, encoding: PositionEncoding) -> ops::Range<usize> {
+        let start = self.offset_of_wire(range.start, encoding);
+        start..self.offset_of_wire(range.end, encoding).max(start)
+    }
+
+    /// The position of an offset in a server's words.
+    pub fn wire_at(&self, offset: usize, encoding: PositionEncoding) -> WirePosition {
+        let (line, before) = self.before(offset);
+        WirePosition {
+            line: number(line),
+            character: number(encoding.length(before)),
+        }
+    }
+
+    /// The position of an offset in people's words.
+    pub fn position_at(&self, offset: usize) -> Position {
+        let (line, before) = self.before(offset);
+        Position {
+            line: number(line + 1),
+            column: number(PositionEncoding::Utf32.length(before) + 1),
+        }
+    }
+
+    /// The offset of a person's position, which must be one of the text.
+    pub fn offset_of(&self, position: Position) -> Result<usize, PositionError> {
+        let Position { line, column } = position;
+        if line == 0 || column == 0 {
+            return Err(PositionError::Zero { position });
+        }
+        let range = self
+            .line_range(line as usize - 1)
+            .ok_or(PositionError::NoSuchLine {
+                line,
+                lines: number(self.line_count()),
+            })?;
+        let content = &self.text[range.clone()];
+        let length = PositionEncoding::Utf32.length(content);
+        if column as usize > length + 1 {
+            return Err(PositionError::NoSuchColumn {
+                line,
+                column,
+                length: number(length),
+            });
+        }
+        Ok(range.start + PositionEncoding::Utf32.bytes(content, column as usize - 1))
+    }
+
+    /// A person's position in a server's words.
+    pub fn wire_of(
+        &self,
+        position: Position,
+        encoding: PositionEncoding,
+    ) -> Result<WirePosition, PositionError> {
+        Ok(self.wire_at(self.offset_of(position)?, encoding))
+    }
+
+    /// A person's range in a server's words.
+    pub fn wire_of_range(
+        &self,
+        range: Range,
+        encoding: PositionEncoding,
+    ) -> Result<WireRange, PositionError> {
+        let start = self.wire_of(range.start, encoding)?;
+        let end = self.wire_of(range.end, encoding)?;
+        if end < start {
+            return Err(PositionError::Inverted { range });
+        }
+        Ok(WireRange { start, end })
+    }
+
+    /// A range of offsets in people's words.
+    pub fn range_at(&self, offsets: &ops::Range<usize>) -> Range {
+        Range {
+            start: self.position_at(offsets.start),
+            end: self.position_at(offsets.end),
+        }
+    }
+
+    /// The line of an offset, and what stands before the offset in it. An offset inside of a character counts as the
+    /// character's beginning, one inside of a line break as the line's end, one behind the text as its end.
+    fn before(&self, offset: usize) -> (usize, &str) {
+        let offset = self.text.floor_char_boundary(offset);
+        let (line, start) = self.line_at(offset);
+        let end = self.line_range(line).map_or(start, |range| range.end);
+        (line, &self.text[start..offset.min(end)])
+    }
+}
+
+/// Counts that do not fit belong to texts of four gigabytes, which are refused long before.
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
