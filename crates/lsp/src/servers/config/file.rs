@@ -1,0 +1,71 @@
+//! Reading a configuration file, within bounds.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::error::ConfigError;
+
+/// The repository's configuration, at the top of the workspace.
+const REPOSITORY_FILE: &str = ".lsp.json";
+/// A configuration by hand has a hundredth of this. What is larger is refused, so that nobody's repository makes
+/// the daemon grow.
+const LARGEST_FILE_BYTES: u64 = 256 * 1024;
+
+/// What was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// There is no such file.
+    Absent,
+    /// Its content, which is hashed and parsed as one and the same.
+    Content(Vec<u8>),
+    /// It is there and cannot be used.
+    Refused(ConfigError),
+}
+
+/// The user's file. It may be a link, as people keep theirs elsewhere.
+pub(crate) fn read_user(path: &Path) -> Read {
+    read(path, OFlags::empty())
+}
+
+/// The repository's file. A link is not followed: it could show us any file of the user's in an error message.
+pub(crate) fn read_repository(workspace: &Path) -> (PathBuf, Read) {
+    let path = workspace.join(REPOSITORY_FILE);
+    let read = read(&path, OFlags::NOFOLLOW);
+    (path, read)
+}
+
+fn read(path: &Path, flags: OFlags) -> Read {
+    // Opened without waiting, since a pipe of that name would never answer; looked at once it is open.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | flags;
+    let refused = |reason: String| {
+        Read::Refused(ConfigError::Unreadable {
+            path: path.to_path_buf(),
+            reason,
+        })
+    };
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Read::Absent,
+        Err(rustix::io::Errno::LOOP) => return refused("it is a link, and must be a plain file".to_owned()),
+        Err(error) => return refused(io::Error::from(error).to_string()),
+    };
+    match file.metadata() {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) => return refused("it is no plain file".to_owned()),
+        Err(error) => return refused(error.to_string()),
+    }
+    let mut content = Vec::new();
+    if let Err(error) = file.take(LARGEST_FILE_BYTES + 1).read_to_end(&mut content) {
+        return refused(error.to_string());
+    }
+    if content.len() as u64 > LARGEST_FILE_BYTES {
+        return Read::Refused(ConfigError::TooLarge {
+            path: path.to_path_buf(),
+            limit: LARGEST_FILE_BYTES,
+        });
+    }
+    Read::Content(content)
+}

@@ -1,0 +1,51 @@
+//! Which configuration of a repository the user has read and accepted.
+
+use std::fmt;
+use std::path::Path;
+
+/// Keeps these hashes apart from those of anything else that is hashed with the same function.
+const CONTEXT: &str = "tidelock 2026-11 repository language server configuration";
+
+/// Identifies one content of one workspace's `.lsp.json`. That there is no such file is a content as well, so that a
+/// workspace without one can be trusted, until it gets one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConfigHash([u8; 32]);
+
+impl ConfigHash {
+    /// Of the file at a canonical path.
+    pub fn of(path: &Path, content: Option<&[u8]>) -> Self {
+        use std::os::unix::ffi::OsStrExt as _;
+        let path = path.as_os_str().as_bytes();
+        let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+        // The length keeps path and content apart.
+        hasher.update(&(path.len() as u64).to_le_bytes());
+        hasher.update(path);
+        hasher.update(&[u8::from(content.is_some())]);
+        hasher.update(content.unwrap_or_default());
+        Self(*hasher.finalize().as_bytes())
+    }
+}
+
+impl fmt::Display for ConfigHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ConfigHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ConfigHash({self})")
+    }
+}
+
+/// What the user has trusted. The daemon keeps it; it is asked each time a workspace is looked at.
+pub trait Trust: Send + Sync + 'static {
+    /// Whether the user has trusted exactly this.
+    fn is_trusted(&self, hash: &ConfigHash) -> bool;
+}
+
+impl<F: Fn(&ConfigHash) -> bool + Send + Sync + 'static> Trust for F {
+    fn is_trusted(&self, hash: &ConfigHash) -> bool {
+        self(hash)
+    }
+}

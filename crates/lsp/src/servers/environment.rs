@@ -1,0 +1,64 @@
+//! The environment that servers are looked for in, and started with.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// Variables, as the daemon has them. Nothing here reads those of the process, so that a test can say what they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+}
+
+impl Environment {
+    /// Of these variables.
+    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self {
+            variables: variables.into_iter().collect(),
+        }
+    }
+
+    /// One variable, if it is set to anything.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        let value = self.variables.get(OsStr::new(name))?;
+        (!value.is_empty()).then_some(value.as_os_str())
+    }
+
+    /// The user's directory.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.get("HOME").map(PathBuf::from)
+    }
+
+    /// The directories of `PATH`. A relative one would mean another place for every process, so it is left out.
+    pub(crate) fn path(&self) -> Vec<PathBuf> {
+        let path = self.get("PATH").unwrap_or_default();
+        std::env::split_paths(path)
+            .filter(|directory| directory.is_absolute())
+            .collect()
+    }
+
+    /// Where programs are installed without being on everybody's `PATH`.
+    pub(crate) fn usual_directories(&self) -> Vec<PathBuf> {
+        let below =
+            |variable: &str, rest: &str| self.get(variable).map(|base| PathBuf::from(base).join(rest));
+        [
+            below("CARGO_HOME", "bin"),
+            below("HOME", ".cargo/bin"),
+            below("HOME", ".local/bin"),
+            self.get("GOBIN").map(PathBuf::from),
+            below("GOPATH", "bin"),
+            below("HOME", "go/bin"),
+        ]
+        .into_iter()
+        .flatten()
+        .filter(|directory| directory.is_absolute())
+        .collect()
+    }
+
+    /// The named variables that are set.
+    pub(crate) fn select<'a>(&self, names: impl Iterator<Item = &'a str>) -> BTreeMap<OsString, OsString> {
+        names
+            .filter_map(|name| Some((name.into(), self.get(name)?.to_owned())))
+            .collect()
+    }
+}
