@@ -1,0 +1,284 @@
+//! One question, from a path to an answer.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use kernel::{Deadline, Scope};
+
+use super::{
+    choices::Choice,
+    conversation::{Attempt, Talk},
+    error::AskError,
+    service::Languages,
+};
+use crate::{
+    lifecycle::Patience,
+    queries::{Answer, Query, merge_answers},
+    servers::{Chosen, ConfigNote},
+};
+
+/// How long a server may take to come up, if the caller does not say how long all of it may take.
+const START_PATIENCE: Duration = Duration::from_secs(150);
+/// How long a server may take to read the workspace, if the caller has no wish: a small one is read by then, and who
+/// asks about a large one learns how far it is.
+const BRIEF_READY_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a server may take to read the workspace, if the caller wants to wait for it.
+const READY_PATIENCE: Duration = Duration::from_secs(600);
+/// How long a warm server may take to answer.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+/// How often a question is asked again because a server said that something changed meanwhile.
+const MOST_REPEATS: u32 = 5;
+
+/// Whether to wait until a server has read the workspace.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WhenIndexing {
+    /// To wait.
+    Wait,
+    /// To wait for a moment, and then to say so.
+    WaitBriefly,
+    /// To say so at once.
+    Refuse,
+}
+
+/// Whether to wait until a server is up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WhenStarting {
+    /// To wait.
+    Wait,
+    /// To say so.
+    Refuse,
+}
+
+/// A question, and how it is to be asked.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// What is asked. The path in it is replaced by the canonical form of `path`.
+    pub query: Query,
+    /// The file; for symbols of a workspace it may be a directory.
+    pub path: PathBuf,
+    /// The workspace, if it is not the repository around the file.
+    pub workspace: Option<PathBuf>,
+    /// The one server to ask.
+    pub server: Option<String>,
+    /// What to do while a server comes up.
+    pub when_starting: WhenStarting,
+    /// What to do while a server reads the workspace.
+    pub when_indexing: WhenIndexing,
+    /// How long all of it may take.
+    pub timeout: Option<Duration>,
+}
+
+/// An answer, and who did not contribute.
+#[derive(Debug)]
+pub struct Answered {
+    /// The answer.
+    pub answer: Answer,
+    /// Servers that should have contributed and did not.
+    pub not_answered: Vec<(Arc<str>, AskError)>,
+    /// What people should know about the configuration.
+    pub notes: Vec<ConfigNote>,
+    /// What paths in the answer are relative to.
+    pub workspace: Arc<Path>,
+    /// The ids of those who answered, in the order of the answer's origins.
+    pub ids: Vec<String>,
+}
+
+/// How much time there is for each part of a question.
+#[derive(Clone, Debug)]
+pub(super) struct Times {
+    whole: Option<Deadline>,
+}
+
+impl Languages {
+    /// Asks a question of all servers that have to do with it.
+    ///
+    /// *Cancel safety*: may be dropped at any time; servers are told to give up what they work on.
+    pub async fn ask(&self, ask: Ask, scope: &Scope) -> Result<Answered, AskError> {
+        let choice = self
+            .choice(&ask.path, ask.workspace.as_deref(), &ask.query)
+            .await?;
+        let asked = servers_to_ask(&choice, &ask)?;
+        let times = Times {
+            whole: ask
+                .timeout
+                .map(|timeout| Deadline::after(&self.shared.clock, timeout)),
+        };
+        let questions = asked
+            .iter()
+            .map(|chosen| self.ask_one(chosen, &choice, &ask, &times, scope));
+        let outcomes = join_all(questions).await;
+        let (mut answers, mut ids, mut not_answered) = (Vec::new(), Vec::new(), Vec::new());
+        for (chosen, outcome) in asked.iter().zip(outcomes) {
+            match outcome {
+                Ok(answer) => {
+                    ids.push(super::view::server_id(&chosen.name, &chosen.root));
+                    answers.push(answer);
+                }
+                Err(error) => not_answered.push((Arc::clone(&chosen.name), error)),
+            }
+        }
+        // What one server cannot do is no failure if another one can.
+        match merge_answers(answers, &self.shared.limits) {
+            Some(answer) => {
+                not_answered.retain(|(_, error)| !is_unsupported(error));
+                Ok(Answered {
+                    answer,
+                    not_answered,
+                    notes: choice.notes.clone(),
+                    workspace: Arc::clone(&choice.workspace),
+                    ids,
+                })
+            }
+            None => Err(first_error(not_answered, &choice)),
+        }
+    }
+
+    /// Asks one server; if it goes away meanwhile, its successor once more.
+    async fn ask_one(
+        &self,
+        chosen: &Arc<Chosen>,
+        choice: &Choice,
+        ask: &Ask,
+        times: &Times,
+        scope: &Scope,
+    ) -> Result<Answer, AskError> {
+        let site = self.note_site(chosen);
+        let server = &site.key.server;
+        let lost = |source| AskError::Lifecycle {
+            server: Arc::clone(server),
+            source,
+        };
+        let patience = match ask.when_starting {
+            WhenStarting::Wait => Patience::Wait(self.until(times, START_PATIENCE)),
+            WhenStarting::Refuse => Patience::NoWait,
+        };
+        let lease = self
+            .shared
+            .manager
+            .get_client(&site.key, &patience, scope)
+            .await
+            .map_err(lost)?;
+        let mut went_away = None;
+        let mut repeats = 0;
+        loop {
+            let current = lease.server(&patience, scope).await.map_err(lost)?;
+            let talk = Talk {
+                languages: self,
+                site: &site,
+                chosen,
+                choice,
+                server: &current.server,
+                scope,
+            };
+            match talk.ask(ask, times).await {
+                Ok(answer) => return Ok(answer),
+                Err(Attempt::Failed(error)) => return Err(error),
+                Err(Attempt::WentAway) if went_away.is_none() => went_away = Some(current.generation),
+                Err(Attempt::WentAway) => {
+                    return Err(AskError::WentAway {
+                        server: Arc::clone(server),
+                        generation: current.generation.get(),
+                    });
+                }
+                Err(Attempt::Again(_)) if repeats < MOST_REPEATS => repeats += 1,
+                Err(Attempt::Again(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// The end of a part of a question.
+    fn until(&self, times: &Times, usual: Duration) -> Deadline {
+        times
+            .whole
+            .clone()
+            .unwrap_or_else(|| Deadline::after(&self.shared.clock, usual))
+    }
+
+    /// The end of the wait for a server to have read the workspace.
+    pub(super) fn ready_deadline(&self, times: &Times, when: WhenIndexing) -> Deadline {
+        match when {
+            WhenIndexing::Wait => self.until(times, READY_PATIENCE),
+            WhenIndexing::WaitBriefly => {
+                let briefly = Deadline::after(&self.shared.clock, BRIEF_READY_PATIENCE);
+                let whole = times.whole.as_ref().and_then(Deadline::remaining);
+                match whole {
+                    Some(whole) if whole < BRIEF_READY_PATIENCE => Deadline::after(&self.shared.clock, whole),
+                    _ => briefly,
+                }
+            }
+            WhenIndexing::Refuse => Deadline::after(&self.shared.clock, Duration::ZERO),
+        }
+    }
+
+    /// The end of the wait for an answer.
+    pub(super) fn answer_deadline(&self, times: &Times, chosen: &Chosen) -> Deadline {
+        self.until(times, chosen.limits.request.unwrap_or(ANSWER_PATIENCE))
+    }
+}
+
+/// Which of the servers of a file a question is for.
+fn servers_to_ask(choice: &Choice, ask: &Ask) -> Result<Vec<Arc<Chosen>>, AskError> {
+    if let Some(server) = &ask.server {
+        let named: Vec<_> = choice
+            .all()
+            .filter(|chosen| *chosen.name == **server)
+            .cloned()
+            .collect();
+        if named.is_empty() {
+            let missing = choice.missing.iter().any(|missing| *missing.name == **server);
+            return Err(if missing {
+                none_here(choice)
+            } else {
+                AskError::OtherServer {
+                    server: server.clone(),
+                    path: choice.path.to_path_buf(),
+                }
+            });
+        }
+        return Ok(named);
+    }
+    let several = matches!(
+        ask.query,
+        Query::Diagnostics { .. } | Query::CodeActions { .. } | Query::Format { .. }
+    );
+    let asked: Vec<_> = if several {
+        choice.all().cloned().collect()
+    } else {
+        choice.primary.iter().cloned().collect()
+    };
+    if asked.is_empty() {
+        Err(none_here(choice))
+    } else {
+        Ok(asked)
+    }
+}
+
+pub(super) fn none_here(choice: &Choice) -> AskError {
+    let (path, notes) = (choice.path.to_path_buf(), choice.notes.clone());
+    if choice.missing.is_empty() {
+        AskError::NoServer { path, notes }
+    } else {
+        let missing = choice.missing.clone();
+        AskError::NotInstalled { path, missing, notes }
+    }
+}
+
+fn is_unsupported(error: &AskError) -> bool {
+    matches!(
+        error,
+        AskError::Query(crate::queries::QueryError::Unsupported { .. })
+    )
+}
+
+/// What went wrong: that a server cannot do something counts only if all say so.
+fn first_error(errors: Vec<(Arc<str>, AskError)>, choice: &Choice) -> AskError {
+    let mut errors: Vec<AskError> = errors.into_iter().map(|(_, error)| error).collect();
+    match errors.iter().position(|error| !is_unsupported(error)) {
+        Some(position) => errors.swap_remove(position),
+        None => errors.pop().unwrap_or_else(|| none_here(choice)),
+    }
+}

@@ -1,0 +1,150 @@
+//! What is done to servers by hand: start, stop, restart. Whoever names the process they saw changes no other one.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use kernel::{Deadline, Scope};
+
+use super::{
+    error::AskError,
+    representatives,
+    service::{Languages, lost},
+    view::{Detail, ServerView},
+};
+use crate::{
+    lifecycle::{LifecycleError, Seen, ServerKey, StoppedAll},
+    servers::Chosen,
+};
+
+/// How long a start or a restart by hand may take.
+const START_TIME: Duration = Duration::from_secs(150);
+/// How long a stop by hand may take: the longest way from `shutdown` to a process that is gone.
+const STOP_TIME: Duration = Duration::from_secs(15);
+
+impl Languages {
+    /// Starts the servers of a path, or the one that is named, and waits until they are up.
+    ///
+    /// *Cancel safety*: may be dropped at any time; the starts go on.
+    pub async fn start(
+        &self,
+        path: &Path,
+        workspace: Option<&Path>,
+        server: Option<&str>,
+        scope: &Scope,
+    ) -> Result<Vec<ServerView>, AskError> {
+        let chosen = self.to_start(path, workspace, server).await?;
+        let starts = chosen
+            .iter()
+            .map(|chosen| self.start_chosen(chosen, Seen::Any, scope));
+        futures_util::future::join_all(starts).await.into_iter().collect()
+    }
+
+    /// Starts a server that was used before, as it is configured now, and waits until it is up.
+    ///
+    /// *Cancel safety*: may be dropped at any time; the start goes on.
+    pub async fn start_again(&self, id: &str, seen: Seen, scope: &Scope) -> Result<ServerView, AskError> {
+        let key = self.key_of(id)?;
+        let all = self
+            .to_start(&key.root, Some(&key.root), Some(&key.server))
+            .await?;
+        // It shall be the one that was, and not one further up.
+        let chosen = all.iter().find(|chosen| *chosen.root == *key.root);
+        let Some(chosen) = chosen else {
+            let server = Arc::clone(&key.server);
+            return Err(lost(&key, LifecycleError::ServerNotFound { server }));
+        };
+        self.start_chosen(chosen, seen, scope).await
+    }
+
+    /// Stops a server until somebody starts it by hand, and waits until it is gone.
+    ///
+    /// *Cancel safety*: may be dropped at any time; the stop goes on.
+    pub async fn stop(&self, id: &str, seen: Seen, scope: &Scope) -> Result<ServerView, AskError> {
+        let key = self.key_of(id)?;
+        let deadline = Deadline::after(&self.shared.clock, STOP_TIME);
+        let stopped = self.shared.manager.stop_server_if(&key, seen, &deadline, scope);
+        stopped.await.map_err(|source| self.refused(&key, source))?;
+        self.find(id, Detail::Memory)
+    }
+
+    /// Starts a server afresh, and waits until it is up.
+    ///
+    /// *Cancel safety*: may be dropped at any time; the restart goes on.
+    pub async fn restart(&self, id: &str, seen: Seen, scope: &Scope) -> Result<ServerView, AskError> {
+        let key = self.key_of(id)?;
+        let deadline = Deadline::after(&self.shared.clock, START_TIME);
+        let restarted = self
+            .shared
+            .manager
+            .restart_server_if(&key, seen, &deadline, scope);
+        restarted.await.map_err(|source| self.refused(&key, source))?;
+        self.find(id, Detail::Memory)
+    }
+
+    /// Stops all servers until somebody starts them by hand, and waits until they are gone; many that hang take as
+    /// long as one. Returns those that had a process, by root and name. One that is still being stopped says so.
+    ///
+    /// *Cancel safety*: may be dropped at any time; the stops go on.
+    pub async fn stop_all(&self, scope: &Scope) -> Result<Vec<ServerView>, AskError> {
+        let deadline = Deadline::after(&self.shared.clock, STOP_TIME);
+        let stopped = self.shared.manager.stop_all(&deadline, scope).await;
+        let StoppedAll {
+            stopped,
+            still_stopping,
+        } = stopped.map_err(AskError::StopOfAll)?;
+        let mut all = self.list(Detail::Memory);
+        all.retain(|view| stopped.contains(&view.status.key) || still_stopping.contains(&view.status.key));
+        Ok(all)
+    }
+
+    /// Stops all servers, and starts none any more.
+    ///
+    /// *Cancel safety*: may be dropped at any time; nothing is started any more all the same.
+    pub async fn close(&self, deadline: &Deadline, scope: &Scope) -> StoppedAll {
+        self.shared
+            .manager
+            .close(deadline, scope)
+            .await
+            .unwrap_or_default()
+    }
+
+    async fn to_start(
+        &self,
+        path: &Path,
+        workspace: Option<&Path>,
+        server: Option<&str>,
+    ) -> Result<Vec<Arc<Chosen>>, AskError> {
+        let this = self.clone();
+        let (path, workspace) = (path.to_owned(), workspace.map(Path::to_owned));
+        let server = server.map(str::to_owned);
+        self.blocking(move || {
+            let choices = &this.shared.choices;
+            representatives::to_start(choices, &path, workspace.as_deref(), server.as_deref())
+        })
+        .await?
+    }
+
+    async fn start_chosen(
+        &self,
+        chosen: &Arc<Chosen>,
+        seen: Seen,
+        scope: &Scope,
+    ) -> Result<ServerView, AskError> {
+        let key = self.note_site(chosen).key.clone();
+        let deadline = Deadline::after(&self.shared.clock, START_TIME);
+        let started = self.shared.manager.start_server_if(&key, seen, &deadline, scope);
+        started.await.map_err(|source| self.refused(&key, source))?;
+        let id = super::view::server_id(&key.server, &key.root);
+        self.find(&id, Detail::Memory)
+    }
+
+    /// Whoever saw another process is shown the one that there is.
+    fn refused(&self, key: &ServerKey, source: LifecycleError) -> AskError {
+        match source {
+            LifecycleError::ServerMoved { seen, current } => AskError::Moved {
+                seen,
+                current: Box::new(self.view(*current, &self.memory(Detail::Memory))),
+            },
+            source => lost(key, source),
+        }
+    }
+}

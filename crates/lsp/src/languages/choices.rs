@@ -1,0 +1,149 @@
+//! Which servers a file gets, remembered for a moment: to find out takes many looks at the disk.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use kernel::Clock;
+
+use super::workspace::{Placed, place};
+use crate::{
+    languages::error::AskError,
+    servers::{Chosen, ConfigNote, Fingerprint, MissingServer, Registry},
+};
+
+/// For so long nothing is looked at again.
+const FRESH: Duration = Duration::from_secs(1);
+/// For so long a choice counts as long as the configuration is the same. Markers of roots and programs come and go
+/// rarely, and a new one counts from then on.
+const KEPT: Duration = Duration::from_secs(15);
+/// How many files are remembered. When there are more, all are forgotten.
+const MOST: usize = 4096;
+
+/// The servers of a file, and where it is.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub(super) path: Arc<Path>,
+    pub(super) workspace: Arc<Path>,
+    /// Answers everything.
+    pub(super) primary: Option<Arc<Chosen>>,
+    /// Add diagnostics, formatting and code actions.
+    pub(super) supplements: Vec<Arc<Chosen>>,
+    pub(super) missing: Vec<MissingServer>,
+    pub(super) notes: Vec<ConfigNote>,
+}
+
+impl Choice {
+    /// All that are here, the primary one first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Chosen>> {
+        self.primary.iter().chain(&self.supplements)
+    }
+}
+
+/// What was chosen lately.
+#[derive(Debug)]
+pub(super) struct Choices {
+    registry: Registry,
+    clock: Arc<dyn Clock>,
+    /// Guards what is remembered, by file and workspace as they were asked for.
+    remembered: Mutex<BTreeMap<(PathBuf, Option<PathBuf>), Remembered>>,
+}
+
+#[derive(Debug)]
+struct Remembered {
+    choice: Arc<Choice>,
+    fingerprint: Fingerprint,
+    chosen_at: Instant,
+    looked_at: Instant,
+}
+
+impl Choices {
+    pub(super) fn new(registry: Registry, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            registry,
+            clock,
+            remembered: Mutex::default(),
+        }
+    }
+
+    pub(super) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The servers of a file, if they were chosen a moment ago. It answers at once.
+    pub(super) fn fresh(&self, path: &Path, workspace: Option<&Path>) -> Option<Arc<Choice>> {
+        let key = (path.to_owned(), workspace.map(Path::to_owned));
+        let now = self.clock.now();
+        let remembered = self.remembered();
+        let known = remembered.get(&key)?;
+        let is_fresh = now.saturating_duration_since(known.looked_at) < FRESH;
+        is_fresh.then(|| Arc::clone(&known.choice))
+    }
+
+    /// The servers of a file. Blocks.
+    pub(super) fn choose(&self, path: &Path, workspace: Option<&Path>) -> Result<Arc<Choice>, AskError> {
+        let key = (path.to_owned(), workspace.map(Path::to_owned));
+        let now = self.clock.now();
+        let placed = place(path, workspace, self.registry.home().as_deref())?;
+        let fingerprint = self.registry.fingerprint(&placed.workspace)?;
+        if let Some(known) = self.remembered().get_mut(&key)
+            && known.fingerprint == fingerprint
+            && now.saturating_duration_since(known.chosen_at) < KEPT
+            && *known.choice.path == *placed.path
+        {
+            known.looked_at = now;
+            return Ok(Arc::clone(&known.choice));
+        }
+        let choice = Arc::new(self.look(&placed)?);
+        let mut remembered = self.remembered();
+        if choice.primary.is_some() {
+            if remembered.len() >= MOST {
+                remembered.clear();
+            }
+            let known = Remembered {
+                choice: Arc::clone(&choice),
+                fingerprint,
+                chosen_at: now,
+                looked_at: now,
+            };
+            remembered.insert(key, known);
+        } else {
+            // What is missing may be installed at any moment.
+            remembered.remove(&key);
+        }
+        Ok(choice)
+    }
+
+    /// The servers of a file in a workspace that need not be there yet. Blocks.
+    pub(super) fn choose_unwritten(&self, path: &Path, beside: &Choice) -> Result<Arc<Choice>, AskError> {
+        let placed = Placed {
+            path: path.to_owned(),
+            workspace: beside.workspace.to_path_buf(),
+        };
+        self.look(&placed).map(Arc::new)
+    }
+
+    /// Something has changed that cannot be seen in a fingerprint.
+    pub(super) fn forget(&self) {
+        self.remembered().clear();
+    }
+
+    fn look(&self, placed: &Placed) -> Result<Choice, AskError> {
+        let selection = self.registry.servers_for(&placed.path, &placed.workspace)?;
+        Ok(Choice {
+            path: placed.path.as_path().into(),
+            workspace: placed.workspace.as_path().into(),
+            primary: selection.primary.map(Arc::new),
+            supplements: selection.supplements.into_iter().map(Arc::new).collect(),
+            missing: selection.missing,
+            notes: selection.notes,
+        })
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, BTreeMap<(PathBuf, Option<PathBuf>), Remembered>> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,198 @@
+//! Texts as they are on disk, and whether they still are.
+
+use std::{
+    fs::{File, Metadata},
+    io::{self, Read},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+/// Open for reading without waiting for a writer, so that a pipe with the name of a source file cannot hold us up.
+const NON_BLOCKING: i32 = 0o4000;
+
+/// A file that cannot be read as a text.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadTextError {
+    /// It cannot be opened or read.
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is a directory, a device, a pipe.
+    #[error("`{}` is not a file", path.display())]
+    NotAFile {
+        /// What it is not.
+        path: PathBuf,
+    },
+    /// It is not text.
+    #[error("`{}` is not UTF-8", path.display())]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is larger than is read.
+    #[error("`{}` has {bytes} bytes, and at most {limit} are read", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+}
+
+/// A file that was changed so shortly before it was read may change again without another time: the clock of a file
+/// system moves in steps of up to ten milliseconds.
+const TICK: Duration = Duration::from_millis(20);
+
+/// What tells one state of a file from another without reading it, and whether that can be believed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Stamp {
+    look: Look,
+    trust: Trust,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Trust {
+    /// The file was quiet when it was read.
+    Settled,
+    /// It may have changed since without looking different.
+    Racing,
+}
+
+/// What a file looks like from the outside. The time of the last change of status cannot be set back by those who set
+/// the time of modification back.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Look {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Look {
+    fn new(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+impl Stamp {
+    fn new(metadata: &Metadata, now: SystemTime) -> Self {
+        let look = Look::new(metadata);
+        let seconds = u64::try_from(look.changed.0).unwrap_or_default();
+        let nanoseconds = u32::try_from(look.changed.1).unwrap_or_default();
+        let changed = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
+        // A time that lies ahead says nothing.
+        let trust = match now.duration_since(changed) {
+            Ok(age) if age > TICK => Trust::Settled,
+            _ => Trust::Racing,
+        };
+        Self { look, trust }
+    }
+
+    /// Whether the file is certainly still as it was.
+    pub(crate) fn is_still(&self, path: &Path) -> bool {
+        self.trust == Trust::Settled
+            && std::fs::metadata(path).is_ok_and(|metadata| Look::new(&metadata) == self.look)
+    }
+}
+
+/// Reads a text, with the stamp that it had before: a change while it is read makes the stamp differ later. Blocks.
+pub(crate) fn read_text(path: &Path, limit: u64) -> Result<(Arc<str>, Stamp), ReadTextError> {
+    let failed = |source| ReadTextError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::options()
+        .read(true)
+        .custom_flags(NON_BLOCKING)
+        .open(path)
+        .map_err(failed)?;
+    let now = SystemTime::now();
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(ReadTextError::NotAFile {
+            path: path.to_owned(),
+        });
+    }
+    let too_large = |bytes| ReadTextError::TooLarge {
+        path: path.to_owned(),
+        bytes,
+        limit,
+    };
+    if metadata.len() > limit {
+        return Err(too_large(metadata.len()));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large(bytes.len() as u64));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| ReadTextError::NotUtf8 {
+        path: path.to_owned(),
+    })?;
+    Ok((text.into(), Stamp::new(&metadata, now)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_small_texts_in_files_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("text"), "grün").unwrap();
+        fs::write(path("binary"), [0xff, 0xfe]).unwrap();
+        fs::write(path("large"), "12345678").unwrap();
+        for (name, expected) in [
+            ("text", "grün"),
+            ("binary", "is not UTF-8"),
+            ("large", "has 8 bytes, and at most 7 are read"),
+            ("", "is not a file"),
+            ("absent", "No such file or directory (os error 2)"),
+        ] {
+            let read = read_text(&path(name), 7);
+            let told = read.map_or_else(|error| error.to_string(), |(text, _)| text.to_string());
+            assert!(told.ends_with(expected), "{name}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_changed_or_replaced_is_not_still_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        fs::write(&path, "one").unwrap();
+        let metadata = fs::metadata(&path).unwrap();
+        let later = SystemTime::now() + 2 * TICK;
+        let (settled, racing) = (
+            Stamp::new(&metadata, later),
+            Stamp::new(&metadata, SystemTime::now()),
+        );
+        assert!(settled.is_still(&path));
+        assert!(!racing.is_still(&path));
+        let other = directory.path().join("b");
+        fs::write(&other, "two").unwrap();
+        let opened = fs::File::options().write(true).open(&other).unwrap();
+        opened.set_modified(metadata.modified().unwrap()).unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert!(!settled.is_still(&path));
+        fs::remove_file(&path).unwrap();
+        assert!(!settled.is_still(&path));
+    }
+}

@@ -1,0 +1,155 @@
+//! The texts that a server has open, kept as they are on disk.
+//!
+//! A server that has a document open takes what it was told for the truth, and not the disk. So before each question
+//! every text that is open is compared with its file, by what can be seen without reading it, and told again if it has
+//! changed. A file that changed within the last moment before it was read may have changed once more in the same tick
+//! of the file system's clock, so its stamp is not believed.
+//!
+//! Several may look at one file at once. Each takes a ticket before it looks, and a text is told only if nobody with a
+//! later ticket has told one: what was read first never replaces what was read later.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::disk::{self, ReadTextError, Stamp};
+use crate::documents::{DocumentError, Documents, Lease};
+
+/// A text as it was read.
+#[derive(Clone, Debug)]
+struct Known {
+    ticket: u64,
+    text: Arc<str>,
+    stamp: Stamp,
+    language: Arc<str>,
+}
+
+/// The texts of one server.
+#[derive(Debug, Default)]
+pub(crate) struct OpenTexts {
+    /// Guards what was told. Nothing is read while it is held.
+    told: Mutex<Told>,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    last_ticket: u64,
+    texts: BTreeMap<Arc<Path>, Known>,
+}
+
+/// Why a document cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OpenError {
+    #[error(transparent)]
+    Text(#[from] ReadTextError),
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+}
+
+impl OpenTexts {
+    /// Takes a lease on a file as it is on disk now. Blocks.
+    pub(super) fn open(
+        &self,
+        documents: &Documents,
+        path: &Arc<Path>,
+        language: &Arc<str>,
+        limit: u64,
+    ) -> Result<Lease, OpenError> {
+        let known = self.told().texts.get(path).cloned();
+        let known = match known {
+            Some(known) if known.stamp.is_still(path) => known,
+            _ => self.read(path, language, limit)?,
+        };
+        Ok(self.tell(documents, path, known)?)
+    }
+
+    /// Tells a server of all texts that it has open and that have changed on disk. Blocks.
+    pub(super) fn refresh(&self, documents: &Documents, but_not: Option<&Path>, limit: u64) {
+        let open = documents.paths();
+        self.told().texts.retain(|path, _| open.contains(path));
+        for path in open.iter().filter(|path| but_not != Some(path)) {
+            let known = self.told().texts.get(path).cloned();
+            let Some(known) = known.filter(|known| !known.stamp.is_still(path)) else {
+                continue;
+            };
+            match self.read(path, &known.language, limit) {
+                // A lease for a moment is how a new text is told, also to those who hold the document.
+                Ok(read) => drop(self.tell(documents, path, read)),
+                Err(_) => documents.changed_on_disk(path),
+            }
+        }
+    }
+
+    fn read(&self, path: &Arc<Path>, language: &Arc<str>, limit: u64) -> Result<Known, ReadTextError> {
+        let ticket = {
+            let mut told = self.told();
+            told.last_ticket += 1;
+            told.last_ticket
+        };
+        let (text, stamp) = disk::read_text(path, limit)?;
+        Ok(Known {
+            ticket,
+            text,
+            stamp,
+            language: Arc::clone(language),
+        })
+    }
+
+    /// Makes a text known, unless a later one is known already. Which one counts and telling it is one step.
+    fn tell(&self, documents: &Documents, path: &Arc<Path>, read: Known) -> Result<Lease, DocumentError> {
+        let mut told = self.told();
+        let current = match told.texts.get(path) {
+            Some(later) if later.ticket > read.ticket => later.clone(),
+            _ => {
+                told.texts.insert(Arc::clone(path), read.clone());
+                read
+            }
+        };
+        documents.lease(path, &current.language, &current.text)
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::SystemClock;
+
+    use super::*;
+    use crate::documents::DocumentSettings;
+
+    #[test]
+    fn what_was_read_first_never_replaces_what_was_read_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let path: Arc<Path> = directory.path().join("a.py").into();
+        let language: Arc<str> = "python".into();
+        let documents = Documents::new(DocumentSettings::default(), SystemClock::shared());
+        let texts = OpenTexts::default();
+        std::fs::write(&path, "one").unwrap();
+        let first = texts.read(&path, &language, 100).unwrap();
+        std::fs::write(&path, "two").unwrap();
+        let second = texts.read(&path, &language, 100).unwrap();
+        let _later = texts.tell(&documents, &path, second).unwrap();
+        let _earlier = texts.tell(&documents, &path, first).unwrap();
+        assert_eq!(&*documents.text(&path).unwrap(), "two");
+        assert_eq!(&*texts.told().texts[&path].text, "two");
+    }
+
+    #[test]
+    fn a_text_that_changed_on_disk_is_told_to_those_who_hold_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path: Arc<Path> = directory.path().join("a.py").into();
+        let language: Arc<str> = "python".into();
+        let documents = Documents::new(DocumentSettings::default(), SystemClock::shared());
+        let texts = OpenTexts::default();
+        std::fs::write(&path, "one").unwrap();
+        let _lease = texts.open(&documents, &path, &language, 100).unwrap();
+        std::fs::write(&path, "two").unwrap();
+        texts.refresh(&documents, None, 100);
+        assert_eq!(&*documents.text(&path).unwrap(), "two");
+    }
+}

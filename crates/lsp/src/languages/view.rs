@@ -1,0 +1,144 @@
+//! A server as people see it: its state, and what it costs.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use super::{error::AskError, service::Languages};
+use crate::{
+    client::Counters,
+    documents::DocumentCounts,
+    lifecycle::{ServerKey, ServerState, ServerStatus},
+    queries::ReadyState,
+    server::{RecordLine, Site},
+};
+
+/// One server, at one moment.
+#[derive(Clone, Debug)]
+pub struct ServerView {
+    /// Names it: the name of the server and a short hash of its root.
+    pub id: String,
+    /// What is known of its state.
+    pub status: ServerStatus,
+    /// Whether it has read the workspace; none while it is not up.
+    pub readiness: Option<ReadyState>,
+    /// Its process; none while there is none, or if somebody else keeps it.
+    pub pid: Option<u32>,
+    /// The memory of its process tree.
+    pub rss_bytes: Option<u64>,
+    /// How the last process ended that went away without being asked.
+    pub last_exit: Option<process::Exit>,
+    /// What is open in it.
+    pub documents: DocumentCounts,
+    /// Requests that it has not answered.
+    pub pending: usize,
+    /// Messages that it has not taken.
+    pub queued: usize,
+    /// What was done, over all of its processes.
+    pub counters: Counters,
+}
+
+/// The id of a server.
+pub(super) fn server_id(name: &str, root: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    let hash = blake3::hash(root.as_os_str().as_bytes()).to_hex();
+    format!("{name}@{}", &hash.as_str()[..8])
+}
+
+/// How much to find out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Detail {
+    /// What is known.
+    Known,
+    /// Also what the process tree has in memory, which takes a look at all processes.
+    Memory,
+}
+
+impl Languages {
+    /// All servers that somebody has used, by root and name. With [`Detail::Memory`] it reads from `/proc`, once.
+    pub fn list(&self, detail: Detail) -> Vec<ServerView> {
+        let memory = self.memory(detail);
+        let mut all = self.shared.manager.list();
+        all.sort_by(|left, right| {
+            (&left.key.root, &left.key.server).cmp(&(&right.key.root, &right.key.server))
+        });
+        all.into_iter().map(|status| self.view(status, &memory)).collect()
+    }
+
+    /// One of them.
+    pub fn find(&self, id: &str, detail: Detail) -> Result<ServerView, AskError> {
+        let key = self.key_of(id)?;
+        let all = self.shared.manager.list();
+        let status = all.into_iter().find(|status| status.key == key);
+        status
+            .map(|status| self.view(status, &self.memory(detail)))
+            .ok_or_else(|| unknown(id))
+    }
+
+    /// What a server said lately, oldest first.
+    pub fn record(&self, id: &str) -> Result<Vec<RecordLine>, AskError> {
+        let site = self.site_of(id)?;
+        let mut lines = site.record.lines();
+        if let Some(child) = site.current().as_ref().and_then(|server| server.child().cloned()) {
+            lines.extend(crate::server::stderr_lines(&child.stderr_tail()));
+        }
+        Ok(lines)
+    }
+
+    /// The memory of each process tree, by the process at its top.
+    pub(super) fn memory(&self, detail: Detail) -> BTreeMap<u32, u64> {
+        let processes = match detail {
+            Detail::Known => Vec::new(),
+            Detail::Memory => self.shared.processes.list(),
+        };
+        let known = processes.into_iter();
+        known
+            .filter_map(|process| Some((process.pid?, process.rss_bytes)))
+            .collect()
+    }
+
+    pub(super) fn view(&self, status: ServerStatus, memory: &BTreeMap<u32, u64>) -> ServerView {
+        let site = self.shared.sites.find(&status.key);
+        let server = site.as_deref().and_then(Site::current);
+        // A process that is on its way out is not shown as one that is up.
+        let server = server.filter(|_| matches!(status.state, ServerState::Ready | ServerState::Stopping));
+        let child = server.as_ref().and_then(|server| server.child().cloned());
+        let pid = child.as_ref().map(process::Child::pid);
+        let current = server.as_ref().map(|server| server.client().counters());
+        let past = site.as_deref().map(Site::past).unwrap_or_default();
+        ServerView {
+            id: server_id(&status.key.server, &status.key.root),
+            readiness: match status.state {
+                ServerState::Ready => server.as_ref().map(|server| server.told().readiness()),
+                _ => None,
+            },
+            pid,
+            rss_bytes: pid.and_then(|pid| memory.get(&pid).copied()),
+            last_exit: site.as_deref().and_then(Site::last_exit),
+            documents: site
+                .as_deref()
+                .map(|site| site.documents.counts())
+                .unwrap_or_default(),
+            pending: server.as_ref().map_or(0, |server| server.client().pending()),
+            queued: server.as_ref().map_or(0, |server| server.client().queued()),
+            counters: current.map_or(past, |current| past.plus(&current)),
+            status,
+        }
+    }
+
+    /// The key behind an id.
+    pub(super) fn key_of(&self, id: &str) -> Result<ServerKey, AskError> {
+        let all = self.shared.manager.list();
+        let found = all
+            .into_iter()
+            .find(|status| server_id(&status.key.server, &status.key.root) == id);
+        found.map(|status| status.key).ok_or_else(|| unknown(id))
+    }
+
+    pub(super) fn site_of(&self, id: &str) -> Result<Arc<Site>, AskError> {
+        let key = self.key_of(id)?;
+        self.shared.sites.find(&key).ok_or_else(|| unknown(id))
+    }
+}
+
+fn unknown(id: &str) -> AskError {
+    AskError::UnknownId { id: id.to_owned() }
+}

@@ -1,0 +1,77 @@
+//! Language servers, one per workspace for everybody.
+//!
+//! [`Languages`] is the way in: it is asked about a file and answers, whatever happens to servers meanwhile. What it
+//! is made of can be read, and tested, on its own:
+//!
+//! - `wire` and `client`: framing with limits, and one conversation with one server. An answer that is late, too large,
+//!   broken or for nobody costs one request, or the connection, and never memory.
+//! - `lifecycle`: which servers run. One process per key, whatever is asked for at once; restarting, stopping and failed
+//!   are states that callers see and wait on. It knows no protocol.
+//! - `text`, `documents`: positions and edits; what is open in a server, as what it should know and what it was told.
+//! - `queries`: a question as a conversation, without a connection: requests out, replies in, an answer in our words.
+//! - `servers`: which servers there are, how they are found, where their root is, and what the user trusts.
+//! - `server`: one running server. `watch`: which files have changed. `languages`: all of it together.
+//!
+//! **Who owns the state:** the lifecycle of a server is a `kernel::Slot` in the manager; what a server has over all its
+//! processes is its site; what ends with a process belongs to that process.
+//!
+//! **Invariant:** no answer is older than the question: files are compared with what the server was told before each
+//! one. What is not known yet is said ('not ready'), and an error is never turned into an empty answer.
+//!
+//! **What must not happen here:** HTTP, plans, sessions; a file that is changed: edits are answers.
+
+mod client;
+mod documents;
+mod languages;
+mod lifecycle;
+mod queries;
+mod server;
+mod servers;
+mod text;
+mod watch;
+mod wire;
+
+pub use client::{
+    Client, ClientSettings, Closed, Counters, Flush, Incoming, Notice, ProtocolError, Reply,
+    Request as PendingRequest, RequestError,
+};
+pub use documents::{
+    ChangeSync, DocumentCounts, DocumentError, DocumentMessage, DocumentSettings, DocumentSync, Documents,
+    Lease, OpenClose, Outbox, Outgoing, SaveSync, SentError, TextIs,
+};
+pub use languages::{
+    Answered, Ask, AskError, Detail, Languages, LanguagesOptions, PathError, ReadTextError, ServerCheck,
+    ServerView, WhenIndexing, WhenStarting,
+};
+pub use lifecycle::{
+    Changes, ClientLease, CurrentServer, EndReason, Failure, Health, Launch, LaunchFailure, LifecycleError,
+    LifecycleManager, LifecycleOptions, LifecycleSettings, Patience, Probe, ProbeResult, RunningServer, Seen,
+    ServerExit, ServerGeneration, ServerKey, ServerState, ServerStatus, Spawn, StoppedAll, StoppedBy,
+};
+pub use queries::{
+    ActionEffect, Answer, At, Call, CallDirection, Capabilities, CodeAction, Completeness, Completion,
+    Completions, Conversation, Declarations, Diagnostic, DiagnosticTag, DiagnosticsBy, Edit, Expectation,
+    Feature, FileChange, FileEvent, Hover, IfExists, IfMissing, Indentation, InsertFormat, Listed, Location,
+    OpenDocument, Origin, Outcome, Parameter, Place, Precision, Push, PushTaken, PushedDiagnostics, Query,
+    QueryError, QueryLimits, Readiness, ReadyState, Refusal, Related, Replacement, Request, ServerHealth,
+    Severity, Signature, Signatures, Standing, Step, Surroundings, Symbol, Texts, TooManyRegistrations,
+    WatchError, WatchedFiles, answer_from_push, merge_answers,
+};
+pub use server::{RecordLevel, RecordLine};
+pub use servers::{
+    Applies, Bounds, Chosen, CommandLine, CommandSpec, ConfigError, ConfigHash, ConfigNote, DATA_PLACEHOLDER,
+    Detected, Enablement, Environment, Fingerprint, FoundBy, FoundProgram, LanguageFiles, LaunchSpec,
+    LocalPrograms, MissingProgram, MissingReason, MissingServer, Origin as ConfigOrigin, Overview,
+    PORT_PLACEHOLDER, Place as ProgramPlace, Readiness as ReadinessSignal, Registry, RegistrySettings, Role,
+    Root, RootError, RootRule, RootStep, Search, Selection, ServerDefinition, ServerEntry, ServerLimits,
+    ServerStatus as ServerAvailability, Transport, Trust, WorkspaceError, WorkspaceServers, find_root,
+};
+pub use text::{
+    ContentChange, EditError, Excerpt, ExcerptLimits, LineIndex, Position, PositionEncoding, PositionError,
+    Range, TextEdit, UriError, WirePosition, WireRange, apply_edits, path_of_uri, smallest_change,
+    unified_diff, uri_of_path,
+};
+pub use wire::{
+    ConnectError, Connection, Decoder, EncodeError, Frame, FrameError, FrameLimits, Message, MessageError,
+    MessageId, Oversized, ResponseError, encode_notification, encode_request, encode_response, error_code,
+};

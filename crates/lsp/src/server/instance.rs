@@ -1,0 +1,321 @@
+//! One process of a language server, from the handshake to its end.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use kernel::{CancellationToken, Cause, Clock, Deadline, Generation, Scope};
+use process::{Child, StopPlan, Tasks};
+
+use super::{launcher::exit_of, record::RecordLevel, site::Site, told::Told};
+use crate::{
+    client::{Client, RequestError},
+    documents::Outbox,
+    lifecycle::{EndReason, Failure, LaunchFailure, RunningServer, ServerGeneration},
+    queries::Capabilities,
+    text::PositionEncoding,
+    watch::{CatchUpError, Deliver, Watch},
+};
+
+/// How long a server may take to answer `shutdown`, unless the configuration says otherwise.
+const SHUTDOWN_TIME: Duration = Duration::from_secs(3);
+/// What follows: time to end after `exit`, to end after SIGTERM, and to be gone after SIGKILL.
+const STOP: StopPlan = StopPlan {
+    polite: Duration::from_secs(1),
+    term: Duration::from_secs(2),
+    kill: Duration::from_secs(5),
+};
+/// What follows if it did not answer, or if it is of no more use: nobody has asked it to end yet.
+const STOP_UNASKED: StopPlan = StopPlan {
+    polite: Duration::ZERO,
+    ..STOP
+};
+
+/// What a handshake has led to.
+#[derive(Debug)]
+pub(super) struct Instance {
+    pub(super) site: Arc<Site>,
+    pub(super) generation: ServerGeneration,
+    pub(super) client: Client,
+    /// None for a server that somebody else keeps running.
+    pub(super) child: Option<Child>,
+    pub(super) told: Arc<Told>,
+    pub(super) capabilities: Arc<Capabilities>,
+}
+
+/// A language server that is up. Clones are the same one.
+#[derive(Clone, Debug)]
+pub(crate) struct LanguageServer {
+    shared: Arc<Shared>,
+}
+
+/// A language server that may be gone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WeakServer {
+    shared: Weak<Shared>,
+}
+
+impl WeakServer {
+    /// The server, if it is still there.
+    pub(crate) fn upgrade(&self) -> Option<LanguageServer> {
+        let shared = self.shared.upgrade()?;
+        Some(LanguageServer { shared })
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    instance: Instance,
+    encoding: PositionEncoding,
+    clock: Arc<dyn Clock>,
+    /// Cancelled when the server ends, and its tasks with it.
+    ending: CancellationToken,
+    /// Guards the watch, which whoever ends the server takes out.
+    watch: Mutex<Option<Arc<Watch>>>,
+}
+
+impl LanguageServer {
+    /// Begins to tell the server about documents and files.
+    pub(super) fn start(
+        instance: Instance,
+        tasks: &Tasks,
+        clock: &Arc<dyn Clock>,
+        scratch: &Path,
+    ) -> Result<Self, LaunchFailure> {
+        let encoding = instance.capabilities.encoding().map_err(Failure::new)?;
+        let generation = Generation::from_u64(instance.generation.get());
+        let outbox = instance
+            .site
+            .documents
+            .attach(generation, instance.capabilities.sync(), encoding)
+            .ok_or_else(|| Failure::new("a newer process of this server is told about documents already"))?;
+        // It comes before the first question. A server may want to hear of files only later, but what it pushes about one
+        // file may be out of date because of another from the beginning.
+        let watch = watch_files(&instance, tasks, scratch);
+        let ending = CancellationToken::new();
+        let (told, client) = (Arc::clone(&instance.told), instance.client.clone());
+        let pump = tell_documents(
+            outbox,
+            client,
+            Arc::clone(&told),
+            Arc::clone(clock),
+            ending.scope(),
+        );
+        tasks.spawn("lsp-documents", pump);
+        let server = Self {
+            shared: Arc::new(Shared {
+                instance,
+                encoding,
+                clock: Arc::clone(clock),
+                ending,
+                watch: Mutex::new(watch.map(Arc::new)),
+            }),
+        };
+        server.shared.instance.site.set_current(server.downgrade());
+        Ok(server)
+    }
+
+    /// A handle that does not keep it.
+    pub(crate) fn downgrade(&self) -> WeakServer {
+        WeakServer {
+            shared: Arc::downgrade(&self.shared),
+        }
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.shared.instance.client
+    }
+
+    pub(crate) fn told(&self) -> &Arc<Told> {
+        &self.shared.instance.told
+    }
+
+    pub(crate) fn encoding(&self) -> PositionEncoding {
+        self.shared.encoding
+    }
+
+    pub(crate) fn generation(&self) -> ServerGeneration {
+        self.shared.instance.generation
+    }
+
+    /// The process; none for a server that somebody else keeps running.
+    pub(crate) fn child(&self) -> Option<&Child> {
+        self.shared.instance.child.as_ref()
+    }
+
+    /// Waits until the server has been told of everything that happened to files so far.
+    ///
+    /// *Cancel safety*: may be dropped at any time.
+    pub(crate) async fn catch_up(&self, deadline: &Deadline, scope: &Scope) -> Result<(), CatchUpError> {
+        let watch = self
+            .shared
+            .watch
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        match watch {
+            Some(watch) => watch.catch_up(deadline.clone(), scope).await,
+            None => Ok(()),
+        }
+    }
+
+    fn end(&self, why: &'static str) {
+        self.shared.ending.cancel(Cause::new("the language server", why));
+        drop(
+            self.shared
+                .watch
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+    }
+}
+
+impl RunningServer for LanguageServer {
+    async fn ended(&self) -> EndReason {
+        let instance = &self.shared.instance;
+        let Some(child) = &instance.child else {
+            return Failure::new(instance.client.closed().await.to_string());
+        };
+        // The end of the process and the end of its output are watched: behind some servers stands a process of their
+        // own that keeps the pipe open, and others close it and live on.
+        tokio::select! {
+            biased;
+            ended = child.ended() => Failure {
+                message: "the process ended".to_owned(),
+                exit: exit_of(ended.exit),
+                stderr_tail: child.stderr_tail(),
+            },
+            // How the process ends is not waited for: whoever asks about a server that is of no more use shall learn so
+            // at once.
+            closed = instance.client.closed() => Failure {
+                message: closed.to_string(),
+                exit: None,
+                stderr_tail: child.stderr_tail(),
+            },
+        }
+    }
+
+    async fn stop(&self) {
+        let instance = &self.shared.instance;
+        self.end("it is being stopped");
+        let went_away = instance.client.why_closed().is_some();
+        let mut plan = STOP_UNASKED;
+        if !went_away {
+            let time = instance.site.chosen().limits.shutdown.unwrap_or(SHUTDOWN_TIME);
+            let deadline = Deadline::after(&self.shared.clock, time);
+            let nobody = CancellationToken::new();
+            let asked = instance
+                .client
+                .request("shutdown", &(), &deadline, &nobody.scope())
+                .await;
+            if asked.is_ok() {
+                plan = STOP;
+                drop(instance.client.notify("exit", &(), &deadline).await);
+                drop(instance.client.flush(&deadline).await);
+            }
+        }
+        instance.client.close("the server was stopped");
+        if let Some(child) = &instance.child {
+            let ended = child.stop(plan).await;
+            let how = match ended.killed.count {
+                0 => format!("generation {} ended ({})", instance.generation, ended.exit),
+                count => format!(
+                    "generation {} ended ({}); {count} of its processes had to be killed",
+                    instance.generation, ended.exit
+                ),
+            };
+            if went_away {
+                instance.site.note_crash(ended.exit);
+            }
+            instance
+                .site
+                .record
+                .add(RecordLevel::Stderr, &child.stderr_tail());
+            instance.site.record.add(RecordLevel::State, &how);
+        }
+        instance
+            .site
+            .documents
+            .detach(Generation::from_u64(instance.generation.get()));
+        instance.site.add_past(&instance.client.counters());
+    }
+
+    /// A method that no server has: that it says so is an answer.
+    async fn probe(&self, deadline: &Deadline) -> Result<(), String> {
+        let nobody = CancellationToken::new();
+        let client = &self.shared.instance.client;
+        match client
+            .request("tidelock/areYouThere", &(), deadline, &nobody.scope())
+            .await
+        {
+            Ok(_) | Err(RequestError::Response(_)) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Sends what is to be said about documents, in order, as long as the server is there.
+async fn tell_documents(
+    mut outbox: Outbox,
+    client: Client,
+    told: Arc<Told>,
+    clock: Arc<dyn Clock>,
+    scope: Scope,
+) {
+    let documents = told.site().documents.clone();
+    loop {
+        let idle = match documents.next_idle() {
+            Some(at) => Deadline::at(&clock, at).unwrap_or_else(|_| Deadline::after(&clock, Duration::ZERO)),
+            None => Deadline::never(),
+        };
+        let message = tokio::select! {
+            biased;
+            message = outbox.next(&scope) => message,
+            () = idle.passed() => {
+                documents.close_idle();
+                continue;
+            }
+        };
+        let Some(message) = message else {
+            return;
+        };
+        told.document_sent(&message);
+        // A server that does not read is closed by its client after a while, and the wait ends with it.
+        if client
+            .notify(message.method(), &message, &Deadline::never())
+            .await
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// Follows the files of the root, and tells the server of those that it wants to hear of.
+fn watch_files(instance: &Instance, tasks: &Tasks, scratch: &Path) -> Option<Watch> {
+    let (told, client) = (Arc::clone(&instance.told), instance.client.clone());
+    let deliver: Deliver = Arc::new(move |changes| {
+        let (told, client) = (Arc::clone(&told), client.clone());
+        Box::pin(async move {
+            if let Some(params) = told.watched(&changes) {
+                // If the server is gone, nobody misses it.
+                drop(
+                    client
+                        .notify("workspace/didChangeWatchedFiles", &params, &Deadline::never())
+                        .await,
+                );
+            }
+        })
+    });
+    match Watch::start(&instance.site.key.root, scratch, deliver, tasks) {
+        Ok(watch) => Some(watch),
+        Err(error) => {
+            let text = format!("files are not watched: {error}");
+            instance.site.record.add(RecordLevel::State, &text);
+            None
+        }
+    }
+}

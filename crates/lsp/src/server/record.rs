@@ -1,0 +1,108 @@
+//! What a server said lately, over all of its processes: for people who want to know what went wrong.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// How many lines are kept: a start-up of the most talkative server that we know, some times over. The oldest go first.
+const LINES: usize = 500;
+/// The longest line that is kept; the rest of it is cut off.
+const LINE_LIMIT_BYTES: usize = 2 * 1024;
+
+/// Who said something, and how bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordLevel {
+    /// The server calls it an error.
+    Error,
+    /// The server calls it a warning.
+    Warning,
+    /// Something that the server wants people to know.
+    Info,
+    /// Something that the server notes down.
+    Log,
+    /// It came over standard error.
+    Stderr,
+    /// Not said by the server: what happened to it.
+    State,
+}
+
+/// Something that was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordLine {
+    /// When.
+    pub at: SystemTime,
+    /// By whom, and how bad it is.
+    pub level: RecordLevel,
+    /// What.
+    pub text: String,
+}
+
+/// The last lines of one server.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    /// Guards the lines.
+    lines: Mutex<VecDeque<RecordLine>>,
+}
+
+impl Record {
+    /// Adds what was said, line by line.
+    pub(crate) fn add(&self, level: RecordLevel, text: &str) {
+        let at = SystemTime::now();
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        for text in text.lines().filter(|line| !line.trim().is_empty()) {
+            if lines.len() == LINES {
+                lines.pop_front();
+            }
+            let text = cut(text).to_owned();
+            lines.push_back(RecordLine { at, level, text });
+        }
+    }
+
+    /// The lines, oldest first.
+    pub(crate) fn lines(&self) -> Vec<RecordLine> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().cloned().collect()
+    }
+}
+
+/// What a process has written to its standard error so far. It goes into the record when the process has ended.
+pub(crate) fn stderr_lines(tail: &str) -> Vec<RecordLine> {
+    let so_far = Record::default();
+    so_far.add(RecordLevel::Stderr, tail);
+    so_far.lines()
+}
+
+/// A text up to the limit, at the end of a character.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LINE_LIMIT_BYTES)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_lines_go_first_and_long_ones_are_cut() {
+        let record = Record::default();
+        record.add(RecordLevel::Log, "one\n\n  \ntwo");
+        record.add(RecordLevel::Error, &"ü".repeat(LINE_LIMIT_BYTES));
+        let lines: Vec<(RecordLevel, usize)> = record
+            .lines()
+            .iter()
+            .map(|line| (line.level, line.text.len()))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                (RecordLevel::Log, 3),
+                (RecordLevel::Log, 3),
+                (RecordLevel::Error, LINE_LIMIT_BYTES)
+            ]
+        );
+        for number in 0..LINES {
+            record.add(RecordLevel::Stderr, &number.to_string());
+        }
+        let lines = record.lines();
+        assert_eq!((lines.len(), lines[0].text.as_str()), (LINES, "0"));
+    }
+}

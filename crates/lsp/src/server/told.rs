@@ -1,0 +1,299 @@
+//! What a server has told us by itself, in one generation: what it offers and watches, how ready it is, what it found.
+
+mod answers;
+mod state;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use kernel::{Clock, Deadline, Scope, Slot, WaitError};
+use serde_json::{Value, value::RawValue};
+
+use super::{record::RecordLevel, site::Site};
+use crate::{
+    client::Incoming,
+    documents::{DocumentMessage, Outgoing, TextIs},
+    queries::{Capabilities, FileEvent, Push, QueryError, ReadyState},
+    servers::Chosen,
+    text::uri_of_path,
+    watch::{FileChange, PathChange},
+    wire::ResponseError,
+};
+use answers::Answers;
+use state::{Said, State};
+
+/// What one process of a server has told. Whoever waits looks at the state again after each change.
+#[derive(Debug)]
+pub(crate) struct Told {
+    site: Arc<Site>,
+    answers: Answers,
+    clock: Arc<dyn Clock>,
+    /// Guards what was told so far.
+    state: Mutex<State>,
+    /// Counts the changes of the state.
+    changes: Slot<u64>,
+}
+
+impl Told {
+    pub(super) fn new(site: &Arc<Site>, chosen: &Chosen, clock: &Arc<dyn Clock>) -> Self {
+        let uri = uri_of_path(&chosen.root).unwrap_or_default();
+        Self {
+            site: Arc::clone(site),
+            answers: Answers::new(uri, &chosen.root, chosen.settings.clone()),
+            clock: Arc::clone(clock),
+            state: Mutex::new(State::new(chosen, clock.now())),
+            changes: Slot::new(0),
+        }
+    }
+
+    pub(super) fn site(&self) -> &Arc<Site> {
+        &self.site
+    }
+
+    /// The answer to `initialize`. What was registered before it stays.
+    pub(super) fn initialized(&self, capabilities: Value) -> Arc<Capabilities> {
+        let now = self.clock.now();
+        self.change(|state| state.initialized(capabilities, now));
+        self.capabilities()
+    }
+
+    /// What it offers now.
+    pub(crate) fn capabilities(&self) -> Arc<Capabilities> {
+        Arc::clone(&self.state().capabilities)
+    }
+
+    /// Whether it has read the workspace, as far as it says.
+    pub(crate) fn readiness(&self) -> ReadyState {
+        let now = self.clock.now();
+        self.state().readiness.state(now)
+    }
+
+    /// Waits until it has read the workspace; otherwise says how far it is.
+    ///
+    /// *Cancel safety*: may be dropped at any time.
+    pub(crate) async fn ready(&self, deadline: &Deadline, scope: &Scope) -> Result<(), ReadyState> {
+        self.wait_for(deadline, scope, |state, now| match state.readiness.state(now) {
+            ReadyState::Ready => Ok(()),
+            indexing @ ReadyState::Indexing { .. } => Err((indexing, state.readiness.next_look(now))),
+        })
+        .await
+    }
+
+    /// Waits for the diagnostics that it pushes for a version of a document; none if there is a later version.
+    ///
+    /// *Cancel safety*: may be dropped at any time.
+    pub(crate) async fn pushed(
+        &self,
+        path: &Path,
+        version: i32,
+        deadline: &Deadline,
+        scope: &Scope,
+    ) -> Result<Option<Push>, QueryError> {
+        self.wait_for(deadline, scope, |state, _| {
+            if state.pushed.is_superseded(path, version) {
+                return Ok(None);
+            }
+            let current = state.pushed.current(&self.site.key.server, path, version);
+            current.map(Some).map_err(|error| (error, None))
+        })
+        .await
+    }
+
+    /// Whether it wants to hear of files.
+    pub(crate) fn watches(&self) -> bool {
+        !self.state().watched.is_empty()
+    }
+
+    /// Whether another file has changed since a version of a document was sent.
+    pub(crate) fn is_out_of_date(&self, path: &Path, version: i32) -> bool {
+        self.state().pushed.is_out_of_date(path, version)
+    }
+
+    /// The diagnostics that it has pushed for a version of a document, if it has.
+    pub(crate) fn pushed_already(&self, path: &Path, version: i32) -> Option<Push> {
+        let current = self.state().pushed.current(&self.site.key.server, path, version);
+        current.ok()
+    }
+
+    /// Files have changed. Which of these changes it wants to hear of, as the parameters of the notification.
+    pub(super) fn watched(&self, changes: &[PathChange]) -> Option<Value> {
+        let mut state = self.state();
+        for change in changes {
+            state.pushed.changed(&change.path);
+            if event_of(change.change) != FileEvent::Deleted
+                && state.watched.matches(&change.path, event_of(change.change))
+            {
+                state.note_change(&change.path);
+            }
+        }
+        let events: Vec<(&Path, FileEvent)> = changes
+            .iter()
+            .map(|change| (change.path.as_path(), event_of(change.change)))
+            .filter(|(path, event)| state.watched.matches(path, *event))
+            .collect();
+        drop(state);
+        let named = events.into_iter().filter_map(|(path, event)| {
+            let uri = uri_of_path(path).ok()?;
+            Some(serde_json::json!({"uri": uri, "type": event.number()}))
+        });
+        let named: Vec<Value> = named.collect();
+        (!named.is_empty()).then(|| serde_json::json!({ "changes": named }))
+    }
+
+    /// The files with the same end of their name as this one that others have changed, and that it was told of.
+    pub(crate) fn changed_like(&self, path: &Path) -> Vec<PathBuf> {
+        let state = self.state();
+        let alike = state.changed.iter();
+        alike
+            .filter(|changed| changed.extension() == path.extension())
+            .cloned()
+            .collect()
+    }
+
+    /// A changed file was opened in it.
+    pub(crate) fn forget_change(&self, path: &Path) {
+        self.state().changed.remove(path);
+    }
+
+    /// A message about a document is about to be sent. What was pushed for it before no longer counts.
+    pub(super) fn document_sent(&self, message: &Outgoing) {
+        self.change(|state| match (&message.message, message.version()) {
+            (said, Some(version)) => {
+                // What is opened is as it is on disk, and the watch tells of that.
+                if matches!(
+                    said,
+                    DocumentMessage::DidChange {
+                        text: TextIs::New,
+                        ..
+                    }
+                ) {
+                    state.pushed.changed(&message.path);
+                }
+                state.pushed.sending(&message.path, version);
+            }
+            (DocumentMessage::DidClose, None) => state.pushed.closing(&message.path),
+            (_, None) => {}
+        });
+    }
+
+    /// Looks until there is what is looked for, the deadline passes or the scope is cancelled. A look that finds nothing
+    /// says when time alone may change that.
+    async fn wait_for<T, E>(
+        &self,
+        deadline: &Deadline,
+        scope: &Scope,
+        look: impl Fn(&State, Instant) -> Result<T, (E, Option<Instant>)>,
+    ) -> Result<T, E> {
+        loop {
+            let seen = *self.changes.read().state;
+            let now = self.clock.now();
+            let looked = look(&self.state(), now);
+            let (missing, again) = match looked {
+                Ok(found) => return Ok(found),
+                Err(missing) => missing,
+            };
+            if deadline.has_passed() || scope.is_cancelled() {
+                return Err(missing);
+            }
+            let again = again.map_or_else(Deadline::never, |at| {
+                Deadline::after(&self.clock, at.saturating_duration_since(now))
+            });
+            let changed = self
+                .changes
+                .wait_until(move |count| *count != seen, deadline.clone(), scope);
+            tokio::select! {
+                biased;
+                changed = changed => match changed {
+                    Ok(_) => {}
+                    Err(WaitError::DeadlineExceeded { .. } | WaitError::Cancelled { .. }) => return Err(missing),
+                },
+                () = again.passed() => {}
+            }
+        }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let result = change(&mut self.state());
+        loop {
+            let seen = self.changes.read();
+            // Whoever wrote first has woken those who wait, but perhaps before this change was made.
+            if self.changes.transition(seen.generation, *seen.state + 1).is_ok() {
+                return result;
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_message(&self, params: &Value) {
+        let level = match params["type"].as_u64() {
+            Some(1) => RecordLevel::Error,
+            Some(2) => RecordLevel::Warning,
+            Some(3) => RecordLevel::Info,
+            _ => RecordLevel::Log,
+        };
+        let text = params["message"].as_str().unwrap_or_default();
+        self.site.record.add(level, text);
+        let now = self.clock.now();
+        if self.state().said(text, now) == Said::Awaited {
+            self.change(|_| ());
+        }
+    }
+}
+
+impl Incoming for Told {
+    fn notification(&self, method: &str, params: Option<&RawValue>) {
+        let params = parse(params);
+        let now = self.clock.now();
+        match method {
+            "window/logMessage" | "window/showMessage" => self.note_message(&params),
+            "$/progress" => self.change(|state| state.readiness.progress(&params, now)),
+            "experimental/serverStatus" => self.change(|state| state.readiness.server_status(&params, now)),
+            "textDocument/publishDiagnostics" => self.change(|state| state.publish(params)),
+            _ => tracing::trace!(server = %self.site.key, method, "a notification that nobody needs"),
+        }
+    }
+
+    fn request(&self, method: &str, params: Option<&RawValue>) -> Result<Value, ResponseError> {
+        let params = parse(params);
+        match method {
+            "client/registerCapability" => self.change(|state| state.register(&params)).map(|()| Value::Null),
+            "client/unregisterCapability" => {
+                self.change(|state| state.unregister(&params));
+                Ok(Value::Null)
+            }
+            "window/showMessageRequest" => {
+                self.note_message(&params);
+                Ok(Value::Null)
+            }
+            "workspace/applyEdit" => {
+                let refusal = "the daemon changes no files by itself; ask for the edit instead";
+                self.site
+                    .record
+                    .add(RecordLevel::State, "an edit that nobody asked for was refused");
+                Ok(serde_json::json!({"applied": false, "failureReason": refusal}))
+            }
+            _ => self.answers.answer(method, &params),
+        }
+    }
+}
+
+fn event_of(change: FileChange) -> FileEvent {
+    match change {
+        FileChange::Created => FileEvent::Created,
+        FileChange::Changed => FileEvent::Changed,
+        FileChange::Deleted => FileEvent::Deleted,
+    }
+}
+
+/// Parameters that cannot be read are as good as none: nothing in them is believed.
+fn parse(params: Option<&RawValue>) -> Value {
+    params
+        .and_then(|params| serde_json::from_str(params.get()).ok())
+        .unwrap_or_default()
+}

@@ -1,0 +1,142 @@
+//! What a server has told, without anybody who waits for it.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    queries::{Capabilities, Expectation, PushedDiagnostics, Readiness, WatchedFiles},
+    servers::{Chosen, Readiness as Signal},
+    text::path_of_uri,
+    wire::{ResponseError, error_code},
+};
+
+/// The method under which servers register the files that they watch.
+const WATCHED_FILES: &str = "workspace/didChangeWatchedFiles";
+
+/// How many changed files are kept to be opened: as many as somebody edits between two questions. When there are more,
+/// as after a checkout, none of them is opened, and the server reads them when it finds the time.
+const MOST_CHANGED: usize = 32;
+
+/// All of it.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) capabilities: Arc<Capabilities>,
+    pub(super) watched: WatchedFiles,
+    pub(super) pushed: PushedDiagnostics,
+    /// Files that others have changed and that are not opened yet.
+    pub(super) changed: BTreeSet<PathBuf>,
+    pub(super) readiness: Readiness,
+    /// The words with which it says that it has read the workspace.
+    awaited: Option<&'static str>,
+}
+
+/// Whether what a server said changes anything.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Said {
+    /// It is what it was waited for.
+    Awaited,
+    /// It is for people.
+    Something,
+}
+
+impl State {
+    pub(super) fn new(chosen: &Chosen, now: Instant) -> Self {
+        // Only of a server that is known to say so it is waited for that it begins.
+        let (expectation, awaited) = match chosen.readiness {
+            Signal::ServerStatus => (Expectation::Work, None),
+            Signal::LogMessage(message) => (Expectation::Nothing, Some(message)),
+            Signal::WorkDoneProgress | Signal::Silent => (Expectation::Nothing, None),
+        };
+        let mut readiness = Readiness::new(expectation, now);
+        if awaited.is_some() {
+            readiness.server_status(&json!({"quiescent": false}), now);
+        }
+        Self {
+            capabilities: Arc::default(),
+            watched: WatchedFiles::new(chosen.root.to_path_buf()),
+            pushed: PushedDiagnostics::default(),
+            changed: BTreeSet::new(),
+            readiness,
+            awaited,
+        }
+    }
+
+    /// The handshake is over. The server has from now on to begin its work.
+    pub(super) fn initialized(&mut self, capabilities: Value, now: Instant) {
+        Arc::make_mut(&mut self.capabilities).initialized(capabilities);
+        self.readiness.initialized(now);
+    }
+
+    /// The server has noted something down. Some say only there that they have read the workspace.
+    pub(super) fn said(&mut self, text: &str, now: Instant) -> Said {
+        match self.awaited {
+            Some(awaited) if text.contains(awaited) => {
+                self.awaited = None;
+                self.readiness.server_status(&json!({"quiescent": true}), now);
+                Said::Awaited
+            }
+            _ => Said::Something,
+        }
+    }
+
+    /// Others have changed a file that the server wants to hear of.
+    pub(super) fn note_change(&mut self, path: &Path) {
+        if self.changed.len() >= MOST_CHANGED {
+            self.changed.clear();
+        }
+        self.changed.insert(path.to_owned());
+    }
+
+    pub(super) fn register(&mut self, params: &Value) -> Result<(), ResponseError> {
+        for registration in list(params, "registrations") {
+            let (Some(id), Some(method)) = (registration["id"].as_str(), registration["method"].as_str())
+            else {
+                return Err(refused("a registration without an id or a method"));
+            };
+            let options = &registration["registerOptions"];
+            if method == WATCHED_FILES {
+                self.watched.register(id, options).map_err(refused)?;
+            }
+            Arc::make_mut(&mut self.capabilities)
+                .register(id, method, options.clone())
+                .map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn unregister(&mut self, params: &Value) {
+        // The protocol itself has this misspelt.
+        for name in ["unregisterations", "unregistrations"] {
+            for registration in list(params, name) {
+                if let Some(id) = registration["id"].as_str() {
+                    self.watched.unregister(id);
+                    Arc::make_mut(&mut self.capabilities).unregister(id);
+                }
+            }
+        }
+    }
+
+    pub(super) fn publish(&mut self, mut params: Value) {
+        let path = params["uri"].as_str().and_then(|uri| path_of_uri(uri).ok());
+        let version = params["version"]
+            .as_i64()
+            .and_then(|version| i32::try_from(version).ok());
+        if let (Some(path), Value::Array(items)) = (path, params["diagnostics"].take()) {
+            self.pushed.pushed(&path, version, items);
+        }
+    }
+}
+
+fn list<'a>(params: &'a Value, name: &str) -> &'a [Value] {
+    params[name].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn refused(reason: impl ToString) -> ResponseError {
+    ResponseError::new(error_code::INVALID_PARAMS, reason.to_string())
+}

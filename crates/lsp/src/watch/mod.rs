@@ -1,0 +1,220 @@
+//! Which files below a root have changed, whoever changed them.
+//!
+//! [`Watch`] follows the directories of a root (but not those that tools fill, such as `target` and `node_modules`) and
+//! hands over what changed, in batches. Changes that come while a batch is being handed over are merged: a path is in a
+//! batch once, with what became of it in the end.
+//!
+//! A watch is always a little behind: the kernel has queued a change before anybody has read it. Whoever must not miss
+//! one asks for [`Watch::catch_up`], which writes a file into a directory of our own that the same queue reports. When
+//! that report has come, everything that happened before it has been handed over.
+
+mod follow;
+mod pending;
+mod tree;
+
+use std::{
+    fmt,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use kernel::{CancellationToken, Cause, Deadline, Scope, Slot, WaitError};
+use notify::RecommendedWatcher;
+use process::Tasks;
+use tempfile::TempDir;
+use tokio::sync::Notify;
+
+pub(crate) use follow::Deliver;
+use pending::Pending;
+pub(crate) use pending::{FileChange, PathChange};
+pub(crate) use tree::files_below;
+
+/// Follows a root until it is dropped.
+pub(crate) struct Watch {
+    shared: Arc<Shared>,
+    ending: CancellationToken,
+}
+
+struct Shared {
+    root: PathBuf,
+    /// A directory of our own: what is written there shows how far the queue has been read.
+    marks: TempDir,
+    /// Guards the number of the last mark that was made.
+    last_mark: Mutex<u64>,
+    /// Guards the watcher, which is told of one directory at a time.
+    watcher: Mutex<Option<RecommendedWatcher>>,
+    /// Guards what has been noticed and not been handed over.
+    pending: Mutex<Pending>,
+    arrived: Notify,
+    /// The last mark up to which everything has been handed over.
+    caught_up: Slot<u64>,
+}
+
+/// Why it is not known whether everything has been handed over.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CatchUpError {
+    /// The mark could not be written.
+    #[error("the mark of a watch cannot be written")]
+    Mark(#[source] io::Error),
+    /// It took too long, or nobody wanted to wait any more.
+    #[error("the watch is behind, and there was no more time")]
+    TooSlow,
+}
+
+impl Watch {
+    /// Follows a root. The directory `scratch` is for marks, and is not below the root.
+    ///
+    /// The directories are walked in the background: what changes meanwhile may be missed, so this comes before a
+    /// server reads the tree.
+    pub(crate) fn start(root: &Path, scratch: &Path, deliver: Deliver, tasks: &Tasks) -> io::Result<Self> {
+        let marks = tempfile::Builder::new().prefix("watch-").tempdir_in(scratch)?;
+        let shared = Arc::new(Shared {
+            root: root.to_owned(),
+            marks,
+            last_mark: Mutex::new(0),
+            watcher: Mutex::new(None),
+            pending: Mutex::new(Pending::default()),
+            arrived: Notify::new(),
+            caught_up: Slot::new(0),
+        });
+        follow::start_watcher(&shared).map_err(io::Error::other)?;
+        let ending = CancellationToken::new();
+        tasks.spawn("watch", follow::run(Arc::clone(&shared), deliver, ending.scope()));
+        Ok(Self { shared, ending })
+    }
+
+    /// Waits until everything that has happened so far has been handed over.
+    ///
+    /// *Cancel safety*: may be dropped at any time.
+    pub(crate) async fn catch_up(&self, deadline: Deadline, scope: &Scope) -> Result<(), CatchUpError> {
+        let mark = {
+            let mut last = self
+                .shared
+                .last_mark
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *last += 1;
+            *last
+        };
+        let path = self.shared.marks.path().join(mark.to_string());
+        File::create_new(&path).map_err(CatchUpError::Mark)?;
+        // It has been reported by its creation; nobody needs it any more.
+        drop(std::fs::remove_file(&path));
+        let reached = self
+            .shared
+            .caught_up
+            .wait_until(move |reached| *reached >= mark, deadline, scope);
+        match reached.await {
+            Ok(_) => Ok(()),
+            Err(WaitError::DeadlineExceeded { .. } | WaitError::Cancelled { .. }) => {
+                Err(CatchUpError::TooSlow)
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.ending
+            .cancel(Cause::new("the watch", "nobody needs it any more"));
+        let watcher = self
+            .shared
+            .watcher
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(watcher);
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Watch")
+            .field("root", &self.shared.root)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, time::Duration};
+
+    use kernel::SystemClock;
+
+    use super::*;
+
+    /// A watch whose batches are collected.
+    fn watched(root: &Path, scratch: &Path, tasks: &Tasks) -> (Watch, Arc<Mutex<Vec<PathChange>>>) {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let deliver: Deliver = {
+            let seen = Arc::clone(&seen);
+            Arc::new(move |changes| {
+                seen.lock().unwrap().extend(changes);
+                Box::pin(async {})
+            })
+        };
+        (Watch::start(root, scratch, deliver, tasks).unwrap(), seen)
+    }
+
+    #[tokio::test]
+    async fn what_happened_before_a_catch_up_has_been_handed_over_after_it() {
+        let (directory, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = directory.path();
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::create_dir_all(root.join("target")).unwrap();
+        fs::write(root.join("src/old.rs"), "1").unwrap();
+        let tasks = Tasks::default();
+        let (watch, seen) = watched(root, scratch.path(), &tasks);
+        let scope = CancellationToken::new().scope();
+        let patience = || Deadline::after(&SystemClock::shared(), Duration::from_secs(30));
+        watch.catch_up(patience(), &scope).await.unwrap();
+        assert_eq!(*seen.lock().unwrap(), []);
+
+        for round in 0..50 {
+            let (new, dropped) = (
+                root.join(format!("src/{round}.rs")),
+                root.join(format!("target/{round}")),
+            );
+            fs::write(&new, "x").unwrap();
+            fs::write(&dropped, "x").unwrap();
+            fs::write(root.join("src/old.rs"), round.to_string()).unwrap();
+            watch.catch_up(patience(), &scope).await.unwrap();
+            let mut paths: Vec<PathBuf> = seen.lock().unwrap().drain(..).map(|change| change.path).collect();
+            paths.sort();
+            paths.dedup();
+            assert_eq!(paths, [new, root.join("src/old.rs")], "round {round}");
+        }
+
+        // A directory that appears is followed, with what came into it before anybody looked.
+        fs::create_dir_all(root.join("new/deep")).unwrap();
+        fs::write(root.join("new/deep/a.rs"), "x").unwrap();
+        fs::remove_file(root.join("src/old.rs")).unwrap();
+        watch.catch_up(patience(), &scope).await.unwrap();
+        let changes: Vec<PathChange> = seen.lock().unwrap().drain(..).collect();
+        for (path, change) in [
+            ("new/deep/a.rs", FileChange::Created),
+            ("src/old.rs", FileChange::Deleted),
+        ] {
+            let expected = PathChange {
+                path: root.join(path),
+                change,
+            };
+            assert!(changes.contains(&expected), "{expected:?} is not in {changes:?}");
+        }
+        fs::write(root.join("new/deep/b.rs"), "x").unwrap();
+        watch.catch_up(patience(), &scope).await.unwrap();
+        assert!(
+            seen.lock()
+                .unwrap()
+                .iter()
+                .any(|change| change.path.ends_with("new/deep/b.rs"))
+        );
+
+        drop(watch);
+        tasks.finished().await;
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,146 @@
+//! What has been noticed and not been handed over.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use notify::{EventKind, event::ModifyKind};
+
+/// How many paths are kept for the next batch: more than a check-out of a large repository changes. What comes beyond
+/// is dropped, and counted.
+const MOST_PATHS: usize = 50_000;
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum FileChange {
+    /// It is there now.
+    Created,
+    /// It has another content, or may have.
+    Changed,
+    /// It is gone.
+    Deleted,
+}
+
+/// What became of which file.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct PathChange {
+    /// The file, as an absolute path.
+    pub(crate) path: PathBuf,
+    /// What became of it.
+    pub(crate) change: FileChange,
+}
+
+/// Changes by path, in the order of paths.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    changes: BTreeMap<PathBuf, FileChange>,
+    /// Paths that appeared: if one is a directory, it has to be followed too.
+    pub(super) appeared: BTreeSet<PathBuf>,
+    /// How many changes there was no room for.
+    pub(super) dropped: u64,
+    /// The last mark that was seen.
+    pub(super) mark: Option<u64>,
+}
+
+impl Pending {
+    /// Notes an event. Marks are files of ours in the directory `marks`, with a number for a name.
+    pub(super) fn note(&mut self, event: &notify::Event, marks: &Path) {
+        for path in &event.paths {
+            if path.parent() == Some(marks) {
+                let number = path.file_name().and_then(|name| name.to_str()?.parse().ok());
+                self.mark = self.mark.max(number);
+                continue;
+            }
+            let change = match event.kind {
+                EventKind::Create(_) => FileChange::Created,
+                EventKind::Remove(_) => FileChange::Deleted,
+                // A rename names both sides, or one of them; what is true is on the disk.
+                EventKind::Modify(ModifyKind::Name(_)) => {
+                    if path.symlink_metadata().is_ok() {
+                        FileChange::Created
+                    } else {
+                        FileChange::Deleted
+                    }
+                }
+                EventKind::Modify(_) => FileChange::Changed,
+                EventKind::Access(_) | EventKind::Any | EventKind::Other => continue,
+            };
+            if change == FileChange::Created {
+                self.appeared.insert(path.clone());
+            }
+            self.add(path.clone(), change);
+        }
+    }
+
+    /// Notes what became of a path, and merges it with what is known of it.
+    pub(super) fn add(&mut self, path: PathBuf, change: FileChange) {
+        use FileChange::{Changed, Created, Deleted};
+        if !self.changes.contains_key(&path) && self.changes.len() >= MOST_PATHS {
+            self.dropped += 1;
+            return;
+        }
+        self.changes
+            .entry(path)
+            .and_modify(|known| {
+                *known = match (*known, change) {
+                    (Created, Changed) => Created,
+                    // It was there before, and is there again.
+                    (Deleted, Created) => Changed,
+                    (_, latest) => latest,
+                };
+            })
+            .or_insert(change);
+    }
+
+    /// The batch so far.
+    pub(super) fn into_changes(self) -> Vec<PathChange> {
+        self.changes
+            .into_iter()
+            .map(|(path, change)| PathChange { path, change })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_a_path_in_the_end_is_told_once() {
+        use FileChange::{Changed, Created, Deleted};
+        let cases: [(&[FileChange], FileChange); 6] = [
+            (&[Created], Created),
+            (&[Created, Changed, Changed], Created),
+            (&[Changed, Deleted], Deleted),
+            (&[Deleted, Created], Changed),
+            (&[Created, Deleted], Deleted),
+            (&[Changed, Deleted, Created, Changed], Changed),
+        ];
+        for (changes, expected) in cases {
+            let mut pending = Pending::default();
+            changes
+                .iter()
+                .for_each(|change| pending.add(PathBuf::from("/a"), *change));
+            let path = PathBuf::from("/a");
+            assert_eq!(
+                pending.into_changes(),
+                [PathChange {
+                    path,
+                    change: expected
+                }],
+                "{changes:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn there_is_an_end_to_what_is_kept() {
+        let mut pending = Pending::default();
+        for number in 0..MOST_PATHS + 3 {
+            pending.add(PathBuf::from(format!("/{number}")), FileChange::Created);
+        }
+        pending.add(PathBuf::from("/0"), FileChange::Deleted);
+        assert_eq!((pending.dropped, pending.into_changes().len()), (3, MOST_PATHS));
+    }
+}

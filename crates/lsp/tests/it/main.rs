@@ -1,0 +1,54 @@
+//! Tests of `lsp`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a failed step is a failed test"
+)]
+
+#[expect(
+    dead_code,
+    reason = "the algorithms that are compared are for the acceptance scenarios"
+)]
+#[path = "../subjects/mod.rs"]
+mod subjects;
+
+#[path = "../fixtures/mod.rs"]
+mod fixtures;
+
+mod client_flow;
+mod client_requests;
+mod documents;
+mod documents_histories;
+mod faults;
+mod faults_life;
+mod faults_server;
+mod languages;
+mod languages_answers;
+mod languages_house;
+mod languages_life;
+mod lifecycle;
+mod lifecycle_crashes;
+mod lifecycle_schedules;
+mod lifecycle_seen;
+mod lifecycle_threads;
+mod queries;
+mod queries_diagnostics;
+mod queries_edits;
+mod queries_readiness;
+mod queries_shapes;
+mod queries_watched;
+mod real_servers;
+mod scheduler;
+mod servers_config;
+mod servers_detect;
+mod servers_fixtures;
+mod servers_real;
+mod servers_roots;
+mod servers_selection;
+mod servers_tree;
+mod stage;
+mod support;
+mod text;
+mod text_properties;
+mod wire_frames;
+mod wire_messages;
