@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Boot, LogState};
+use crate::{Boot, LogState, ProcessSummary};
 
 /// The answer of `GET /healthz`: the process is alive and serves requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -81,6 +81,9 @@ pub struct Status {
     /// The last life of a daemon of this home that ended without a word, if one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_crash: Option<Boot>,
+    /// How many processes the daemon owns, and what it found of an earlier one. Older daemons do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<ProcessSummary>,
     /// The resident memory of the process, where the system tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,

@@ -27,6 +27,12 @@ pub enum ErrorCode {
     NotFound,
     /// No breaker of this name is known.
     BreakerUnknown,
+    /// The process is not there, or was not started by this daemon.
+    ProcessNotFound,
+    /// No language server of this name or id is known.
+    ServerNotFound,
+    /// No language server is configured for files of this kind.
+    NoServerForFile,
     /// The path exists and does not take this method.
     MethodNotAllowed,
     /// The request did not arrive in time.
@@ -35,6 +41,8 @@ pub enum ErrorCode {
     StaleGeneration,
     /// There is a file where the backup shall be.
     BackupExists,
+    /// The language server was stopped by hand.
+    ServerStopped,
     /// The body is larger than the limit.
     BodyTooLarge,
     /// The body is not of a media type that is understood here.
@@ -43,6 +51,14 @@ pub enum ErrorCode {
     HostNotAllowed,
     /// The body is JSON and does not have the right shape.
     InvalidRequest,
+    /// The file cannot be read as a text.
+    FileNotUsable,
+    /// There is no such line or column in the file.
+    PositionInvalid,
+    /// A configuration of language servers cannot be used.
+    LspConfigInvalid,
+    /// A language server for the file is known and its program is not on this machine.
+    ServerNotInstalled,
     /// As many streams are open as the daemon allows.
     StreamLimitReached,
     /// Something broke inside the daemon.
@@ -53,6 +69,14 @@ pub enum ErrorCode {
     BackupFailed,
     /// The log is kept by a database server, which has its own tools.
     BackupNotSupported,
+    /// The language server does not offer this.
+    QueryUnsupported,
+    /// The language server could not be started, or crashed too often.
+    ServerFailed,
+    /// The language server answered with an error.
+    ServerError,
+    /// The language server broke the protocol.
+    ServerProtocol,
     /// The daemon does not take work yet, or no longer.
     NotReady,
     /// The daemon is shutting down and takes no new requests.
@@ -61,6 +85,12 @@ pub enum ErrorCode {
     BreakerLimitReached,
     /// The durable log refuses writes.
     LogRefusing,
+    /// The language server is being started, and the caller did not want to wait.
+    ServerRestarting,
+    /// The language server is still reading the workspace.
+    ServerNotReady,
+    /// The language server did not answer in time.
+    ServerTimeout,
 }
 
 /// What is the same for every problem with one code.
@@ -73,7 +103,7 @@ struct Description {
 
 impl ErrorCode {
     /// Every code, in the order of `docs/errors.md`.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 40] = [
         Self::MalformedJson,
         Self::InvalidName,
         Self::InvalidQuery,
@@ -82,23 +112,38 @@ impl ErrorCode {
         Self::FormTokenInvalid,
         Self::NotFound,
         Self::BreakerUnknown,
+        Self::ProcessNotFound,
+        Self::ServerNotFound,
+        Self::NoServerForFile,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::StaleGeneration,
         Self::BackupExists,
+        Self::ServerStopped,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::HostNotAllowed,
         Self::InvalidRequest,
+        Self::FileNotUsable,
+        Self::PositionInvalid,
+        Self::LspConfigInvalid,
+        Self::ServerNotInstalled,
         Self::StreamLimitReached,
         Self::Internal,
         Self::LogFailed,
         Self::BackupFailed,
         Self::BackupNotSupported,
+        Self::QueryUnsupported,
+        Self::ServerFailed,
+        Self::ServerError,
+        Self::ServerProtocol,
         Self::NotReady,
         Self::ShuttingDown,
         Self::BreakerLimitReached,
         Self::LogRefusing,
+        Self::ServerRestarting,
+        Self::ServerNotReady,
+        Self::ServerTimeout,
     ];
 
     /// The name on the wire.
@@ -182,6 +227,24 @@ impl ErrorCode {
                 "No breaker has this name",
                 "An unknown name counts as closed. GET /v1/breakers lists the known ones.",
             ),
+            Self::ProcessNotFound => (
+                "process_not_found",
+                404,
+                "The daemon owns no such process",
+                "GET /v1/processes lists the processes that this daemon has started.",
+            ),
+            Self::ServerNotFound => (
+                "server_not_found",
+                404,
+                "No language server has this name",
+                "GET /v1/lsp/servers lists those that were used, GET /v1/lsp/config those that are configured.",
+            ),
+            Self::NoServerForFile => (
+                "no_server_for_file",
+                404,
+                "No language server is for this file",
+                "Name a file of a language that `tidelock lsp config` lists, or configure a server for it.",
+            ),
             Self::MethodNotAllowed => (
                 "method_not_allowed",
                 405,
@@ -206,6 +269,12 @@ impl ErrorCode {
                 "There is a file already",
                 "Choose another path, or move the file away. It was not touched.",
             ),
+            Self::ServerStopped => (
+                "server_stopped",
+                409,
+                "The language server was stopped",
+                "Start it again with `tidelock lsp start`, and ask again.",
+            ),
             Self::BodyTooLarge => (
                 "body_too_large",
                 413,
@@ -229,6 +298,30 @@ impl ErrorCode {
                 422,
                 "The body does not have the right shape",
                 "Correct the named field; the shape is described at /openapi.json.",
+            ),
+            Self::FileNotUsable => (
+                "file_not_usable",
+                422,
+                "The file cannot be used",
+                "Name a file that exists, is text in UTF-8, and is not too large, by its absolute path.",
+            ),
+            Self::PositionInvalid => (
+                "position_invalid",
+                422,
+                "There is no such place in the file",
+                "Lines and columns count from 1, columns in characters. `detail` says how long the line is.",
+            ),
+            Self::LspConfigInvalid => (
+                "lsp_config_invalid",
+                422,
+                "The configuration of language servers is not valid",
+                "Correct the named file at the named place.",
+            ),
+            Self::ServerNotInstalled => (
+                "server_not_installed",
+                424,
+                "The language server is not installed",
+                "Install it as `detail` says, and ask again; nothing has to be restarted.",
             ),
             Self::StreamLimitReached => (
                 "stream_limit_reached",
@@ -260,6 +353,30 @@ impl ErrorCode {
                 "This log is not backed up from here",
                 "Use the tools of the database server, or `tidelock export`.",
             ),
+            Self::QueryUnsupported => (
+                "query_unsupported",
+                501,
+                "The language server cannot do this",
+                "Ask something else, or use another server for the language.",
+            ),
+            Self::ServerFailed => (
+                "server_failed",
+                502,
+                "The language server has failed",
+                "Read `detail` and `tidelock lsp health`, mend it, and run `tidelock lsp restart`.",
+            ),
+            Self::ServerError => (
+                "server_error",
+                502,
+                "The language server answered with an error",
+                "Read `detail`; the server may need other input.",
+            ),
+            Self::ServerProtocol => (
+                "server_protocol",
+                502,
+                "The language server broke the protocol",
+                "Ask again: a new process has taken its place.",
+            ),
             Self::NotReady => (
                 "not_ready",
                 503,
@@ -283,6 +400,24 @@ impl ErrorCode {
                 503,
                 "The log refuses writes",
                 "Mend what `detail` names (room on the disk, rights, the database), and send the request again.",
+            ),
+            Self::ServerRestarting => (
+                "server_restarting",
+                503,
+                "The language server is starting",
+                "Ask again in a moment, or leave `no_wait` out.",
+            ),
+            Self::ServerNotReady => (
+                "server_not_ready",
+                503,
+                "The language server is still reading the workspace",
+                "Ask with `wait_ready`, or ask again in a moment.",
+            ),
+            Self::ServerTimeout => (
+                "server_timeout",
+                504,
+                "The language server did not answer in time",
+                "Ask again with a larger `timeout_ms`, or look at `tidelock lsp health`.",
             ),
         };
         Description {

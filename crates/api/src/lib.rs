@@ -13,7 +13,9 @@ mod daemon;
 mod error_code;
 mod history;
 mod log;
+mod lsp;
 mod problem;
+mod processes;
 
 pub use boot::{Boot, BootList, BootState};
 pub use breaker::{
@@ -30,4 +32,16 @@ pub use log::{
     ARCHIVE_MEDIA_TYPE, BackupLog, LogBackup, LogCheck, LogEngine, LogIntegrity, LogSizes, LogState,
     LogStatus,
 };
-pub use problem::{PROBLEM_MEDIA_TYPE, Problem};
+pub use lsp::{
+    AnsweredBy, Availability, Call, CallDirection, CallsAnswer, ChangeServer, CodeAction, CodeActionsAnswer,
+    CodeQuery, Completion, CompletionsAnswer, ConfigNote, ConfiguredServer, Diagnostic, DiagnosticSeverity,
+    DiagnosticsAnswer, EditAnswer, FileEdit, HoverAnswer, Location, LocationsAnswer, LspConfig, NotAnswered,
+    Position, Range, RawAnswer, RawRequest, Related, Server, ServerHealth, ServerList, ServerLog,
+    ServerLogLine, ServerProgress, ServerReadiness, ServerState, Signature, SignatureAnswer, StartServer,
+    Symbol, SymbolsAnswer, TextEdit, TrustConfig, Trusted,
+};
+pub use problem::{Current, PROBLEM_MEDIA_TYPE, Problem};
+pub use processes::{
+    Confinement, Process, ProcessAncestor, ProcessExplanation, ProcessList, ProcessRole, ProcessState,
+    ProcessSummary,
+};

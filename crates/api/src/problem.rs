@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Breaker, ErrorCode};
+use crate::{Breaker, ErrorCode, Server};
 
 /// The media type of a [`Problem`].
 pub const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
@@ -38,7 +38,29 @@ pub struct Problem {
     pub field: Option<String>,
     /// With `stale_generation`: the state that is current, to decide on again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub current: Option<Breaker>,
+    pub current: Option<Current>,
+}
+
+/// The state that a refused write did not know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum Current {
+    /// A breaker had moved.
+    Breaker(Box<Breaker>),
+    /// A language server had.
+    Server(Box<Server>),
+}
+
+impl From<Breaker> for Current {
+    fn from(breaker: Breaker) -> Self {
+        Self::Breaker(Box::new(breaker))
+    }
+}
+
+impl From<Server> for Current {
+    fn from(server: Server) -> Self {
+        Self::Server(Box::new(server))
+    }
 }
 
 impl Problem {
