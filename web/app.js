@@ -14,6 +14,10 @@
   let shown = live.innerHTML;
   // A swap between press and release would lose the click.
   let pressed = false;
+  // One look at a time; a change that comes meanwhile leads to another one.
+  let looking = false;
+  let lookAgain = false;
+  let changes;
 
   live.addEventListener("pointerdown", () => {
     pressed = true;
@@ -24,17 +28,71 @@
     });
   }
 
+  function parts(root) {
+    return [...root.querySelectorAll("[data-part]")];
+  }
+
+  function scrollers(root) {
+    return [...root.querySelectorAll("[data-scroll]")];
+  }
+
+  function isAtEnd(element) {
+    return element.scrollTop + element.clientHeight >= element.scrollHeight - 4;
+  }
+
+  // What somebody marks to copy would be lost with the text.
+  function isMarked(element) {
+    const selection = document.getSelection();
+    return selection !== null && !selection.isCollapsed && selection.containsNode(element, true);
+  }
+
+  // Runs a change of the page, and puts focus and scroll positions back to where they were. Who reads the end of a
+  // log sees its new end.
+  function keepingPlace(change) {
+    const focused = live.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+    const places = scrollers(live).map((element) => ({
+      name: element.dataset.scroll,
+      atEnd: isAtEnd(element),
+      top: element.scrollTop,
+      left: element.scrollLeft,
+    }));
+    change();
+    for (const element of scrollers(live)) {
+      const place = places.find((each) => each.name === element.dataset.scroll);
+      element.scrollTop = place === undefined || place.atEnd ? element.scrollHeight : place.top;
+      element.scrollLeft = place?.left ?? 0;
+    }
+    if (focused !== undefined && document.activeElement?.dataset.key !== focused) {
+      const again = [...live.querySelectorAll("[data-key]")].find((element) => element.dataset.key === focused);
+      again?.focus({ preventScroll: true });
+    }
+  }
+
+  // Where the page is made of parts, only those that differ are replaced.
   function swap(html) {
     if (pressed || html === shown) {
       return;
     }
-    const focused = live.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
-    live.innerHTML = html;
-    shown = html;
-    if (focused !== undefined) {
-      const again = [...live.querySelectorAll("[data-key]")].find((element) => element.dataset.key === focused);
-      again?.focus({ preventScroll: true });
+    const next = document.createElement("template");
+    next.innerHTML = html;
+    const before = parts(live);
+    const after = parts(next.content);
+    const fit = before.length === after.length && before.every((part, at) => part.dataset.part === after[at].dataset.part);
+    if (before.length === 0 || !fit) {
+      keepingPlace(() => live.replaceChildren(next.content));
+      shown = html;
+      return;
     }
+    for (const attribute of next.content.querySelector("[data-phase]")?.attributes ?? []) {
+      live.querySelector("[data-phase]")?.setAttribute(attribute.name, attribute.value);
+    }
+    const changed = before.map((part, at) => [part, after[at]]).filter(([part, fresh]) => !part.isEqualNode(fresh));
+    const free = changed.filter(([part]) => !isMarked(part));
+    if (free.length > 0) {
+      keepingPlace(() => free.forEach(([part, fresh]) => part.replaceWith(fresh)));
+    }
+    // What was held back is looked at again.
+    shown = free.length === changed.length ? html : "";
   }
 
   function showPhase() {
@@ -52,25 +110,34 @@
     }
   }
 
+  async function look() {
+    const response = await fetch(live.dataset.live, { signal: AbortSignal.timeout(SLOW_MS) });
+    if (response.status === 401) {
+      // The daemon was started again, and does not know us any more. The page says what to do.
+      location.reload();
+      return;
+    }
+    if (!response.ok) {
+      throw new Error(`status ${response.status}`);
+    }
+    swap(await response.text());
+    showPhase();
+    showTrouble("");
+  }
+
   async function refresh() {
     clearTimeout(timer);
     if (document.hidden) {
       return;
     }
+    if (looking) {
+      lookAgain = true;
+      return;
+    }
+    looking = true;
     let next = SLOW_MS;
     try {
-      const response = await fetch(live.dataset.live, { signal: AbortSignal.timeout(SLOW_MS) });
-      if (response.status === 401) {
-        // The daemon was started again, and does not know us any more. The page says what to do.
-        location.reload();
-        return;
-      }
-      if (!response.ok) {
-        throw new Error(`status ${response.status}`);
-      }
-      swap(await response.text());
-      showPhase();
-      showTrouble("");
+      await look();
       next = Number(live.querySelector("[data-refresh-ms]")?.dataset.refreshMs) || SLOW_MS;
     } catch {
       if (badge) {
@@ -79,9 +146,32 @@
       }
       showTrouble("The daemon does not answer. What you see is the last state that it reported.");
     }
+    looking = false;
+    if (lookAgain) {
+      lookAgain = false;
+      next = 0;
+    }
     timer = setTimeout(refresh, next);
   }
 
-  document.addEventListener("visibilitychange", refresh);
+  // A stream says when there is something to see. A page that nobody looks at lets go of it, because a browser has
+  // only a few connections for all of our pages together.
+  function listen() {
+    changes?.close();
+    changes = undefined;
+    if (live.dataset.events && !document.hidden) {
+      changes = new EventSource(live.dataset.events);
+      changes.addEventListener("servers", refresh);
+    }
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    listen();
+    refresh();
+  });
+  for (const element of scrollers(live)) {
+    element.scrollTop = element.scrollHeight;
+  }
+  listen();
   timer = setTimeout(refresh, 1000);
 })();

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use kernel::{BootId, CircuitBreaker, Clock};
+use process::Processes;
 use tokio::sync::Semaphore;
 
 use crate::access::{Hosts, Secret, Sessions};
 use crate::durable::Durable;
+use crate::language_servers::LanguageServers;
 use crate::life::Life;
 use crate::metrics::Metrics;
 
@@ -25,6 +27,8 @@ pub(crate) struct App {
     /// To be looked at, and to record calls in. By hand they are changed through `durable.overrides` alone.
     pub(crate) breakers: CircuitBreaker,
     pub(crate) durable: Durable,
+    pub(crate) language_servers: LanguageServers,
+    pub(crate) processes: Processes,
     /// The places for event streams.
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
@@ -64,7 +68,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::durable::{Database, Starting};
     use crate::home::Home;
-    use crate::tasks::Tasks;
+    use process::Tasks;
 
     /// The shared parts of a daemon that listens nowhere. Its log is in a directory that is gone already.
     pub(crate) async fn detached() -> Arc<App> {
@@ -89,14 +93,32 @@ pub(crate) mod tests {
         )
         .await
         .unwrap();
+        let keeper = process::KeeperProgram::ThisProgram;
+        let processes = crate::processes::open(&durable, boot_id, keeper, &Tasks::default(), &clock)
+            .await
+            .unwrap();
+        let language_servers = crate::language_servers::start(
+            &home,
+            crate::options::LanguageOptions::default(),
+            (&processes, &durable.trusted),
+            &home.scratch(),
+            (&Tasks::default(), &clock),
+        );
         Arc::new(App {
             boot_id,
             started,
             started_at,
-            metrics: Metrics::new(&life, &breakers, &durable, (Arc::clone(&clock), started)),
+            metrics: Metrics::new(
+                &life,
+                &breakers,
+                (&durable, &processes, &language_servers),
+                (Arc::clone(&clock), started),
+            ),
             life,
             breakers,
             durable,
+            language_servers,
+            processes,
             streams: Arc::new(Semaphore::new(1)),
             hosts: Hosts::new(address, &[]),
             token: Secret::generate().unwrap(),

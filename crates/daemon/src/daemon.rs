@@ -12,18 +12,24 @@ use crate::access::{Hosts, Sessions, load_or_create};
 use crate::app::App;
 use crate::durable::{Durable, Note, Starting, keep_up};
 use crate::http;
+use crate::language_servers;
 use crate::life::{Life, Phase};
 use crate::metrics::Metrics;
 use crate::options::{Options, Upkeep};
 use crate::ownership::Ownership;
+use crate::processes;
+use crate::scratch::Scratch;
 use crate::server::{self, BindError, Exposure, Server, SocketFile};
 use crate::signals::SignalWatch;
 use crate::start_error::StartError;
-use crate::tasks::Tasks;
+use process::{Processes, Tasks};
 
 /// How long the last notes and changes may take to get into the log when everybody has been answered. On a disk that
 /// answers it is a matter of milliseconds.
 const CLOSING_GRACE: Duration = Duration::from_secs(5);
+
+/// How long language servers may take to end as they should. What is left then is ended like any other process.
+const LANGUAGE_SERVERS_GRACE: Duration = Duration::from_secs(5);
 
 /// A running daemon. Dropping it without [`Daemon::wait`] ends it without waiting for anything.
 #[derive(Debug)]
@@ -39,6 +45,7 @@ pub struct Daemon {
     signals: SignalWatch,
     shutdown_grace: Duration,
     // The fields are dropped in this order: the socket is removed while the home is still ours.
+    _scratch: Scratch,
     _socket: SocketFile,
     _ownership: Ownership,
 }
@@ -79,14 +86,30 @@ impl Daemon {
             (&background, &closing.scope()),
         )
         .await?;
+        let processes = processes::open(&durable, boot_id, options.keeper, &background, &clock).await?;
+        let scratch = Scratch::make(&options.home).map_err(StartError::Scratch)?;
+        let language_servers = language_servers::start(
+            &options.home,
+            options.languages,
+            (&processes, &durable.trusted),
+            scratch.path(),
+            (&background, &clock),
+        );
         let app = Arc::new(App {
             boot_id,
             started,
             started_at,
-            metrics: Metrics::new(&life, &breakers, &durable, (Arc::clone(&clock), started)),
+            metrics: Metrics::new(
+                &life,
+                &breakers,
+                (&durable, &processes, &language_servers),
+                (Arc::clone(&clock), started),
+            ),
             life,
             breakers,
             durable,
+            language_servers,
+            processes,
             streams: Arc::new(Semaphore::new(http::MAX_STREAMS)),
             hosts: Hosts::new(address, &options.allowed_hosts),
             token,
@@ -120,6 +143,7 @@ impl Daemon {
             notes,
             signals,
             shutdown_grace: options.shutdown_grace,
+            _scratch: scratch,
             _socket: socket,
             _ownership: ownership,
         })
@@ -141,6 +165,12 @@ impl Daemon {
     #[must_use]
     pub fn breakers(&self) -> CircuitBreaker {
         self.app.breakers.clone()
+    }
+
+    /// The processes that this daemon owns. Clones are the same ones.
+    #[must_use]
+    pub fn processes(&self) -> Processes {
+        self.app.processes.clone()
     }
 
     /// Where the daemon is in its life.
@@ -199,6 +229,13 @@ impl Daemon {
             Connections::Finished => 0,
             Connections::Cut { count } => count,
         };
+        // Whoever has been answered needs them no more. The log is still open, for their ends.
+        let patience = Deadline::after(&self.app.clock, LANGUAGE_SERVERS_GRACE);
+        self.app
+            .language_servers
+            .close(&patience, &self.cut.scope())
+            .await;
+        self.app.processes.stop_all(processes::AT_THE_END).await;
         note(&self.notes, Note::Stopped { cut_connections });
         self.close().await;
         self.app.life.become_stopped();
@@ -228,6 +265,7 @@ fn note(notes: &mpsc::Sender<Note>, note: Note) {
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.app.life.stop(Cause::new("the daemon", "it was dropped"));
+        self.app.processes.begin_stop_all(processes::AT_THE_END);
         for token in [&self.cut, &self.closing] {
             token.cancel(Cause::new("the daemon", "it was dropped"));
         }

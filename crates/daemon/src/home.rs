@@ -108,6 +108,18 @@ impl Home {
         self.runtime.join("tidelock.sock")
     }
 
+    /// Where language servers keep what they have found out about a workspace.
+    #[must_use]
+    pub fn language_server_data(&self) -> PathBuf {
+        self.state.join("language-servers")
+    }
+
+    /// For files that live as long as a daemon.
+    #[must_use]
+    pub fn scratch(&self) -> PathBuf {
+        self.runtime.join("scratch")
+    }
+
     /// The lock that a daemon holds as long as it lives.
     #[must_use]
     pub fn daemon_lock(&self) -> PathBuf {

@@ -9,7 +9,7 @@
 //! **Boundary**: this crate knows HTTP, JSON shapes and HTML. It installs no log subscriber and reads no
 //! environment; the binary does. Secrets (the token, codes, cookies) never reach the log.
 //!
-//! **Invariant**: every task belongs to `tasks::Tasks`, and a daemon that nobody talks to does not wake up, but for
+//! **Invariant**: every task belongs to `process::Tasks`, and a daemon that nobody talks to does not wake up, but for
 //! the upkeep of its log every few hours.
 
 mod access;
@@ -18,25 +18,28 @@ mod daemon;
 mod durable;
 mod home;
 mod http;
+mod language_servers;
 mod life;
 mod metrics;
 mod options;
 mod ownership;
 mod page;
+mod processes;
+mod scratch;
 mod server;
 mod signals;
 mod start_error;
 mod system;
-mod tasks;
 
 pub use access::TokenError;
 pub use daemon::{Connections, Daemon, Ended, ShutdownHandle};
 pub use durable::{Database, DatabaseUrl, ImportLogError, Imported, LogStartError, import_log};
+pub use eventlog::{Liveness, start_time_ticks};
 pub use home::{Home, HomeError, SOCKET_PATH_LIMIT, check_directory};
 pub use http::openapi_json;
-pub use eventlog::{Liveness, start_time_ticks};
 pub use life::Phase;
-pub use options::{DEFAULT_PORT, Listen, Options, Signals, Upkeep, WhenTaken};
+pub use options::{DEFAULT_PORT, LanguageOptions, Listen, Options, Signals, Upkeep, WhenTaken};
 pub use ownership::{Owner, Ownership, OwnershipError, read_owner};
+pub use process::{Enforcement, KeeperProgram, OpenProcessesError, keep_if_asked, landlock_support};
 pub use server::BindError;
 pub use start_error::StartError;

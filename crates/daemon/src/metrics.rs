@@ -3,6 +3,8 @@
 //! Every label has few values: routes are templates, methods are the known ones, statuses are classes, and
 //! breaker names are bounded by the breaker's own table.
 
+mod languages;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
 use kernel::{CircuitBreaker, Clock};
+use process::Processes;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -26,6 +29,7 @@ use crate::app::App;
 use crate::durable::{Durable, Health as LogHealth};
 use crate::http::Problem;
 use crate::http::breakers::to_wire;
+use crate::language_servers::LanguageServers;
 use crate::life::Life;
 
 /// The media type of the answer.
@@ -36,6 +40,7 @@ pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Family<RouteLabels, Histogram, Buckets>,
+    queries: Family<QueryLabels, Histogram, Buckets>,
     in_flight: Gauge,
 }
 
@@ -80,6 +85,23 @@ struct RouteLabels {
     route: String,
 }
 
+/// What the time of a question about code is counted under. Servers are those of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct QueryLabels {
+    query: &'static str,
+    server: String,
+}
+
+impl QueryLabels {
+    pub(crate) fn new(query: &'static str, answered: &lsp::Answered) -> Self {
+        let first = answered.answer.origins.first();
+        Self {
+            query,
+            server: first.map(|origin| origin.server.clone()).unwrap_or_default(),
+        }
+    }
+}
+
 /// From 50 µs to 13 s, in steps of four: a local request is quick, and a slow one is worth a wide bucket.
 #[derive(Clone, Debug)]
 struct Buckets;
@@ -105,7 +127,7 @@ impl Metrics {
     pub(crate) fn new(
         life: &Life,
         breakers: &CircuitBreaker,
-        durable: &Durable,
+        (durable, processes, language_servers): (&Durable, &Processes, &LanguageServers),
         (clock, started): (Arc<dyn Clock>, Instant),
     ) -> Self {
         let mut registry = Registry::with_prefix("tidelock");
@@ -130,11 +152,20 @@ impl Metrics {
             Unit::Seconds,
             Family::clone(&durations),
         );
+        let queries = Family::new_with_constructor(Buckets);
+        registry.register_with_unit(
+            "lsp_query_duration",
+            "The time from a question about code to its answer",
+            Unit::Seconds,
+            Family::clone(&queries),
+        );
         registry.register_collector(Box::new(Observed {
             life: life.clone(),
             breakers: breakers.clone(),
             log: Arc::clone(&durable.health),
             found_crashed: durable.boots.found_crashed,
+            processes: processes.clone(),
+            language_servers: language_servers.clone(),
             clock,
             started,
         }));
@@ -142,8 +173,13 @@ impl Metrics {
             registry,
             requests,
             durations,
+            queries,
             in_flight,
         }
+    }
+
+    pub(crate) fn query_answered(&self, labels: QueryLabels, elapsed: Duration) {
+        self.queries.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 
     pub(crate) fn request_begins(&self) -> InFlight {
@@ -177,6 +213,8 @@ struct Observed {
     breakers: CircuitBreaker,
     log: Arc<LogHealth>,
     found_crashed: u64,
+    processes: Processes,
+    language_servers: LanguageServers,
     clock: Arc<dyn Clock>,
     started: Instant,
 }
@@ -195,6 +233,8 @@ impl Collector for Observed {
         ConstGauge::new(1_i64).encode(phase.encode_family(&[("phase", current.name())])?)?;
 
         self.encode_log(&mut encoder)?;
+        self.encode_processes(&mut encoder)?;
+        languages::encode(&self.language_servers.views(), &mut encoder)?;
         self.encode_breakers(&mut encoder)
     }
 }
@@ -231,6 +271,24 @@ impl Observed {
         ] {
             let number = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             ConstGauge::new(count).encode(number)?;
+        }
+        Ok(())
+    }
+
+    fn encode_processes(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Processes that the daemon owns";
+        let owned = encoder.encode_descriptor("processes_owned", help, None, MetricType::Gauge)?;
+        ConstGauge::new(self.processes.count() as u64).encode(owned)?;
+
+        let help = "Processes of an earlier daemon, by what was found when this one started";
+        let mut found = encoder.encode_descriptor("processes_reclaimed", help, None, MetricType::Gauge)?;
+        let reclaimed = self.processes.reclaimed();
+        for (outcome, count) in [
+            ("killed", reclaimed.killed),
+            ("gone_already", reclaimed.gone_already),
+            ("left", reclaimed.left),
+        ] {
+            ConstGauge::new(count).encode(found.encode_family(&[("outcome", outcome)])?)?;
         }
         Ok(())
     }

@@ -1,10 +1,12 @@
 //! What can be chosen about a daemon, with the values that are right for one machine and its user.
 
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use kernel::BreakerSettings;
+use process::KeeperProgram;
 
 use crate::durable::Database;
 use crate::home::Home;
@@ -39,6 +41,11 @@ pub struct Options {
     pub breaker: BreakerSettings,
     /// Whether signals of the process stop this daemon.
     pub signals: Signals,
+    /// Where language servers are found, and how they are configured.
+    pub languages: LanguageOptions,
+    /// The program that keeps the processes that the daemon starts. It must call
+    /// [`keep_if_asked`](crate::keep_if_asked) first thing.
+    pub keeper: KeeperProgram,
 }
 
 impl Options {
@@ -59,8 +66,19 @@ impl Options {
             body_limit_bytes: 1024 * 1024,
             breaker: BreakerSettings::default(),
             signals: Signals::Stop,
+            languages: LanguageOptions::default(),
+            keeper: KeeperProgram::ThisProgram,
         }
     }
+}
+
+/// What a daemon needs to know to find language servers.
+#[derive(Clone, Debug, Default)]
+pub struct LanguageOptions {
+    /// The variables with which programs are looked for. Servers get what they want of them, and nothing else.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The user's configuration, which need not be there.
+    pub configuration: Option<PathBuf>,
 }
 
 /// Where a daemon listens for TCP connections.

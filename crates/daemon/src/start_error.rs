@@ -3,6 +3,7 @@
 use std::io;
 
 use kernel::BreakerSettingsError;
+use process::OpenProcessesError;
 use thiserror::Error;
 
 use crate::access::TokenError;
@@ -26,12 +27,18 @@ pub enum StartError {
     /// There is no usable log.
     #[error(transparent)]
     Log(#[from] LogStartError),
+    /// What an earlier daemon has left running cannot be looked after.
+    #[error(transparent)]
+    Processes(#[from] OpenProcessesError),
     /// There is no usable token.
     #[error(transparent)]
     Token(#[from] TokenError),
     /// The settings of the circuit breakers make no sense.
     #[error("the settings of the circuit breakers make no sense")]
     Breakers(#[from] BreakerSettingsError),
+    /// The directory for files that live as long as a daemon cannot be made anew.
+    #[error("the scratch directory cannot be used")]
+    Scratch(#[source] io::Error),
     /// Signals cannot be received.
     #[error("signals of the process cannot be received")]
     Signals(#[source] io::Error),
@@ -46,8 +53,10 @@ impl StartError {
             Self::Ownership(error) => error.advice(),
             Self::Bind(error) => error.advice(),
             Self::Log(error) => error.advice(),
+            Self::Processes(_) => "see `tidelock doctor --deep`; the log of the daemon says more".to_owned(),
             Self::Token(error) => error.advice(),
             Self::Breakers(_) => "correct the settings".to_owned(),
+            Self::Scratch(_) => "make sure that the runtime directory can be written and has room".to_owned(),
             Self::Signals(_) => "make sure that the process may have more open files".to_owned(),
         }
     }

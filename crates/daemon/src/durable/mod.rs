@@ -2,6 +2,7 @@
 //!
 //! - `boots`: one stream for each life of a daemon; the next one finds out which of them crashed.
 //! - `overrides`: breakers that are held by hand. One task owns them, so that memory and log never disagree.
+//! - `trust`: which configurations in repositories the user has accepted.
 //! - `upkeep`: what is old is dropped, what is unused is given back.
 //!
 //! **What must not happen here:** SQL, and any look at how the log keeps its data. Streams of this home carry its id
@@ -17,6 +18,7 @@ mod home_id;
 mod offline;
 mod open;
 mod overrides;
+mod trust;
 mod upkeep;
 
 use std::io;
@@ -35,10 +37,11 @@ pub use offline::{Imported, import_log};
 pub(crate) use open::open_log;
 pub use open::{Database, DatabaseUrl};
 pub(crate) use overrides::{Change, OverrideError, Overrides, Who};
+pub(crate) use trust::TrustedConfigs;
 pub(crate) use upkeep::keep_up;
 
 use crate::home::Home;
-use crate::tasks::Tasks;
+use process::Tasks;
 
 /// The durable parts of one daemon, as its requests see them.
 #[derive(Debug)]
@@ -48,6 +51,7 @@ pub(crate) struct Durable {
     pub(crate) home_id: HomeId,
     pub(crate) boots: Boots,
     pub(crate) overrides: Overrides,
+    pub(crate) trusted: TrustedConfigs,
     pub(crate) health: Arc<Health>,
 }
 
@@ -80,6 +84,9 @@ impl Durable {
             .map_err(LogStartError::Read)?;
         tracing::info!(%home_id, crashed = boots.found_crashed, held_breakers = held, "the log is open");
 
+        let trusted = TrustedConfigs::load(log.clone(), home_id)
+            .await
+            .map_err(LogStartError::Read)?;
         let (notes, writing) = boot.notes(closing.clone());
         tasks.spawn("notes", writing);
         let (overrides, owning) = Overrides::new(log.clone(), home_id, breakers.clone(), closing.clone());
@@ -91,6 +98,7 @@ impl Durable {
             home_id,
             boots,
             overrides,
+            trusted,
         };
         Ok((durable, notes))
     }

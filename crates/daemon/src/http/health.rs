@@ -16,6 +16,7 @@ use super::problem::Problem;
 use crate::access::CODE_LIFETIME;
 use crate::app::{App, whole_ms};
 use crate::life::Phase;
+use crate::processes;
 use crate::system;
 
 /// Whether the process is alive.
@@ -90,6 +91,7 @@ pub(crate) fn current_status(app: &App) -> Status {
         },
         log: Some(log_state(app)),
         last_crash: app.durable.boots.last_crash().cloned(),
+        processes: Some(processes::summary(&app.processes)),
         rss_bytes: system::resident_bytes(),
     }
 }

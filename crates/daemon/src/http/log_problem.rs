@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use api::ErrorCode;
-use eventlog::{BackupError, LogError};
+use eventlog::{BackupError, CommitError, LogError};
 
 use super::breakers::{limit_reached, to_wire};
 use super::problem::Problem;
@@ -46,6 +46,14 @@ pub(crate) fn not_changed(error: OverrideError, unknown: impl FnOnce() -> Proble
 }
 
 /// A backup was not made.
+/// Something that must be durable was not written.
+pub(crate) fn not_committed(error: CommitError) -> Problem {
+    match error {
+        CommitError::Log(reason) => refusing(&reason),
+        error => Problem::internal(error),
+    }
+}
+
 pub(crate) fn not_backed_up(error: BackupError) -> Problem {
     match &error {
         BackupError::Exists(path) => Problem::new(

@@ -9,9 +9,11 @@ pub(crate) mod guard;
 pub(crate) mod health;
 mod log;
 pub(crate) mod log_problem;
+pub(crate) mod lsp;
 mod openapi;
 mod pieces;
 pub(crate) mod problem;
+mod processes;
 mod query;
 mod sse;
 mod who;
@@ -51,6 +53,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/v1/log/check", post(log::check))
         .route("/v1/log/backup", post(log::back_up))
         .route("/v1/log/export", get(log::export))
+        .route("/v1/processes", get(processes::list))
+        .route("/v1/processes/{pid}", get(processes::explain))
         .route("/v1/breakers", get(breakers::list))
         .route(
             "/v1/breakers/reset",
@@ -61,6 +65,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/v1/breakers/{name}/reset", post(breakers::reset))
         .route("/v1/breakers/{name}/force", post(breakers::force))
         .route("/v1/breakers/{name}/record", post(breakers::record))
+        .merge(lsp::router())
         .route_layer(from_fn_with_state(Arc::clone(app), guard::authenticate));
     for_everybody
         .merge(for_callers)

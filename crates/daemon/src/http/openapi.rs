@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
-use super::{boots, breakers, events, health, log};
+use super::{boots, breakers, events, health, log, lsp, processes};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -27,6 +27,8 @@ use super::{boots, breakers, events, health, log};
         log::check,
         log::back_up,
         log::export,
+        processes::list,
+        processes::explain,
         breakers::list,
         breakers::show,
         breakers::reset,
@@ -43,6 +45,7 @@ use super::{boots, breakers, events, health, log};
     tags(
         (name = "daemon", description = "The daemon itself."),
         (name = "breakers", description = "Circuit breakers that all agents share."),
+        (name = "processes", description = "Processes that the daemon owns."),
         (name = "log", description = "The durable log: its state, and copies of it."),
         (name = "page", description = "The page for people."),
     ),
@@ -67,7 +70,9 @@ impl Modify for BearerToken {
 /// # Errors
 /// When it cannot be written as JSON, which would be a mistake in one of the types.
 pub fn openapi_json() -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(&Description::openapi())?;
+    let mut document = Description::openapi();
+    document.merge(lsp::description());
+    let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)
 }

@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use api::{Breaker, ErrorCode};
+use api::{Current, ErrorCode};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
@@ -21,7 +21,7 @@ pub(crate) struct Problem {
     detail: String,
     position: Option<Position>,
     field: Option<String>,
-    current: Option<Box<Breaker>>,
+    current: Option<Current>,
     internal: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -75,9 +75,19 @@ impl Problem {
         self
     }
 
-    pub(crate) fn with_current(mut self, current: Breaker) -> Self {
-        self.current = Some(Box::new(current));
+    pub(crate) fn with_current(mut self, current: impl Into<Current>) -> Self {
+        self.current = Some(current.into());
         self
+    }
+
+    /// What happened this time.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// What there is now, for a caller that saw something else.
+    pub(crate) fn current(&self) -> Option<&Current> {
+        self.current.as_ref()
     }
 
     /// The body for the caller.
@@ -86,7 +96,7 @@ impl Problem {
             line: self.position.map(|position| position.line),
             column: self.position.map(|position| position.column),
             field: self.field,
-            current: self.current.map(|current| *current),
+            current: self.current,
             ..api::Problem::new(self.code, self.detail, request_id.to_string())
         }
     }

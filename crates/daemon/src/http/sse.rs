@@ -30,14 +30,28 @@ pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 pub(crate) const MAX_STREAMS: usize = 128;
 
 /// How long a stream may be silent. A reader that hears nothing for some times as long can give it up for dead.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// What a browser waits before it comes back, in milliseconds: as long as a daemon takes to start afresh.
-const OPENING: &str = "retry: 1000\n\n";
+pub(super) const OPENING: &str = "retry: 1000\n\n";
+
+/// What is sent when nothing has happened for that long. Readers pass over it.
+pub(super) const NOTHING_NEW: &str = ": nothing new\n\n";
 
 /// Answers with a stream.
 pub(super) fn answer(app: &App, tail: Tail) -> Result<Response, Problem> {
-    let place = Arc::clone(&app.streams)
+    let events = Events {
+        opening: Some(OPENING),
+        tail,
+        clock: Arc::clone(&app.clock),
+        _place: take_place(app)?,
+    };
+    Ok(stream_of(events))
+}
+
+/// One of the [`MAX_STREAMS`] places. It is given back with the stream that holds it.
+pub(super) fn take_place(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
+    Arc::clone(&app.streams)
         .try_acquire_owned()
         .map_err(|error| match error {
             TryAcquireError::NoPermits => Problem::new(
@@ -45,14 +59,12 @@ pub(super) fn answer(app: &App, tail: Tail) -> Result<Response, Problem> {
                 format!("{MAX_STREAMS} streams are open, and no more are allowed."),
             ),
             TryAcquireError::Closed => Problem::internal(error),
-        })?;
-    let events = Events {
-        opening: Some(OPENING),
-        tail,
-        clock: Arc::clone(&app.clock),
-        _place: place,
-    };
-    Ok(([(CONTENT_TYPE, EVENT_STREAM)], body_of(events)).into_response())
+        })
+}
+
+/// The answer whose body comes from a source of events.
+pub(super) fn stream_of(source: impl Source) -> Response {
+    ([(CONTENT_TYPE, EVENT_STREAM)], body_of(source)).into_response()
 }
 
 /// Where the pieces of a stream come from.
@@ -80,7 +92,7 @@ impl Source for Events {
                     return Some((self, Err(io::Error::other(error))));
                 }
             },
-            () = silence => ": nothing new\n\n".to_owned(),
+            () = silence => NOTHING_NEW.to_owned(),
         };
         Some((self, Ok(Bytes::from(text))))
     }

@@ -30,17 +30,22 @@ pub(super) struct Part {
 
 /// Where the history of a breaker is.
 pub(super) fn path(name: &str) -> String {
-    let mut path = "/breakers/history?name=".to_owned();
-    for byte in name.bytes() {
+    format!("/breakers/history?name={}", percent_encode(name))
+}
+
+/// A text as a part of an address.
+pub(super) fn percent_encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                path.push(char::from(byte))
+                encoded.push(char::from(byte))
             }
             // Writing to a string cannot fail.
-            _ => drop(write!(path, "%{byte:02X}")),
+            _ => drop(write!(encoded, "%{byte:02X}")),
         }
     }
-    path
+    encoded
 }
 
 pub(super) async fn show(

@@ -13,15 +13,19 @@ use crate::app::App;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Overview,
+    Servers,
+    Processes,
     Breakers,
 }
 
 impl Place {
-    const ALL: [Self; 2] = [Self::Overview, Self::Breakers];
+    const ALL: [Self; 4] = [Self::Overview, Self::Servers, Self::Processes, Self::Breakers];
 
     fn title(self) -> &'static str {
         match self {
             Self::Overview => "Overview",
+            Self::Servers => "Servers",
+            Self::Processes => "Processes",
             Self::Breakers => "Breakers",
         }
     }
@@ -29,6 +33,8 @@ impl Place {
     fn path(self) -> &'static str {
         match self {
             Self::Overview => "/",
+            Self::Servers => "/servers",
+            Self::Processes => "/processes",
             Self::Breakers => "/breakers",
         }
     }
@@ -36,20 +42,41 @@ impl Place {
     fn live_path(self) -> &'static str {
         match self {
             Self::Overview => "/live/overview",
+            Self::Servers => "/live/servers",
+            Self::Processes => "/live/processes",
             Self::Breakers => "/live/breakers",
+        }
+    }
+
+    /// The stream that tells the script to look again at once. The others are looked at from time to time.
+    fn events(self) -> Option<&'static str> {
+        match self {
+            Self::Servers => Some("/v1/lsp/events"),
+            Self::Overview | Self::Processes | Self::Breakers => None,
         }
     }
 }
 
 /// A page for somebody who is signed in: `live` is the part that is kept current.
 pub(super) fn page(app: &App, visitor: &Visitor, place: Place, live: &Markup) -> Markup {
+    page_below(app, visitor, place, (place.title(), place.live_path()), live)
+}
+
+/// A page below a place, with a title and a live part of its own.
+pub(super) fn page_below(
+    app: &App,
+    visitor: &Visitor,
+    place: Place,
+    (title, live_path): (&str, &str),
+    live: &Markup,
+) -> Markup {
     let notice = app.sessions.take_notice(visitor.session.id);
     let content = html! {
         div class="notice warn" data-trouble hidden role="status" { p {} }
         @if let Some(notice) = notice { (notice.render()) }
-        div data-live=(place.live_path()) { (live) }
+        div data-live=(live_path) data-events=[place.events()] { (live) }
     };
-    document(place.title(), &bar(app, place), &content)
+    document(title, &bar(app, place), &content)
 }
 
 /// A page for somebody who is signed in that shows what was there when it was loaded. It belongs to a place.

@@ -13,6 +13,11 @@ mod layout;
 mod log_card;
 mod notice;
 mod overview;
+mod processes;
+mod server_log;
+mod server_state;
+mod servers;
+mod servers_change;
 mod sign_in;
 
 use std::sync::Arc;
@@ -31,6 +36,13 @@ pub(crate) fn router() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(overview::show))
         .route("/live/overview", get(overview::show_live))
+        .route("/servers", get(servers::show))
+        .route("/live/servers", get(servers::show_live))
+        .route("/servers/change", post(servers_change::change))
+        .route("/servers/{id}", get(server_log::show))
+        .route("/live/servers/{id}", get(server_log::show_live))
+        .route("/processes", get(processes::show))
+        .route("/live/processes", get(processes::show_live))
         .route("/breakers", get(breakers::show))
         .route("/breakers/history", get(history::show))
         .route("/live/breakers", get(breakers::show_live))

@@ -1,9 +1,10 @@
 //! What is said once, on the page that follows a form.
 
-use api::Breaker;
+use api::{Breaker, Server};
 use maud::{Markup, html};
 
 use super::breakers::label;
+use super::server_state;
 
 /// What became of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,25 @@ pub(crate) enum Notice {
     },
     /// There is no room to keep track of another breaker, so nothing was done.
     Full,
+    /// A language server was changed, or is on its way to it.
+    Server {
+        /// Its name.
+        name: String,
+        /// What became of it, as it reads behind the name.
+        outcome: &'static str,
+    },
+    /// A language server had moved since its reader looked, so nothing was done.
+    ServerMoved {
+        /// What it is now.
+        current: Box<Server>,
+    },
+    /// A language server could not be changed.
+    ServerRefused {
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
     /// The log did not take it, so nothing was done.
     NotWritten {
         /// Why.
@@ -71,6 +91,18 @@ impl Notice {
                 "warn",
                 html! { "There is no room to keep track of another breaker. Nothing was changed." },
             ),
+            Self::Server { name, outcome } => ("good", html! { "“" (name) "” " (outcome) "." }),
+            Self::ServerMoved { current } => (
+                "warn",
+                html! {
+                    "“" (current.server) "” has moved since you looked: it is now "
+                    strong { (server_state::label(current).to_lowercase()) }
+                    " (generation " (current.generation) "). Nothing was changed. Look at it below, and decide again."
+                },
+            ),
+            Self::ServerRefused { name, reason } => {
+                ("warn", html! { "“" (name) "” could not be changed: " (reason) })
+            }
             Self::NotWritten { reason } => (
                 "warn",
                 html! { "This cannot be written to the log (" (reason) "), so nothing was changed. Try again later." },

@@ -10,6 +10,7 @@ use maud::{Markup, html};
 use super::breakers::{all, badge};
 use super::layout::{Place, human_duration, live_part, page};
 use super::log_card;
+use super::servers;
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::http::health::current_status;
@@ -38,6 +39,7 @@ async fn live(app: &App) -> Markup {
             }
         }
         (tiles(&status))
+        (servers::card(&app.language_servers.list()))
         (attention(app))
         (log_card::log(app).await)
         section class="card" aria-labelledby="daemon" {

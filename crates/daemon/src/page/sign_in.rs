@@ -70,3 +70,16 @@ pub(super) async fn open(
         None => Err(PageError::signed_out("This link was used already, or it is too old.").into_response()),
     }
 }
+
+#[cfg(test)]
+impl Visitor {
+    /// Somebody who has opened a link.
+    pub(super) fn for_tests(app: &App) -> Self {
+        let now = app.clock.now();
+        let code = app.sessions.make_code(now).unwrap();
+        let cookie = app.sessions.redeem(code.reveal(), now).unwrap().unwrap();
+        Self {
+            session: app.sessions.find(cookie.reveal()).unwrap(),
+        }
+    }
+}

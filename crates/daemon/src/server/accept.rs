@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::connection::{Context, serve};
 use crate::access::Transport;
-use crate::tasks::Tasks;
+use process::Tasks;
 
 /// How many connections each listener has at once: several for every agent that one machine can bear. Further
 /// ones wait in the backlog of the kernel until one ends. The two listeners are counted apart, so that nobody

@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, UnixListener};
 pub use bind::BindError;
 pub(crate) use bind::{Exposure, SocketFile, bind_tcp, bind_unix};
 
-use crate::tasks::Tasks;
+use process::Tasks;
 
 /// A server that is running.
 #[derive(Debug)]

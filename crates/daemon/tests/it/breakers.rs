@@ -105,7 +105,7 @@ async fn a_reset_that_names_a_generation_applies_to_that_one_only() {
         seen.generation, current.generation
     );
     let expected = Problem {
-        current: Some(current.clone()),
+        current: Some(current.clone().into()),
         ..Problem::new(ErrorCode::StaleGeneration, detail, found.request_id.clone())
     };
     assert_eq!(found, expected);

@@ -307,12 +307,13 @@ async fn what_is_described_is_there_and_has_a_name_of_its_own() {
         for (method, operation) in operations.as_object().unwrap() {
             names.push(operation["operationId"].as_str().unwrap().to_owned());
             let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
-            if path == "/v1/shutdown" {
+            // One ends the daemon, the other never ends.
+            if path == "/v1/shutdown" || path == "/v1/lsp/events" {
                 continue;
             }
             let answer = running
                 .tcp()
-                .call(method, &path.replace("{name}", "a"))
+                .call(method, &path.replace("{name}", "a").replace("{id}", "a"))
                 .send()
                 .await;
             let missing = [ErrorCode::NotFound, ErrorCode::MethodNotAllowed];

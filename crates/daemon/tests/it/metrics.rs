@@ -48,6 +48,8 @@ async fn the_numbers_tell_what_happened() {
         "tidelock_breaker_late_reports_total{name=\"held\"} 0",
         "tidelock_breaker_opened_total{name=\"held\"} 0",
         "tidelock_breaker_untracked_total 0",
+        "tidelock_processes_owned 0",
+        "tidelock_processes_reclaimed{outcome=\"killed\"} 0",
         "# EOF",
     ] {
         assert!(

@@ -84,7 +84,7 @@ async fn a_change_that_is_refused_is_not_in_the_history() {
     let opened: Breaker = failed.send().await.json();
     assert_eq!(opened.state, BreakerState::Open);
     let refused = reset(forced.generation).send().await;
-    assert_eq!(refused.problem().current, Some(opened.clone()));
+    assert_eq!(refused.problem().current, Some(opened.clone().into()));
     assert_eq!(kinds(&client, "a").await, ["forced_open", "reset"]);
     let closed: Breaker = reset(opened.generation).send().await.json();
     assert_eq!(closed.state, BreakerState::Closed);

@@ -39,12 +39,12 @@ impl Browser {
         }
     }
 
-    async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         let call = self.client.get(path).without("authorization");
         call.header("cookie", &self.cookie).send().await
     }
 
-    async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let call = self.client.post(path).without("authorization").form(fields);
         call.header("cookie", &self.cookie)
             .header("origin", &self.origin)
@@ -94,7 +94,16 @@ fn field(page: &str, name: &str) -> String {
 async fn without_a_session_the_page_says_how_to_get_one() {
     let running = Running::start().await;
     let cookie = format!("tidelock_{}={}", running.address.port(), "0".repeat(64));
-    for path in ["/", "/breakers", "/live/overview", "/live/breakers"] {
+    for path in [
+        "/",
+        "/breakers",
+        "/live/overview",
+        "/live/breakers",
+        "/servers",
+        "/live/servers",
+        "/servers/a",
+        "/live/servers/a",
+    ] {
         for cookie in ["", &cookie] {
             let answer = running
                 .tcp()
@@ -156,7 +165,15 @@ async fn a_used_link_does_not_send_a_signed_in_browser_away() {
 async fn pages_are_guarded_against_what_others_might_put_into_them() {
     let running = Running::start().await;
     let browser = Browser::sign_in(&running).await;
-    for path in ["/", "/breakers", "/live/breakers", "/docs/errors", "/v1/status"] {
+    for path in [
+        "/",
+        "/breakers",
+        "/live/breakers",
+        "/servers",
+        "/live/servers",
+        "/docs/errors",
+        "/v1/status",
+    ] {
         let answer = browser.get(path).await;
         assert_eq!(answer.status, 200);
         let policy = answer.header("content-security-policy").unwrap();

@@ -7,8 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use daemon::{Daemon, Ended, Home, Listen, Options, ShutdownHandle, Signals, Upkeep, WhenTaken};
+use daemon::{
+    Daemon, Ended, Home, KeeperProgram, Listen, Options, ShutdownHandle, Signals, Upkeep, WhenTaken,
+};
 use kernel::{Cause, CircuitBreaker, Clock, ManualClock, SystemClock};
+use process::Processes;
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::task::JoinHandle;
@@ -53,11 +56,27 @@ impl Running {
         clock: Arc<dyn Clock>,
         change: impl FnOnce(&mut Options),
     ) -> Self {
+        Self::begin(directory, clock, change).await.0
+    }
+
+    /// With its processes, to start some. Whoever has them holds the log open.
+    pub(crate) async fn start_with_processes(keeper: KeeperProgram) -> (Self, Processes) {
+        let directory = tempfile::tempdir().unwrap();
+        let change = |options: &mut Options| options.keeper = keeper;
+        Self::begin(directory, SystemClock::shared(), change).await
+    }
+
+    async fn begin(
+        directory: TempDir,
+        clock: Arc<dyn Clock>,
+        change: impl FnOnce(&mut Options),
+    ) -> (Self, Processes) {
         let mut options = options(&directory);
         change(&mut options);
         let home = options.home.clone();
         let daemon = Daemon::start(options, Arc::clone(&clock)).await.unwrap();
-        Self {
+        let processes = daemon.processes();
+        let running = Self {
             address: daemon.address(),
             token: fs::read_to_string(home.token_file()).unwrap().trim().to_owned(),
             home,
@@ -66,7 +85,8 @@ impl Running {
             ended: tokio::spawn(daemon.wait()),
             clock,
             directory,
-        }
+        };
+        (running, processes)
     }
 
     /// Stops the daemon as it should be, and starts the next one in the same home.

@@ -1,0 +1,274 @@
+//! Language servers themselves: listed, started, stopped, looked at.
+//!
+//! A handler that waits for a server waits in its own future. When the caller goes away the connection drops it, and
+//! with it the wait; what the servers share (a start that others wait for too) goes on without it.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use api::{
+    ChangeServer, ErrorCode, LspConfig, Server, ServerHealth, ServerList, ServerLog, StartServer,
+    TrustConfig, Trusted,
+};
+use axum::Json;
+use axum::extract::{FromRequestParts, Path, State};
+use http::request::Parts;
+use lsp::{Seen, ServerGeneration};
+use serde::Deserialize;
+
+use crate::app::App;
+use crate::http::body;
+use crate::http::problem::Problem;
+use crate::http::query::Query;
+
+/// The id of a server that a request is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServerId(pub(super) String);
+
+impl FromRequestParts<Arc<App>> for ServerId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        match Path::<String>::from_request_parts(parts, app).await {
+            Ok(Path(id)) => Ok(Self(id)),
+            Err(_) => Err(Problem::new(ErrorCode::InvalidName, "The id is not UTF-8.")),
+        }
+    }
+}
+
+/// What is done to a server by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServerChange {
+    StartAgain,
+    Stop,
+    Restart,
+}
+
+/// All language servers that were used, sorted by root and name.
+#[utoipa::path(
+    get, path = "/v1/lsp/servers", operation_id = "list_servers", tag = "lsp",
+    responses((status = 200, description = "The servers.", body = ServerList)),
+)]
+pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ServerList> {
+    Json(ServerList {
+        servers: app.language_servers.list(),
+    })
+}
+
+/// Starts the servers for a path, or one of them by name, and waits until they answer.
+#[utoipa::path(
+    post, path = "/v1/lsp/servers", operation_id = "start_servers", tag = "lsp", request_body = StartServer,
+    responses(
+        (status = 200, description = "The servers, which answer.", body = ServerList),
+        (status = 404, description = "`server_not_found` or `no_server_for_file`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request` or `lsp_config_invalid`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 424, description = "`server_not_installed`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 502, description = "`server_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 504, description = "`server_timeout`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn start(
+    State(app): State<Arc<App>>,
+    body::Json(request): body::Json<StartServer>,
+) -> Result<Json<ServerList>, Problem> {
+    absolute("path", &request.path)?;
+    if let Some(workspace) = &request.workspace {
+        absolute("workspace", workspace)?;
+    }
+    let servers = app.language_servers.start(request, &app.life.scope()).await?;
+    Ok(Json(ServerList { servers }))
+}
+
+/// One language server.
+#[utoipa::path(
+    get, path = "/v1/lsp/servers/{id}", operation_id = "show_server", tag = "lsp",
+    params(("id" = String, Path, description = "The id, percent-encoded.")),
+    responses(
+        (status = 200, description = "The server.", body = Server),
+        (status = 404, description = "`server_not_found`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    ServerId(id): ServerId,
+) -> Result<Json<Server>, Problem> {
+    app.language_servers.find(&id).map(Json)
+}
+
+/// Stops a server and waits until it has gone. It stays stopped until it is started by hand.
+#[utoipa::path(
+    post, path = "/v1/lsp/servers/{id}/stop", operation_id = "stop_server", tag = "lsp",
+    request_body = Option<ChangeServer>,
+    params(("id" = String, Path, description = "The id, percent-encoded.")),
+    responses(
+        (status = 200, description = "The server, stopped.", body = Server),
+        (status = 404, description = "`server_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`stale_generation`, with the server as `current`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn stop(
+    State(app): State<Arc<App>>,
+    ServerId(id): ServerId,
+    body::OptionalJson(request): body::OptionalJson<ChangeServer>,
+) -> Result<Json<Server>, Problem> {
+    change(&app, &id, request, ServerChange::Stop).await.map(Json)
+}
+
+/// Puts a new process in the place of a server's, and waits until it answers. Two at once are one.
+#[utoipa::path(
+    post, path = "/v1/lsp/servers/{id}/restart", operation_id = "restart_server", tag = "lsp",
+    request_body = Option<ChangeServer>,
+    params(("id" = String, Path, description = "The id, percent-encoded.")),
+    responses(
+        (status = 200, description = "The server, which answers.", body = Server),
+        (status = 404, description = "`server_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`stale_generation`, with the server as `current`, or `server_stopped`",
+         body = api::Problem, content_type = "application/problem+json"),
+        (status = 502, description = "`server_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 504, description = "`server_timeout`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn restart(
+    State(app): State<Arc<App>>,
+    ServerId(id): ServerId,
+    body::OptionalJson(request): body::OptionalJson<ChangeServer>,
+) -> Result<Json<Server>, Problem> {
+    change(&app, &id, request, ServerChange::Restart).await.map(Json)
+}
+
+/// Stops all servers at once, and waits until they have gone. They stay stopped until they are started by hand.
+#[utoipa::path(
+    post, path = "/v1/lsp/stop", operation_id = "stop_servers", tag = "lsp",
+    responses((status = 200, description = "Those that had a process. One that does not go is still `stopping`.",
+               body = ServerList)),
+)]
+pub(crate) async fn stop_all(State(app): State<Arc<App>>) -> Result<Json<ServerList>, Problem> {
+    let servers = app.language_servers.stop_all(&app.life.scope()).await?;
+    tracing::info!(count = servers.len(), "all language servers were stopped by hand");
+    Ok(Json(ServerList { servers }))
+}
+
+/// Whether a server lives and answers. The state is told in every state, also while it restarts.
+#[utoipa::path(
+    get, path = "/v1/lsp/servers/{id}/health", operation_id = "check_server", tag = "lsp",
+    params(("id" = String, Path, description = "The id, percent-encoded.")),
+    responses(
+        (status = 200, description = "How it is.", body = ServerHealth),
+        (status = 404, description = "`server_not_found`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn health(
+    State(app): State<Arc<App>>,
+    ServerId(id): ServerId,
+) -> Result<Json<ServerHealth>, Problem> {
+    let health = app.language_servers.health(&id).await;
+    health.map(Json)
+}
+
+/// What a server said lately, and what happened to it.
+#[utoipa::path(
+    get, path = "/v1/lsp/servers/{id}/log", operation_id = "show_server_log", tag = "lsp",
+    params(("id" = String, Path, description = "The id, percent-encoded.")),
+    responses(
+        (status = 200, description = "The last lines, oldest first.", body = ServerLog),
+        (status = 404, description = "`server_not_found`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn log(
+    State(app): State<Arc<App>>,
+    ServerId(id): ServerId,
+) -> Result<Json<ServerLog>, Problem> {
+    app.language_servers.log(&id).map(Json)
+}
+
+/// What may be asked of the configuration.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ConfigParameters {
+    workspace: String,
+}
+
+/// Which servers are configured for a workspace, and whether they can be started here.
+#[utoipa::path(
+    get, path = "/v1/lsp/config", operation_id = "show_lsp_config", tag = "lsp",
+    params(("workspace" = String, Query, description = "The workspace, as an absolute path.")),
+    responses(
+        (status = 200, description = "The configuration.", body = LspConfig),
+        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`lsp_config_invalid`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn config(
+    State(app): State<Arc<App>>,
+    Query(parameters): Query<ConfigParameters>,
+) -> Result<Json<LspConfig>, Problem> {
+    if !FilePath::new(&parameters.workspace).is_absolute() {
+        let detail = "In `workspace`: an absolute path is needed.";
+        return Err(Problem::new(ErrorCode::InvalidQuery, detail).in_field("workspace"));
+    }
+    app.language_servers.config(&parameters.workspace).await.map(Json)
+}
+
+/// Lets a repository's configuration take effect, as it was shown.
+#[utoipa::path(
+    post, path = "/v1/lsp/config/trust", operation_id = "trust_lsp_config", tag = "lsp", request_body = TrustConfig,
+    responses(
+        (status = 200, description = "It is trusted.", body = Trusted),
+        (status = 422, description = "`invalid_request`, `file_not_usable` or `lsp_config_invalid`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn trust(
+    State(app): State<Arc<App>>,
+    body::Json(request): body::Json<TrustConfig>,
+) -> Result<Json<Trusted>, Problem> {
+    absolute("path", &request.path)?;
+    let path = request.path.clone();
+    let trusted = app.language_servers.trust(request).await?;
+    tracing::info!(
+        path,
+        "a repository's configuration of language servers was trusted"
+    );
+    Ok(Json(trusted))
+}
+
+/// Starts, stops or restarts a server, if it is still the one that the caller saw.
+///
+/// Cancel safety: dropping it gives up the wait. What has begun goes on.
+pub(crate) async fn change(
+    app: &App,
+    id: &str,
+    seen: ChangeServer,
+    change: ServerChange,
+) -> Result<Server, Problem> {
+    let scope = app.life.scope();
+    let seen = match seen.generation {
+        Some(generation) => Seen::Exactly(ServerGeneration::from_u64(generation)),
+        None => Seen::Any,
+    };
+    let changed = match change {
+        ServerChange::StartAgain => app.language_servers.start_again(id, seen, &scope).await?,
+        ServerChange::Stop => app.language_servers.stop(id, seen, &scope).await?,
+        ServerChange::Restart => app.language_servers.restart(id, seen, &scope).await?,
+    };
+    tracing::info!(
+        server = changed.id,
+        ?change,
+        "a language server was changed by hand"
+    );
+    Ok(changed)
+}
+
+/// The daemon works in a directory of its own, so that a relative path would mean nothing.
+fn absolute(field: &'static str, path: &str) -> Result<(), Problem> {
+    if FilePath::new(path).is_absolute() {
+        return Ok(());
+    }
+    let detail = format!("In `{field}`: an absolute path is needed.");
+    Err(Problem::new(ErrorCode::InvalidRequest, detail).in_field(field))
+}

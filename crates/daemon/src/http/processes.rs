@@ -1,0 +1,61 @@
+//! Processes that the daemon owns, and why a process runs.
+
+use std::sync::Arc;
+
+use api::{ErrorCode, ProcessExplanation, ProcessList};
+use axum::Json;
+use axum::extract::{Path, State};
+use process::Why;
+
+use super::problem::Problem;
+use crate::app::App;
+use crate::processes::{self, ancestor_to_wire, role_to_wire, to_wire};
+
+/// All processes that the daemon owns.
+#[utoipa::path(
+    get, path = "/v1/processes", operation_id = "list_processes", tag = "processes",
+    responses((status = 200, description = "The processes.", body = ProcessList)),
+)]
+pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ProcessList> {
+    let processes = processes::list(&app.processes).await;
+    Json(ProcessList { processes })
+}
+
+/// Why a process runs: it may be an owned process, its keeper, or anything that the owned process has started.
+#[utoipa::path(
+    get, path = "/v1/processes/{pid}", operation_id = "explain_process", tag = "processes",
+    params(("pid" = u32, Path, description = "The process id.")),
+    responses(
+        (status = 200, description = "Whose it is.", body = ProcessExplanation),
+        (status = 404, description = "`process_not_found`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn explain(
+    State(app): State<Arc<App>>,
+    Path(pid): Path<String>,
+) -> Result<Json<ProcessExplanation>, Problem> {
+    let not_found = |detail: String| Problem::new(ErrorCode::ProcessNotFound, detail);
+    let Ok(pid) = pid.parse::<u32>() else {
+        let shown = pid.escape_debug();
+        return Err(not_found(format!("`{shown}` is not a process id.")));
+    };
+    let processes = app.processes.clone();
+    let why = tokio::task::spawn_blocking(move || processes.why(pid))
+        .await
+        .map_err(Problem::internal)?;
+    match why {
+        Why::Owned { process, role, line } => Ok(Json(ProcessExplanation {
+            pid,
+            role: role_to_wire(role),
+            line: line.into_iter().map(ancestor_to_wire).collect(),
+            process: to_wire(*process),
+        })),
+        Why::NotOurs { name } => {
+            let name = name.escape_debug();
+            Err(not_found(format!(
+                "The process {pid} (`{name}`) was not started by this daemon."
+            )))
+        }
+        Why::NoSuchProcess => Err(not_found(format!("There is no process {pid}."))),
+    }
+}

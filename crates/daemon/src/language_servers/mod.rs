@@ -1,0 +1,317 @@
+//! Language servers as the rest of the daemon sees them: asked in the words of the API, answered in them.
+//!
+//! What servers do is in crate `lsp`; here its words become those of the wire, and its errors problems.
+
+mod answers;
+mod problems;
+mod questions;
+mod servers;
+mod start;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{
+    ConfigNote, ErrorCode, LspConfig, RawAnswer, RawRequest, Server, ServerHealth, ServerLog, StartServer,
+    TrustConfig, Trusted,
+};
+use kernel::{Cause, Clock, Deadline, Scope};
+use lsp::{Answered, AskError, Detail, Languages, Seen, ServerView};
+
+use crate::durable::TrustedConfigs;
+use crate::http::Problem;
+use crate::http::log_problem::not_committed;
+
+pub(crate) use answers::{
+    calls, code_actions, completions, diagnostics, edit, hover, locations, signatures, symbols,
+};
+pub(crate) use questions::Verb;
+pub(crate) use start::start;
+
+use problems::to_problem;
+
+/// How long a request of the protocol itself may take, unless the caller says so.
+const RAW_TIME: Duration = Duration::from_secs(30);
+/// The name of the configuration in a repository.
+const REPOSITORY_FILE: &str = ".lsp.json";
+
+/// The language servers of this daemon. Clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct LanguageServers {
+    languages: Languages,
+    trusted: TrustedConfigs,
+    clock: Arc<dyn Clock>,
+}
+
+impl LanguageServers {
+    /// All that were used, sorted by root and name.
+    pub(crate) fn list(&self) -> Vec<Server> {
+        let all = self.languages.list(Detail::Memory);
+        all.iter()
+            .map(|view| servers::to_wire(view, &self.clock))
+            .collect()
+    }
+
+    /// One of them.
+    pub(crate) fn find(&self, id: &str) -> Result<Server, Problem> {
+        let view = self.languages.find(id, Detail::Memory).map_err(to_problem)?;
+        Ok(servers::to_wire(&view, &self.clock))
+    }
+
+    /// All of them as they are inside, for the numbers.
+    pub(crate) fn views(&self) -> Vec<lsp::ServerView> {
+        self.languages.list(Detail::Memory)
+    }
+
+    /// Starts the servers for a path, or one of them, and waits until they answer.
+    pub(crate) async fn start(&self, request: StartServer, scope: &Scope) -> Result<Vec<Server>, Problem> {
+        let workspace = request.workspace.as_deref().map(Path::new);
+        let started = self
+            .languages
+            .start(
+                Path::new(&request.path),
+                workspace,
+                request.server.as_deref(),
+                scope,
+            )
+            .await
+            .map_err(to_problem)?;
+        Ok(started
+            .iter()
+            .map(|view| servers::to_wire(view, &self.clock))
+            .collect())
+    }
+
+    /// Starts a server that was used before, if it is still as the caller saw it, and waits until it answers.
+    pub(crate) async fn start_again(&self, id: &str, seen: Seen, scope: &Scope) -> Result<Server, Problem> {
+        let started = self.languages.start_again(id, seen, scope).await;
+        changed_by_hand(started, &self.clock)
+    }
+
+    /// Stops a server that is still as the caller saw it, for good until it is started by hand.
+    pub(crate) async fn stop(&self, id: &str, seen: Seen, scope: &Scope) -> Result<Server, Problem> {
+        let stopped = self.languages.stop(id, seen, scope).await;
+        changed_by_hand(stopped, &self.clock)
+    }
+
+    /// Starts a server afresh that is still as the caller saw it, and waits until it answers. Two at once are one.
+    pub(crate) async fn restart(&self, id: &str, seen: Seen, scope: &Scope) -> Result<Server, Problem> {
+        let restarted = self.languages.restart(id, seen, scope).await;
+        changed_by_hand(restarted, &self.clock)
+    }
+
+    /// Stops all servers at once. Returns those that had a process.
+    pub(crate) async fn stop_all(&self, scope: &Scope) -> Result<Vec<Server>, Problem> {
+        let stopped = self.languages.stop_all(scope).await.map_err(to_problem)?;
+        Ok(stopped
+            .iter()
+            .map(|view| servers::to_wire(view, &self.clock))
+            .collect())
+    }
+
+    /// Whether it lives and answers.
+    pub(crate) async fn health(&self, id: &str) -> Result<ServerHealth, Problem> {
+        let check = self.languages.health(id).await.map_err(to_problem)?;
+        Ok(servers::health_to_wire(&check, &self.clock))
+    }
+
+    /// What it said lately.
+    pub(crate) fn log(&self, id: &str) -> Result<ServerLog, Problem> {
+        let lines = self.languages.record(id).map_err(to_problem)?;
+        Ok(servers::log_to_wire(lines))
+    }
+
+    /// Asks a question.
+    pub(crate) async fn ask(
+        &self,
+        verb: Verb,
+        query: api::CodeQuery,
+        scope: &Scope,
+    ) -> Result<Answered, Problem> {
+        let ask = questions::read(verb, query)?;
+        self.languages.ask(ask, scope).await.map_err(to_problem)
+    }
+
+    /// Sends a request of the protocol itself.
+    pub(crate) async fn request(
+        &self,
+        id: &str,
+        request: RawRequest,
+        scope: &Scope,
+    ) -> Result<RawAnswer, Problem> {
+        let time = request.timeout_ms.map_or(RAW_TIME, Duration::from_millis);
+        let asked = self
+            .languages
+            .request(id, &request.method, &request.params, time, scope);
+        let (reply, generation) = asked.await.map_err(to_problem)?;
+        let result = reply.parse().map_err(Problem::internal)?;
+        let server = id.rsplit_once('@').map_or(id, |(server, _)| server).to_owned();
+        Ok(RawAnswer {
+            result,
+            answered_by: api::AnsweredBy {
+                id: id.to_owned(),
+                server,
+                generation,
+                document_version: None,
+            },
+        })
+    }
+
+    /// What is configured for a workspace.
+    pub(crate) async fn config(&self, workspace: &str) -> Result<LspConfig, Problem> {
+        let path = Path::new(workspace);
+        let overview = self.languages.overview(path).await.map_err(to_problem)?;
+        let hash = self
+            .languages
+            .hash_to_trust(path)
+            .await
+            .map_err(to_problem)?
+            .to_string();
+        Ok(LspConfig {
+            workspace: workspace.to_owned(),
+            trusted: self.trusted.contains(&hash),
+            hash,
+            servers: overview.servers.iter().map(servers::entry_to_wire).collect(),
+            notes: overview.notes.iter().map(note_to_wire).collect(),
+        })
+    }
+
+    /// Lets a repository's configuration, and programs that lie in it, take effect as they are now.
+    pub(crate) async fn trust(&self, request: TrustConfig) -> Result<Trusted, Problem> {
+        let path = Path::new(&request.path);
+        let workspace = match path.file_name() {
+            Some(name) if name == REPOSITORY_FILE => path.parent().unwrap_or(path),
+            _ => path,
+        };
+        let current = self
+            .languages
+            .hash_to_trust(workspace)
+            .await
+            .map_err(to_problem)?
+            .to_string();
+        if current != request.hash {
+            let detail = format!("What is there now has the hash {current}; look at it again.");
+            return Err(Problem::new(ErrorCode::StaleGeneration, detail));
+        }
+        let added = self.trusted.add(&request.hash, &request.path).await;
+        added.map_err(not_committed)?;
+        self.languages.trust_has_changed();
+        tracing::info!(
+            path = request.path,
+            "a configuration of language servers is trusted"
+        );
+        Ok(Trusted {
+            path: request.path,
+            hash: request.hash,
+        })
+    }
+
+    /// Counts the changes of all servers' states: whoever saw a count waits for another one.
+    pub(crate) async fn changed(&self, seen: u64, scope: &Scope) -> Result<u64, Arc<Cause>> {
+        self.languages.changed_since(seen, scope).await
+    }
+
+    /// Stops all servers, and starts none any more.
+    pub(crate) async fn close(&self, deadline: &Deadline, scope: &Scope) {
+        let stopped = self.languages.close(deadline, scope).await;
+        if !stopped.still_stopping.is_empty() {
+            tracing::warn!(servers = ?stopped.still_stopping, "language servers do not stop");
+        }
+    }
+}
+
+/// Whoever saw another process gets the server as it was when that was found out.
+fn changed_by_hand(changed: Result<ServerView, AskError>, clock: &Arc<dyn Clock>) -> Result<Server, Problem> {
+    changed
+        .map(|view| servers::to_wire(&view, clock))
+        .map_err(|error| match &error {
+            AskError::Moved { current, .. } => {
+                let current = servers::to_wire(current, clock);
+                to_problem(error).with_current(current)
+            }
+            _ => to_problem(error),
+        })
+}
+
+fn note_to_wire(note: &lsp::ConfigNote) -> ConfigNote {
+    use lsp::ConfigNote as Note;
+    let (path, hash): (PathBuf, Option<String>) = match note {
+        Note::Untrusted { path, hash, .. } => (path.clone(), Some(hash.to_string())),
+        Note::Broken(error) => (error.path().to_owned(), None),
+        Note::LocalProgramNotUsed { program, .. } => (program.clone(), None),
+        Note::NoRoot { .. } => (PathBuf::new(), None),
+    };
+    let message = match note {
+        // Whoever shows it knows how to trust it in their own words.
+        Note::Untrusted { .. } => {
+            "not used: it can name programs to run, and nobody has trusted it".to_owned()
+        }
+        // The file stands beside it.
+        Note::Broken(error) => {
+            let text = error.to_string();
+            let rest = text.strip_prefix(&*path.to_string_lossy()).unwrap_or(&text);
+            rest.trim_start_matches([':', ' ']).to_owned()
+        }
+        _ => note.to_string(),
+    };
+    ConfigNote {
+        path: path.to_string_lossy().into_owned(),
+        message,
+        hash,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::{RequestId, SystemClock};
+    use lsp::{ServerGeneration, ServerKey, ServerState, ServerStatus};
+
+    use super::*;
+
+    #[test]
+    fn who_saw_another_generation_gets_the_current_state() {
+        let clock: Arc<dyn Clock> = SystemClock::shared();
+        let view = ServerView {
+            id: "ruff@1a2b".to_owned(),
+            status: ServerStatus {
+                key: ServerKey::new("ruff", Path::new("/r")),
+                state: ServerState::Ready,
+                since: None,
+                generation: ServerGeneration::from_u64(4),
+                leases: 1,
+                restarts: 3,
+                crashes: 0,
+                last_error: None,
+                late_events: 0,
+            },
+            readiness: None,
+            pid: None,
+            rss_bytes: None,
+            last_exit: None,
+            documents: Default::default(),
+            pending: 0,
+            queued: 0,
+            counters: Default::default(),
+        };
+        let current = servers::to_wire(&view, &clock);
+        assert_eq!((current.generation, current.state), (4, api::ServerState::Ready));
+        let moved = AskError::Moved {
+            seen: ServerGeneration::from_u64(3),
+            current: Box::new(view),
+        };
+        let request_id = RequestId::generate();
+        let found = changed_by_hand(Err(moved), &clock)
+            .unwrap_err()
+            .into_body(request_id);
+        let detail = "You saw generation 3, and it is 4 now.";
+        let expected = api::Problem {
+            current: Some(current.into()),
+            ..api::Problem::new(ErrorCode::StaleGeneration, detail, request_id.to_string())
+        };
+        assert_eq!(found, expected);
+        // A client reads from the wire what there is now.
+        let read: api::Problem = serde_json::from_value(serde_json::to_value(&expected).unwrap()).unwrap();
+        assert_eq!(read, expected);
+    }
+}

@@ -1,0 +1,162 @@
+//! Questions in the words of the API, read.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{CodeQuery, ErrorCode};
+use lsp::{
+    Ask, At, CallDirection, Declarations, Indentation, Position, Query, Range, WhenIndexing, WhenStarting,
+};
+
+use crate::http::Problem;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Diagnostics,
+    Hover,
+    Completions,
+    Definition,
+    Declaration,
+    TypeDefinition,
+    Implementation,
+    References,
+    Rename,
+    CodeActions,
+    Format,
+    Signature,
+    Symbols,
+    WorkspaceSymbols,
+    Calls,
+}
+
+/// A question of four spaces is what most languages are written in; servers that know better ignore it.
+const INDENTATION: Indentation = Indentation::Spaces(4);
+
+/// Reads a question, and refuses what its verb does not take.
+pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
+    refuse_strangers(verb, &query)?;
+    let path: Arc<Path> = Path::new(&query.path).into();
+    let at = || {
+        let line = query.line.ok_or_else(|| missing("line"))?;
+        let position = Position {
+            line,
+            column: query.column.unwrap_or(1),
+        };
+        Ok::<At, Problem>(At {
+            path: Arc::clone(&path),
+            position,
+        })
+    };
+    let question = match verb {
+        Verb::Diagnostics => Query::Diagnostics {
+            path: Arc::clone(&path),
+        },
+        Verb::Hover => Query::Hover(at()?),
+        Verb::Completions => Query::Completions(at()?),
+        Verb::Definition => Query::Definition(at()?),
+        Verb::Declaration => Query::Declaration(at()?),
+        Verb::TypeDefinition => Query::TypeDefinition(at()?),
+        Verb::Implementation => Query::Implementation(at()?),
+        Verb::References => Query::References {
+            at: at()?,
+            declarations: match query.without_declaration {
+                Some(true) => Declarations::LeftOut,
+                Some(false) | None => Declarations::Included,
+            },
+        },
+        Verb::Rename => Query::Rename {
+            at: at()?,
+            new_name: query.new_name.clone().ok_or_else(|| missing("new_name"))?,
+        },
+        Verb::CodeActions => Query::CodeActions {
+            path: Arc::clone(&path),
+            range: range(&query, at()?.position),
+            kinds: query.kinds.clone(),
+        },
+        Verb::Format => Query::Format {
+            path: Arc::clone(&path),
+            range: match query.line {
+                Some(_) => Some(range(&query, at()?.position)),
+                None => None,
+            },
+            indentation: INDENTATION,
+        },
+        Verb::Signature => Query::SignatureHelp(at()?),
+        Verb::Symbols => Query::DocumentSymbols {
+            path: Arc::clone(&path),
+        },
+        Verb::WorkspaceSymbols => Query::WorkspaceSymbols {
+            name: query.query.clone().unwrap_or_default(),
+        },
+        Verb::Calls => Query::Calls {
+            at: at()?,
+            direction: match query.direction.unwrap_or_default() {
+                api::CallDirection::Incoming => CallDirection::Incoming,
+                api::CallDirection::Outgoing => CallDirection::Outgoing,
+            },
+        },
+    };
+    Ok(Ask {
+        query: question,
+        path: PathBuf::from(&query.path),
+        workspace: query.workspace.map(PathBuf::from),
+        server: query.server,
+        when_starting: match query.no_wait {
+            Some(true) => WhenStarting::Refuse,
+            Some(false) | None => WhenStarting::Wait,
+        },
+        when_indexing: match (query.wait_ready, query.no_wait) {
+            (Some(true), _) => WhenIndexing::Wait,
+            (Some(false), _) | (None, Some(true)) => WhenIndexing::Refuse,
+            (None, _) => WhenIndexing::WaitBriefly,
+        },
+        timeout: query.timeout_ms.map(Duration::from_millis),
+    })
+}
+
+/// The range from a place to the end that was given; none is the place itself.
+fn range(query: &CodeQuery, start: Position) -> Range {
+    let end = Position {
+        line: query.end_line.unwrap_or(start.line),
+        column: query.end_column.unwrap_or(start.column),
+    };
+    Range { start, end }
+}
+
+/// A member that the verb does not take is most likely a mistake, and would be ignored in silence.
+fn refuse_strangers(verb: Verb, query: &CodeQuery) -> Result<(), Problem> {
+    let of_a_place = !matches!(verb, Verb::Diagnostics | Verb::Symbols | Verb::WorkspaceSymbols);
+    let of_a_range = matches!(verb, Verb::CodeActions | Verb::Format);
+    let members = [
+        ("line", query.line.is_some(), of_a_place),
+        ("column", query.column.is_some(), of_a_place),
+        ("end_line", query.end_line.is_some(), of_a_range),
+        ("end_column", query.end_column.is_some(), of_a_range),
+        ("new_name", query.new_name.is_some(), verb == Verb::Rename),
+        ("query", query.query.is_some(), verb == Verb::WorkspaceSymbols),
+        (
+            "without_declaration",
+            query.without_declaration.is_some(),
+            verb == Verb::References,
+        ),
+        ("kinds", !query.kinds.is_empty(), verb == Verb::CodeActions),
+        ("direction", query.direction.is_some(), verb == Verb::Calls),
+    ];
+    match members.into_iter().find(|(_, given, taken)| *given && !taken) {
+        None => Ok(()),
+        Some((name, ..)) => {
+            let detail = format!("In `{name}`: this query does not take it.");
+            Err(Problem::new(ErrorCode::InvalidRequest, detail).in_field(name))
+        }
+    }
+}
+
+fn missing(name: &str) -> Problem {
+    Problem::new(
+        ErrorCode::InvalidRequest,
+        format!("In `{name}`: this query needs it."),
+    )
+    .in_field(name)
+}

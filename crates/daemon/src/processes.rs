@@ -1,0 +1,98 @@
+//! Owned processes, as this daemon opens, shows and ends them.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use kernel::{BootId, Clock};
+use process::{
+    Ancestor, Enforcement, KeeperProgram, OpenProcessesError, ProcessInfo, ProcessState, Processes,
+    ProcessesOptions, Role, StopPlan, Tasks,
+};
+
+use crate::app::whole_ms;
+use crate::durable::Durable;
+use crate::system;
+
+/// What is still there when the daemon ends has had its chance: everybody who uses it has been answered.
+pub(crate) const AT_THE_END: StopPlan = StopPlan::PROMPT;
+
+/// Takes the processes of this home over. What an earlier daemon left running is killed.
+pub(crate) async fn open(
+    durable: &Durable,
+    boot_id: BootId,
+    keeper: KeeperProgram,
+    tasks: &Tasks,
+    clock: &Arc<dyn Clock>,
+) -> Result<Processes, OpenProcessesError> {
+    Processes::open(ProcessesOptions {
+        log: durable.log.clone(),
+        home_id: durable.home_id,
+        boot_id,
+        keeper,
+        tasks: tasks.clone(),
+        clock: Arc::clone(clock),
+    })
+    .await
+}
+
+/// All of them, for the wire. It reads from `/proc`, which other tasks need not wait for.
+pub(crate) async fn list(processes: &Processes) -> Vec<api::Process> {
+    let processes = processes.clone();
+    let list = tokio::task::spawn_blocking(move || processes.list()).await;
+    // It fails only when the daemon is ending, and then there are none.
+    list.unwrap_or_default().into_iter().map(to_wire).collect()
+}
+
+pub(crate) fn summary(processes: &Processes) -> api::ProcessSummary {
+    let reclaimed = processes.reclaimed();
+    api::ProcessSummary {
+        owned: processes.count() as u64,
+        reclaimed: reclaimed.killed,
+        unreclaimed: reclaimed.left,
+    }
+}
+
+pub(crate) fn to_wire(info: ProcessInfo) -> api::Process {
+    let age = SystemTime::now()
+        .duration_since(info.started_at)
+        .unwrap_or_default();
+    api::Process {
+        id: info.id,
+        state: match info.state {
+            ProcessState::Starting => api::ProcessState::Starting,
+            ProcessState::Running => api::ProcessState::Running,
+            ProcessState::Stopping => api::ProcessState::Stopping,
+        },
+        pid: info.pid,
+        keeper_pid: info.keeper_pid,
+        owner: info.owner,
+        reason: info.reason,
+        generation: info.generation,
+        restarts: info.restarts,
+        started_at: system::rfc3339(info.started_at),
+        age_ms: whole_ms(age),
+        processes: info.processes as u64,
+        rss_bytes: info.rss_bytes,
+        argv: info.argv,
+        confinement: match info.confinement {
+            Enforcement::Full => api::Confinement::Full,
+            Enforcement::Partial => api::Confinement::Partial,
+            Enforcement::None => api::Confinement::None,
+        },
+    }
+}
+
+pub(crate) fn role_to_wire(role: Role) -> api::ProcessRole {
+    match role {
+        Role::Command => api::ProcessRole::Command,
+        Role::Keeper => api::ProcessRole::Keeper,
+        Role::Descendant => api::ProcessRole::Descendant,
+    }
+}
+
+pub(crate) fn ancestor_to_wire(ancestor: Ancestor) -> api::ProcessAncestor {
+    api::ProcessAncestor {
+        pid: ancestor.pid,
+        name: ancestor.name,
+    }
+}
