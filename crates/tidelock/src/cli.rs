@@ -8,6 +8,16 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod lsp;
+mod place;
+
+pub(crate) use lsp::{
+    CallsArguments, CodeActionsArguments, ConfigArguments, Declaration, FileArguments, LspCommand,
+    PlaceArguments, QueryOptions, ReferencesArguments, RenameArguments, RequestArguments, RestartArguments,
+    StartArguments, StopArguments, TrustArguments, Waiting, WorkspaceSymbolsArguments,
+};
+pub(crate) use place::Place;
+
 use crate::output::Format;
 use crate::units;
 
@@ -31,6 +41,7 @@ Environment:
 Examples:
   tidelock up                   start the daemon if needed, and print a link to its page
   tidelock status --json        one JSON object for a script
+  tidelock lsp hover FILE:12:8  what the language server knows about a place
   tidelock breaker list         which circuit breakers are open
   tidelock down                 stop the daemon";
 
@@ -98,6 +109,24 @@ Examples:
   tidelock doctor --deep        read the whole log as well, which can take a while
   tidelock doctor --json")]
     Doctor(DoctorArguments),
+    /// List the processes that the daemon owns
+    #[command(after_help = "\
+Each row is a command that the daemon has started, with the memory of everything below it.
+They end with the daemon, however it ends.
+
+Examples:
+  tidelock ps
+  tidelock ps --json")]
+    Ps,
+    /// Say whose a process is, and why it runs
+    #[command(after_help = "\
+The process may be one that the daemon has started, its keeper, or anything started in turn.
+The exit code is 4 when it is none of these.
+
+Examples:
+  tidelock why 4242
+  tidelock why $(pgrep -n rust-analyzer) --json")]
+    Why(WhyArguments),
     /// Look at circuit breakers, and change them by hand
     #[command(
         subcommand,
@@ -110,6 +139,21 @@ Examples:
   tidelock breaker record model/api failure --retry-after 30s"
     )]
     Breaker(BreakerCommand),
+    /// Ask language servers about code, and look after them
+    #[command(
+        subcommand,
+        after_help = "\
+One warm server per workspace answers everybody. A query starts it if need be, and waits while it
+restarts. Lines and columns count from 1, columns in characters. Paths in answers are relative to
+the workspace.
+
+Examples:
+  tidelock lsp references src/main.rs:12:8
+  tidelock lsp diagnostics app.py
+  tidelock lsp rename src/main.rs:12:8 new_name
+  tidelock lsp list"
+    )]
+    Lsp(Box<LspCommand>),
     /// Copy the log to a new file, while the daemon goes on
     #[command(after_help = "\
 The copy is a log: put it in the place of `log.sqlite3` while no daemon runs, and it is as it was. A file that is
@@ -175,6 +219,13 @@ impl DoctorArguments {
     pub(crate) fn depth(&self) -> Depth {
         if self.deep { Depth::Deep } else { Depth::Quick }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhyArguments {
+    /// The process id
+    #[arg(value_name = "PID")]
+    pub(crate) pid: u32,
 }
 
 #[derive(Debug, Args)]

@@ -115,6 +115,25 @@ impl Client {
         self.request(&Method::POST, path, to_bytes(body)?, LONG_WORK_TIMEOUT)
     }
 
+    /// Asks for something that may take a while to find out.
+    pub(crate) fn get_within<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        limit: Duration,
+    ) -> Result<A, ClientError> {
+        self.request(&Method::GET, path, Bytes::new(), limit)
+    }
+
+    /// Has something done that says itself how long it may take.
+    pub(crate) fn post_within<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: Option<&impl Serialize>,
+        limit: Duration,
+    ) -> Result<A, ClientError> {
+        self.request(&Method::POST, path, to_bytes(body)?, limit)
+    }
+
     fn request<A: DeserializeOwned>(
         &self,
         method: &Method,
@@ -279,6 +298,13 @@ impl Refusal {
 }
 
 impl Refusal {
+    /// What has moved is a language server, as the state that is current tells.
+    pub(crate) fn is_about_a_server(&self) -> bool {
+        self.current
+            .as_ref()
+            .is_some_and(|current| current.get("server").is_some())
+    }
+
     /// The daemon takes no requests any more, or not yet. It has done nothing about this one.
     pub(crate) fn is_about_the_daemons_end(&self) -> bool {
         [ErrorCode::ShuttingDown, ErrorCode::NotReady]

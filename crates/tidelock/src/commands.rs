@@ -7,9 +7,12 @@ mod down;
 mod export;
 mod history;
 mod import;
+mod lsp;
+mod ps;
 mod serve;
 mod status;
 mod up;
+mod why;
 
 use crate::cli::{Cli, Command};
 use crate::client::Client;
@@ -34,6 +37,9 @@ pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
         Command::Backup(arguments) => backup::run(&arguments, &context, &client(&context)?),
         Command::Export(arguments) => export::run(&arguments, &context, format, &client(&context)?),
         Command::Import(arguments) => import::run(&arguments, &context),
+        Command::Lsp(command) => lsp::run(&command, &context, &client(&context)?),
+        Command::Ps => ps::run(&context, &client(&context)?),
+        Command::Why(arguments) => why::run(&arguments, &context, &client(&context)?),
         Command::Breaker(command) => breaker::run(&command, &context, format, &client(&context)?),
     }
 }

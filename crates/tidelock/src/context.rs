@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use daemon::{Database, DatabaseUrl, Home, HomeError};
+use daemon::{Database, DatabaseUrl, Home, HomeError, LanguageOptions};
 
 use crate::output::Palette;
 
@@ -45,6 +45,27 @@ impl Context {
     }
 }
 
+impl Context {
+    /// Where a daemon that is started looks for language servers.
+    pub(crate) fn languages(&self) -> LanguageOptions {
+        LanguageOptions {
+            environment: std::env::vars_os().collect(),
+            configuration: language_configuration(&|name| std::env::var_os(name)),
+        }
+    }
+}
+
+/// The user's configuration of language servers: below `TIDELOCK_HOME`, or where other programs have theirs.
+fn language_configuration(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let path = |name: &str| {
+        let value = variable(name).filter(|value| !value.is_empty())?;
+        Some(PathBuf::from(value)).filter(|path| path.is_absolute())
+    };
+    let home = path("TIDELOCK_HOME");
+    let usual = || path("XDG_CONFIG_HOME").or_else(|| Some(path("HOME")?.join(".config")));
+    Some(home.or_else(|| Some(usual()?.join("tidelock")))?.join("lsp.json"))
+}
+
 /// What to say when client and daemon are of different versions.
 pub(crate) fn version_skew(daemon_version: &str) -> Option<String> {
     (daemon_version != VERSION).then(|| {
@@ -53,4 +74,38 @@ pub(crate) fn version_skew(daemon_version: &str) -> Option<String> {
              replace it with `tidelock down && tidelock up`"
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_of_language_servers_has_one_place() {
+        type Case<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>);
+        let cases: [Case<'_>; 5] = [
+            (&[("TIDELOCK_HOME", "/t"), ("HOME", "/h")], Some("/t/lsp.json")),
+            (
+                &[("XDG_CONFIG_HOME", "/c"), ("HOME", "/h")],
+                Some("/c/tidelock/lsp.json"),
+            ),
+            (
+                &[("XDG_CONFIG_HOME", "c"), ("HOME", "/h")],
+                Some("/h/.config/tidelock/lsp.json"),
+            ),
+            (&[("HOME", "/h")], Some("/h/.config/tidelock/lsp.json")),
+            (&[], None),
+        ];
+        for (variables, expected) in cases {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(
+                language_configuration(&variable),
+                expected.map(PathBuf::from),
+                "{variables:?}"
+            );
+        }
+    }
 }

@@ -173,6 +173,23 @@ impl From<Refusal> for Failure {
             "breaker_unknown" => {
                 "an unknown breaker counts as closed; `tidelock breaker list` shows the known ones"
             }
+            "stale_generation" if refusal.is_about_a_server() => {
+                "look at it again with `tidelock lsp list`, and decide again"
+            }
+            "server_not_found" => {
+                "`tidelock lsp list` shows those that were used, `tidelock lsp config` those that are configured"
+            }
+            "server_restarting" => "ask again in a moment, or leave --no-wait out",
+            "server_not_ready" => "ask with --wait-ready, or again in a moment",
+            "server_timeout" => "ask again with a larger --timeout, or look at `tidelock lsp list`",
+            "server_not_installed" => "install it as said above, and ask again; nothing has to be restarted",
+            "server_failed" => {
+                "see `tidelock lsp health` and `tidelock lsp log`, mend it, and run `tidelock lsp restart`"
+            }
+            "server_error" => "`tidelock lsp log` shows what it says; it may need other input",
+            "position_invalid" => "lines and columns count from 1, columns in characters",
+            "file_not_usable" => "name a file that exists, is text in UTF-8, and is not too large",
+            "process_not_found" => "`tidelock ps` lists the processes that the daemon owns",
             "stale_generation" => "look at it again with `tidelock breaker show`, and decide again",
             "unauthorized" => "see `tidelock doctor`; the token file may belong to another daemon",
             _ => &refusal.advice,

@@ -28,6 +28,8 @@ use crate::error::Failure;
 use crate::output::Format;
 
 fn main() -> ExitCode {
+    // First of all, while there is one thread: the daemon starts this program again to keep its processes.
+    daemon::keep_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse_arguments(&error),

@@ -26,6 +26,8 @@ pub(crate) struct Report {
     pub(crate) value: Value,
     /// Lines, each with its end.
     pub(crate) text: String,
+    /// What people should know besides; it goes to standard error, and programs find it in the object.
+    pub(crate) notes: Vec<String>,
     pub(crate) exit: Exit,
 }
 
@@ -34,8 +36,14 @@ impl Report {
         Report {
             value,
             text,
+            notes: Vec::new(),
             exit: Exit::Success,
         }
+    }
+
+    pub(crate) fn with_notes(mut self, notes: Vec<String>) -> Report {
+        self.notes = notes;
+        self
     }
 
     /// For a command that has said everything while it ran.
@@ -47,7 +55,15 @@ impl Report {
 /// Prints a report and says how the process ends.
 pub(crate) fn finish(format: Format, report: &Report) -> ExitCode {
     let written = match format {
-        Format::Human => write(io::stdout(), &report.text),
+        Format::Human => write(io::stdout(), &report.text).map(|()| {
+            let notes: String = report
+                .notes
+                .iter()
+                .map(|note| format!("note: {note}\n"))
+                .collect();
+            // What was asked for has been said; a note that cannot be is no reason to fail.
+            drop(write(io::stderr(), &notes));
+        }),
         Format::Json if report.value.is_null() => Ok(()),
         Format::Json => write(io::stdout(), &json_line(&report.value)),
     };

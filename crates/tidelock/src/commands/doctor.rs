@@ -1,6 +1,7 @@
 //! `tidelock doctor`: what a daemon needs on this machine, checked one by one. It changes nothing.
 
 mod durable;
+mod languages;
 mod places;
 mod running;
 mod system;
@@ -67,7 +68,12 @@ pub(super) fn run(depth: Depth, context: &Context, client: &Client) -> Result<Re
     checks.extend(running::check(context, client));
     checks.extend(durable::check(depth, context, client));
     checks.extend(system::check(context));
-    Ok(report(context.palette, &checks))
+    let languages = languages::look(context.palette, client);
+    checks.push(languages.check);
+    let mut report = report(context.palette, &checks);
+    report.text.push_str(&languages.text);
+    report.value["language_servers"] = languages.value;
+    Ok(report)
 }
 
 fn report(palette: Palette, checks: &[Check]) -> Report {
@@ -99,6 +105,7 @@ fn report(palette: Palette, checks: &[Check]) -> Report {
     Report {
         value: json!({ "state": worst, "checks": checks }),
         text: table(palette, &rows),
+        notes: Vec::new(),
         exit,
     }
 }

@@ -76,6 +76,7 @@ fn serve(arguments: ServeArguments, context: &Context, front: Front) -> Result<R
 
 fn options(arguments: ServeArguments, context: &Context) -> Options {
     let mut options = Options::new(context.home.clone());
+    options.languages = context.languages();
     if let Some(address) = arguments.listen {
         // Whoever names an address wants that one and no other.
         options.listen = Listen {
@@ -154,7 +155,10 @@ impl From<StartError> for Failure {
             StartError::Log(ref error) => error.code(),
             StartError::Bind(_) => "address_unusable",
             StartError::Token(_) => "token_unusable",
-            StartError::Breakers(_) | StartError::Signals(_) => "start_failed",
+            StartError::Processes(_)
+            | StartError::Scratch(_)
+            | StartError::Breakers(_)
+            | StartError::Signals(_) => "start_failed",
         };
         Failure::new(Exit::Unreachable, code, chain(&error)).advise(error.advice())
     }

@@ -41,6 +41,8 @@ pub(super) struct Daemon {
     log: Option<api::LogState>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_crash: Option<api::Boot>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processes: Option<api::ProcessSummary>,
     rss_bytes: Option<u64>,
     /// What to do when client and daemon are of different versions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +65,7 @@ impl From<api::Status> for Daemon {
             breakers: status.breakers,
             log: status.log,
             last_crash: status.last_crash,
+            processes: status.processes,
             rss_bytes: status.rss_bytes,
         }
     }
@@ -93,6 +96,9 @@ fn running(palette: Palette, status: api::Status) -> Report {
             Cell::new(format!("{} known, {} open", breakers.total, breakers.open)),
         ),
     ];
+    if let Some(processes) = daemon.processes {
+        rows.push(("processes", owned(processes)));
+    }
     if let Some(log) = daemon.log {
         let cell = match log {
             api::LogState::Writable => Cell::new("writable"),
@@ -114,12 +120,27 @@ fn running(palette: Palette, status: api::Status) -> Report {
     Report::success(json!(daemon), text)
 }
 
+fn owned(processes: api::ProcessSummary) -> Cell {
+    let mut text = format!("{} owned", processes.owned);
+    if processes.reclaimed > 0 {
+        text.push_str(&format!(", {} of an earlier daemon ended", processes.reclaimed));
+    }
+    match processes.unreclaimed {
+        0 => Cell::new(text),
+        left => {
+            text.push_str(&format!(", {left} of an earlier daemon could not be ended"));
+            Cell::toned(text, Tone::Bad)
+        }
+    }
+}
+
 fn stopped(palette: Palette) -> Report {
     let mut text = fields(palette, vec![("daemon", Cell::toned("stopped", Tone::Warning))]);
     text.push_str("Start it with `tidelock up`.\n");
     Report {
         value: json!({ "state": "stopped" }),
         text,
+        notes: Vec::new(),
         exit: Exit::Unreachable,
     }
 }

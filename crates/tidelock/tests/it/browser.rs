@@ -21,12 +21,12 @@ use crate::tools::require_tool;
 /// A browser on a busy machine takes its time to start.
 const BROWSER_LIMIT: Duration = Duration::from_secs(60);
 /// Longer than the page takes to look for news by itself.
-const PAGE_LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const PAGE_LIMIT: Duration = Duration::from_secs(20);
 const BREAKER: &str = "model/api";
 
 /// Whether the browser runs the scripts of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scripts {
+pub(crate) enum Scripts {
     On,
     Off,
 }
@@ -119,7 +119,7 @@ async fn wait_for_badge(page: &Client, word: &str) {
         .unwrap();
 }
 
-async fn wait_for_heading(page: &Client, text: &str) {
+pub(crate) async fn wait_for_heading(page: &Client, text: &str) {
     let path = format!("//h1[text()='{text}']");
     page.wait()
         .at_most(PAGE_LIMIT)
@@ -138,7 +138,7 @@ async fn click_reset(page: &Client) {
         .unwrap();
 }
 
-async fn take_screenshot(world: &World, page: &Client, name: &str) {
+pub(crate) async fn take_screenshot(world: &World, page: &Client, name: &str) {
     let picture = page.screenshot().await.unwrap();
     assert!(picture.starts_with(b"\x89PNG"), "not a picture");
     fs::write(world.path().join(name), picture).unwrap();
@@ -191,25 +191,32 @@ async fn open_see_and_reset(world: &World, page: &Client, scripts: Scripts) {
     assert_eq!(state_of_the_breaker(world), "closed");
 }
 
-/// Runs a scenario in a browser, or reports that it was skipped.
-fn in_a_browser(scripts: Scripts, scenario: impl AsyncFnOnce(&World, &Client)) {
+/// Runs something in a browser, or reports that it was skipped.
+pub(crate) fn browse(world: &World, scripts: Scripts, scenario: impl AsyncFnOnce(&Client)) {
     let (Some(driver), Some(_)) = (require_tool("chromedriver"), require_tool("chromium")) else {
         return;
     };
-    let world = World::new();
-    record_failures(&world);
     let driver = Driver::start(&driver);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
-        let page = tokio::time::timeout(BROWSER_LIMIT, driver.browse(&world, scripts))
+        let page = tokio::time::timeout(BROWSER_LIMIT, driver.browse(world, scripts))
             .await
             .unwrap();
-        open_see_and_reset(&world, &page, scripts).await;
-        scenario(&world, &page).await;
+        scenario(&page).await;
         page.close().await.unwrap();
+    });
+}
+
+/// Runs a scenario about a breaker in a browser.
+fn in_a_browser(scripts: Scripts, scenario: impl AsyncFnOnce(&World, &Client)) {
+    let world = World::new();
+    browse(&world, scripts, async |page| {
+        record_failures(&world);
+        open_see_and_reset(&world, page, scripts).await;
+        scenario(&world, page).await;
     });
 }
 

@@ -17,10 +17,10 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 const CLIENTS: usize = 6;
 
 /// A sequence of numbers that looks random. Its start is printed, so that a failure can be played again.
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)

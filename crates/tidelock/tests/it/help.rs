@@ -2,12 +2,14 @@
 
 use crate::harness::World;
 
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 43] = [
     &[],
     &["up"],
     &["down"],
     &["status"],
     &["doctor"],
+    &["ps"],
+    &["why"],
     &["backup"],
     &["export"],
     &["import"],
@@ -19,6 +21,31 @@ const COMMANDS: [&[&str]; 16] = [
     &["breaker", "force"],
     &["breaker", "history"],
     &["breaker", "record"],
+    &["lsp"],
+    &["lsp", "list"],
+    &["lsp", "start"],
+    &["lsp", "stop"],
+    &["lsp", "restart"],
+    &["lsp", "health"],
+    &["lsp", "log"],
+    &["lsp", "config"],
+    &["lsp", "trust"],
+    &["lsp", "diagnostics"],
+    &["lsp", "hover"],
+    &["lsp", "completions"],
+    &["lsp", "definition"],
+    &["lsp", "declaration"],
+    &["lsp", "type-definition"],
+    &["lsp", "implementation"],
+    &["lsp", "references"],
+    &["lsp", "rename"],
+    &["lsp", "code-actions"],
+    &["lsp", "format"],
+    &["lsp", "signature"],
+    &["lsp", "symbols"],
+    &["lsp", "workspace-symbols"],
+    &["lsp", "calls"],
+    &["lsp", "request"],
 ];
 
 #[test]

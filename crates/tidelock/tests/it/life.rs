@@ -47,16 +47,17 @@ fn a_daemon_lives_from_up_to_down_in_words() {
         exit Some(0)
 
         $ tidelock status
-        daemon    ready
-        id        [BOOT]
-        pid       [PID]
-        version   [VERSION]
-        uptime    [DURATION]
-        address   http://[ADDRESS]
-        socket    [DIR]/home/run/tidelock.sock
-        breakers  0 known, 0 open
-        log       writable
-        memory    [SIZE]
+        daemon     ready
+        id         [BOOT]
+        pid        [PID]
+        version    [VERSION]
+        uptime     [DURATION]
+        address    http://[ADDRESS]
+        socket     [DIR]/home/run/tidelock.sock
+        breakers   0 known, 0 open
+        processes  0 owned
+        log        writable
+        memory     [SIZE]
         exit Some(0)
 
         $ tidelock down
@@ -103,6 +104,11 @@ fn a_daemon_lives_from_up_to_down_in_json() {
             "url": "http://[ADDRESS]/open?code=[CODE]"
           },
           "pid": [NUMBER],
+          "processes": {
+            "owned": 0,
+            "reclaimed": 0,
+            "unreclaimed": 0
+          },
           "rss_bytes": [NUMBER],
           "socket": "[DIR]/home/run/tidelock.sock",
           "started": true,
@@ -122,6 +128,11 @@ fn a_daemon_lives_from_up_to_down_in_json() {
           "id": "[BOOT]",
           "log": "writable",
           "pid": [NUMBER],
+          "processes": {
+            "owned": 0,
+            "reclaimed": 0,
+            "unreclaimed": 0
+          },
           "rss_bytes": [NUMBER],
           "socket": "[DIR]/home/run/tidelock.sock",
           "started_at": "[TIME]",

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
 
 use serde_json::Value;
@@ -28,6 +29,21 @@ pub(crate) fn always(world: &World, answer: String) {
     });
 }
 
+/// Answers every request in the same way, and tells what was asked: the head, and the body.
+pub(crate) fn recording(world: &World, answer: String) -> Receiver<(String, Value)> {
+    let listener = listen(world);
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            if let Ok((head, body)) = reply(stream, &answer) {
+                // A test that does not ask does not want to know.
+                drop(sender.send((head, serde_json::from_slice(&body).unwrap_or_default())));
+            }
+        }
+    });
+    receiver
+}
+
 /// Answers one request, and is gone before the answer is.
 pub(crate) fn once(world: &World, answer: String) -> JoinHandle<()> {
     let listener = listen(world);
@@ -36,7 +52,7 @@ pub(crate) fn once(world: &World, answer: String) -> JoinHandle<()> {
         let (stream, _) = listener.accept().unwrap();
         drop(listener);
         fs::remove_file(socket).unwrap();
-        reply(stream, &answer).unwrap();
+        drop(reply(stream, &answer).unwrap());
     })
 }
 
@@ -50,15 +66,18 @@ fn listen(world: &World) -> UnixListener {
     UnixListener::bind(home.socket()).unwrap()
 }
 
-fn reply(mut stream: UnixStream, answer: &str) -> io::Result<()> {
+fn reply(mut stream: UnixStream, answer: &str) -> io::Result<(String, Vec<u8>)> {
     let mut reader = BufReader::new(stream.try_clone()?);
-    let (mut line, mut length) = (String::new(), 0);
+    let (mut head, mut line, mut length) = (String::new(), String::new(), 0);
     while reader.read_line(&mut line)? > 2 {
         if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
+        head.push_str(&line);
         line.clear();
     }
-    reader.take(length).read_to_end(&mut Vec::new())?;
-    stream.write_all(answer.as_bytes())
+    let mut body = Vec::new();
+    reader.take(length).read_to_end(&mut body)?;
+    stream.write_all(answer.as_bytes())?;
+    Ok((head, body))
 }

@@ -179,6 +179,7 @@ fn doctor_finds_nothing_wrong_without_and_with_a_daemon_and_changes_nothing() {
         "overlayfs",
         "landlock",
         "cgroup_v2",
+        "language_servers",
     ];
     assert_eq!(ids(&before), expected);
     assert_eq!(ids(&after), expected);

@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::Path;
 
+use daemon::{Enforcement, landlock_support};
 use rustix::process::{Resource, getrlimit};
 
 use super::Check;
@@ -26,7 +27,7 @@ pub(super) fn check(context: &Context) -> Vec<Check> {
         disk_space(&context.home.state),
         user_namespaces(&read),
         overlayfs(&read),
-        landlock(&read),
+        landlock(landlock_support()),
         cgroup_v2(&read),
     ]
 }
@@ -109,11 +110,12 @@ fn overlayfs(read: ReadFile<'_>) -> Check {
     )
 }
 
-fn landlock(read: ReadFile<'_>) -> Check {
-    let detail = match read("/sys/kernel/security/lsm") {
-        None => "not known (/sys/kernel/security/lsm cannot be read)",
-        Some(modules) if modules.trim().split(',').any(|module| module == "landlock") => "offered",
-        Some(_) => "not among the active security modules",
+/// What the kernel says when it is asked, which is more than its list of modules tells.
+fn landlock(support: Enforcement) -> Check {
+    let detail = match support {
+        Enforcement::Full => "full: commands can be confined to the directories that they may write",
+        Enforcement::Partial => "partial: this kernel cannot keep commands from renaming or truncating files",
+        Enforcement::None => "none: this kernel cannot confine commands",
     };
     Check::ok("landlock", detail)
 }
@@ -156,7 +158,6 @@ mod tests {
                 match path {
                     "/proc/sys/user/max_user_namespaces" => "1000\n",
                     "/proc/filesystems" => "nodev\tproc\nnodev\toverlay\n",
-                    "/sys/kernel/security/lsm" => "capability,landlock\n",
                     "/sys/fs/cgroup/cgroup.controllers" => "cpu memory\n",
                     _ => return None,
                 }
@@ -165,29 +166,17 @@ mod tests {
         };
         let none = |_: &str| None;
         let facts = |read: ReadFile<'_>| {
-            [
-                user_namespaces(read),
-                overlayfs(read),
-                landlock(read),
-                cgroup_v2(read),
-            ]
-            .map(|check| check.detail)
+            [user_namespaces(read), overlayfs(read), cgroup_v2(read)].map(|check| check.detail)
         };
         assert_eq!(
             facts(&all),
-            [
-                "offered",
-                "offered",
-                "offered",
-                "offered, with the controllers cpu memory"
-            ]
+            ["offered", "offered", "offered, with the controllers cpu memory"]
         );
         assert_eq!(
             facts(&none),
             [
                 "not offered by this kernel",
                 "not loaded (the module may still exist)",
-                "not known (/sys/kernel/security/lsm cannot be read)",
                 "not mounted at /sys/fs/cgroup",
             ]
         );

@@ -1,0 +1,46 @@
+//! `tidelock lsp`: language servers, asked and looked after.
+//!
+//! What a server says is written by others: programs, repositories, whoever wrote the code. Everything that is shown
+//! to people goes through `printable` first, so that no server can speak to the terminal.
+
+mod config;
+mod diagnostics;
+mod paths;
+mod pick;
+mod places;
+mod printable;
+mod query;
+mod server_table;
+mod servers;
+mod words;
+
+use std::time::Duration;
+
+use crate::cli::LspCommand;
+use crate::client::Client;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::output::Report;
+
+#[cfg(test)]
+pub(super) use config::tests as config_tests;
+pub(super) use config::{read as read_config, row as config_row};
+
+/// How long the daemon may take for what has limits of its own: a start, a restart, a query without `--timeout`. A
+/// large workspace is read in minutes; a daemon that has not answered by then has lost the request.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
+
+pub(super) fn run(command: &LspCommand, context: &Context, client: &Client) -> Result<Report, Failure> {
+    match command {
+        LspCommand::List => servers::list(context, client),
+        LspCommand::Start(arguments) => servers::start(arguments, context, client),
+        LspCommand::Stop(arguments) => servers::stop(arguments, context, client),
+        LspCommand::Restart(arguments) => servers::restart(arguments, context, client),
+        LspCommand::Health(arguments) => servers::health(&arguments.server, context, client),
+        LspCommand::Log(arguments) => servers::log(&arguments.server, context, client),
+        LspCommand::Config(arguments) => config::show(arguments, context, client),
+        LspCommand::Trust(arguments) => config::trust(arguments, context, client),
+        LspCommand::Request(arguments) => query::raw(arguments, context, client),
+        _ => query::run(command, context, client),
+    }
+}

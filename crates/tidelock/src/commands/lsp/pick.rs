@@ -1,0 +1,99 @@
+//! Which server is meant: an id says it, and a name says it as long as it is clear.
+
+use std::path::Path;
+
+use api::Server;
+
+use crate::error::{Exit, Failure};
+
+/// Finds the server of an id or a name. Among several of a name, the one whose root is nearest above `directory` is
+/// meant, since whoever stands in a project speaks of its server.
+pub(super) fn pick<'a>(servers: &'a [Server], wanted: &str, directory: &Path) -> Result<&'a Server, Failure> {
+    if let Some(server) = servers.iter().find(|server| server.id == wanted) {
+        return Ok(server);
+    }
+    let named: Vec<&Server> = servers.iter().filter(|server| server.server == wanted).collect();
+    if let [only] = named[..] {
+        return Ok(only);
+    }
+    let depth = |server: &Server| Path::new(&server.root).components().count();
+    let here = named
+        .iter()
+        .filter(|server| directory.starts_with(&server.root))
+        .max_by_key(|server| depth(server));
+    match here {
+        Some(server) => Ok(server),
+        None if named.is_empty() => Err(unknown(servers, wanted)),
+        None => Err(ambiguous(&named, wanted)),
+    }
+}
+
+fn unknown(servers: &[Server], wanted: &str) -> Failure {
+    let shown = wanted.escape_debug();
+    let advice = if servers.is_empty() {
+        "none was used yet; a query starts what it needs, such as `tidelock lsp hover FILE:LINE:COL`"
+    } else {
+        "`tidelock lsp list` shows those that were used, `tidelock lsp config` those that are configured"
+    };
+    Failure::new(
+        Exit::Refused,
+        "server_not_found",
+        format!("no language server with the id or name `{shown}` was used"),
+    )
+    .advise(advice)
+}
+
+fn ambiguous(named: &[&Server], wanted: &str) -> Failure {
+    let candidates: Vec<String> = named
+        .iter()
+        .map(|server| format!("{} ({})", server.id, server.root))
+        .collect();
+    Failure::new(
+        Exit::Refused,
+        "server_ambiguous",
+        format!(
+            "there are {} servers named `{wanted}`: {}",
+            named.len(),
+            candidates.join(", ")
+        ),
+    )
+    .advise("name one by its id, or go to its directory")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::server_table::tests::server;
+    use super::*;
+
+    #[test]
+    fn an_id_is_clear_and_a_name_where_it_is_used() {
+        let servers = [
+            server("pyright-1", "/code"),
+            server("pyright-2", "/code/inner"),
+            server("pyright-3", "/other"),
+            server("ruff-1", "/code"),
+        ];
+        for (wanted, directory, expected) in [
+            ("pyright-3", "/code", Ok("pyright-3")),
+            ("ruff", "/nowhere", Ok("ruff-1")),
+            ("pyright", "/code", Ok("pyright-1")),
+            ("pyright", "/code/src", Ok("pyright-1")),
+            ("pyright", "/code/inner/src", Ok("pyright-2")),
+            ("pyright", "/codelings", Err("server_ambiguous")),
+            ("gopls", "/code", Err("server_not_found")),
+        ] {
+            let found = pick(&servers, wanted, Path::new(directory));
+            let found = found.map(|server| server.id.as_str());
+            assert_eq!(
+                found.as_deref().map_err(|failure| failure.code.as_str()),
+                expected,
+                "{wanted} in {directory}"
+            );
+        }
+        let failure = pick(&servers, "pyright", Path::new("/")).unwrap_err();
+        assert_eq!(
+            failure.message,
+            "there are 3 servers named `pyright`: pyright-1 (/code), pyright-2 (/code/inner), pyright-3 (/other)"
+        );
+    }
+}
