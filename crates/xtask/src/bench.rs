@@ -16,6 +16,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         "bench",
         "-p",
         "tidelock",
+        // The server that echoes, for whatever is measured through the daemon.
+        "-p",
+        "lsp",
+        "--bins",
     ]))?;
     let built = workspace.target_directory.join("release");
     child::run(

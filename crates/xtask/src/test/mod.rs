@@ -3,8 +3,10 @@
 //! The steps run in order and the first that fails ends the run; the summary is printed either way. A test that
 //! cannot run for want of a tool says so in the skip report (`skips.rs`); on a build machine that is a failure.
 
+mod bounded;
 mod counts;
 mod postgres;
+mod servers;
 mod skips;
 mod steps;
 mod summary;

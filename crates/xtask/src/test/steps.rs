@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 
 use super::counts::{Counts, Runner};
 use super::summary::Outcome;
-use super::{Step, Tally, postgres, skips, tools};
+use super::{Step, Tally, postgres, servers, skips, tools};
 use crate::arguments::Selection;
 use crate::child::{self, Ended};
 use crate::tidy;
@@ -30,8 +30,14 @@ pub(super) fn run(
         command
     };
     match step {
-        Step::Tools if selection == Selection::Only(Step::Tools) => tools::install(|_| true)?,
-        Step::Tools => tools::install(|step| step.is_wanted(selection))?,
+        Step::Tools => {
+            let is_wanted =
+                |step: Step| selection == Selection::Only(Step::Tools) || step.is_wanted(selection);
+            tools::install(is_wanted)?;
+            if is_wanted(Step::Tests) {
+                servers::install(&workspace.target_directory);
+            }
+        }
         Step::Format => child::run(in_root().args(["fmt", "--all", "--check"]))?,
         Step::Clippy => child::run(in_root().args([
             "clippy",
@@ -57,6 +63,7 @@ pub(super) fn run(
             let in_root = || {
                 let mut command = in_root();
                 server.iter().for_each(|server| server.tell(&mut command));
+                servers::tell(&workspace.target_directory, &mut command);
                 command
             };
             if tools::is_present("cargo-nextest") {

@@ -5,10 +5,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use super::{Step, postgres};
+use super::{Step, bounded, postgres};
 use crate::child;
 use crate::workspace::cargo;
 
@@ -37,7 +38,14 @@ enum Source {
     },
     /// Used when it is there, not missed when it is not.
     Optional,
+    /// Packages of Debian that are tried apart from the others. Where they cannot be had, nothing is missed.
+    DebianIfPossible(&'static [&'static str]),
+    /// The same for components of the toolchain.
+    ComponentsIfPossible(&'static [&'static str]),
 }
+
+/// A component is tens of megabytes.
+const COMPONENTS_WITHIN: Duration = Duration::from_secs(300);
 
 const TOOLS: &[Tool] = &[
     Tool {
@@ -69,6 +77,30 @@ const TOOLS: &[Tool] = &[
         needed_by: Step::Tests,
         why: "is the server that the log is tested on",
         source: Source::Debian("postgresql"),
+    },
+    Tool {
+        name: "python3",
+        needed_by: Step::Tests,
+        why: "installs language servers for the tests",
+        source: Source::Debian("python3-venv"),
+    },
+    Tool {
+        name: "npm",
+        needed_by: Step::Tests,
+        why: "installs language servers for the tests",
+        source: Source::Debian("npm"),
+    },
+    Tool {
+        name: "rust-analyzer",
+        needed_by: Step::Tests,
+        why: "is the language server for Rust",
+        source: Source::ComponentsIfPossible(&["rust-analyzer", "rust-src"]),
+    },
+    Tool {
+        name: "gopls",
+        needed_by: Step::Tests,
+        why: "is the language server for Go",
+        source: Source::DebianIfPossible(&["golang-go", "gopls"]),
     },
     Tool {
         name: "cargo-deny",
@@ -118,6 +150,14 @@ pub(super) fn install(is_wanted: impl Fn(Step) -> bool) -> Result<()> {
                 );
                 install_crate(name, version);
             }
+            Source::DebianIfPossible(packages) => {
+                println!("{:<14} not here, {}: trying Debian's", tool.name, tool.why);
+                install_packages(packages);
+            }
+            Source::ComponentsIfPossible(components) => {
+                println!("{:<14} not here, {}: trying rustup", tool.name, tool.why);
+                install_components(components);
+            }
         }
     }
     if !packages.is_empty() {
@@ -130,8 +170,12 @@ impl Tool {
     /// A component is asked for its version, since rustup puts its name on the PATH before it is installed.
     fn is_here(&self) -> bool {
         match self.source {
-            Source::Component(_) => child::probe(&[self.name, "--version"]).is_some(),
-            Source::Debian(_) | Source::Crate { .. } | Source::Optional => is_present(self.name),
+            Source::Component(_) | Source::ComponentsIfPossible(_) => {
+                child::probe(&[self.name, "--version"]).is_some()
+            }
+            Source::Debian(_) | Source::DebianIfPossible(_) | Source::Crate { .. } | Source::Optional => {
+                is_present(self.name)
+            }
         }
     }
 }
@@ -163,6 +207,17 @@ fn install_crate(name: &str, version: &str) {
     if let Err(error) = installed {
         println!("could not install {name}: {error:#}");
     }
+}
+
+/// Asks rustup once. A Rust that came from elsewhere has none.
+fn install_components(components: &[&str]) {
+    let log = std::env::temp_dir().join(format!("tidelock-rustup-{}.log", std::process::id()));
+    let mut command = Command::new("rustup");
+    command.args(["component", "add"]).args(components);
+    if let Err(error) = bounded::run(&mut command, &log, COMPONENTS_WITHIN) {
+        println!("note: {} cannot be had here: {error:#}", components.join(", "));
+    }
+    std::fs::remove_file(log).ok();
 }
 
 /// Installs Debian packages, refreshing the package lists only if the first attempt fails.

@@ -126,7 +126,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "bench",
         kind: Kind::Tool,
-        knows: &["eventlog", "kernel"],
+        knows: &["eventlog", "kernel", "lsp", "process"],
         external: External::Not(&[]),
     },
     Layer {
