@@ -8,8 +8,18 @@
 #[path = "../../../crates/kernel/tests/subjects/mod.rs"]
 mod subjects;
 
+#[expect(
+    dead_code,
+    reason = "the tests of the crate tell its servers more than the scenarios do"
+)]
+#[path = "../../../crates/lsp/tests/subjects/mod.rs"]
+mod lsp_subjects;
+
 mod cancellation;
 mod circuit_breaker;
 mod conditional_commit;
 mod engines;
+mod lsp_restart;
+mod lsp_restart_process;
+mod lsp_restart_transport;
 mod runner;
