@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, ensure};
 
+use crate::memory::{number, resident_kib};
+use crate::own_daemon::Daemon;
 use crate::report::{Table, Verdict};
 use crate::statistics::{Figure, nanoseconds, ratio, short};
 
@@ -21,14 +23,6 @@ const IDLE: Duration = Duration::from_secs(10);
 const STATUS_BAR_MS: f64 = 15.0;
 const MEMORY_BAR_MIB: f64 = 30.0;
 const WAKE_UPS_BAR_PER_SECOND: f64 = 1.0;
-
-/// A daemon with a home of its own, stopped when it is dropped.
-struct Daemon<'a> {
-    tidelock: &'a Path,
-    home: PathBuf,
-    /// The directory that holds the home; it goes last.
-    _directory: tempfile::TempDir,
-}
 
 /// Measures and puts the results into a table; a daemon that does not start is a row that says so.
 pub(crate) fn measure(tidelock: &Path) -> Table {
@@ -46,7 +40,7 @@ pub(crate) fn measure(tidelock: &Path) -> Table {
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
-    let daemon = Daemon::start(tidelock)?;
+    let daemon = Daemon::start(tidelock, |_| Ok(()))?;
     let (status, nothing) = status_and_true(&daemon)?;
     let figure = Figure::of(&status);
     let verdict = Verdict::from(figure.median < STATUS_BAR_MS * 1e6);
@@ -95,7 +89,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
 }
 
 /// Wall times of both programs, in turns.
-fn status_and_true(daemon: &Daemon<'_>) -> Result<(Vec<f64>, Vec<f64>)> {
+fn status_and_true(daemon: &Daemon) -> Result<(Vec<f64>, Vec<f64>)> {
     let (mut status, mut nothing) = (Vec::with_capacity(RUNS), Vec::with_capacity(RUNS));
     for run in 0..WARM_UP_RUNS + RUNS {
         let took = (
@@ -120,64 +114,6 @@ fn wall(command: &mut Command) -> Result<f64> {
     let took = nanoseconds(began.elapsed());
     ensure!(ended.success(), "{command:?} ended with {ended}");
     Ok(took)
-}
-
-impl<'a> Daemon<'a> {
-    fn start(tidelock: &'a Path) -> Result<Self> {
-        let directory = tempfile::tempdir()?;
-        let home = directory.path().join("home");
-        fs::create_dir(&home)?;
-        let output = command(tidelock, &home, &["up"]).stdin(Stdio::null()).output();
-        let output = output.context("`tidelock` is not built")?;
-        if !output.status.success() {
-            bail!(
-                "`tidelock up` failed: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            );
-        }
-        Ok(Self {
-            tidelock,
-            home,
-            _directory: directory,
-        })
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        command(self.tidelock, &self.home, arguments)
-    }
-
-    fn pid(&self) -> Result<u32> {
-        let output = self.command(&["status", "--json"]).output()?;
-        let status: serde_json::Value =
-            serde_json::from_slice(&output.stdout).context("`tidelock status --json` is not JSON")?;
-        let pid = status["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-        pid.context("`tidelock status --json` names no pid")
-    }
-}
-
-fn command(tidelock: &Path, home: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(tidelock);
-    command
-        .args(arguments)
-        .env("TIDELOCK_HOME", home)
-        .env("TIDELOCK_LISTEN", "127.0.0.1:0");
-    command
-}
-
-impl Drop for Daemon<'_> {
-    fn drop(&mut self) {
-        let stopped = self
-            .command(&["down"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .status();
-        if !stopped.is_ok_and(|status| status.success()) {
-            eprintln!(
-                "warning: `tidelock down` failed; a daemon may be left with home {}",
-                self.home.display()
-            );
-        }
-    }
 }
 
 /// Context switches so far, by thread.
@@ -206,22 +142,6 @@ fn added(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> u64 {
         .iter()
         .map(|(thread, count)| count.saturating_sub(before.get(thread).copied().unwrap_or(0)))
         .sum()
-}
-
-fn resident_kib(pid: u32) -> Result<u64> {
-    Ok(number(
-        &fs::read_to_string(format!("/proc/{pid}/status"))?,
-        "VmRSS",
-    ))
-}
-
-/// The number in a line such as `VmRSS:    5432 kB`; zero if there is none.
-fn number(status: &str, name: &str) -> u64 {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.and_then(|value| value.split_whitespace().next()?.parse().ok())
-        .unwrap_or(0)
 }
 
 #[cfg(test)]

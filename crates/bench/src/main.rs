@@ -11,8 +11,11 @@ mod cancellation;
 mod daemon;
 mod event_log;
 mod executor;
+mod language_servers;
 mod machine;
 mod measure;
+mod memory;
+mod own_daemon;
 mod report;
 mod statistics;
 mod turns;
@@ -39,6 +42,23 @@ const TABLES: &[(&str, Measure)] = &[
     ("log-opening", |_| event_log::opening::measure()),
     ("log-fan-out", |_| event_log::fan_out::measure()),
     ("daemon", |tidelock| Ok(daemon::measure(tidelock))),
+    ("lsp-echo", |tidelock| {
+        Ok(language_servers::echo::measure(tidelock))
+    }),
+    ("lsp-hover", |tidelock| {
+        Ok(language_servers::hover::measure(tidelock))
+    }),
+    ("lsp-clients", |tidelock| {
+        Ok(language_servers::many_clients::measure(tidelock))
+    }),
+    ("lsp-codec", |_| language_servers::codec::measure()),
+    ("lsp-sharing", |tidelock| {
+        Ok(language_servers::sharing::measure(tidelock))
+    }),
+    ("lsp-recovery", |tidelock| {
+        Ok(language_servers::recovery::measure(tidelock))
+    }),
+    ("lsp-processes", language_servers::ownership::measure),
 ];
 
 /// Where the product is and what is wanted.

@@ -124,6 +124,15 @@ impl Table {
         self.compare_as(show, what, ours, peer, bar);
     }
 
+    /// The same for samples of nanoseconds per mebibyte, shown as mebibytes in a second.
+    pub(crate) fn compare_throughput(&mut self, what: &str, ours: &Measured, peer: &Measured, bar: Bar) {
+        let show = |samples: &[f64]| {
+            let rates: Vec<f64> = samples.iter().map(|nanoseconds| 1e9 / nanoseconds).collect();
+            Figure::of(&rates).mebibytes_per_second()
+        };
+        self.compare_as(show, what, ours, peer, bar);
+    }
+
     fn compare_as(
         &mut self,
         show: impl Fn(&[f64]) -> String,
@@ -155,6 +164,20 @@ impl Table {
         }
         self.row(cells);
         self.judge(Verdict::Missed);
+    }
+
+    /// Adds a row that says what was left out. It is not judged: nobody has to have everything.
+    pub(crate) fn skipped(&mut self, why: &str) {
+        let mut cells = vec![String::new(); self.columns.len()];
+        cells[0] = format!("left out: {why}").replace('\n', " ");
+        self.row(cells);
+    }
+
+    /// Adds a row whose last cell is the verdict.
+    pub(crate) fn judged_row(&mut self, mut cells: Vec<String>, verdict: Verdict) {
+        cells.push(verdict.to_string());
+        self.row(cells);
+        self.judge(verdict);
     }
 
     /// Adds a row as it is.
@@ -257,7 +280,9 @@ mod tests {
         };
         table.compare("check", &ours, &peer, Bar::TimesFaster(5.0));
         table.compare_rates("check", &ours, &peer, Bar::None);
+        table.compare_throughput("read", &ours, &peer, Bar::Faster);
         table.not_measured("no\nroom");
+        table.skipped("no peer");
         let mut report = Report::new(vec![("cores", "2".to_owned())]);
         report.add(table);
         let text = report.to_string();
@@ -270,10 +295,12 @@ A note.
 |---|---|---|---|---|---|---|
 | check | peer | 1.00 ns (1.00–2.00) | 6.00 ns (6.00–6.00) | 6.00 | 5 × faster | yes |
 | check | peer | 1,000,000,000 /s (500,000,000–1,000,000,000) | 166,666,667 /s (166,666,667–166,666,667) | 6.00 |  |  |
+| read | peer | 1,000,000,000 MiB/s (500,000,000–1,000,000,000) | 166,666,667 MiB/s (166,666,667–166,666,667) | 6.00 | faster | yes |
 | not measured: no room |  |  |  |  |  | **no** |
+| left out: no peer |  |  |  |  |  |  |
 ";
         assert!(text.ends_with(expected), "{text}");
-        assert!(text.contains("1 of 2 bars are met"), "{text}");
+        assert!(text.contains("2 of 3 bars are met"), "{text}");
         assert!(text.contains("| cores | 2 |"), "{text}");
     }
 }

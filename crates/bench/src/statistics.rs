@@ -35,9 +35,18 @@ impl Figure {
 
     /// `4,321 /s (4,000–4,500)`.
     pub(crate) fn per_second(self) -> String {
+        self.whole("/s")
+    }
+
+    /// `4,321 MiB/s (4,000–4,500)`.
+    pub(crate) fn mebibytes_per_second(self) -> String {
+        self.whole("MiB/s")
+    }
+
+    fn whole(self, unit: &str) -> String {
         let whole = |value: f64| grouped(value.round() as u64);
         format!(
-            "{} /s ({}–{})",
+            "{} {unit} ({}–{})",
             whole(self.median),
             whole(self.p10),
             whole(self.p90)

@@ -1,0 +1,116 @@
+//! A daemon of our own: the shipped binary with a home that nobody else has.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+use tempfile::TempDir;
+
+/// A daemon with a home of its own, stopped when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    tidelock: PathBuf,
+    home: PathBuf,
+    /// Directories with language servers, which are looked at before all others.
+    programs: Vec<PathBuf>,
+    /// The directory that holds the home; it goes last.
+    _directory: TempDir,
+}
+
+/// What a daemon finds when it starts.
+#[derive(Debug)]
+pub(crate) struct Surroundings<'a> {
+    /// Where it lives; the directory is there already.
+    pub(crate) home: &'a Path,
+    /// Directories with language servers.
+    pub(crate) programs: Vec<PathBuf>,
+}
+
+impl Daemon {
+    /// Starts a daemon. Before that, its surroundings can be prepared.
+    pub(crate) fn start(
+        tidelock: &Path,
+        prepare: impl FnOnce(&mut Surroundings<'_>) -> Result<()>,
+    ) -> Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let home = directory.path().join("home");
+        fs::create_dir(&home)?;
+        let mut surroundings = Surroundings {
+            home: &home,
+            programs: Vec::new(),
+        };
+        prepare(&mut surroundings)?;
+        let daemon = Self {
+            tidelock: tidelock.to_owned(),
+            programs: surroundings.programs,
+            home,
+            _directory: directory,
+        };
+        let output = daemon.command(&["up"]).stdin(Stdio::null()).output();
+        let output = output.context("`tidelock` is not built")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            bail!("`tidelock up` failed: {said}");
+        }
+        Ok(daemon)
+    }
+
+    /// The command line, for this daemon.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.tidelock);
+        command
+            .args(arguments)
+            .env("TIDELOCK_HOME", &self.home)
+            .env("TIDELOCK_LISTEN", "127.0.0.1:0");
+        if let Some(path) = search_path(&self.programs) {
+            command.env("PATH", path);
+        }
+        command
+    }
+
+    /// What it says of itself.
+    pub(crate) fn status(&self) -> Result<serde_json::Value> {
+        let output = self.command(&["status", "--json"]).output()?;
+        serde_json::from_slice(&output.stdout).context("`tidelock status --json` is not JSON")
+    }
+
+    pub(crate) fn pid(&self) -> Result<u32> {
+        let pid = self.status()?["pid"]
+            .as_u64()
+            .and_then(|pid| u32::try_from(pid).ok());
+        pid.context("`tidelock status --json` names no pid")
+    }
+
+    /// What a caller has to show.
+    pub(crate) fn token(&self) -> Result<String> {
+        let token = fs::read_to_string(self.home.join("state/token")).context("there is no token")?;
+        Ok(token.trim().to_owned())
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let stopped = self
+            .command(&["down"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status();
+        if !stopped.is_ok_and(|status| status.success()) {
+            eprintln!(
+                "warning: `tidelock down` failed; a daemon may be left with home {}",
+                self.home.display()
+            );
+        }
+    }
+}
+
+/// The usual `PATH` behind these directories; nothing if there are none.
+pub(crate) fn search_path(first: &[PathBuf]) -> Option<std::ffi::OsString> {
+    if first.is_empty() {
+        return None;
+    }
+    let usual = std::env::var_os("PATH").unwrap_or_default();
+    let all = first.iter().cloned().chain(std::env::split_paths(&usual));
+    std::env::join_paths(all).ok()
+}
