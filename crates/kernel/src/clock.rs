@@ -35,23 +35,51 @@ pub struct Alarm {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        let waker = self.alarms.lock().remove(&self.key);
+        let waker = self.alarms.lock().wakers.remove(&self.key);
         drop(waker);
     }
 }
 
 type AlarmKey = (Instant, u64);
 
-/// The alarms of one clock, earliest first.
+/// The alarms of one clock.
 #[derive(Debug, Default)]
 struct Alarms {
-    /// Guards the wakers; the number in the key tells alarms of the same instant apart.
-    pending: Mutex<BTreeMap<AlarmKey, Waker>>,
+    /// Guards which alarms there are, and whether the timer thread has to be told of a new one.
+    pending: Mutex<Pending>,
     earlier: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct Pending {
+    /// Earliest first; the number in the key tells alarms of the same instant apart.
+    wakers: BTreeMap<AlarmKey, Waker>,
+    thread: TimerThread,
+}
+
+/// What the timer thread does. Most alarms are dropped long before they are due, and the next one is set for later than
+/// the thread sleeps anyway: it is woken only if it would sleep for too long.
+#[derive(Clone, Copy, Debug, Default)]
+enum TimerThread {
+    /// It looks at the alarms before it sleeps, or there is none.
+    #[default]
+    Awake,
+    SleepsUntil(Instant),
+    SleepsUntilTold,
+}
+
+impl TimerThread {
+    fn oversleeps(self, at: Instant) -> bool {
+        match self {
+            Self::Awake => false,
+            Self::SleepsUntil(end) => at < end,
+            Self::SleepsUntilTold => true,
+        }
+    }
+}
+
 impl Alarms {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<AlarmKey, Waker>> {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,10 +87,14 @@ impl Alarms {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let key = (at, NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let mut pending = self.lock();
-        pending.insert(key, waker);
-        let is_first = pending.first_key_value().is_some_and(|(first, _)| *first == key);
+        pending.wakers.insert(key, waker);
+        let oversleeps = pending.thread.oversleeps(at);
+        if oversleeps {
+            // It is told below, and looks at all alarms then.
+            pending.thread = TimerThread::Awake;
+        }
         drop(pending);
-        if is_first {
+        if oversleeps {
             self.earlier.notify_one();
         }
         Alarm {
@@ -78,23 +110,26 @@ impl Alarms {
     }
 
     fn wake_due(&self, now: Instant) {
-        let due = Self::take_due(&mut self.lock(), now);
+        let due = Self::take_due(&mut self.lock().wakers, now);
         due.into_values().for_each(Waker::wake);
     }
 
-    /// The life of the timer thread: it sleeps until the earliest alarm, or until there is an earlier one.
+    /// The life of the timer thread: it sleeps until the earliest alarm, or until there is an earlier one. If that alarm
+    /// is dropped, it wakes for nothing, once.
     fn run(&self) -> ! {
         loop {
             let mut pending = self.lock();
             let due = loop {
                 let now = Instant::now();
-                let due = Self::take_due(&mut pending, now);
+                let due = Self::take_due(&mut pending.wakers, now);
                 if !due.is_empty() {
                     break due;
                 }
-                pending = match pending.first_key_value() {
+                let first = pending.wakers.first_key_value().map(|(&(at, _), _)| at);
+                pending.thread = first.map_or(TimerThread::SleepsUntilTold, TimerThread::SleepsUntil);
+                pending = match first {
                     None => self.earlier.wait(pending).unwrap_or_else(PoisonError::into_inner),
-                    Some((&(at, _), _)) => {
+                    Some(at) => {
                         let rest = at.saturating_duration_since(now);
                         self.earlier
                             .wait_timeout(pending, rest)
@@ -102,6 +137,7 @@ impl Alarms {
                             .0
                     }
                 };
+                pending.thread = TimerThread::Awake;
             };
             drop(pending);
             due.into_values().for_each(Waker::wake);
@@ -179,7 +215,7 @@ impl ManualClock {
 
     /// How many alarms are pending.
     pub fn pending_alarms(&self) -> usize {
-        self.alarms.lock().len()
+        self.alarms.lock().wakers.len()
     }
 }
 

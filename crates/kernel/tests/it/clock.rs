@@ -62,6 +62,34 @@ fn the_system_clock_serves_the_earliest_first() {
     assert_eq!(order, ["first", "second", "third"]);
 }
 
+/// The thread sleeps on when the alarm that it sleeps for is dropped, and is not told of one that is due later.
+#[test]
+fn an_alarm_behind_a_dropped_one_goes_off() {
+    struct Send(mpsc::Sender<()>);
+    impl Wake for Send {
+        fn wake(self: Arc<Self>) {
+            self.0.send(()).unwrap();
+        }
+    }
+    let clock = SystemClock::shared();
+    let (sender, receiver) = mpsc::channel();
+    let alarm = |after_ms| {
+        let at = clock.now() + Duration::from_millis(after_ms);
+        clock.alarm(at, Waker::from(Arc::new(Send(sender.clone()))))
+    };
+    for (dropped_ms, kept_ms) in [(20, 40), (40, 20), (10, 10), (60_000, 20), (0, 20), (20, 0)] {
+        let dropped = alarm(dropped_ms);
+        // The thread may or may not sleep by now; both must do.
+        thread::yield_now();
+        drop(dropped);
+        // One that was due at once may have gone off before it was dropped.
+        while receiver.try_recv().is_ok() {}
+        let _kept = alarm(kept_ms);
+        let went_off = receiver.recv_timeout(10 * SECOND);
+        assert_eq!(went_off, Ok(()), "{dropped_ms} ms dropped, {kept_ms} ms kept");
+    }
+}
+
 #[test]
 fn a_deadline_in_the_past_is_a_clear_error() {
     let (clock, shared) = manual_clock();
