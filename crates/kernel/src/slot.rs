@@ -7,7 +7,8 @@
 //! 2. A transition takes effect only if the generation it names is the current one. So of several writers that
 //!    saw the same state exactly one wins, and the others learn the current state.
 //! 3. A waiter enters before it looks, both while the lock is held, and a transition takes all waiters out in
-//!    the step that changes the state. So a waiter that sleeps has seen the current state.
+//!    the step that changes the state. So a waiter that sleeps has seen the current state, or one that differs from it
+//!    only by transitions that nobody waits for ([`Slot::transition_unnoticed`]).
 //!
 //! A waiter sees every state that lasts until it has run, and always the last one; states in between may pass
 //! unseen. Predicates, wakers and destructors of states run outside the lock.
@@ -15,6 +16,7 @@
 use std::{
     fmt,
     future::Future,
+    iter,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, Waker},
@@ -103,6 +105,28 @@ impl<S> Slot<S> {
     where
         S: fmt::Debug,
     {
+        self.write(seen, next, Waiters::take_all)
+    }
+
+    /// Like [`transition`](Self::transition), and nobody who waits is woken: for a change that is made often, and that
+    /// no predicate looks at. A count of users is one. Whoever looks sees it.
+    pub fn transition_unnoticed(&self, seen: Generation, next: S) -> Result<Generation, Stale<S>>
+    where
+        S: fmt::Debug,
+    {
+        self.write(seen, next, |_| iter::empty())
+    }
+
+    /// Writes the next state, and wakes those that `take` takes out.
+    fn write<W: Iterator<Item = Waker>>(
+        &self,
+        seen: Generation,
+        next: S,
+        take: impl FnOnce(&mut Waiters) -> W,
+    ) -> Result<Generation, Stale<S>>
+    where
+        S: fmt::Debug,
+    {
         let mut guarded = lock(&self.shared);
         if guarded.generation != seen {
             let current = guarded.seen();
@@ -115,7 +139,7 @@ impl<S> Slot<S> {
         let generation = seen.next();
         guarded.generation = generation;
         let previous = std::mem::replace(&mut guarded.state, Arc::new(next));
-        let wakers = guarded.waiters.take_all();
+        let wakers = take(&mut guarded.waiters);
         drop(guarded);
         drop(previous);
         wakers.for_each(Waker::wake);

@@ -143,6 +143,14 @@ impl<K: Ord + Clone, S> Held<K, S> {
         self.slot.transition(seen, next)
     }
 
+    /// See [`Slot::transition_unnoticed`].
+    pub fn transition_unnoticed(&self, seen: Generation, next: S) -> Result<Generation, Stale<S>>
+    where
+        S: fmt::Debug,
+    {
+        self.slot.transition_unnoticed(seen, next)
+    }
+
     /// See [`Slot::wait_until`]. The wait holds the entry too. Cancel safety: as there.
     pub fn wait_until<P>(&self, predicate: P, deadline: Deadline, scope: &Scope) -> WaitUntil<S, P, Self>
     where

@@ -192,3 +192,23 @@ fn the_destructor_of_a_state_may_use_the_slots() {
     drop(held);
     assert!(slots.list().is_empty());
 }
+
+#[test]
+fn a_change_that_nobody_waits_for_wakes_nobody_and_is_seen() {
+    let (woken, waker) = Counter::new();
+    let slot = Slot::new((0, "busy"));
+    let scope = CancellationToken::new().scope();
+    let mut wait = slot.wait_until(|(_, word)| *word == "done", Deadline::never(), &scope);
+    assert!(poll(&mut wait, &waker).is_pending());
+
+    let seen = slot.read().generation;
+    let counted = slot.transition_unnoticed(seen, (1, "busy")).unwrap();
+    assert_eq!((woken.count(), slot.read().state.0), (0, 1));
+    // It is a write like any other: who has not seen it is refused.
+    let late = slot.transition_unnoticed(seen, (2, "busy")).unwrap_err();
+    assert_eq!((late.current.generation, late.refused), (counted, (2, "busy")));
+
+    slot.transition(counted, (1, "done")).unwrap();
+    assert_eq!(woken.count(), 1);
+    assert!(poll(&mut wait, &waker).is_ready());
+}

@@ -6,7 +6,7 @@ use std::{
     hash::{BuildHasher, RandomState},
     pin::pin,
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use kernel::{CancellationToken, Cause, Clock, Deadline, Slots, WaitError};
@@ -65,7 +65,14 @@ impl<L: Launch> Shared<L> {
             let step = seen.state.step(event, now);
             if let Some(next) = step.next {
                 let is_visible = next.since != seen.state.since || next.state() != seen.state.state();
-                if held.transition(seen.generation, next).is_err() {
+                // Leases come and go with every question, and nobody waits for that: see `watch_idleness`.
+                let is_count = matches!(event, Event::Lease | Event::LeaseReturned | Event::Want);
+                let written = if is_count && !is_visible && step.effects.is_empty() {
+                    held.transition_unnoticed(seen.generation, next)
+                } else {
+                    held.transition(seen.generation, next)
+                };
+                if written.is_err() {
                     continue;
                 }
                 if is_visible {
@@ -185,20 +192,14 @@ impl<L: Launch> Shared<L> {
                 return;
             }
             // A lease that comes and goes does not move the alarm: when it goes off, the state says whether it is time.
-            let waited = match idle_since {
-                Some(since) => {
-                    let idle_for = self.clock.now().saturating_duration_since(*since);
-                    let settings = self.launch.settings(held.key(), &self.settings);
-                    let rest = settings.idle_after.saturating_sub(idle_for);
-                    let end = Deadline::after(&self.clock, rest);
-                    let is_replaced = |entry: &Entry<_>| !entry.is_ready(generation);
-                    held.wait_until(is_replaced, end, &scope).await
-                }
-                None => {
-                    let is_unused = |entry: &Entry<_>| !entry.is_ready(generation) || entry.leases == 0;
-                    held.wait_until(is_unused, Deadline::never(), &scope).await
-                }
-            };
+            // So nobody has to be woken by leases.
+            let settings = self.launch.settings(held.key(), &self.settings);
+            let idle_for = idle_since.map_or(Duration::ZERO, |since| {
+                self.clock.now().saturating_duration_since(since)
+            });
+            let end = Deadline::after(&self.clock, settings.idle_after.saturating_sub(idle_for));
+            let is_replaced = |entry: &Entry<_>| !entry.is_ready(generation);
+            let waited = held.wait_until(is_replaced, end, &scope).await;
             match waited {
                 Ok(_) => {}
                 Err(WaitError::DeadlineExceeded { .. }) => {
