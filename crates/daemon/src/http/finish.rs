@@ -45,6 +45,7 @@ pub(crate) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
         |matched| matched.as_str().to_owned(),
     );
 
+    let asked = Asked::of(&method, &route);
     let in_flight = app.metrics.request_begins();
     let mut response = match catch_panic(next.run(request)).await {
         Ok(response) => response,
@@ -61,17 +62,46 @@ pub(crate) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     let elapsed = app.clock.now().saturating_duration_since(began);
     app.metrics
         .request_ended(RequestLabels::new(&method, route, response.status()), elapsed);
-    log(request_id, &method, &path, response.status(), elapsed.as_micros());
+    log(
+        request_id,
+        (&method, &path, asked),
+        response.status(),
+        elapsed.as_micros(),
+    );
     response
 }
 
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// To learn something.
+    ToRead,
+    /// To change something.
+    ToChange,
+}
+
+impl Asked {
+    fn of(method: &Method, route: &str) -> Self {
+        if method.is_safe() || super::lsp::is_question(route) {
+            Self::ToRead
+        } else {
+            Self::ToChange
+        }
+    }
+}
+
 /// Says what was asked and answered. The query is left out: it can carry a code that opens the page.
-fn log(request_id: RequestId, method: &Method, path: &str, status: StatusCode, elapsed_us: u128) {
+fn log(
+    request_id: RequestId,
+    (method, path, asked): (&Method, &str, Asked),
+    status: StatusCode,
+    elapsed_us: u128,
+) {
     let status = status.as_u16();
     if status >= 500 {
         tracing::warn!(%request_id, %method, path, status, elapsed_us, "request");
-    } else if method.is_safe() {
-        // Pages that refresh themselves would fill the log.
+    } else if asked == Asked::ToRead {
+        // Pages that refresh themselves, and agents that ask thousands of questions, would fill the log.
         tracing::debug!(%request_id, %method, path, status, elapsed_us, "request");
     } else {
         tracing::info!(%request_id, %method, path, status, elapsed_us, "request");
@@ -113,5 +143,28 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
         text.clone()
     } else {
         "a panic without a message".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_change_something_is_always_in_the_log() {
+        for (method, route, expected) in [
+            (Method::GET, "/v1/lsp/servers", Asked::ToRead),
+            (Method::POST, "/v1/lsp/servers", Asked::ToChange),
+            (Method::POST, "/v1/lsp/servers/{id}/restart", Asked::ToChange),
+            (Method::POST, "/v1/lsp/servers/{id}/request", Asked::ToRead),
+            (Method::POST, "/v1/lsp/stop", Asked::ToChange),
+            (Method::POST, "/v1/lsp/config/trust", Asked::ToChange),
+            (Method::POST, "/v1/lsp/hover", Asked::ToRead),
+            (Method::POST, "/v1/lsp/workspace-symbols", Asked::ToRead),
+            (Method::POST, "/v1/breakers/reset", Asked::ToChange),
+            (Method::POST, UNMATCHED_ROUTE, Asked::ToChange),
+        ] {
+            assert_eq!(Asked::of(&method, route), expected, "{method} {route}");
+        }
     }
 }

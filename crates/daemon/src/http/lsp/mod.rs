@@ -54,3 +54,10 @@ pub(super) fn description() -> utoipa::openapi::OpenApi {
     description.merge(queries::Description::openapi());
     description
 }
+
+/// Whether a POST to this route is a question to a server, of which agents ask thousands.
+pub(super) fn is_question(route: &str) -> bool {
+    let rest = route.strip_prefix("/v1/lsp/").unwrap_or("/");
+    let verb = !rest.contains('/') && !matches!(rest, "servers" | "stop");
+    verb || rest == "servers/{id}/request"
+}
