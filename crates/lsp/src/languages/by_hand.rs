@@ -142,7 +142,7 @@ impl Languages {
         match source {
             LifecycleError::ServerMoved { seen, current } => AskError::Moved {
                 seen,
-                current: Box::new(self.view(*current, &self.memory(Detail::Memory))),
+                current: Box::new(self.view(*current, Detail::Memory)),
             },
             source => lost(key, source),
         }

@@ -29,6 +29,9 @@ use crate::{
 /// The largest file that is read for an excerpt.
 const EXCERPT_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
 
+/// The largest answer that is read where others wait: to read it takes less than a millisecond.
+const READ_AT_ONCE_BYTES: usize = 64 * 1024;
+
 /// A question to one process.
 pub(super) struct Talk<'a> {
     pub(super) languages: &'a Languages,
@@ -215,16 +218,16 @@ impl Talk<'_> {
         let around = Arc::new(around);
         loop {
             let replies = self.request_all(&requests, deadline).await?;
-            let step = match reach {
-                // Nothing but the file itself is looked at, and that is in memory.
-                Reach::File | Reach::Surroundings => go_on(conversation, &replies, &around),
-                Reach::Workspace => {
-                    let around = Arc::clone(&around);
-                    let read = self
-                        .languages
-                        .blocking(move || go_on(conversation, &replies, &around));
-                    read.await?
-                }
+            let bytes: usize = replies.iter().flatten().map(|reply| reply.bytes().len()).sum();
+            // Nothing but the file itself is looked at, and that is in memory.
+            let step = if reach != Reach::Workspace && bytes <= READ_AT_ONCE_BYTES {
+                go_on(conversation, &replies, &around)
+            } else {
+                let around = Arc::clone(&around);
+                let read = self
+                    .languages
+                    .blocking(move || go_on(conversation, &replies, &around));
+                read.await?
             };
             match step? {
                 Step::Done(answer) => return Ok(*answer),

@@ -64,7 +64,6 @@ pub struct Languages {
 pub(super) struct Shared {
     pub(super) manager: LifecycleManager<Launcher>,
     pub(super) sites: Sites,
-    pub(super) processes: Processes,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) limits: QueryLimits,
     pub(super) document_limit_bytes: u64,
@@ -86,7 +85,7 @@ impl Languages {
         let sites = Sites::new(options.documents, Arc::clone(&options.clock));
         let launcher = Launcher {
             sites: sites.clone(),
-            processes: options.processes.clone(),
+            processes: options.processes,
             tasks: options.tasks.clone(),
             clock: Arc::clone(&options.clock),
             scratch: options.scratch,
@@ -101,7 +100,6 @@ impl Languages {
             shared: Arc::new(Shared {
                 manager,
                 sites,
-                processes: options.processes,
                 choices: Choices::new(options.registry, Arc::clone(&options.clock)),
                 clock: options.clock,
                 limits: options.limits,
@@ -118,7 +116,7 @@ impl Languages {
         let probe = Probe::Within(Deadline::after(&self.shared.clock, PROBE_TIME));
         let checked = self.shared.manager.health_check(&key, &probe).await;
         let Health { status, probe } = checked.map_err(|source| lost(&key, source))?;
-        let view = self.view(status, &self.memory(Detail::Memory));
+        let view = self.view(status, Detail::Memory);
         Ok(ServerCheck { view, probe })
     }
 

@@ -1,6 +1,6 @@
 //! A server as people see it: its state, and what it costs.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use super::{error::AskError, service::Languages};
 use crate::{
@@ -48,19 +48,18 @@ pub(super) fn server_id(name: &str, root: &Path) -> String {
 pub enum Detail {
     /// What is known.
     Known,
-    /// Also what the process tree has in memory, which takes a look at all processes.
+    /// Also what the process tree has in memory, which takes a look at each of them.
     Memory,
 }
 
 impl Languages {
-    /// All servers that somebody has used, by root and name. With [`Detail::Memory`] it reads from `/proc`, once.
+    /// All servers that somebody has used, by root and name.
     pub fn list(&self, detail: Detail) -> Vec<ServerView> {
-        let memory = self.memory(detail);
         let mut all = self.shared.manager.list();
         all.sort_by(|left, right| {
             (&left.key.root, &left.key.server).cmp(&(&right.key.root, &right.key.server))
         });
-        all.into_iter().map(|status| self.view(status, &memory)).collect()
+        all.into_iter().map(|status| self.view(status, detail)).collect()
     }
 
     /// One of them.
@@ -69,7 +68,7 @@ impl Languages {
         let all = self.shared.manager.list();
         let status = all.into_iter().find(|status| status.key == key);
         status
-            .map(|status| self.view(status, &self.memory(detail)))
+            .map(|status| self.view(status, detail))
             .ok_or_else(|| unknown(id))
     }
 
@@ -83,19 +82,7 @@ impl Languages {
         Ok(lines)
     }
 
-    /// The memory of each process tree, by the process at its top.
-    pub(super) fn memory(&self, detail: Detail) -> BTreeMap<u32, u64> {
-        let processes = match detail {
-            Detail::Known => Vec::new(),
-            Detail::Memory => self.shared.processes.list(),
-        };
-        let known = processes.into_iter();
-        known
-            .filter_map(|process| Some((process.pid?, process.rss_bytes)))
-            .collect()
-    }
-
-    pub(super) fn view(&self, status: ServerStatus, memory: &BTreeMap<u32, u64>) -> ServerView {
+    pub(super) fn view(&self, status: ServerStatus, detail: Detail) -> ServerView {
         let site = self.shared.sites.find(&status.key);
         let server = site.as_deref().and_then(Site::current);
         // A process that is on its way out is not shown as one that is up.
@@ -111,7 +98,10 @@ impl Languages {
                 _ => None,
             },
             pid,
-            rss_bytes: pid.and_then(|pid| memory.get(&pid).copied()),
+            rss_bytes: match detail {
+                Detail::Memory => child.as_ref().map(process::Child::tree_rss_bytes),
+                Detail::Known => None,
+            },
             last_exit: site.as_deref().and_then(Site::last_exit),
             documents: site
                 .as_deref()

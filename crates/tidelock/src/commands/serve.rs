@@ -16,8 +16,9 @@ use crate::output::{self, Cell, Format, Palette, Report, Tone, fields};
 use crate::start::START_LOCK_TIMEOUT;
 use crate::start_lock::StartLock;
 
-/// The daemon does little computing of its own, and leaves the machine to those who use it.
-const WORKER_THREADS: usize = 2;
+/// The daemon does little but wait, and what takes long (files, large answers, the log) is done by other threads. A second
+/// thread beside this one would make nearly every request change cores, which costs more than it brings.
+const WORKER_THREADS: usize = 1;
 
 pub(super) fn run(arguments: ServeArguments, context: &Context, format: Format) -> Result<Report, Failure> {
     if arguments.background {
