@@ -21,7 +21,7 @@ use crate::{
         Answer, Capabilities, Conversation, DiagnosticsBy, OpenDocument, Query, QueryError, QueryLimits,
         Reach, ReadyState, Refusal, Request, Step, Surroundings, Texts, answer_from_push,
     },
-    server::{LanguageServer, Site},
+    server::{Awaited, LanguageServer, Site},
     servers::Chosen,
     text::{LineIndex, PositionEncoding},
 };
@@ -63,6 +63,14 @@ impl From<QueryError> for Attempt {
     fn from(error: QueryError) -> Self {
         Self::Failed(error.into())
     }
+}
+
+/// What came of the wait for what a server pushes.
+enum Pushed {
+    /// The answer.
+    Answer(Box<Answer>),
+    /// It wants to be asked.
+    NotAnyMore((Arc<Path>, i32, LineIndex)),
 }
 
 /// What an answer depends on, owned, so that it can be read on another thread.
@@ -134,7 +142,13 @@ impl Talk<'_> {
         let by = around.capabilities.diagnostics();
         match &query {
             Query::Diagnostics { .. } if by == DiagnosticsBy::Push => {
-                return self.pushed(lease, around, &deadline).await;
+                let Some(lease) = &lease else {
+                    return Err(none_here(self.choice).into());
+                };
+                match self.pushed(lease, around, &deadline).await? {
+                    Pushed::Answer(answer) => return Ok(*answer),
+                    Pushed::NotAnyMore(document) => around = self.around(Some(document)),
+                }
             }
             Query::CodeActions { .. } => {
                 if let Some((path, version, _)) = &around.document
@@ -182,32 +196,33 @@ impl Talk<'_> {
     /// The diagnostics that a server pushes by itself.
     async fn pushed(
         &self,
-        lease: Option<Lease>,
+        lease: &Lease,
         mut around: Around,
         deadline: &Deadline,
-    ) -> Result<Answer, Attempt> {
-        let Some(lease) = lease else {
-            return Err(none_here(self.choice).into());
-        };
+    ) -> Result<Pushed, Attempt> {
         let told = self.server.told();
-        let mut document = self.sent(&lease, deadline).await?;
+        let mut document = self.sent(lease, deadline).await?;
         if told.is_out_of_date(&document.0, document.1) {
             lease.touch();
-            document = self.sent(&lease, deadline).await?;
+            document = self.sent(lease, deadline).await?;
         }
         loop {
             let (path, version, _) = &document;
-            let push = tokio::select! {
+            let awaited = tokio::select! {
                 biased;
-                push = told.pushed(path, *version, deadline, self.scope) => push?,
+                awaited = told.pushed(path, *version, deadline, self.scope) => awaited?,
                 _ = self.server.ended() => return Err(Attempt::WentAway),
             };
-            if let Some(push) = push {
-                around.document = Some(document);
-                return Ok(answer_from_push(&push, &around.surroundings())?);
+            match awaited {
+                Awaited::Push(push) => {
+                    around.document = Some(document);
+                    let answer = answer_from_push(&push, &around.surroundings())?;
+                    return Ok(Pushed::Answer(Box::new(answer)));
+                }
+                Awaited::WantsToBeAsked => return Ok(Pushed::NotAnyMore(document)),
+                // The deadline bounds how often.
+                Awaited::Superseded => document = self.sent(lease, deadline).await?,
             }
-            // Somebody else has sent a later version. The deadline bounds how often.
-            document = self.sent(&lease, deadline).await?;
         }
     }
 

@@ -18,3 +18,4 @@ pub(crate) use launcher::Launcher;
 pub(crate) use record::stderr_lines;
 pub use record::{RecordLevel, RecordLine};
 pub(crate) use site::{Site, Sites};
+pub(crate) use told::Awaited;

@@ -16,7 +16,7 @@ use super::{record::RecordLevel, site::Site};
 use crate::{
     client::Incoming,
     documents::{DocumentMessage, Outgoing, TextIs},
-    queries::{Capabilities, FileEvent, Push, QueryError, ReadyState},
+    queries::{Capabilities, DiagnosticsBy, FileEvent, Push, QueryError, ReadyState},
     servers::Chosen,
     text::uri_of_path,
     watch::{FileChange, PathChange},
@@ -24,6 +24,17 @@ use crate::{
 };
 use answers::Answers;
 use state::{Said, State};
+
+/// What the wait for diagnostics came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Awaited {
+    /// The server has pushed them.
+    Push(Push),
+    /// It has been sent a later version of the document.
+    Superseded,
+    /// It wants to be asked for them, and said so only now: some register that after the handshake.
+    WantsToBeAsked,
+}
 
 /// What one process of a server has told. Whoever waits looks at the state again after each change.
 #[derive(Debug)]
@@ -91,13 +102,16 @@ impl Told {
         version: i32,
         deadline: &Deadline,
         scope: &Scope,
-    ) -> Result<Option<Push>, QueryError> {
+    ) -> Result<Awaited, QueryError> {
         self.wait_for(deadline, scope, |state, _| {
+            if state.capabilities.diagnostics() != DiagnosticsBy::Push {
+                return Ok(Awaited::WantsToBeAsked);
+            }
             if state.pushed.is_superseded(path, version) {
-                return Ok(None);
+                return Ok(Awaited::Superseded);
             }
             let current = state.pushed.current(&self.site.key.server, path, version);
-            current.map(Some).map_err(|error| (error, None))
+            current.map(Awaited::Push).map_err(|error| (error, None))
         })
         .await
     }

@@ -142,6 +142,27 @@ async fn a_push_for_another_version_is_not_used() {
 }
 
 #[tokio::test]
+async fn a_server_that_wants_to_be_asked_only_later_is_asked_then() {
+    let house = Plan::with(json!({"diagnostics": "none"})).build().await;
+    house.write("a.fault", "ERROR");
+    let (answered, ()) = tokio::join!(house.ask(diagnostics(&house.file("a.fault"))), async {
+        until("it is told of the file", || {
+            house.heard("textDocument/didOpen") == 1
+        })
+        .await;
+        let registration = json!({"id": "d", "method": "textDocument/diagnostic", "registerOptions": {}});
+        let said = json!({
+            "method": "client/registerCapability",
+            "kind": "request",
+            "params": {"registrations": [registration]},
+        });
+        house.request("fault/say", said).await;
+    });
+    assert_eq!(found(&answered.unwrap()).len(), 1);
+    house.leave().await;
+}
+
+#[tokio::test]
 async fn a_push_from_before_another_file_changed_is_not_used() {
     for watches in [json!([]), json!([watches_all()])] {
         let script = json!({"diagnostics": "none", "after_initialized": watches});
