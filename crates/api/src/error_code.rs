@@ -55,8 +55,6 @@ pub enum ErrorCode {
     FileNotUsable,
     /// There is no such line or column in the file.
     PositionInvalid,
-    /// A configuration of language servers cannot be used.
-    LspConfigInvalid,
     /// A language server for the file is known and its program is not on this machine.
     ServerNotInstalled,
     /// As many streams are open as the daemon allows.
@@ -103,7 +101,7 @@ struct Description {
 
 impl ErrorCode {
     /// Every code, in the order of `docs/errors.md`.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 39] = [
         Self::MalformedJson,
         Self::InvalidName,
         Self::InvalidQuery,
@@ -126,7 +124,6 @@ impl ErrorCode {
         Self::InvalidRequest,
         Self::FileNotUsable,
         Self::PositionInvalid,
-        Self::LspConfigInvalid,
         Self::ServerNotInstalled,
         Self::StreamLimitReached,
         Self::Internal,
@@ -310,12 +307,6 @@ impl ErrorCode {
                 422,
                 "There is no such place in the file",
                 "Lines and columns count from 1, columns in characters. `detail` says how long the line is.",
-            ),
-            Self::LspConfigInvalid => (
-                "lsp_config_invalid",
-                422,
-                "The configuration of language servers is not valid",
-                "Correct the named file at the named place.",
             ),
             Self::ServerNotInstalled => (
                 "server_not_installed",

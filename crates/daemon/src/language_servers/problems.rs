@@ -62,7 +62,6 @@ fn of_lifecycle(error: &LifecycleError) -> ErrorCode {
         LifecycleError::ServerStopped => ErrorCode::ServerStopped,
         LifecycleError::ServerMoved { .. } => ErrorCode::StaleGeneration,
         LifecycleError::RequestTimeout { .. } => ErrorCode::ServerTimeout,
-        LifecycleError::Protocol { .. } => ErrorCode::ServerProtocol,
         LifecycleError::Cancelled { .. } => ErrorCode::ShuttingDown,
     }
 }

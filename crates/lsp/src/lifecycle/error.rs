@@ -48,12 +48,6 @@ pub enum LifecycleError {
         /// The state of the server at that time.
         state: ServerState,
     },
-    /// The server speaks, but not the protocol.
-    #[error("the server broke the protocol: {message}")]
-    Protocol {
-        /// How.
-        message: String,
-    },
     /// The caller was cancelled.
     #[error("cancelled by {cause}")]
     Cancelled {

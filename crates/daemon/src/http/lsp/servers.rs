@@ -62,7 +62,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ServerList> {
         (status = 200, description = "The servers, which answer.", body = ServerList),
         (status = 404, description = "`server_not_found` or `no_server_for_file`", body = api::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `lsp_config_invalid`", body = api::Problem,
+        (status = 422, description = "`invalid_request` or `file_not_usable`", body = api::Problem,
          content_type = "application/problem+json"),
         (status = 424, description = "`server_not_installed`", body = api::Problem,
          content_type = "application/problem+json"),
@@ -199,7 +199,7 @@ pub(crate) struct ConfigParameters {
     responses(
         (status = 200, description = "The configuration.", body = LspConfig),
         (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`lsp_config_invalid`", body = api::Problem,
+        (status = 422, description = "`file_not_usable`", body = api::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -219,7 +219,7 @@ pub(crate) async fn config(
     post, path = "/v1/lsp/config/trust", operation_id = "trust_lsp_config", tag = "lsp", request_body = TrustConfig,
     responses(
         (status = 200, description = "It is trusted.", body = Trusted),
-        (status = 422, description = "`invalid_request`, `file_not_usable` or `lsp_config_invalid`", body = api::Problem,
+        (status = 422, description = "`invalid_request` or `file_not_usable`", body = api::Problem,
          content_type = "application/problem+json"),
     ),
 )]
