@@ -1,6 +1,6 @@
 //! What is written: heads and events, in one step, by somebody who says what they saw.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use crate::{
     blob::BlobId,
@@ -143,15 +143,8 @@ impl Commit {
         if items > COMMIT_LIMIT_ITEMS {
             return Err(CommitError::TooMany { items });
         }
-        for (index, write) in self.writes.iter().enumerate() {
-            if self.writes[..index]
-                .iter()
-                .any(|other| other.stream == write.stream)
-            {
-                return Err(CommitError::StreamTwice {
-                    stream: write.stream.clone(),
-                });
-            }
+        check_streams(self.writes.iter().map(|write| &write.stream))?;
+        for write in &self.writes {
             if write.expected == Version::NONE && write.head.is_none() {
                 return Err(CommitError::HeadMissing {
                     stream: write.stream.clone(),
@@ -170,6 +163,21 @@ impl Commit {
         }
         Ok(())
     }
+}
+
+/// Refuses more streams than one step may change, and a stream that is named twice.
+pub(crate) fn check_streams<'a>(streams: impl Iterator<Item = &'a StreamId>) -> Result<(), CommitError> {
+    let mut seen = HashSet::new();
+    for stream in streams {
+        if !seen.insert(stream) {
+            let stream = stream.clone();
+            return Err(CommitError::StreamTwice { stream });
+        }
+    }
+    if seen.len() > COMMIT_LIMIT_ITEMS {
+        return Err(CommitError::TooMany { items: seen.len() });
+    }
+    Ok(())
 }
 
 /// What became of a write.

@@ -4,6 +4,11 @@
 //! the next state in; a tail waits until the newest place is beyond its own, takes the events from the window if
 //! they are there, and reads them from the store if not. So a slow tail costs no memory, thousands of tails share
 //! one window, and a hint without events (from another machine) is enough.
+//!
+//! A stream that was removed has no events, and one that is made again counts from 1. So a place says which life of
+//! the stream it is in, and places are compared by that first.
+//!
+//! Whoever watches all streams below a prefix is told that one of them has moved, and looks for themselves.
 
 use std::sync::Arc;
 
@@ -11,7 +16,7 @@ use kernel::{Held, Slots};
 
 use crate::{
     commit::Event,
-    names::{Sequence, StreamId},
+    names::{Life, Sequence, StreamId},
 };
 
 /// How many recent events a stream keeps at hand. A tail that is further behind reads from the store.
@@ -19,9 +24,11 @@ pub(crate) const WINDOW_EVENTS: usize = 64;
 /// How many bytes the window may hold, so that a few large events do not fill the memory.
 pub(crate) const WINDOW_BYTES: usize = 256 * 1024;
 
-/// The newest place of a stream, and the events that lead up to it.
+/// How far a stream is, and the events that lead up to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress {
+    /// Streams of that name with an earlier life are gone. What follows is about this life, or about none.
+    pub(crate) life: Life,
     pub(crate) last: Sequence,
     /// Gapless and ending with `last`, or empty.
     recent: Vec<Arc<Event>>,
@@ -43,14 +50,20 @@ impl Progress {
         )
     }
 
-    fn with(&self, events: &[Arc<Event>]) -> Self {
+    /// What it can be compared by: it only ever grows.
+    pub(crate) fn place(&self) -> (Life, Sequence) {
+        (self.life, self.last)
+    }
+
+    fn with(&self, life: Life, events: &[Arc<Event>]) -> Self {
         let Some(last) = events.last().map(|event| event.sequence) else {
             return self.clone();
         };
-        let joins = self
-            .recent
-            .last()
-            .is_some_and(|known| known.sequence.next() == events[0].sequence);
+        let joins = self.life == life
+            && self
+                .recent
+                .last()
+                .is_some_and(|known| known.sequence.next() == events[0].sequence);
         let mut recent = if joins { self.recent.clone() } else { Vec::new() };
         recent.extend(events.iter().cloned());
         let mut bytes = 0;
@@ -60,20 +73,54 @@ impl Progress {
         });
         let kept = kept.take(WINDOW_EVENTS).count();
         recent.drain(..recent.len() - kept);
-        Self { last, recent }
+        Self { life, last, recent }
     }
 }
 
-/// The streams that somebody tails.
+/// Tells those who follow a stream how far it is now. They find the events in the store.
+pub(crate) fn hint(held: &Held<StreamId, Progress>, life: Life, last: Sequence) {
+    let mut seen = held.read();
+    while (life, last) > seen.state.place() {
+        let recent = Vec::new();
+        match held.transition(seen.generation, Progress { life, last, recent }) {
+            Ok(_) => return,
+            Err(stale) => seen = stale.current,
+        }
+    }
+}
+
+/// What has happened to a stream, for those who follow it.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) stream: StreamId,
+    pub(crate) life: Life,
+    pub(crate) kind: ChangeKind,
+}
+
+#[derive(Debug)]
+pub(crate) enum ChangeKind {
+    /// It was made or moved on, and these were appended; none if only its head is new.
+    Written(Vec<Arc<Event>>),
+    Removed,
+}
+
+/// The streams that somebody tails, and the prefixes that somebody watches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hub {
     streams: Slots<StreamId, Progress>,
+    /// How often something has moved below each prefix.
+    prefixes: Slots<Arc<str>, u64>,
 }
 
 impl Hub {
     /// Holds the progress of a stream. From here on no commit is missed.
     pub(crate) fn watch(&self, stream: &StreamId) -> Held<StreamId, Progress> {
         self.streams.hold(stream.clone(), Progress::default())
+    }
+
+    /// Holds the count of a prefix. From here on no change is missed.
+    pub(crate) fn watch_prefix(&self, prefix: &str) -> Held<Arc<str>, u64> {
+        self.prefixes.hold(Arc::from(prefix), 0)
     }
 
     /// The streams that somebody tails.
@@ -83,39 +130,66 @@ impl Hub {
     }
 
     /// How far the tails of a stream have been told to go, if there are any.
-    pub(crate) fn told(&self, stream: &StreamId) -> Option<Sequence> {
-        self.streams.find(stream).map(|held| held.read().state.last)
+    pub(crate) fn told(&self, stream: &StreamId) -> Option<(Life, Sequence)> {
+        self.streams.find(stream).map(|held| held.read().state.place())
     }
 
-    /// Tells the tails of a stream how far it is now, if there are any. They find the events in the store.
-    pub(crate) fn hint(&self, stream: &StreamId, last: Sequence) {
+    /// Tells everybody who is concerned what has happened.
+    pub(crate) fn tell(&self, changes: &[Change]) {
+        for change in changes {
+            match &change.kind {
+                ChangeKind::Written(events) => self.publish(&change.stream, change.life, events),
+                ChangeKind::Removed => self.hint(&change.stream, change.life.next(), Sequence::START),
+            }
+        }
+        self.touch(|prefix| changes.iter().any(|change| change.stream.is_below(prefix)));
+    }
+
+    /// Tells everybody who is concerned that these streams are there, and how far they are.
+    pub(crate) fn tell_restored(&self, streams: &[(StreamId, Life, Sequence)]) {
+        for (stream, life, last) in streams {
+            self.hint(stream, *life, *last);
+        }
+        self.touch(|prefix| streams.iter().any(|(stream, ..)| stream.is_below(prefix)));
+    }
+
+    /// Tells the tails of a stream how far it is now, if there are any.
+    pub(crate) fn hint(&self, stream: &StreamId, life: Life, last: Sequence) {
+        if let Some(held) = self.streams.find(stream) {
+            hint(&held, life, last);
+        }
+    }
+
+    /// Tells the tails of a stream what was appended, if there are any.
+    pub(crate) fn publish(&self, stream: &StreamId, life: Life, events: &[Arc<Event>]) {
+        let Some(last) = events.last().map(|event| event.sequence) else {
+            return;
+        };
         let Some(held) = self.streams.find(stream) else {
             return;
         };
         let mut seen = held.read();
-        while last > seen.state.last {
-            let recent = Vec::new();
-            match held.transition(seen.generation, Progress { last, recent }) {
+        // Refused only if somebody else published meanwhile, and then this takes its place after them.
+        while (life, last) > seen.state.place() {
+            match held.transition(seen.generation, seen.state.with(life, events)) {
                 Ok(_) => return,
                 Err(stale) => seen = stale.current,
             }
         }
     }
 
-    /// Tells the tails of a stream what was appended, if there are any.
-    pub(crate) fn publish(&self, stream: &StreamId, events: &[Arc<Event>]) {
-        let Some(held) = self.streams.find(stream) else {
-            return;
-        };
-        let mut seen = held.read();
-        // Refused only if somebody else published meanwhile, and then this takes its place after them.
-        while events
-            .last()
-            .is_some_and(|event| event.sequence > seen.state.last)
-        {
-            match held.transition(seen.generation, seen.state.with(events)) {
-                Ok(_) => return,
-                Err(stale) => seen = stale.current,
+    /// Tells those who watch a prefix that something below it has moved. It costs a glance if nobody does.
+    pub(crate) fn touch(&self, has_moved: impl Fn(&str) -> bool) {
+        for (prefix, mut seen) in self.prefixes.list() {
+            if !has_moved(&prefix) {
+                continue;
+            }
+            let Some(held) = self.prefixes.find(&prefix) else {
+                continue;
+            };
+            // Every change counts for itself: whoever was told of an earlier one has looked before this one.
+            while let Err(stale) = held.transition(seen.generation, *seen.state + 1) {
+                seen = stale.current;
             }
         }
     }
@@ -135,25 +209,27 @@ mod tests {
         range.map(|sequence| Arc::new(event(sequence))).collect()
     }
 
+    const LIFE: Life = Life::from_u64(1);
+
     fn places(events: Option<Vec<Arc<Event>>>) -> Option<Vec<u64>> {
         events.map(|events| events.iter().map(|event| event.sequence.get()).collect())
     }
 
     #[test]
     fn the_window_answers_for_what_it_holds_and_for_nothing_else() {
-        let progress = Progress::default().with(&events(10..=12, 1));
+        let progress = Progress::default().with(LIFE, &events(10..=12, 1));
         assert_eq!(places(progress.after(Sequence::from_u64(8))), None);
         assert_eq!(
             places(progress.after(Sequence::from_u64(9))),
             Some(vec![10, 11, 12])
         );
         assert_eq!(places(progress.after(Sequence::from_u64(11))), Some(vec![12]));
-        let joined = progress.with(&events(13..=13, 1));
+        let joined = progress.with(LIFE, &events(13..=13, 1));
         assert_eq!(
             places(joined.after(Sequence::from_u64(9))),
             Some(vec![10, 11, 12, 13])
         );
-        let gap = progress.with(&events(20..=20, 1));
+        let gap = progress.with(LIFE, &events(20..=20, 1));
         assert_eq!(
             places(gap.after(Sequence::from_u64(12))),
             None,
@@ -162,12 +238,71 @@ mod tests {
     }
 
     #[test]
+    fn a_later_life_starts_over_and_an_earlier_one_is_not_heard() {
+        let (hub, stream) = (Hub::default(), StreamId::new("s").unwrap());
+        let held = hub.watch(&stream);
+        let (first, second) = (Life::from_u64(3), Life::from_u64(4));
+        let seen = || {
+            let seen = held.read().state;
+            (seen.place(), places(seen.after(Sequence::START)))
+        };
+        let at = |life, last| (life, Sequence::from_u64(last));
+        hub.publish(&stream, first, &events(1..=5, 1));
+        assert_eq!(seen(), (at(first, 5), Some(vec![1, 2, 3, 4, 5])));
+        let removed = |life| Change {
+            stream: stream.clone(),
+            life,
+            kind: ChangeKind::Removed,
+        };
+        hub.tell(&[removed(first)]);
+        assert_eq!(seen(), (at(second, 0), None));
+        hub.publish(&stream, first, &events(6..=6, 1));
+        assert_eq!(seen(), (at(second, 0), None));
+        hub.publish(&stream, second, &events(1..=2, 1));
+        assert_eq!(seen(), (at(second, 2), Some(vec![1, 2])));
+        hub.tell(&[removed(first)]);
+        hub.hint(&stream, first, Sequence::from_u64(9));
+        assert_eq!(seen(), (at(second, 2), Some(vec![1, 2])));
+        // Events that would join those of the life before do not.
+        hub.publish(&stream, Life::from_u64(9), &events(3..=3, 1));
+        assert_eq!(
+            places(held.read().state.after(Sequence::from_u64(2))),
+            Some(vec![3])
+        );
+        assert_eq!(seen(), (at(Life::from_u64(9), 3), None));
+    }
+
+    #[test]
+    fn a_prefix_is_the_part_before_the_slash() {
+        let hub = Hub::default();
+        let counts = ["job", "job-output", "jo", "job/1", ""].map(|prefix| hub.watch_prefix(prefix));
+        for (name, expected) in [
+            ("job/1", [1, 0, 0, 0, 0]),
+            ("job-output/1", [1, 1, 0, 0, 0]),
+            ("job", [1, 1, 0, 0, 0]),
+            ("job/1/2", [2, 1, 0, 1, 0]),
+        ] {
+            let written = Change {
+                stream: StreamId::new(name).unwrap(),
+                life: LIFE,
+                kind: ChangeKind::Written(Vec::new()),
+            };
+            hub.tell(&[written]);
+            assert_eq!(
+                counts.each_ref().map(|count| *count.read().state),
+                expected,
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
     fn the_window_is_bounded_in_events_and_bytes() {
-        let many = Progress::default().with(&events(1..=1000, 1));
+        let many = Progress::default().with(LIFE, &events(1..=1000, 1));
         assert_eq!((many.recent.len(), many.last.get()), (WINDOW_EVENTS, 1000));
-        let large = Progress::default().with(&events(1..=10, WINDOW_BYTES / 3));
+        let large = Progress::default().with(LIFE, &events(1..=10, WINDOW_BYTES / 3));
         assert_eq!(large.recent.len(), 3);
-        let huge = Progress::default().with(&events(1..=1, WINDOW_BYTES + 1));
+        let huge = Progress::default().with(LIFE, &events(1..=1, WINDOW_BYTES + 1));
         assert_eq!((huge.recent.len(), huge.last.get()), (0, 1));
     }
 }

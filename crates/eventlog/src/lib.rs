@@ -5,6 +5,8 @@
 //!
 //! - [`Commit`] writes heads and appends events of one or more streams, together or not at all.
 //! - [`Log::read`] and [`Log::tail`] give the events of a stream: gapless, in order, each once.
+//! - [`Log::moved`] tells that something below a prefix has changed, for those who look at many streams.
+//! - [`Log::remove`] forgets streams whole.
 //! - [`Log::lease`] gives the right to do something until a time. A commit under a lease that is lost is refused,
 //!   even if nobody else has taken it.
 //! - [`Log::put_blob`] and [`Log::read_blob`] keep content of any size by its hash, as long as a head or an event
@@ -27,6 +29,7 @@ mod file_lock;
 mod hub;
 mod lease;
 mod log;
+mod moves;
 mod names;
 mod postgres;
 mod record;
@@ -45,8 +48,9 @@ pub use error::{BackupError, LogError, OpenError};
 pub use file_lock::{FileLock, Holder, Liveness, LockError, read_holder, start_time_ticks};
 pub use lease::{Lease, LeaseError};
 pub use log::Log;
+pub use moves::{Moves, MovesEnd};
 pub use names::{BadName, NAME_LIMIT_BYTES, Sequence, StreamId, Version};
 pub use postgres::PostgresOptions;
 pub use sqlite::SqliteOptions;
-pub use store::{HeadsQuery, Health, Page, RetentionPolicy, Sizes};
+pub use store::{HeadsOrder, HeadsQuery, Health, Page, RetentionPolicy, Sizes};
 pub use tail::{Tail, TailEnd, TailItem};

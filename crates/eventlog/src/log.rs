@@ -9,11 +9,12 @@ use crate::{
     audit,
     blob::{BlobError, BlobId, BlobInfo, Collected, Trimmed},
     blob_io::{self, BlobReader},
-    commit::{Commit, CommitError, Committed, StoredHead},
+    commit::{Commit, CommitError, Committed, StoredHead, check_streams},
     error::{BackupError, LogError, OpenError},
     hub::Hub,
     lease::{Lease, LeaseError},
-    names::{Sequence, StreamId, check_name},
+    moves::Moves,
+    names::{Sequence, StreamId, Version, check_name},
     postgres::{Postgres, PostgresOptions},
     sqlite::{Sqlite, SqliteOptions},
     store::{HeadsQuery, Health, Page, RetentionPolicy, Sizes, Store},
@@ -51,12 +52,27 @@ impl Log {
         self.store.commit(commit).await
     }
 
+    /// Forgets streams whole: head, events and references to blobs; all of them or none, each only if it is at the
+    /// version that the caller saw. When this returns, they are gone for good. A stream of the same name that is made
+    /// later is another one: its events count from 1, and its versions were never used before. A tail starts over,
+    /// see [`TailItem::Resync`](crate::TailItem). *Cancel safety*: dropped half-way, all of them may or may not be gone.
+    pub async fn remove(&self, streams: Vec<(StreamId, Version)>) -> Result<(), CommitError> {
+        check_streams(streams.iter().map(|(stream, _)| stream))?;
+        self.store.remove(streams).await
+    }
+
+    /// Tells from now on that a stream whose name begins with `prefix` and a slash was written or removed, by
+    /// whomever.
+    pub fn moved(&self, prefix: &str) -> Moves {
+        Moves::new(self.hub.watch_prefix(prefix))
+    }
+
     /// The head of a stream.
     pub async fn head(&self, stream: &StreamId) -> Result<Option<StoredHead>, LogError> {
         self.store.head(stream).await
     }
 
-    /// Heads by kind and status, in the order of their streams.
+    /// Heads by kind and status, in the order that the query names.
     pub async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError> {
         self.store.heads(query).await
     }

@@ -22,6 +22,13 @@ pub(crate) fn check_name(name: &str) -> Result<(), BadName> {
     Err(BadName { name })
 }
 
+/// A text that comes after every name, byte by byte: it begins with as many of the last character as a name can hold.
+pub(crate) fn after_all_names() -> String {
+    char::MAX
+        .to_string()
+        .repeat(NAME_LIMIT_BYTES / char::MAX.len_utf8() + 1)
+}
+
 /// The name of a stream, for example `job/job_01J…`. Everything that people watch is one.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct StreamId(Arc<str>);
@@ -36,6 +43,13 @@ impl StreamId {
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether the part before the first slash is this.
+    pub(crate) fn is_below(&self, prefix: &str) -> bool {
+        self.0
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.starts_with('/'))
     }
 }
 
@@ -81,6 +95,30 @@ number!(
     /// first event.
     Sequence
 );
+
+/// Which of the streams of one name it is: whenever one is made, it gets a higher one than any before it. The default
+/// stands for no stream.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Life(u64);
+
+impl Life {
+    /// No stream.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// The life of the stream that an engine has under this number.
+    pub(crate) const fn from_u64(number: u64) -> Self {
+        Self(number)
+    }
+
+    pub(crate) const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// Later than this one, and not later than any that is made after it.
+    pub(crate) const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
 
 impl Version {
     /// The version of a stream that does not exist.

@@ -1,6 +1,6 @@
 //! What an engine must do. Both engines pass the same conformance suite.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tokio::sync::mpsc;
@@ -10,7 +10,7 @@ use crate::{
     commit::{Commit, CommitError, Committed, Event, StoredHead},
     error::{BackupError, LogError},
     lease::{Lease, LeaseError},
-    names::{Sequence, StreamId},
+    names::{Life, Sequence, StreamId, Version, after_all_names},
     record::{Record, RestoreError},
 };
 
@@ -21,10 +21,34 @@ pub struct HeadsQuery {
     pub kind: Arc<str>,
     /// Only with this status.
     pub status: Option<Arc<str>>,
-    /// Only streams after this one, to go on where a page ended.
+    /// In which order.
+    pub order: HeadsOrder,
+    /// Only streams that come after this one in that order, to go on where a page ended.
     pub after: Option<StreamId>,
     /// At most so many.
     pub limit: u32,
+}
+
+impl HeadsQuery {
+    /// The name that the list goes on after, in its order.
+    pub(crate) fn place(&self) -> Cow<'_, str> {
+        match (&self.after, self.order) {
+            (Some(stream), _) => stream.as_str().into(),
+            (None, HeadsOrder::OldestFirst) => "".into(),
+            (None, HeadsOrder::NewestFirst) => after_all_names().into(),
+        }
+    }
+}
+
+/// In which order heads are listed: by the names of their streams, byte by byte. Where names carry ids that grow with
+/// time, that is by age.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum HeadsOrder {
+    /// From the first name to the last.
+    #[default]
+    OldestFirst,
+    /// From the last name to the first.
+    NewestFirst,
 }
 
 /// Some events of a stream.
@@ -36,6 +60,8 @@ pub struct Page {
     pub last: Sequence,
     /// The events, in order and without a gap.
     pub events: Vec<Event>,
+    /// Which of the streams of that name they are of.
+    pub(crate) life: Life,
 }
 
 /// Whether the log takes writes.
@@ -57,10 +83,15 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
     /// made, but never in part.
     async fn commit(&self, commit: Commit) -> Result<Vec<Committed>, CommitError>;
 
+    /// Forgets streams whole, all or none, each only if it is at the version that the caller saw. The streams are
+    /// gone when this answers, and never come back; what they leave behind is dropped bit by bit, at the latest when
+    /// the log is next compacted. Tails are told.
+    async fn remove(&self, streams: Vec<(StreamId, Version)>) -> Result<(), CommitError>;
+
     /// The head of a stream.
     async fn head(&self, stream: &StreamId) -> Result<Option<StoredHead>, LogError>;
 
-    /// Heads by kind and status, in the order of their streams.
+    /// Heads by kind and status, in the order that the query names.
     async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError>;
 
     /// Events after a place, oldest first. A stream that does not exist has none.

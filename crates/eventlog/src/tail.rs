@@ -7,9 +7,9 @@ use kernel::{Cause, Deadline, Held, Scope};
 use crate::{
     commit::Event,
     error::LogError,
-    hub::Progress,
-    names::{Sequence, StreamId},
-    store::Store,
+    hub::{self, Progress},
+    names::{Life, Sequence, StreamId},
+    store::{Page, Store},
 };
 
 /// How many events a tail reads from the store at a time: enough to be fast, few enough to be cheap to hold.
@@ -20,9 +20,10 @@ const PAGE_EVENTS: u32 = 256;
 pub enum TailItem {
     /// The next event.
     Event(Arc<Event>),
-    /// The events up to here were dropped before they could be read. The next item is the event after it.
+    /// The events up to here were dropped before they could be read, or the stream was removed, and this is the
+    /// start. The next item is the event after it; after a removal it comes when there is a stream of that name again.
     Resync {
-        /// The tail goes on after this place.
+        /// The tail goes on after this place. If that is the start, the stream that was read before is gone.
         after: Sequence,
     },
 }
@@ -53,6 +54,8 @@ pub struct Tail {
     store: Arc<dyn Store>,
     stream: StreamId,
     progress: Held<StreamId, Progress>,
+    /// The stream that the place is in, once it is known: there may be none yet.
+    life: Life,
     /// The last event that was handed out, or the place it was to start after.
     place: Sequence,
     /// Events that are read and not handed out yet; at most a page or a window of them.
@@ -73,6 +76,7 @@ impl Tail {
             store,
             stream,
             progress,
+            life: Life::NONE,
             place: after,
             ready: VecDeque::new(),
             phase: Phase::Replaying,
@@ -88,7 +92,16 @@ impl Tail {
                 return Ok(TailItem::Event(event));
             }
             let seen = self.progress.read().state;
-            if let Some(events) = seen.after(self.place).filter(|events| !events.is_empty()) {
+            if self.life != Life::NONE && self.life < seen.life {
+                if let Some(resync) = self.start_over() {
+                    return Ok(resync);
+                }
+                continue;
+            }
+            let is_window_ours = self.life == Life::NONE || self.life == seen.life;
+            let window = is_window_ours.then(|| seen.after(self.place)).flatten();
+            if let Some(events) = window.filter(|events| !events.is_empty()) {
+                self.life = seen.life;
                 self.ready.extend(events);
                 continue;
             }
@@ -97,23 +110,47 @@ impl Tail {
                 continue;
             }
             let page = self.store.read(&self.stream, self.place, PAGE_EVENTS).await?;
-            if page.first > self.place.next() {
-                self.place = Sequence::from_u64(page.first.get() - 1);
-                return Ok(TailItem::Resync { after: self.place });
+            if let Some(resync) = self.take(&seen, page) {
+                return Ok(resync);
             }
-            if page.events.is_empty() {
-                self.phase = Phase::Live;
-                self.moved().await?;
-            }
-            self.ready.extend(page.events.into_iter().map(Arc::new));
         }
     }
 
-    /// Waits until the stream is beyond the tail's place.
+    /// Takes over what the store has, after the progress was seen like this.
+    fn take(&mut self, seen: &Progress, page: Page) -> Option<TailItem> {
+        // What the store says about which stream there is counts for all tails, and they may not have heard it.
+        if page.life > seen.life {
+            hub::hint(&self.progress, page.life, page.last);
+        } else if page.life == Life::NONE && seen.last > Sequence::START {
+            hub::hint(&self.progress, seen.life.next(), Sequence::START);
+        }
+        if self.life != Life::NONE && self.life != page.life {
+            return self.start_over();
+        }
+        self.life = page.life;
+        if page.first > self.place.next() {
+            self.place = Sequence::from_u64(page.first.get() - 1);
+            return Some(TailItem::Resync { after: self.place });
+        }
+        if page.events.is_empty() {
+            self.phase = Phase::Live;
+        }
+        self.ready.extend(page.events.into_iter().map(Arc::new));
+        None
+    }
+
+    /// Goes back to the start, since the stream is gone. Whoever has seen nothing of it need not be told.
+    fn start_over(&mut self) -> Option<TailItem> {
+        let has_seen = self.place > Sequence::START;
+        (self.life, self.place, self.phase) = (Life::NONE, Sequence::START, Phase::Replaying);
+        has_seen.then_some(TailItem::Resync { after: self.place })
+    }
+
+    /// Waits until the stream is beyond the tail's place, or gone.
     async fn moved(&self) -> Result<(), TailEnd> {
-        let place = self.place;
+        let (life, place) = (self.life, self.place);
         let moved = self.progress.wait_until(
-            move |progress| progress.last > place,
+            move |progress| progress.last > place || (life != Life::NONE && progress.life > life),
             Deadline::never(),
             &self.scope,
         );
@@ -121,5 +158,139 @@ impl Tail {
             Err(kernel::WaitError::Cancelled { cause, .. }) => Err(TailEnd::Cancelled(cause)),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::{CancellationToken, SystemClock};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{
+        commit::{Commit, Head, NewEvent, Write},
+        hub::Hub,
+        names::Version,
+        sqlite::{Sqlite, SqliteOptions},
+    };
+
+    /// A log whose commits the tails do not hear of: as if another machine made them, and its hints were still to come.
+    struct Deaf {
+        store: Arc<Sqlite>,
+        hub: Hub,
+        token: CancellationToken,
+        _directory: TempDir,
+    }
+
+    impl Deaf {
+        fn open() -> Self {
+            let directory = TempDir::new().unwrap();
+            let path = directory.path().join("log.sqlite3");
+            let store = Sqlite::open(&SqliteOptions { path }, SystemClock::shared(), Hub::default());
+            Self {
+                store: Arc::new(store.unwrap()),
+                hub: Hub::default(),
+                token: CancellationToken::new(),
+                _directory: directory,
+            }
+        }
+
+        async fn make(&self, events: usize) -> Version {
+            let event = NewEvent {
+                kind: Arc::from("output"),
+                body: Arc::from(&b""[..]),
+                blobs: Vec::new(),
+            };
+            let write = Write {
+                stream: stream(),
+                expected: Version::NONE,
+                head: Some(Head {
+                    kind: Arc::from("job"),
+                    status: Arc::from("open"),
+                    body: Arc::from(&b""[..]),
+                    blobs: Vec::new(),
+                }),
+                events: vec![event; events],
+            };
+            self.store.commit(Commit::one(write)).await.unwrap()[0].version
+        }
+
+        async fn remove(&self, seen: Version) {
+            self.store.remove(vec![(stream(), seen)]).await.unwrap();
+        }
+
+        fn tail(&self) -> Tail {
+            let store = Arc::clone(&self.store) as Arc<dyn Store>;
+            let progress = self.hub.watch(&stream());
+            Tail::new(store, stream(), progress, Sequence::START, self.token.scope())
+        }
+
+        /// How far the tails were told to go, as numbers.
+        fn told(&self) -> Option<(u64, u64)> {
+            let told = self.hub.told(&stream());
+            told.map(|(life, last)| (life.get(), last.get()))
+        }
+    }
+
+    fn stream() -> StreamId {
+        StreamId::new("s").unwrap()
+    }
+
+    async fn expect(tail: &mut Tail, events: std::ops::RangeInclusive<u64>) {
+        for expected in events {
+            let item = tail.next().await.unwrap();
+            assert!(
+                matches!(&item, TailItem::Event(event) if event.sequence.get() == expected),
+                "{item:?} instead of event {expected}"
+            );
+        }
+    }
+
+    const FROM_THE_START: TailItem = TailItem::Resync {
+        after: Sequence::START,
+    };
+
+    #[tokio::test]
+    async fn what_the_store_says_counts_before_anything_is_heard() {
+        let deaf = Deaf::open();
+        let mut tail = deaf.tail();
+        let first = deaf.make(3).await;
+        expect(&mut tail, 1..=3).await;
+        assert_eq!(
+            deaf.told(),
+            Some((first.get(), 3)),
+            "all tails know which stream it is"
+        );
+        deaf.remove(first).await;
+        let second = deaf.make(5).await;
+        assert_eq!(tail.next().await.unwrap(), FROM_THE_START);
+        expect(&mut tail, 1..=5).await;
+        assert_eq!(deaf.told(), Some((second.get(), 5)));
+        deaf.remove(second).await;
+        assert_eq!(tail.next().await.unwrap(), FROM_THE_START);
+        assert_eq!(deaf.told(), Some((second.get() + 1, 0)));
+    }
+
+    /// A tail that was told of events which are gone waits for others, and does not ask the store again and again.
+    #[tokio::test]
+    async fn a_tail_that_was_told_of_a_stream_that_is_gone_waits() {
+        let deaf = Deaf::open();
+        let first = deaf.make(3).await;
+        deaf.remove(first).await;
+        let mut tail = deaf.tail();
+        let life = |version: Version| Life::from_u64(version.get());
+        deaf.hub.hint(&stream(), life(first), Sequence::from_u64(3));
+        let reading = tokio::spawn(async move { expect(&mut tail, 1..=2).await });
+        let progress = deaf.hub.watch(&stream());
+        let gone = (life(first).next(), Sequence::START);
+        let told = progress.wait_until(
+            move |progress| progress.place() == gone,
+            Deadline::after(&SystemClock::shared(), std::time::Duration::from_secs(30)),
+            &deaf.token.scope(),
+        );
+        told.await.unwrap();
+        let second = deaf.make(2).await;
+        deaf.hub.hint(&stream(), life(second), Sequence::from_u64(2));
+        reading.await.unwrap();
     }
 }

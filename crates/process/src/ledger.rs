@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use eventlog::{
-    BadName, Commit, CommitError, Durability, Head, HeadsQuery, Log, LogError, StoredHead, StreamId, Version,
-    Write,
+    BadName, Commit, CommitError, Durability, Head, HeadsOrder, HeadsQuery, Log, LogError, StoredHead,
+    StreamId, Version, Write,
 };
 use kernel::HomeId;
 use serde::{Deserialize, Serialize};
@@ -112,6 +112,7 @@ impl Ledger {
                 .heads(HeadsQuery {
                     kind: Arc::from(KIND),
                     status: None,
+                    order: HeadsOrder::OldestFirst,
                     after: Some(after),
                     limit: PAGE_HEADS,
                 })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eventlog::{HeadsQuery, Log, LogError, StoredHead, StreamId};
+use eventlog::{HeadsOrder, HeadsQuery, Log, LogError, StoredHead, StreamId};
 
 /// How many heads are held in memory at a time.
 const PAGE_HEADS: u32 = 256;
@@ -19,6 +19,7 @@ pub(super) async fn each_head(
         let query = HeadsQuery {
             kind: Arc::from(kind),
             status: status.map(Arc::from),
+            order: HeadsOrder::OldestFirst,
             after: after.take(),
             limit: PAGE_HEADS,
         };

@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use api::{ErrorCode, LogBackup, LogCheck, LogEngine, LogIntegrity, LogState, LogStatus};
 use daemon::{Database, import_log};
-use eventlog::{HeadsQuery, Log, Sequence, SqliteOptions};
+use eventlog::{HeadsOrder, HeadsQuery, Log, Sequence, SqliteOptions};
 use kernel::SystemClock;
 
 use crate::running::{Running, options};
@@ -21,6 +21,7 @@ async fn breakers(log: &Log) -> Vec<(String, String, Vec<eventlog::Event>)> {
     let query = HeadsQuery {
         kind: "breaker".into(),
         status: None,
+        order: HeadsOrder::OldestFirst,
         after: None,
         limit: 100,
     };

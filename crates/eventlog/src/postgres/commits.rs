@@ -17,7 +17,7 @@ use tokio_postgres::{Error, Row, error::SqlState};
 use super::{
     connection::Connection,
     failure::{Failure, Malformed, outcome},
-    listener,
+    listener::{self, Hint},
     pool::Pooled,
     read::{self, number, unsigned},
     rows::{self, EventRows, ReferenceRows, StreamRows},
@@ -25,12 +25,13 @@ use super::{
 use crate::{
     blob::BlobId,
     commit::{Commit, CommitError, Committed, Durability, Event, Write},
+    hub::{Change, ChangeKind},
     lease::Lease,
     names::{StreamId, Version},
 };
 
-/// What a commit did: its answer, and what the tails are to be told.
-pub(super) type Made = (Vec<Committed>, Vec<(StreamId, Vec<Arc<Event>>)>);
+/// What a commit did: its answer, and what the hub is to be told.
+pub(super) type Made = (Vec<Committed>, Vec<Change>);
 
 /// What the first round trip found.
 struct Found {
@@ -44,9 +45,9 @@ struct Found {
 }
 
 #[derive(Clone, Copy)]
-struct FoundStream {
-    number: i64,
-    version: Version,
+pub(super) struct FoundStream {
+    pub(super) number: i64,
+    pub(super) version: Version,
     last_sequence: i64,
 }
 
@@ -128,7 +129,7 @@ async fn look(connection: &Connection, commit: &Commit) -> Result<Found, Failure
     })
 }
 
-fn found_stream(row: &Row) -> Result<(String, FoundStream), Failure<CommitError>> {
+pub(super) fn found_stream(row: &Row) -> Result<(String, FoundStream), Failure<CommitError>> {
     let found = FoundStream {
         number: row.try_get(1)?,
         version: Version::from_u64(unsigned(row.try_get(2)?)?),
@@ -189,7 +190,7 @@ async fn write(mut connection: Pooled, commit: &Commit, found: &Found) -> Result
     let (committed, events) = number_events(commit, found)?;
     let (mut inserted, mut updated) = (StreamRows::default(), StreamRows::default());
     let (mut event_rows, mut references) = (EventRows::default(), ReferenceRows::default());
-    let (mut new_heads, mut hints) = (Vec::new(), Vec::new());
+    let (mut new_heads, mut lives, mut hints) = (Vec::new(), Vec::new(), Vec::new());
     for ((write, at), events) in commit.writes.iter().zip(&committed).zip(&events) {
         let known = found.streams.get(write.stream.as_str());
         let stream = known.map_or_else(|| number(at.version.get()), |known| known.number);
@@ -209,9 +210,9 @@ async fn write(mut connection: Pooled, commit: &Commit, found: &Found) -> Result
             event_rows.push(stream, event);
             references.push(stream, event.sequence.get(), &new.blobs);
         }
-        if !events.is_empty() {
-            hints.push(listener::hint(&write.stream, at.last_sequence));
-        }
+        let life = read::life(stream)?;
+        lives.push(life);
+        hints.push(Hint::written(&write.stream, life, at.last_sequence));
     }
     let (inserted, updated, added, forgotten, referred, ended, ()) = tokio::join!(
         biased;
@@ -231,9 +232,13 @@ async fn write(mut connection: Pooled, commit: &Commit, found: &Found) -> Result
         return Err(conflict_of_new(&connection, commit, found).await?);
     }
     outcome([inserted, updated, added, forgotten, referred], ended)?;
-    let streams = commit.writes.iter().map(|write| write.stream.clone());
-    let published = streams.zip(events).filter(|(_, events)| !events.is_empty());
-    Ok((committed, published.collect()))
+    let changes = commit.writes.iter().zip(lives).zip(events);
+    let changes = changes.map(|((write, life), events)| Change {
+        stream: write.stream.clone(),
+        life,
+        kind: ChangeKind::Written(events),
+    });
+    Ok((committed, changes.collect()))
 }
 
 type Numbered = (Vec<Committed>, Vec<Vec<Arc<Event>>>);

@@ -21,13 +21,13 @@ use tokio_postgres::{AsyncMessage, Error};
 use super::{
     connection::Connection,
     pool::Pool,
-    read,
+    read::{self, Moved, Told},
     session::{self, Driver},
 };
 use crate::{
     error::LogError,
     hub::Hub,
-    names::{Sequence, StreamId},
+    names::{Life, Sequence, StreamId},
 };
 
 /// How often watched streams are looked at without any hint. It bounds how late a tail is when a hint is lost.
@@ -44,32 +44,88 @@ const PAUSES: [Duration; 6] = [
 /// How many streams are caught up with in one statement: each may yield a whole window of events.
 const CATCH_UP_STREAMS: usize = 16;
 /// The payload that says that any stream may have moved.
-pub(super) const EVERYTHING: &str = "*";
+const EVERYTHING: &str = "*";
 
-/// The payload that says how far a stream is. It stays far below the 8,000 bytes that a payload may have.
-pub(super) fn hint(stream: &StreamId, last: Sequence) -> String {
-    format!("{last} {stream}")
+/// How many bytes of hints go into one payload. It may have 8,000, and the last hint may go beyond this.
+const PAYLOAD_BYTES: usize = 7_000;
+
+/// How far a stream is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Hint {
+    stream: StreamId,
+    life: Life,
+    last: Sequence,
 }
 
-fn parse(payload: &str) -> Option<(StreamId, Sequence)> {
-    let (last, stream) = payload.split_once(' ')?;
-    let last = Sequence::from_u64(last.parse().ok()?);
-    Some((StreamId::new(stream).ok()?, last))
+impl Hint {
+    /// The hint about a stream that was written.
+    pub(super) fn written(stream: &StreamId, life: Life, last: Sequence) -> Self {
+        let stream = stream.clone();
+        Self { stream, life, last }
+    }
+
+    /// The hint about a stream that was removed.
+    pub(super) fn removed(stream: &StreamId, life: Life) -> Self {
+        Self::written(stream, life.next(), Sequence::START)
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let (life, rest) = line.split_once(' ')?;
+        let (last, stream) = rest.split_once(' ')?;
+        Some(Self {
+            stream: StreamId::new(stream).ok()?,
+            life: Life::from_u64(life.parse().ok()?),
+            last: Sequence::from_u64(last.parse().ok()?),
+        })
+    }
 }
 
-/// Sends hints. The channel has the name of the schema, so that logs that share a database do not wake each other.
-pub(super) async fn tell(connection: &Connection, schema: &str, hints: &[String]) -> Result<(), Error> {
-    if hints.is_empty() {
+/// Hints as payloads: one a line, as many in each as fit.
+fn payloads(hints: &[Hint]) -> Vec<String> {
+    let mut payloads: Vec<String> = Vec::new();
+    for Hint { stream, life, last } in hints {
+        let line = format!("{} {last} {stream}", life.get());
+        match payloads
+            .last_mut()
+            .filter(|payload| payload.len() < PAYLOAD_BYTES)
+        {
+            Some(payload) => {
+                payload.push('\n');
+                payload.push_str(&line);
+            }
+            None => payloads.push(line),
+        }
+    }
+    payloads
+}
+
+/// The hints of a payload; `None` if it says that any stream may have moved, or cannot be read.
+fn parse(payload: &str) -> Option<Vec<Hint>> {
+    payload.split('\n').map(Hint::parse).collect()
+}
+
+/// Sends payloads. The channel has the name of the schema, so that logs that share a database do not wake each other.
+async fn send(connection: &Connection, schema: &str, payloads: &[String]) -> Result<(), Error> {
+    if payloads.is_empty() {
         return Ok(());
     }
     let notify = &connection.statements.notify;
-    connection.query(notify, [&schema, &hints]).await.map(drop)
+    connection.query(notify, [&schema, &payloads]).await.map(drop)
 }
 
 /// Sends hints, and does not wait until they have gone out. After a `COMMIT` that is sent in the same step, they go
 /// out when it is done.
-pub(super) async fn tell_later(connection: &Connection, schema: &str, hints: &[String]) {
-    let mut telling = pin!(tell(connection, schema, hints));
+pub(super) async fn tell_later(connection: &Connection, schema: &str, hints: &[Hint]) {
+    send_later(connection, schema, &payloads(hints)).await;
+}
+
+/// The same, when any stream may have moved.
+pub(super) async fn tell_everything_later(connection: &Connection, schema: &str) {
+    send_later(connection, schema, &[EVERYTHING.to_owned()]).await;
+}
+
+async fn send_later(connection: &Connection, schema: &str, payloads: &[String]) {
+    let mut telling = pin!(send(connection, schema, payloads));
     poll_fn(|context| {
         // The first poll sends it. The answer is for nobody.
         drop(telling.as_mut().poll(context));
@@ -141,7 +197,8 @@ impl Listener {
         }
     }
 
-    /// Waits for hints, and takes all that have come. Those about streams that nobody watches are nothing.
+    /// Waits for hints, and takes all that have come. Those about streams that nobody follows are nothing, but for
+    /// those who watch a prefix.
     fn hear(&self, driver: &mut Driver, context: &mut Context<'_>) -> Poll<Result<Heard, LogError>> {
         let mut moved = BTreeSet::new();
         while moved.len() < CATCH_UP_STREAMS {
@@ -153,18 +210,23 @@ impl Listener {
                 Poll::Pending if moved.is_empty() => return Poll::Pending,
                 Poll::Pending => break,
             };
-            let Some((stream, last)) = parse(&payload) else {
+            let Some(hints) = parse(&payload) else {
                 return Poll::Ready(Ok(Heard::Anything));
             };
-            if self.hub.told(&stream).is_some_and(|told| told < last) {
-                moved.insert(stream);
-            }
+            self.hub
+                .touch(|prefix| hints.iter().any(|hint| hint.stream.is_below(prefix)));
+            let is_news = |hint: &Hint| {
+                let told = self.hub.told(&hint.stream);
+                told.is_some_and(|told| told < (hint.life, hint.last))
+            };
+            moved.extend(hints.into_iter().filter(is_news).map(|hint| hint.stream));
         }
         Poll::Ready(Ok(Heard::Moved(moved)))
     }
 
-    /// Looks at every watched stream.
+    /// Looks at every stream that is followed, and lets those who watch a prefix look for themselves.
     async fn look(&self) {
+        self.hub.touch(|_| true);
         self.catch_up(&self.hub.watched()).await;
     }
 
@@ -172,15 +234,30 @@ impl Listener {
     /// tails: they are told how far the stream is.
     async fn catch_up(&self, streams: &[StreamId]) {
         for streams in streams.chunks(CATCH_UP_STREAMS) {
-            let told = |stream: &StreamId| Some((stream.clone(), self.hub.told(stream)?));
+            let told = |stream: &StreamId| {
+                let (life, last) = self.hub.told(stream)?;
+                let stream = stream.clone();
+                Some(Told { stream, life, last })
+            };
             let told: Vec<_> = streams.iter().filter_map(told).collect();
             match self.pool.read(|connection| read::newest(connection, &told)).await {
-                Ok(moved) => moved.iter().for_each(|moved| {
-                    self.hub.publish(&moved.stream, &moved.newest);
-                    self.hub.hint(&moved.stream, moved.last);
-                }),
+                Ok(found) => told.iter().for_each(|told| self.pass_on(told, &found)),
                 Err(error) => tracing::warn!(?error, "streams that are followed could not be looked at"),
             }
+        }
+    }
+
+    /// Tells the tails of a stream what was found, after they had been told this.
+    fn pass_on(&self, told: &Told, found: &[Moved]) {
+        let stream = &told.stream;
+        match found.iter().find(|moved| moved.stream == *stream) {
+            Some(moved) => {
+                self.hub.publish(stream, moved.life, &moved.newest);
+                self.hub.hint(stream, moved.life, moved.last);
+            }
+            // It has been removed. Told once, it has no last event any more, and so it is not told again.
+            None if told.last > Sequence::START => self.hub.hint(stream, told.life.next(), Sequence::START),
+            None => {}
         }
     }
 }
@@ -196,14 +273,48 @@ enum Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{COMMIT_LIMIT_ITEMS, NAME_LIMIT_BYTES};
 
     #[test]
     fn a_hint_is_read_as_it_was_written() {
         let stream = StreamId::new("job/with space/ü").unwrap();
-        let last = Sequence::from_u64(42);
-        assert_eq!(parse(&hint(&stream, last)), Some((stream, last)));
-        for other in [EVERYTHING, "", "12", "x job/1", "-1 job/1", "12 "] {
+        let hint = Hint::written(&stream, Life::from_u64(7), Sequence::from_u64(42));
+        let removed = Hint::removed(&stream, Life::from_u64(7));
+        assert_eq!((removed.life, removed.last), (Life::from_u64(8), Sequence::START));
+        assert_eq!(payloads(&[]), Vec::<String>::new());
+        let hints = [hint.clone(), removed];
+        let payload = "7 42 job/with space/ü\n8 0 job/with space/ü";
+        assert_eq!(payloads(&hints), [payload]);
+        assert_eq!(parse(payload), Some(hints.to_vec()));
+        for other in [
+            EVERYTHING,
+            "",
+            "12",
+            "1 12",
+            "x 1 job/1",
+            "1 x job/1",
+            "1 -1 job/1",
+            "1 12 ",
+            "1 1 s\n",
+        ] {
             assert_eq!(parse(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn many_hints_fit_into_payloads() {
+        let stream = StreamId::new(&"x".repeat(NAME_LIMIT_BYTES)).unwrap();
+        let hint = Hint::written(&stream, Life::from_u64(u64::MAX), Sequence::from_u64(u64::MAX));
+        let hints = vec![hint; COMMIT_LIMIT_ITEMS];
+        let payloads = payloads(&hints);
+        assert!(
+            payloads.iter().all(|payload| payload.len() < 8_000),
+            "too long for the server"
+        );
+        let back: Vec<_> = payloads
+            .iter()
+            .flat_map(|payload| parse(payload).unwrap())
+            .collect();
+        assert_eq!(back, hints);
     }
 }

@@ -23,6 +23,7 @@ mod listener;
 mod options;
 mod pool;
 mod read;
+mod removal;
 mod restore;
 mod retention;
 mod rows;
@@ -43,7 +44,7 @@ use crate::{
     error::{LogError, OpenError},
     hub::Hub,
     lease::{Lease, LeaseError},
-    names::{Sequence, StreamId},
+    names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
     store::{HeadsQuery, Health, Page, RetentionPolicy, Sizes, Store, UploadId},
 };
@@ -110,14 +111,25 @@ impl Drop for Postgres {
 #[async_trait]
 impl Store for Postgres {
     async fn commit(&self, commit: Commit) -> Result<Vec<Committed>, CommitError> {
-        let (committed, published) = self
+        let (committed, changes) = self
             .pool
             .write(|connection| commits::commit(connection, &commit))
             .await?;
-        for (stream, events) in &published {
-            self.hub.publish(stream, events);
-        }
+        self.hub.tell(&changes);
         Ok(committed)
+    }
+
+    async fn remove(&self, streams: Vec<(StreamId, Version)>) -> Result<(), CommitError> {
+        let changes = self
+            .pool
+            .write(|connection| removal::remove(connection, &streams))
+            .await?;
+        self.hub.tell(&changes);
+        // They are gone. Whatever happens to the rest, it is not seen any more, and is swept another time.
+        if let Err(error) = removal::sweep(&self.pool).await {
+            tracing::warn!(%error, "what is left of removed streams could not be dropped yet");
+        }
+        Ok(())
     }
 
     async fn head(&self, stream: &StreamId) -> Result<Option<StoredHead>, LogError> {
@@ -181,6 +193,7 @@ impl Store for Postgres {
     }
 
     async fn collect_blobs(&self) -> Result<Collected, LogError> {
+        removal::sweep(&self.pool).await?;
         blobs::collect(&self.pool).await
     }
 
@@ -204,6 +217,7 @@ impl Store for Postgres {
     }
 
     async fn compact(&self) -> Result<(), LogError> {
+        removal::sweep(&self.pool).await?;
         self.pool.write(upkeep::compact).await
     }
 

@@ -13,8 +13,8 @@ use crate::{
     blob::BlobId,
     commit::{Event, Head, StoredHead},
     hub::{WINDOW_BYTES, WINDOW_EVENTS},
-    names::{Sequence, StreamId, Version},
-    store::{HeadsQuery, Page},
+    names::{Life, Sequence, StreamId, Version},
+    store::{HeadsOrder, HeadsQuery, Page},
 };
 
 pub(super) async fn head<E>(
@@ -28,18 +28,18 @@ pub(super) async fn head<E>(
 }
 
 pub(super) async fn heads(connection: Pooled, query: &HeadsQuery) -> Result<Vec<StoredHead>, Failure> {
-    let after = query.after.as_ref().map_or("", StreamId::as_str);
-    let (kind, limit) = (&*query.kind, i64::from(query.limit));
-    let (client, statements) = (&connection.client, &connection.statements);
+    let place = query.place();
+    let (kind, place, limit) = (&*query.kind, &*place, i64::from(query.limit));
+    let statements = &connection.statements;
+    let (by_kind, by_status) = match query.order {
+        HeadsOrder::OldestFirst => (&statements.oldest_by_kind, &statements.oldest_by_status),
+        HeadsOrder::NewestFirst => (&statements.newest_by_kind, &statements.newest_by_status),
+    };
     let rows = match query.status.as_deref() {
-        None => {
-            client
-                .query(&statements.heads_by_kind, &[&kind, &after, &limit])
-                .await?
-        }
+        None => connection.query(by_kind, [&kind, &place, &limit]).await?,
         Some(status) => {
-            client
-                .query(&statements.heads_by_status, &[&kind, &after, &limit, &status])
+            connection
+                .query(by_status, [&kind, &place, &limit, &status])
                 .await?
         }
     };
@@ -62,31 +62,45 @@ pub(super) async fn read(
     let mut page = Page {
         first: sequence(bounds.try_get(0)?)?,
         last: sequence(bounds.try_get(1)?)?,
+        life: life(bounds.try_get(2)?)?,
         events: Vec::with_capacity(rows.len()),
     };
     for row in &rows {
         // A stream without events after that place has one row, which holds only the bounds.
-        if row.try_get::<_, Option<i64>>(2)?.is_some() {
-            page.events.push(event_of_row(row, 2)?);
+        if row.try_get::<_, Option<i64>>(3)?.is_some() {
+            page.events.push(event_of_row(row, 3)?);
         }
     }
     Ok(page)
 }
 
+/// How far the tails of a stream have been told to go.
+pub(super) struct Told {
+    pub(super) stream: StreamId,
+    pub(super) life: Life,
+    pub(super) last: Sequence,
+}
+
 /// How far a stream is, and its newest events, which may be none.
 pub(super) struct Moved {
     pub(super) stream: StreamId,
+    pub(super) life: Life,
     pub(super) last: Sequence,
     pub(super) newest: Vec<Arc<Event>>,
 }
 
 /// How far some streams are, with their newest events after a place of each, as many as a window of the hub holds.
-pub(super) async fn newest(connection: Pooled, told: &[(StreamId, Sequence)]) -> Result<Vec<Moved>, Failure> {
-    let ids: Vec<&str> = told.iter().map(|(stream, _)| stream.as_str()).collect();
-    let after: Vec<i64> = told.iter().map(|(_, after)| number(after.get())).collect();
+/// Those that are not there are left out.
+pub(super) async fn newest(connection: Pooled, told: &[Told]) -> Result<Vec<Moved>, Failure> {
+    let ids: Vec<&str> = told.iter().map(|told| told.stream.as_str()).collect();
+    let lives: Vec<i64> = told.iter().map(|told| number(told.life.get())).collect();
+    let after: Vec<i64> = told.iter().map(|told| number(told.last.get())).collect();
     let (events, bytes) = (number(WINDOW_EVENTS as u64), number(WINDOW_BYTES as u64));
     let rows = connection
-        .query(&connection.statements.newest, [&ids, &after, &events, &bytes])
+        .query(
+            &connection.statements.newest,
+            [&ids, &lives, &after, &events, &bytes],
+        )
         .await?;
     let mut found: Vec<Moved> = Vec::new();
     for row in &rows {
@@ -94,12 +108,13 @@ pub(super) async fn newest(connection: Pooled, told: &[(StreamId, Sequence)]) ->
         if found.last().is_none_or(|moved| moved.stream != of) {
             found.push(Moved {
                 stream: of,
-                last: sequence(row.try_get(1)?)?,
+                life: life(row.try_get(1)?)?,
+                last: sequence(row.try_get(2)?)?,
                 newest: Vec::new(),
             });
         }
-        if let (Some(moved), Some(_)) = (found.last_mut(), row.try_get::<_, Option<i64>>(2)?) {
-            moved.newest.push(Arc::new(event_of_row(row, 2)?));
+        if let (Some(moved), Some(_)) = (found.last_mut(), row.try_get::<_, Option<i64>>(3)?) {
+            moved.newest.push(Arc::new(event_of_row(row, 3)?));
         }
     }
     Ok(found)
@@ -143,6 +158,11 @@ pub(super) fn unsigned(number: i64) -> Result<u64, Malformed> {
 
 pub(super) fn sequence(number: i64) -> Result<Sequence, Malformed> {
     unsigned(number).map(Sequence::from_u64)
+}
+
+/// The life of the stream of that number.
+pub(super) fn life(number: i64) -> Result<Life, Malformed> {
+    unsigned(number).map(Life::from_u64)
 }
 
 pub(super) fn stream(id: &str) -> Result<StreamId, Malformed> {

@@ -74,11 +74,10 @@ pub(super) async fn restore(
         connection.roll_back().await;
         return Err(failed);
     }
-    let everything = [listener::EVERYTHING.to_owned()];
     let (ended, ()) = tokio::join!(
         biased;
         connection.batch("COMMIT"),
-        listener::tell_later(&connection, connection.schema(), &everything),
+        listener::tell_everything_later(&connection, connection.schema()),
     );
     if ended.is_ok() {
         connection.left_transaction();

@@ -9,7 +9,8 @@ use super::failure::Malformed;
 use crate::error::LogError;
 
 /// Each entry takes the schema from its index to the next number.
-const STEPS: &[&str] = &[r#"
+const STEPS: &[&str] = &[
+    r#"
     -- Gives out versions, the tokens of leases and the numbers of streams: none is ever used twice.
     CREATE SEQUENCE versions AS bigint;
 
@@ -74,7 +75,14 @@ const STEPS: &[&str] = &[r#"
         PRIMARY KEY (stream, sequence, position)
     );
     CREATE INDEX blob_references_by_blob ON blob_references (blob);
-"#];
+"#,
+    r#"
+    -- Streams that are gone, and whose events are still to be dropped.
+    CREATE TABLE removed_streams (
+        number bigint PRIMARY KEY
+    );
+"#,
+];
 
 /// The newest schema that is known here.
 pub(super) const NEWEST: i64 = STEPS.len() as i64;

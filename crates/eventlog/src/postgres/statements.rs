@@ -74,6 +74,11 @@ statements! {
         INSERT INTO blob_references (stream, sequence, position, blob)
         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])";
 
+    // Removals: what is left of the streams is dropped later.
+    remove_streams = "
+        WITH removed AS (DELETE FROM streams WHERE number = ANY($1::bigint[]) RETURNING number)
+        INSERT INTO removed_streams (number) SELECT number FROM removed";
+
     // Hints, in a transaction of their own that does not wait for the disk. A transaction that notifies keeps all
     // others that do so waiting until it has ended, in the whole server: a commit must not do that while it is
     // written to disk.
@@ -83,32 +88,42 @@ statements! {
 
     // Reads. Each is one statement, and so of one moment.
     head = concat!("SELECT ", head_columns!(), " FROM streams WHERE id = $1");
-    heads_by_kind = concat!(
+    oldest_by_kind = concat!(
         "SELECT ", head_columns!(), " FROM streams WHERE kind = $1 AND id > $2 ORDER BY id LIMIT $3"
     );
-    heads_by_status = concat!(
+    oldest_by_status = concat!(
         "SELECT ", head_columns!(), " FROM streams
          WHERE kind = $1 AND status = $4 AND id > $2 ORDER BY id LIMIT $3"
     );
+    newest_by_kind = concat!(
+        "SELECT ", head_columns!(), " FROM streams WHERE kind = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+    );
+    newest_by_status = concat!(
+        "SELECT ", head_columns!(), " FROM streams
+         WHERE kind = $1 AND status = $4 AND id < $2 ORDER BY id DESC LIMIT $3"
+    );
     read = "
-        SELECT first_sequence, last_sequence, sequence, at_ms, kind, body
+        SELECT first_sequence, last_sequence, number, sequence, at_ms, kind, body
         FROM (SELECT number, first_sequence, last_sequence FROM streams WHERE id = $1) AS stream
         LEFT JOIN LATERAL (
             SELECT sequence, at_ms, kind, body FROM events
             WHERE stream = number AND sequence > $2 ORDER BY sequence LIMIT $3
         ) AS event ON true
         ORDER BY sequence";
-    // How far some streams are, and their newest events after a place, as many as a window holds.
+    // How far some streams are, and their newest events after a place, as many as a window holds. A place counts in
+    // the stream of that number.
     newest = "
-        SELECT id, last_sequence, sequence, at_ms, newest.kind, newest.body
-        FROM unnest($1::text[], $2::bigint[]) AS told (id, after) JOIN streams USING (id)
+        SELECT id, number, last_sequence, sequence, at_ms, newest.kind, newest.body
+        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS told (id, life, after)
+        JOIN streams USING (id)
         LEFT JOIN LATERAL (
             SELECT *, sum(octet_length(body)) OVER (ORDER BY sequence DESC) AS bytes
             FROM (
                 SELECT sequence, at_ms, kind, body FROM events
-                WHERE stream = number AND sequence > after ORDER BY sequence DESC LIMIT $3::bigint
+                WHERE stream = number AND sequence > CASE WHEN number = life THEN after ELSE 0 END
+                ORDER BY sequence DESC LIMIT $4::bigint
             ) AS event
-        ) AS newest ON bytes <= $4::bigint
+        ) AS newest ON bytes <= $5::bigint
         ORDER BY id, sequence";
 
     // Leases. A row that is expired stands for a free key.

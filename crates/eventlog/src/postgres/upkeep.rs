@@ -49,7 +49,8 @@ const CHECKS: &[&str] = &[
      WHERE found <> last_sequence - first_sequence + 1 ORDER BY id LIMIT $1",
     "SELECT format('the event %s of stream number %s belongs to no stream', sequence, stream)
      FROM events LEFT JOIN streams ON number = stream
-     WHERE number IS NULL OR sequence NOT BETWEEN first_sequence AND last_sequence
+     WHERE (number IS NULL AND NOT EXISTS (SELECT FROM removed_streams WHERE removed_streams.number = stream))
+         OR sequence NOT BETWEEN first_sequence AND last_sequence
      ORDER BY stream, sequence LIMIT $1",
     "SELECT format('the blob %s is referred to, but is not there', encode(blob, 'hex'))
      FROM blob_references LEFT JOIN blobs ON id = blob WHERE id IS NULL
@@ -99,6 +100,7 @@ pub(super) async fn compact(connection: Pooled) -> Result<(), Failure> {
         "blobs",
         "uploads",
         "streams",
+        "removed_streams",
         "leases",
     ] {
         connection.batch(&format!("VACUUM {table}")).await?;

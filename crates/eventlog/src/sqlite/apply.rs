@@ -5,28 +5,29 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
-use super::{blobs, heads::head, leases::Leases};
+use super::{
+    blobs,
+    heads::head,
+    known::{HeadBlobs, Known, KnownStreams},
+    leases::Leases,
+};
 use crate::{
     blob::BlobId,
     commit::{Commit, CommitError, Committed, Event, Head, Write},
     error::LogError,
-    names::{Sequence, StreamId, Version},
+    hub::{Change, ChangeKind},
+    names::{Life, Sequence, StreamId, Version},
 };
 
-/// What a commit did: its answer, and what the tails are to be told once it is on disk.
-pub(super) type Applied = (Vec<Committed>, Vec<(StreamId, Vec<Arc<Event>>)>);
-
-/// A stream as the check found it.
-struct Found {
-    number: i64,
-    last_sequence: u64,
-}
+/// What a commit did: its answer, and what the hub is to be told once it is on disk.
+pub(super) type Applied = (Vec<Committed>, Vec<Change>);
 
 pub(super) fn commit(
     connection: &Connection,
     commit: &Commit,
+    streams: &mut KnownStreams,
     leases: &Leases,
     now: Instant,
     mut next_version: impl FnMut() -> Version,
@@ -38,44 +39,44 @@ pub(super) fn commit(
     }
     let mut found = Vec::with_capacity(commit.writes.len());
     for write in &commit.writes {
-        found.push(check_version(connection, write)?);
+        found.push(check_version(connection, streams, &write.stream, write.expected)?);
     }
     check_blobs(connection, commit)?;
     let at_ms = unix_ms();
-    let (mut committed, mut published) = (Vec::new(), Vec::new());
+    let mut committed = Vec::with_capacity(commit.writes.len());
+    let mut changes = Vec::with_capacity(commit.writes.len());
     for (write, found) in commit.writes.iter().zip(found) {
-        let version = next_version();
-        let (answer, events) = make(connection, write, found, version, at_ms).map_err(LogError::from)?;
-        committed.push(answer);
-        if !events.is_empty() {
-            published.push((write.stream.clone(), events));
-        }
+        let (known, events) =
+            make(connection, write, found, next_version(), at_ms).map_err(LogError::from)?;
+        committed.push(Committed {
+            version: known.version,
+            last_sequence: Sequence::from_u64(known.last_sequence),
+        });
+        changes.push(Change {
+            stream: write.stream.clone(),
+            life: life(known.number),
+            kind: ChangeKind::Written(events),
+        });
+        streams.remember(&write.stream, known);
     }
-    Ok((committed, published))
+    Ok((committed, changes))
 }
 
-/// Whether the stream is at the version that the writer saw.
-fn check_version(connection: &Connection, write: &Write) -> Result<Option<Found>, CommitError> {
-    let mut statement = connection
-        .prepare_cached("SELECT number, version, last_sequence FROM streams WHERE id = ?1")
-        .map_err(LogError::from)?;
-    let row = statement
-        .query_row([write.stream.as_str()], |row| {
-            let found = Found {
-                number: row.get(0)?,
-                last_sequence: row.get(2)?,
-            };
-            Ok((row.get::<_, u64>(1)?, found))
-        })
-        .optional()
-        .map_err(LogError::from)?;
-    let (version, found) = row.map_or((0, None), |(version, found)| (version, Some(found)));
-    if version == write.expected.get() {
+/// Whether a stream is at the version that its writer saw.
+pub(super) fn check_version(
+    connection: &Connection,
+    streams: &mut KnownStreams,
+    stream: &StreamId,
+    expected: Version,
+) -> Result<Option<Known>, CommitError> {
+    let found = streams.look(connection, stream).map_err(LogError::from)?;
+    let version = found.as_ref().map_or(Version::NONE, |found| found.version);
+    if version == expected {
         return Ok(found);
     }
-    let actual = head(connection, &write.stream).map_err(LogError::from)?;
+    let actual = head(connection, stream).map_err(LogError::from)?;
     Err(CommitError::Conflict {
-        stream: write.stream.clone(),
+        stream: stream.clone(),
         actual: actual.map(Box::new),
     })
 }
@@ -94,16 +95,22 @@ fn check_blobs(connection: &Connection, commit: &Commit) -> Result<(), CommitErr
     Ok(())
 }
 
+/// Makes one write, and answers what the stream is then.
 fn make(
     connection: &Connection,
     write: &Write,
-    found: Option<Found>,
+    found: Option<Known>,
     version: Version,
     at_ms: i64,
-) -> rusqlite::Result<(Committed, Vec<Arc<Event>>)> {
+) -> rusqlite::Result<(Known, Vec<Arc<Event>>)> {
     let before = found.as_ref().map_or(0, |found| found.last_sequence);
-    let last = before + write.events.len() as u64;
-    let number = write_head(connection, write, found, version, last)?;
+    let known = write_head(
+        connection,
+        write,
+        found,
+        version,
+        before + write.events.len() as u64,
+    )?;
     let mut events = Vec::with_capacity(write.events.len());
     for (sequence, new) in (before + 1..).zip(&write.events) {
         let event = Event {
@@ -112,14 +119,15 @@ fn make(
             kind: Arc::clone(&new.kind),
             body: Arc::clone(&new.body),
         };
-        insert_event(connection, number, &event, &new.blobs)?;
+        insert_event(connection, known.number, &event, &new.blobs)?;
         events.push(Arc::new(event));
     }
-    let committed = Committed {
-        version,
-        last_sequence: Sequence::from_u64(last),
-    };
-    Ok((committed, events))
+    Ok((known, events))
+}
+
+/// The life of the stream of that number.
+pub(super) fn life(number: i64) -> Life {
+    Life::from_u64(number.unsigned_abs())
 }
 
 /// Appends an event to the stream of that number.
@@ -146,47 +154,76 @@ pub(super) fn insert_event(
 fn write_head(
     connection: &Connection,
     write: &Write,
-    found: Option<Found>,
+    found: Option<Known>,
     version: Version,
-    last: u64,
-) -> rusqlite::Result<i64> {
-    match (&write.head, found) {
-        (Some(head), Some(Found { number, .. })) => {
-            let mut update = connection.prepare_cached(
-                "UPDATE streams SET version = ?2, last_sequence = ?3, kind = ?4, status = ?5, body = ?6
-                 WHERE number = ?1",
-            )?;
-            update.execute(params![
-                number,
-                version.get(),
-                last,
-                &*head.kind,
-                &*head.status,
-                &*head.body
-            ])?;
-            let mut forget = connection
-                .prepare_cached("DELETE FROM blob_references WHERE stream = ?1 AND sequence = 0")?;
-            forget.execute([number])?;
-            insert_references(connection, number, Sequence::START, &head.blobs)?;
-            Ok(number)
-        }
-        (None, Some(Found { number, .. })) => {
-            let mut update = connection
-                .prepare_cached("UPDATE streams SET version = ?2, last_sequence = ?3 WHERE number = ?1")?;
-            update.execute(params![number, version.get(), last])?;
-            Ok(number)
-        }
-        (head, None) => {
-            let Some(head) = head else {
-                unreachable!("a new stream has a head; the commit was checked for it");
-            };
-            let bounds = (Sequence::START.next(), Sequence::from_u64(last));
-            insert_stream(connection, &write.stream, head, version, bounds)
-        }
+    last_sequence: u64,
+) -> rusqlite::Result<Known> {
+    let Some(found) = found else {
+        let Some(head) = &write.head else {
+            unreachable!("a new stream has a head; the commit was checked for it");
+        };
+        let bounds = (Sequence::START.next(), Sequence::from_u64(last_sequence));
+        let number = insert_stream(connection, &write.stream, head, version, bounds)?;
+        return Ok(Known {
+            number,
+            version,
+            last_sequence,
+            kind: Arc::clone(&head.kind),
+            status: Arc::clone(&head.status),
+            blobs: HeadBlobs::of(head),
+        });
+    };
+    let moved = Known {
+        version,
+        last_sequence,
+        ..found
+    };
+    let Some(head) = &write.head else {
+        let mut update = connection
+            .prepare_cached("UPDATE streams SET version = ?2, last_sequence = ?3 WHERE number = ?1")?;
+        update.execute(params![moved.number, version.get(), last_sequence])?;
+        return Ok(moved);
+    };
+    update_head(connection, &moved, head)?;
+    if moved.blobs == HeadBlobs::Some {
+        let mut forget =
+            connection.prepare_cached("DELETE FROM blob_references WHERE stream = ?1 AND sequence = 0")?;
+        forget.execute([moved.number])?;
     }
+    insert_references(connection, moved.number, Sequence::START, &head.blobs)?;
+    Ok(Known {
+        kind: Arc::clone(&head.kind),
+        status: Arc::clone(&head.status),
+        blobs: HeadBlobs::of(head),
+        ..moved
+    })
 }
 
-/// Makes a stream with these first and last events, and answers its number.
+/// Gives a stream another head. A column that is named is a column that is written, and so is every index it is in;
+/// so those that stay as they are are left out.
+fn update_head(connection: &Connection, stream: &Known, head: &Head) -> rusqlite::Result<()> {
+    let (number, version, last) = (stream.number, stream.version.get(), stream.last_sequence);
+    let body = &*head.body;
+    if stream.kind != head.kind {
+        let sql = "UPDATE streams SET version = ?2, last_sequence = ?3, body = ?4, status = ?5, kind = ?6
+                   WHERE number = ?1";
+        let mut update = connection.prepare_cached(sql)?;
+        update.execute(params![number, version, last, body, &*head.status, &*head.kind])?;
+    } else if stream.status != head.status {
+        let sql =
+            "UPDATE streams SET version = ?2, last_sequence = ?3, body = ?4, status = ?5 WHERE number = ?1";
+        let mut update = connection.prepare_cached(sql)?;
+        update.execute(params![number, version, last, body, &*head.status])?;
+    } else {
+        let sql = "UPDATE streams SET version = ?2, last_sequence = ?3, body = ?4 WHERE number = ?1";
+        let mut update = connection.prepare_cached(sql)?;
+        update.execute(params![number, version, last, body])?;
+    }
+    Ok(())
+}
+
+/// Makes a stream with these first and last events, and answers its number. That is its first version, so that no
+/// number is ever used again. In older files numbers count the streams, and are lower than any version to come.
 pub(super) fn insert_stream(
     connection: &Connection,
     id: &StreamId,
@@ -195,8 +232,8 @@ pub(super) fn insert_stream(
     (first, last): (Sequence, Sequence),
 ) -> rusqlite::Result<i64> {
     let mut insert = connection.prepare_cached(
-        "INSERT INTO streams (id, kind, status, version, first_sequence, last_sequence, body)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO streams (number, id, kind, status, version, first_sequence, last_sequence, body)
+         VALUES (?4, ?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     let number = insert.insert(params![
         id.as_str(),
@@ -218,6 +255,9 @@ fn insert_references(
     sequence: Sequence,
     blobs: &[BlobId],
 ) -> rusqlite::Result<()> {
+    if blobs.is_empty() {
+        return Ok(());
+    }
     let mut insert = connection.prepare_cached(
         "INSERT INTO blob_references (stream, sequence, position, blob)
          SELECT ?1, ?2, ?3, number FROM blobs WHERE id = ?4",

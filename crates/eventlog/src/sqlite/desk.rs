@@ -8,9 +8,10 @@ use std::{
 use kernel::Clock;
 use rusqlite::Connection;
 
-use super::{apply, blobs::Blobs, leases::Leases};
+use super::{apply, blobs::Blobs, known::KnownStreams, leases::Leases, removal};
 use crate::{
-    commit::{Commit, CommitError, Committed, Event},
+    commit::{Commit, CommitError, Committed},
+    hub::Change,
     lease::{Lease, LeaseError},
     names::{StreamId, Version},
 };
@@ -20,11 +21,12 @@ pub(super) struct Desk {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) leases: Leases,
     pub(super) blobs: Blobs,
+    streams: KnownStreams,
     /// The last version or token that was given out. It never goes back, not even when a transaction is taken
     /// back, because some may have been seen.
     version: u64,
-    /// What the tails are to be told when the transaction is on disk.
-    published: Vec<(StreamId, Vec<Arc<Event>>)>,
+    /// What the hub is to be told when the transaction is on disk.
+    changes: Vec<Change>,
     /// Leases that were taken in the transaction, and are no good if it is taken back.
     taken: Vec<Lease>,
 }
@@ -40,8 +42,9 @@ impl Desk {
             clock,
             leases: Leases::default(),
             blobs,
+            streams: KnownStreams::default(),
             version,
-            published: Vec::new(),
+            changes: Vec::new(),
             taken: Vec::new(),
         })
     }
@@ -57,12 +60,21 @@ impl Desk {
 
     pub(super) fn commit(&mut self, commit: &Commit) -> Result<Vec<Committed>, CommitError> {
         let (now, version) = (self.clock.now(), &mut self.version);
-        let (committed, published) = apply::commit(&self.connection, commit, &self.leases, now, || {
+        let (streams, leases) = (&mut self.streams, &self.leases);
+        let next_version = || {
             *version += 1;
             Version::from_u64(*version)
-        })?;
-        self.published.extend(published);
+        };
+        let (committed, changes) =
+            apply::commit(&self.connection, commit, streams, leases, now, next_version)?;
+        self.changes.extend(changes);
         Ok(committed)
+    }
+
+    pub(super) fn remove(&mut self, streams: &[(StreamId, Version)]) -> Result<(), CommitError> {
+        self.changes
+            .extend(removal::remove(&self.connection, &mut self.streams, streams)?);
+        Ok(())
     }
 
     pub(super) fn lease(
@@ -80,19 +92,20 @@ impl Desk {
         Ok(lease)
     }
 
-    /// Makes the transaction durable, and says what the tails are to be told.
-    pub(super) fn write_out(&mut self) -> rusqlite::Result<Vec<(StreamId, Vec<Arc<Event>>)>> {
+    /// Makes the transaction durable, and says what the hub is to be told.
+    pub(super) fn write_out(&mut self) -> rusqlite::Result<Vec<Change>> {
         self.connection
             .prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'version'")?
             .execute([self.version])?;
         self.connection.execute_batch("COMMIT")?;
         self.taken.clear();
-        Ok(std::mem::take(&mut self.published))
+        Ok(std::mem::take(&mut self.changes))
     }
 
     /// Takes the transaction back, and says whether that worked.
     pub(super) fn take_back(&mut self) -> bool {
-        self.published.clear();
+        self.changes.clear();
+        self.streams.forget_all();
         for lease in self.taken.drain(..) {
             self.leases.forget(&lease);
         }

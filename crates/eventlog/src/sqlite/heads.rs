@@ -6,7 +6,7 @@ use crate::{
     blob::BlobId,
     commit::{Head, StoredHead},
     names::{Sequence, StreamId, Version},
-    store::HeadsQuery,
+    store::{HeadsOrder, HeadsQuery},
 };
 
 /// What [`head_of_row`] needs of a row of `streams`. The blobs come as one text, so that a single statement sees
@@ -27,22 +27,27 @@ pub(super) fn head(connection: &Connection, stream: &StreamId) -> rusqlite::Resu
 
 /// A page of heads of a kind.
 pub(super) fn heads(connection: &Connection, query: &HeadsQuery) -> rusqlite::Result<Vec<StoredHead>> {
+    let mut statement = connection.prepare_cached(&list(query))?;
+    let after = query.place();
+    let rows = statement.query_map(
+        params![&*query.kind, query.status.as_deref(), &*after, query.limit],
+        head_of_row,
+    )?;
+    rows.collect()
+}
+
+/// The statement for a list. There is an index for each, so that a page costs what a page holds.
+pub(super) fn list(query: &HeadsQuery) -> String {
     let with_status = if query.status.is_some() {
         "AND status = ?2"
     } else {
         "AND ?2 IS NULL"
     };
-    let sql = format!(
-        "SELECT {HEAD_COLUMNS} FROM streams
-         WHERE kind = ?1 {with_status} AND streams.id > ?3 ORDER BY streams.id LIMIT ?4"
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let after = query.after.as_ref().map_or("", StreamId::as_str);
-    let rows = statement.query_map(
-        params![&*query.kind, query.status.as_deref(), after, query.limit],
-        head_of_row,
-    )?;
-    rows.collect()
+    let in_order = match query.order {
+        HeadsOrder::OldestFirst => "streams.id > ?3 ORDER BY streams.id",
+        HeadsOrder::NewestFirst => "streams.id < ?3 ORDER BY streams.id DESC",
+    };
+    format!("SELECT {HEAD_COLUMNS} FROM streams WHERE kind = ?1 {with_status} AND {in_order} LIMIT ?4")
 }
 
 /// A head from a row that starts with [`HEAD_COLUMNS`].
@@ -75,4 +80,47 @@ pub(super) fn blobs_of_column(row: &Row<'_>, column: usize) -> rusqlite::Result<
                 .map_err(|bad| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(bad)))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sqlite::schema;
+
+    /// A page costs what a page holds: it is read from an index, in its order, from its place on.
+    #[test]
+    fn nothing_is_sorted_for_a_list() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut connection).unwrap();
+        for (order, status, expected) in [
+            (HeadsOrder::OldestFirst, None, "streams_by_name (kind=? AND id>?)"),
+            (HeadsOrder::NewestFirst, None, "streams_by_name (kind=? AND id<?)"),
+            (
+                HeadsOrder::OldestFirst,
+                Some("open"),
+                "streams_by_kind (kind=? AND status=? AND id>?)",
+            ),
+            (
+                HeadsOrder::NewestFirst,
+                Some("open"),
+                "streams_by_kind (kind=? AND status=? AND id<?)",
+            ),
+        ] {
+            let query = HeadsQuery {
+                kind: Arc::from("job"),
+                status: status.map(Arc::from),
+                order,
+                after: None,
+                limit: 10,
+            };
+            let sql = format!("EXPLAIN QUERY PLAN {}", list(&query));
+            let mut explain = connection.prepare(&sql).unwrap();
+            let rows = explain.query_map([None::<&str>; 4], |row| row.get(3)).unwrap();
+            let plan: Vec<String> = rows.map(Result::unwrap).collect();
+            assert_eq!(plan[0], format!("SEARCH streams USING INDEX {expected}"));
+            assert!(!plan.iter().any(|line| line.contains("FOR ORDER BY")), "{plan:?}");
+        }
+    }
 }

@@ -7,9 +7,11 @@ mod desk;
 mod dump;
 mod failure;
 mod heads;
+mod known;
 mod leases;
 mod open;
 mod readers;
+mod removal;
 mod request;
 mod restore;
 mod retention;
@@ -38,13 +40,14 @@ use crate::{
     file_lock::FileLock,
     hub::Hub,
     lease::{Lease, LeaseError},
-    names::{Sequence, StreamId},
+    names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
     store::{HeadsQuery, Health, Page, RetentionPolicy, Sizes, Store, UploadId},
 };
 use desk::Desk;
 use open::{BUSY_TIMEOUT, connect, wal_path};
 use readers::Readers;
+use removal::Swept;
 use request::{Failure, Reply, Request};
 use upkeep::Vacuumed;
 use writer::Writer;
@@ -103,6 +106,12 @@ impl Sqlite {
         answer.await.map_err(|_| LogError::Closed)?
     }
 
+    /// Drops what is left of removed streams.
+    async fn sweep(&self) -> Result<(), LogError> {
+        while self.ask(|reply| Request::Sweep { reply }).await? == Swept::More {}
+        Ok(())
+    }
+
     /// Empties the write-ahead log. A reader does the long part of it, so that the writer is kept for a moment only.
     async fn checkpoint(&self) -> Result<(), LogError> {
         Readers::run(&self.readers, |connection| {
@@ -129,6 +138,15 @@ impl Drop for Sqlite {
 impl Store for Sqlite {
     async fn commit(&self, commit: Commit) -> Result<Vec<Committed>, CommitError> {
         self.ask(|reply| Request::Commit { commit, reply }).await
+    }
+
+    async fn remove(&self, streams: Vec<(StreamId, Version)>) -> Result<(), CommitError> {
+        self.ask(|reply| Request::Remove { streams, reply }).await?;
+        // They are gone. Whatever happens to the rest, it is not seen any more, and is swept another time.
+        if let Err(error) = self.sweep().await {
+            tracing::warn!(%error, "what is left of removed streams could not be dropped yet");
+        }
+        Ok(())
     }
 
     async fn head(&self, stream: &StreamId) -> Result<Option<StoredHead>, LogError> {
@@ -210,6 +228,7 @@ impl Store for Sqlite {
     }
 
     async fn collect_blobs(&self) -> Result<Collected, LogError> {
+        self.sweep().await?;
         let mut after = Some(0);
         while let Some(place) = after {
             after = self
@@ -273,6 +292,7 @@ impl Store for Sqlite {
     async fn compact(&self) -> Result<(), LogError> {
         // First of all, because on a full disk the space of the write-ahead log is what the rest needs.
         self.checkpoint().await?;
+        self.sweep().await?;
         while self.ask(|reply| Request::Vacuum { reply }).await? == Vacuumed::More {}
         self.checkpoint().await
     }

@@ -12,7 +12,7 @@ use super::connect;
 use crate::{
     commit::Event,
     error::LogError,
-    names::{Sequence, StreamId},
+    names::{Life, Sequence, StreamId},
     store::Page,
 };
 
@@ -89,7 +89,7 @@ pub(super) fn read(
     let bounds = transaction
         .prepare_cached("SELECT number, first_sequence, last_sequence FROM streams WHERE id = ?1")?
         .query_row([stream.as_str()], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?))
+            Ok((row.get::<_, u64>(0)?, row.get(1)?, row.get(2)?))
         })
         .optional()?;
     let Some((number, first, last)) = bounds else {
@@ -112,5 +112,6 @@ pub(super) fn read(
         first: Sequence::from_u64(first),
         last: Sequence::from_u64(last),
         events,
+        life: Life::from_u64(number),
     })
 }

@@ -4,12 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{retention::Cut, upkeep::Vacuumed};
+use super::{removal::Swept, retention::Cut, upkeep::Vacuumed};
 use crate::{
     blob::{BlobError, BlobId, BlobInfo, Collected, Trimmed},
     commit::{Commit, CommitError, Committed},
     error::LogError,
     lease::{Lease, LeaseError},
+    names::{StreamId, Version},
     record::{Record, RestoreError},
     store::UploadId,
 };
@@ -65,6 +66,13 @@ pub(super) enum Request {
     Trim {
         cut: Cut,
         reply: Reply<Option<Trimmed>, LogError>,
+    },
+    Remove {
+        streams: Vec<(StreamId, Version)>,
+        reply: Reply<(), CommitError>,
+    },
+    Sweep {
+        reply: Reply<Swept, LogError>,
     },
     Vacuum {
         reply: Reply<Vacuumed, LogError>,

@@ -9,12 +9,12 @@ use crate::{
     blob::{BlobId, BlobInfo},
     commit::{Event, Head},
     error::LogError,
-    names::{Sequence, StreamId},
+    names::{Life, Sequence, StreamId},
     record::{Record, RestoreError},
 };
 
 /// How far each restored stream is, for the tails that wait for it.
-pub(super) type Restored = Vec<(StreamId, Sequence)>;
+pub(super) type Restored = Vec<(StreamId, Life, Sequence)>;
 
 /// What the records of a log have led to so far.
 struct Restore<'a> {
@@ -156,7 +156,7 @@ impl Restore<'_> {
             next: first,
             last,
         };
-        self.streams.push((id, last));
+        self.streams.push((id, Life::from_u64(version.get()), last));
         Ok(())
     }
 

@@ -18,13 +18,14 @@ use crate::{
 /// How many streams are looked at before the reader's transaction ends: long ones keep the write-ahead log long.
 const SCAN_STREAMS: u32 = 256;
 /// How many events one step drops at most, while commits wait.
-const DROP_EVENTS: usize = 512;
+const DROP_EVENTS: u64 = 512;
 /// How many bytes of bodies one step drops at most, while commits wait.
 const DROP_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The events of a stream up to a place are to be dropped, if it is still of that kind.
+/// The events of a stream up to a place are to be dropped, if it is still there and of that kind.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
+    number: i64,
     pub(super) stream: StreamId,
     pub(super) kind: Arc<str>,
     pub(super) up_to: Sequence,
@@ -57,7 +58,12 @@ pub(super) fn cuts(
         let up_to = Sequence::from_u64(too_old.max(too_many));
         if up_to.get() >= first {
             let (stream, kind) = (stream.clone(), Arc::clone(kind));
-            cuts.push(Cut { stream, kind, up_to });
+            cuts.push(Cut {
+                number,
+                stream,
+                kind,
+                up_to,
+            });
         }
         seen += 1;
         last_seen = Some(stream);
@@ -107,18 +113,74 @@ fn too_many(connection: &Connection, stream: i64, policy: RetentionPolicy) -> ru
 
 /// Drops some of the events of a cut. `None` when there are none left.
 pub(super) fn trim(connection: &Connection, cut: &Cut) -> Result<Option<Trimmed>, LogError> {
-    let stream: Option<i64> = connection
-        .prepare_cached("SELECT number FROM streams WHERE id = ?1 AND kind = ?2")?
-        .query_row(params![cut.stream.as_str(), &*cut.kind], |row| row.get(0))
-        .optional()?;
-    let Some(stream) = stream else { return Ok(None) };
+    // By its number: one of the same name may have been made since, and its events are young.
+    let is_there = connection
+        .prepare_cached("SELECT 1 FROM streams WHERE number = ?1 AND kind = ?2")?
+        .exists(params![cut.number, &*cut.kind])?;
+    if !is_there {
+        return Ok(None);
+    }
+    let Some(dropped) = drop_oldest(connection, cut.number, cut.up_to, Budget::STEP)? else {
+        return Ok(None);
+    };
+    let first = dropped.last.next();
+    connection
+        .prepare_cached("UPDATE streams SET first_sequence = ?2 WHERE number = ?1")?
+        .execute(params![cut.number, first.get()])?;
+    let events = dropped.events;
+    Ok(Some(Trimmed { events, first }))
+}
+
+/// What was dropped of a stream.
+pub(super) struct Dropped {
+    events: u64,
+    bytes: u64,
+    last: Sequence,
+}
+
+/// How much one step may still drop. A large event may take more than what is left of the bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    events: u64,
+    bytes: u64,
+}
+
+impl Budget {
+    pub(super) const STEP: Self = Self {
+        events: DROP_EVENTS,
+        bytes: DROP_BYTES,
+    };
+
+    pub(super) fn is_spent(self) -> bool {
+        self.events == 0 || self.bytes == 0
+    }
+
+    pub(super) fn spend(&mut self, dropped: &Dropped) {
+        self.events = self.events.saturating_sub(dropped.events);
+        self.bytes = self.bytes.saturating_sub(dropped.bytes);
+    }
+
+    /// Something that was no event is work too.
+    pub(super) fn spend_one(&mut self) {
+        self.events = self.events.saturating_sub(1);
+    }
+}
+
+/// Drops the oldest events of a stream up to a place, with what they refer to, as far as the budget goes. `None` if
+/// there are none.
+pub(super) fn drop_oldest(
+    connection: &Connection,
+    stream: i64,
+    up_to: Sequence,
+    budget: Budget,
+) -> rusqlite::Result<Option<Dropped>> {
     let mut oldest = connection.prepare_cached(
         "SELECT sequence, length(body) FROM events WHERE stream = ?1 AND sequence <= ?2
          ORDER BY sequence LIMIT ?3",
     )?;
-    let mut rows = oldest.query(params![stream, cut.up_to.get(), DROP_EVENTS])?;
+    let mut rows = oldest.query(params![stream, up_to.get(), budget.events])?;
     let (mut events, mut bytes, mut last) = (0, 0, 0);
-    while bytes < DROP_BYTES
+    while bytes < budget.bytes
         && let Some(row) = rows.next()?
     {
         (events, bytes, last) = (events + 1, bytes + row.get::<_, u64>(1)?, row.get(0)?);
@@ -126,15 +188,12 @@ pub(super) fn trim(connection: &Connection, cut: &Cut) -> Result<Option<Trimmed>
     if events == 0 {
         return Ok(None);
     }
-    let first = Sequence::from_u64(last).next();
     connection
-        .prepare_cached("DELETE FROM events WHERE stream = ?1 AND sequence < ?2")?
-        .execute(params![stream, first.get()])?;
+        .prepare_cached("DELETE FROM events WHERE stream = ?1 AND sequence <= ?2")?
+        .execute(params![stream, last])?;
     connection
-        .prepare_cached("DELETE FROM blob_references WHERE stream = ?1 AND sequence > 0 AND sequence < ?2")?
-        .execute(params![stream, first.get()])?;
-    connection
-        .prepare_cached("UPDATE streams SET first_sequence = ?2 WHERE number = ?1")?
-        .execute(params![stream, first.get()])?;
-    Ok(Some(Trimmed { events, first }))
+        .prepare_cached("DELETE FROM blob_references WHERE stream = ?1 AND sequence > 0 AND sequence <= ?2")?
+        .execute(params![stream, last])?;
+    let last = Sequence::from_u64(last);
+    Ok(Some(Dropped { events, bytes, last }))
 }

@@ -3,7 +3,8 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Each entry takes the schema from its index to the next number.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE meta (
         key   TEXT PRIMARY KEY,
         value INTEGER NOT NULL
@@ -56,7 +57,17 @@ const STEPS: &[&str] = &["
         PRIMARY KEY (stream, sequence, position)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX blob_references_by_blob ON blob_references (blob);
-"];
+",
+    "
+    -- Streams that are gone, and whose events are still to be dropped.
+    CREATE TABLE removed_streams (
+        number INTEGER PRIMARY KEY
+    ) STRICT;
+
+    -- Without it, a list of one kind would have to be sorted.
+    CREATE INDEX streams_by_name ON streams (kind, id);
+",
+];
 
 /// The newest schema that is known here.
 pub(super) const NEWEST: i64 = STEPS.len() as i64;

@@ -159,6 +159,27 @@ async fn relaxed_commits_on_a_full_disk_leave_a_prefix() {
     assert!(page.last.get() <= acknowledged);
 }
 
+/// What was acknowledged and taken back is not remembered either.
+#[tokio::test]
+async fn a_stream_that_was_taken_back_can_be_made() {
+    let small = Small::open();
+    small.limit(100).await;
+    let made = Commit::one(append(Version::NONE)).relaxed();
+    let lost = small.store.commit(made).await.unwrap()[0].version;
+    let mut large = append(Version::NONE);
+    large.stream = StreamId::new("large").unwrap();
+    large.events[0].body = Arc::from(vec![0; 1 << 20]);
+    let full = small.store.commit(Commit::one(large)).await.unwrap_err();
+    assert!(matches!(full, CommitError::Log(LogError::DiskFull)), "{full:?}");
+    let late = small.store.commit(Commit::one(append(lost))).await.unwrap_err();
+    assert!(
+        matches!(late, CommitError::Conflict { actual: None, .. }),
+        "{late:?}"
+    );
+    let again = small.store.commit(Commit::one(append(Version::NONE))).await;
+    assert_eq!(again.unwrap()[0].last_sequence.get(), 1);
+}
+
 #[tokio::test]
 async fn everything_else_that_writes_says_that_the_disk_is_full() {
     let small = Small::open();

@@ -6,7 +6,7 @@
 //! 1. A durable commit is answered after the transaction that holds it is on disk, whatever the answer is; so
 //!    nobody is told of a state that a crash could take back.
 //! 2. A relaxed commit is answered when it is applied, and its transaction is on disk within [`FLUSH_WITHIN`].
-//! 3. Tails are told of events that are on disk, and of no others; before the commit is answered.
+//! 3. The hub is told of what is on disk, and of nothing else; before the commit is answered.
 //! 4. When the engine fails, the open transaction is taken back whole, everybody in it is told, and the log refuses
 //!    writes until one succeeds in writing again.
 
@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 
 use super::{
     desk::Desk,
+    removal,
     request::{Failure, Reply, Request},
     restore, retention, upkeep,
 };
@@ -181,6 +182,12 @@ impl Writer {
             Request::Trim { cut, reply } => {
                 self.perform(Durable, reply, |desk| retention::trim(&desk.connection, &cut));
             }
+            Request::Remove { streams, reply } => {
+                self.perform(Durable, reply, |desk| desk.remove(&streams));
+            }
+            Request::Sweep { reply } => {
+                self.perform(Relaxed, reply, |desk| removal::sweep(&desk.connection));
+            }
             Request::Vacuum { reply } => {
                 self.perform(Durable, reply, |desk| upkeep::vacuum(&desk.connection));
             }
@@ -232,7 +239,7 @@ impl Writer {
                 let hub = self.hub.clone();
                 self.when_on_disk(Box::new(move |flushed| {
                     if flushed.is_ok() {
-                        streams.iter().for_each(|(stream, last)| hub.hint(stream, *last));
+                        hub.tell_restored(&streams);
                     }
                     answer(reply, flushed.map_err(RestoreError::from));
                 }));
@@ -278,14 +285,12 @@ impl Writer {
         if self.open.is_none() {
             return;
         }
-        let published = match self.desk.write_out() {
-            Ok(published) => published,
+        let changes = match self.desk.write_out() {
+            Ok(changes) => changes,
             Err(error) => return self.take_back(&error.into()),
         };
         self.set_health(Health::Writable);
-        for (stream, events) in &published {
-            self.hub.publish(stream, events);
-        }
+        self.hub.tell(&changes);
         let answers = self.open.take().into_iter().flat_map(|open| open.answers);
         answers.for_each(|answer| answer(Ok(())));
         self.transactions += 1;

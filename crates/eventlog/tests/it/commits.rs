@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use eventlog::{
-    BODY_LIMIT_BYTES, COMMIT_LIMIT_ITEMS, Commit, CommitError, HeadsQuery, Page, Sequence, StoredHead,
-    StreamId, Version, Write,
+    BODY_LIMIT_BYTES, COMMIT_LIMIT_ITEMS, Commit, CommitError, HeadsOrder, HeadsQuery, Page, Sequence,
+    StoredHead, StreamId, Version, Write,
 };
 
 use crate::{
@@ -190,10 +190,12 @@ async fn heads_are_listed_by_kind_and_status(engine: Engine) {
     other.head.as_mut().unwrap().kind = Arc::from("plan");
     engine.log.commit(Commit::one(other)).await.unwrap();
 
-    let list = async |kind: &str, status: Option<&str>, after: Option<&str>, limit| {
+    use HeadsOrder::{NewestFirst, OldestFirst};
+    let list = async |order, kind: &str, status: Option<&str>, after: Option<&str>, limit| {
         let query = HeadsQuery {
             kind: Arc::from(kind),
             status: status.map(Arc::from),
+            order,
             after: after.map(|after| StreamId::new(after).unwrap()),
             limit,
         };
@@ -203,12 +205,35 @@ async fn heads_are_listed_by_kind_and_status(engine: Engine) {
             .map(|head| head.stream.to_string())
             .collect::<Vec<_>>()
     };
-    assert_eq!(list("job", Some("queued"), None, 10).await, ["j/1", "j/3"]);
-    assert_eq!(list("job", None, None, 10).await, ["j/1", "j/2", "j/3", "j/4"]);
-    assert_eq!(list("job", None, Some("j/1"), 2).await, ["j/2", "j/3"]);
-    assert_eq!(list("job", Some("queued"), Some("j/1"), 10).await, ["j/3"]);
-    assert_eq!(list("plan", None, None, 10).await, ["p/1"]);
-    assert!(list("nothing", None, None, 10).await.is_empty());
+    let queued = Some("queued");
+    for (order, kind, status, after, limit, expected) in [
+        (OldestFirst, "job", queued, None, 10, &["j/1", "j/3"][..]),
+        (OldestFirst, "job", None, None, 10, &["j/1", "j/2", "j/3", "j/4"]),
+        (OldestFirst, "job", None, Some("j/1"), 2, &["j/2", "j/3"]),
+        (OldestFirst, "job", queued, Some("j/1"), 10, &["j/3"]),
+        (OldestFirst, "job", None, Some("j/4"), 10, &[]),
+        (OldestFirst, "plan", None, None, 10, &["p/1"]),
+        (OldestFirst, "nothing", None, None, 10, &[]),
+        (NewestFirst, "job", queued, None, 10, &["j/3", "j/1"]),
+        (NewestFirst, "job", None, None, 3, &["j/4", "j/3", "j/2"]),
+        (NewestFirst, "job", None, Some("j/2"), 10, &["j/1"]),
+        (NewestFirst, "job", queued, Some("j/3"), 10, &["j/1"]),
+        // The place need not be a stream of that kind, or a stream at all.
+        (NewestFirst, "job", None, Some("j/3x"), 1, &["j/3"]),
+        (NewestFirst, "job", None, Some("j/1"), 10, &[]),
+        (NewestFirst, "plan", None, None, 10, &["p/1"]),
+        (NewestFirst, "nothing", None, None, 10, &[]),
+    ] {
+        let found = list(order, kind, status, after, limit).await;
+        assert_eq!(found, expected, "{order:?} {kind} {status:?} {after:?} {limit}");
+    }
+    let last = char::MAX.to_string().repeat(64);
+    engine
+        .log
+        .commit(Commit::one(write(&last, Version::NONE, "queued", &[])))
+        .await
+        .unwrap();
+    assert_eq!(list(NewestFirst, "job", None, None, 1).await, [last]);
 }
 
 async fn events_are_read_from_any_place_in_pages(engine: Engine) {

@@ -79,13 +79,39 @@ async fn a_newer_schema_is_refused_and_left_alone() {
         "{error}"
     );
     assert!(
-        error.to_string().ends_with("knows schemas up to 1; update it"),
+        error.to_string().ends_with("knows schemas up to 2; update it"),
         "{error}"
     );
     assert_eq!(
         database.number("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()"),
-        7
+        8
     );
+}
+
+/// A daemon that ended right after it removed a stream has left its events behind. Whoever comes next drops them.
+#[tokio::test]
+async fn what_a_removal_has_left_behind_is_swept_by_the_next() {
+    let Some(database) = Database::new() else { return };
+    let log = database.open().await;
+    for (round, left) in [("compact", 1), ("remove", 0)] {
+        let gone = write("gone", Version::NONE, "x", &["1", "2", "3"]);
+        log.commit(Commit::one(gone)).await.unwrap();
+        append(&log, "other", "kept").await;
+        let other = log.head(&stream("other")).await.unwrap().unwrap().version;
+        database.run(
+            "INSERT INTO removed_streams SELECT number FROM streams WHERE id = 'gone';
+             DELETE FROM streams WHERE id = 'gone'",
+        );
+        assert_eq!(contents(&log, "gone").await, []);
+        assert_eq!(log.check_integrity().await.unwrap(), Vec::<String>::new());
+        match round {
+            "compact" => log.compact().await.unwrap(),
+            _ => log.remove(vec![(stream("other"), other)]).await.unwrap(),
+        }
+        let rows = "SELECT (SELECT count(*) FROM events) + 10 * (SELECT count(*) FROM removed_streams)";
+        assert_eq!(database.number(rows), left, "{round}");
+    }
+    assert_eq!(log.check_integrity().await.unwrap(), Vec::<String>::new());
 }
 
 #[tokio::test]

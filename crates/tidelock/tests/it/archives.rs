@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
 
-use eventlog::{HeadsQuery, Log, Sequence, SqliteOptions, StreamId};
+use eventlog::{HeadsOrder, HeadsQuery, Log, Sequence, SqliteOptions, StreamId};
 use kernel::SystemClock;
 use serde_json::json;
 
@@ -43,6 +43,7 @@ fn contents(path: &Path) -> Vec<Stream> {
             let query = HeadsQuery {
                 kind: kind.into(),
                 status: None,
+                order: HeadsOrder::OldestFirst,
                 after: None,
                 limit: 1000,
             };

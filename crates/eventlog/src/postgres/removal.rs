@@ -1,0 +1,139 @@
+//! Forgetting streams: their heads at once, and so they are gone; their events bit by bit afterwards.
+//!
+//! The number of a removed stream stands in a table until nothing of it is left, and no number is ever used again. So
+//! whoever sweeps, this daemon or another, sooner or later, drops all of it and nothing else.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{
+    commits::{FoundStream, found_stream},
+    failure::{Failure, outcome},
+    listener::{self, Hint},
+    pool::{Pool, Pooled},
+    read::{self, number},
+};
+use crate::{
+    commit::CommitError,
+    error::LogError,
+    hub::{Change, ChangeKind},
+    names::{StreamId, Version},
+};
+
+/// How many streams one step sweeps: few enough to be short.
+const SWEEP_STREAMS: i64 = 64;
+/// How many events one step drops at most.
+const SWEEP_EVENTS: i64 = 2048;
+
+/// Removes the heads of streams, if all are at the version that was seen. They are locked as a commit does it.
+pub(super) async fn remove(
+    mut connection: Pooled,
+    streams: &[(StreamId, Version)],
+) -> Result<Vec<Change>, Failure<CommitError>> {
+    connection.enter_transaction();
+    let found = match look(&connection, streams).await {
+        Ok(found) => found,
+        Err(failed) => {
+            connection.roll_back().await;
+            return Err(failed);
+        }
+    };
+    let version = |stream: &StreamId| {
+        let stream = found.get(stream.as_str());
+        stream.map_or(Version::NONE, |stream| stream.version)
+    };
+    if let Some((stale, _)) = streams.iter().find(|(stream, seen)| version(stream) != *seen) {
+        let actual = read::head(&connection, stale).await;
+        connection.roll_back().await;
+        return Err(Failure::Refused(CommitError::Conflict {
+            stream: stale.clone(),
+            actual: actual?.map(Box::new),
+        }));
+    }
+    let (mut numbers, mut changes, mut hints) = (Vec::new(), Vec::new(), Vec::new());
+    for (stream, _) in streams {
+        let Some(there) = found.get(stream.as_str()) else {
+            continue;
+        };
+        let life = read::life(there.number)?;
+        numbers.push(there.number);
+        hints.push(Hint::removed(stream, life));
+        changes.push(Change {
+            stream: stream.clone(),
+            life,
+            kind: ChangeKind::Removed,
+        });
+    }
+    let (removed, ended, ()) = tokio::join!(
+        biased;
+        connection.execute(&connection.statements.remove_streams, [&numbers]),
+        connection.batch("COMMIT"),
+        listener::tell_later(&connection, connection.schema(), &hints),
+    );
+    if ended.is_ok() {
+        connection.left_transaction();
+    }
+    outcome([removed.map(drop)], ended)?;
+    Ok(changes)
+}
+
+async fn look(
+    connection: &Pooled,
+    streams: &[(StreamId, Version)],
+) -> Result<HashMap<String, FoundStream>, Failure<CommitError>> {
+    let ids: Vec<&str> = streams.iter().map(|(stream, _)| stream.as_str()).collect();
+    let seen: Vec<i64> = streams.iter().map(|(_, seen)| number(seen.get())).collect();
+    let ((), rows) = tokio::try_join!(
+        biased;
+        connection.batch("BEGIN"),
+        connection.query(&connection.statements.lock_streams, [&ids, &seen]),
+    )?;
+    rows.iter().map(found_stream).collect()
+}
+
+/// Whether a step of sweeping was the last.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Swept {
+    More,
+    All,
+}
+
+/// Drops what is left of removed streams.
+pub(super) async fn sweep(pool: &Arc<Pool>) -> Result<(), LogError> {
+    while pool.write(sweep_some).await? == Swept::More {}
+    Ok(())
+}
+
+/// Drops some of it. What others are sweeping is left to them.
+async fn sweep_some(mut connection: Pooled) -> Result<Swept, Failure> {
+    let take = "SELECT number FROM removed_streams ORDER BY number LIMIT $1 FOR UPDATE SKIP LOCKED";
+    let drop_events = "
+        DELETE FROM events USING (
+            SELECT stream, sequence FROM events WHERE stream = ANY($1)
+            ORDER BY stream, sequence LIMIT $2
+        ) AS oldest
+        WHERE events.stream = oldest.stream AND events.sequence = oldest.sequence";
+    let drop_references = "DELETE FROM blob_references WHERE stream = ANY($1)";
+    let finish = "DELETE FROM removed_streams WHERE number = ANY($1)";
+    connection.enter_transaction();
+    let client = &connection.client;
+    // Whatever is lost of it is swept again.
+    connection
+        .batch("BEGIN; SET LOCAL synchronous_commit = off")
+        .await?;
+    let taken = client.query(take, &[&SWEEP_STREAMS]).await?;
+    let numbers: Vec<i64> = taken.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let dropped = client.execute(drop_events, &[&numbers, &SWEEP_EVENTS]).await?;
+    let all_dropped = dropped < SWEEP_EVENTS.unsigned_abs();
+    if all_dropped {
+        client.execute(drop_references, &[&numbers]).await?;
+        client.execute(finish, &[&numbers]).await?;
+    }
+    connection.batch("COMMIT").await?;
+    connection.left_transaction();
+    let all_taken = (numbers.len() as u64) < SWEEP_STREAMS.unsigned_abs();
+    Ok(if all_dropped && all_taken {
+        Swept::All
+    } else {
+        Swept::More
+    })
+}
