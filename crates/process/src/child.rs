@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::net::unix::pipe::Sender;
 
 use crate::ended::{Ended, Exit, KeeperEnd, Killed};
 use crate::entry::{Entry, Started};
+use crate::outlet::Outlet;
 use crate::proc_table;
 use crate::spec::{Enforcement, StopPlan};
 
@@ -25,7 +26,7 @@ struct Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         // Whoever did not want its pipes does not keep them open.
-        drop((self.entry.take_stdin(), self.entry.take_stdout()));
+        drop(self.entry.take_all());
         self.entry.wish(StopPlan::PROMPT);
     }
 }
@@ -58,11 +59,19 @@ impl Child {
     /// Its standard output, once. Until somebody takes it the command can write what a pipe holds and then waits; from
     /// the first wish to stop the child on it is read and thrown away, so that nothing hangs on it.
     #[must_use]
-    pub fn stdout(&self) -> Option<Receiver> {
+    pub fn stdout(&self) -> Option<Outlet> {
         self.handle.entry.take_stdout()
     }
 
-    /// The last of its standard error, up to 64 KiB. It is complete once the child has ended.
+    /// Its standard error, once, if it is [`HandedOut`](crate::StandardError::HandedOut); otherwise nothing. What is
+    /// said of the standard output holds for it too.
+    #[must_use]
+    pub fn stderr(&self) -> Option<Outlet> {
+        self.handle.entry.take_stderr()
+    }
+
+    /// The last of its standard error, up to 64 KiB. It is complete once the child has ended. It is empty if the standard
+    /// error is handed out.
     #[must_use]
     pub fn stderr_tail(&self) -> String {
         self.handle.entry.stderr_tail()

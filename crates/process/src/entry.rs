@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use kernel::{CancellationToken, Clock, Deadline, Seen, Slot, WaitError};
-use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::net::unix::pipe::Sender;
 
 use crate::ended::Ended;
 use crate::identity::Identity;
+use crate::outlet::Outlet;
 use crate::spec::{Enforcement, Spec, StopPlan};
 use crate::state::{Life, Wish};
 use crate::stderr_ring::Ring;
@@ -52,10 +53,13 @@ pub(crate) struct Entry {
     pipes: Mutex<Untaken>,
 }
 
+/// Our ends of the streams of a child, as long as nobody has taken them.
 #[derive(Debug, Default)]
-struct Untaken {
-    stdin: Option<Sender>,
-    stdout: Option<Receiver>,
+pub(crate) struct Untaken {
+    pub(crate) stdin: Option<Sender>,
+    pub(crate) stdout: Option<Outlet>,
+    /// Nothing as well if the last of it is kept here.
+    pub(crate) stderr: Option<Outlet>,
 }
 
 impl Facts {
@@ -162,18 +166,24 @@ impl Entry {
         self.pipes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn offer(&self, stdin: Sender, stdout: Receiver) {
-        *self.untaken() = Untaken {
-            stdin: Some(stdin),
-            stdout: Some(stdout),
-        };
+    pub(crate) fn offer(&self, streams: Untaken) {
+        *self.untaken() = streams;
+    }
+
+    /// All that nobody has taken.
+    pub(crate) fn take_all(&self) -> Untaken {
+        std::mem::take(&mut self.untaken())
     }
 
     pub(crate) fn take_stdin(&self) -> Option<Sender> {
         self.untaken().stdin.take()
     }
 
-    pub(crate) fn take_stdout(&self) -> Option<Receiver> {
+    pub(crate) fn take_stdout(&self) -> Option<Outlet> {
         self.untaken().stdout.take()
+    }
+
+    pub(crate) fn take_stderr(&self) -> Option<Outlet> {
+        self.untaken().stderr.take()
     }
 }

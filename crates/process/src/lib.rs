@@ -27,6 +27,7 @@ mod info;
 mod keeper;
 mod keeper_process;
 mod ledger;
+mod outlet;
 mod pidfd;
 mod pipes;
 mod proc_table;
@@ -39,6 +40,7 @@ mod state;
 mod stderr_ring;
 mod supervise;
 mod tasks;
+mod terminal;
 mod wire;
 
 pub use child::Child;
@@ -47,7 +49,10 @@ pub use ended::{Ended, Exit, KeeperEnd, Killed, KilledProcess};
 pub use error::{OpenProcessesError, SpawnError};
 pub use info::{Ancestor, ProcessInfo, ProcessState, Role, Why};
 pub use keeper::keep_if_asked;
+pub use outlet::Outlet;
 pub use processes::{Processes, ProcessesOptions};
 pub use reclaim::Reclaimed;
-pub use spec::{Confinement, Enforcement, KeeperProgram, Limits, Spec, StopPlan};
+pub use spec::{
+    Confinement, Enforcement, KeeperProgram, Limits, Spec, StandardError, StopPlan, TerminalSize,
+};
 pub use tasks::Tasks;

@@ -1,10 +1,15 @@
-//! The three pipes between the daemon and a command. All ends are closed on exec; the command gets copies of its own.
+//! The three streams between the daemon and a command, pipes or terminals. All ends are closed on exec; the command
+//! gets copies of its own.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::net::unix::pipe::Sender;
+
+use crate::outlet::Outlet;
+use crate::spec::{StandardError, TerminalSize};
+use crate::terminal;
 
 /// How much is read at once from a pipe that is drained. Each child keeps a buffer of this size.
 const DRAIN_BYTES: usize = 16 * 1024;
@@ -15,35 +20,52 @@ const LAST_READS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Pipes {
     pub(crate) stdin: Sender,
-    pub(crate) stdout: Receiver,
-    pub(crate) stderr: Receiver,
+    pub(crate) stdout: Outlet,
+    /// `None` if it is written to the standard output.
+    pub(crate) stderr: Option<Outlet>,
     pub(crate) theirs: [OwnedFd; 3],
 }
 
 impl Pipes {
-    pub(crate) fn make() -> io::Result<Self> {
+    pub(crate) fn make(terminal: Option<TerminalSize>, stderr_goes: StandardError) -> io::Result<Self> {
         let (their_stdin, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+        let outlet = || match terminal {
+            None => pipe(),
+            // Each has its own, so that it can be told which of the two was written to.
+            Some(size) => terminal::open(size),
+        };
+        let (stdout, their_stdout) = outlet()?;
+        let (stderr, their_stderr) = match stderr_goes {
+            StandardError::WithOutput => (None, their_stdout.try_clone()?),
+            StandardError::KeptAsTail | StandardError::HandedOut => {
+                let (stderr, their_stderr) = outlet()?;
+                (Some(stderr), their_stderr)
+            }
+        };
         Ok(Self {
             stdin: Sender::from_owned_fd(stdin)?,
-            stdout: Receiver::from_owned_fd(stdout)?,
-            stderr: Receiver::from_owned_fd(stderr)?,
+            stdout,
+            stderr,
             theirs: [their_stdin, their_stdout, their_stderr],
         })
     }
+}
+
+fn pipe() -> io::Result<(Outlet, OwnedFd)> {
+    let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+    Ok((Outlet::pipe(ours)?, theirs))
 }
 
 /// A pipe that is read so that its writer is never held up.
 #[derive(Debug)]
 pub(crate) struct Drain {
     /// `None` at its end, and while there is nothing to be drained.
-    pub(crate) pipe: Option<Receiver>,
+    pub(crate) pipe: Option<Outlet>,
     buffer: Vec<u8>,
 }
 
 impl Drain {
-    pub(crate) fn new(pipe: Option<Receiver>) -> Self {
+    pub(crate) fn new(pipe: Option<Outlet>) -> Self {
         Self {
             pipe,
             buffer: Vec::new(),
@@ -80,7 +102,7 @@ impl Drain {
             return;
         };
         for _ in 0..LAST_READS {
-            match rustix::io::read(pipe.as_fd(), &mut self.buffer) {
+            match rustix::io::read(&pipe, &mut self.buffer) {
                 Ok(count) if count > 0 => take(&self.buffer[..count]),
                 _ => return,
             }

@@ -140,20 +140,6 @@ pub(crate) fn below(root: u32) -> Vec<Stat> {
     found
 }
 
-/// Whether one process is below another, by a look at its parents.
-pub(crate) fn is_below(pid: u32, root: u32) -> bool {
-    let mut visited = BTreeSet::new();
-    let mut next = pid;
-    while next != 0 && visited.insert(next) {
-        match Stat::read(next) {
-            Some(stat) if stat.parent == root => return true,
-            Some(stat) => next = stat.parent,
-            None => return false,
-        }
-    }
-    false
-}
-
 /// The children of all threads of a process; `None` if it is gone or the kernel does not list them.
 fn children(pid: u32) -> Option<Vec<u32>> {
     let mut found = Vec::new();
@@ -240,7 +226,6 @@ mod tests {
             ..stat.identity()
         };
         assert_eq!(table.find(reused), None);
-        assert!(is_below(own, stat.parent) && !is_below(stat.parent, own));
         assert!(below(stat.parent).iter().any(|stat| stat.pid == own));
     }
 }

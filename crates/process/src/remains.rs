@@ -19,6 +19,10 @@ use crate::proc_table::{Stat, Table};
 /// The variable that marks a process and everything that it starts.
 pub(crate) const TAG_VARIABLE: &str = "TIDELOCK_PROCESS";
 
+/// How often a tree is looked at for more to be halted before it is killed as far as it is known. Each look halts all
+/// that it finds, so a tree that cannot grow for ever is known after a few; the next kill begins anew.
+pub(crate) const LOOKS_TO_HALT: usize = 32;
+
 /// How a child can be known.
 #[derive(Clone, Debug)]
 pub(crate) struct Traces {
@@ -59,8 +63,17 @@ impl Swept {
 pub(crate) async fn sweep(all: &[Traces], deadline: &Deadline) -> Vec<Swept> {
     let mut swept: Vec<Swept> = all.iter().map(|_| Swept::default()).collect();
     loop {
-        let table = Table::read();
-        let tags = tags(&table, all);
+        let (mut table, mut tags) = look(all);
+        // What has come since the last time comes faster than we look, and killing some makes room for others. So they
+        // are halted first, which makes no room.
+        let has_grown = all.iter().zip(&swept).any(|(traces, swept)| {
+            let is_new = |member: &&Stat| !swept.known.contains(&member.identity());
+            swept.found_something() && traces.members(&table, &tags).iter().any(is_new)
+        });
+        if has_grown {
+            halt(all).await;
+            (table, tags) = look(all);
+        }
         let mut dying = Vec::new();
         for (traces, swept) in all.iter().zip(&mut swept) {
             let mut members = traces.members(&table, &tags);
@@ -86,6 +99,28 @@ pub(crate) async fn sweep(all: &[Traces], deadline: &Deadline) -> Vec<Swept> {
                 () = deadline.clone().passed() => {}
             }
         }
+    }
+}
+
+/// Halts what is left of these children, until a look finds nobody new.
+///
+/// *Cancel safety*: dropped half-way, some are halted and some are not.
+async fn halt(all: &[Traces]) {
+    let mut halted = BTreeSet::new();
+    for _ in 0..LOOKS_TO_HALT {
+        let before = halted.len();
+        let (table, tags) = look(all);
+        for member in all.iter().flat_map(|traces| traces.members(&table, &tags)) {
+            let identity = member.identity();
+            let stop = |target: Target| target.signal(Signal::STOP);
+            if !halted.contains(&identity) && Target::hold(identity, |_| true).map(stop) == Some(Sent::Yes) {
+                halted.insert(identity);
+            }
+        }
+        if halted.len() == before {
+            return;
+        }
+        tokio::task::yield_now().await;
     }
 }
 
@@ -130,6 +165,13 @@ impl Traces {
         members.retain(|pid, stat| *pid != own && *pid != self.keeper.pid && stat.is_alive());
         members.into_values().collect()
     }
+}
+
+/// All processes, and the tags of these children where they have one.
+fn look(all: &[Traces]) -> (Table, BTreeMap<u32, &str>) {
+    let table = Table::read();
+    let tags = tags(&table, all);
+    (table, tags)
 }
 
 /// The tags of these children, where processes have one.

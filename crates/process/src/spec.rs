@@ -28,6 +28,33 @@ pub struct Spec {
     pub limits: Limits,
     /// Where it may write.
     pub confinement: Confinement,
+    /// Where its standard error goes.
+    pub stderr: StandardError,
+    /// If there is one, its standard output and its standard error are terminals of this size, one each unless `stderr`
+    /// makes them one, and it may use colour. Otherwise they are pipes. Its standard input is a pipe in any case.
+    pub terminal: Option<TerminalSize>,
+}
+
+/// Where the standard error of a child goes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum StandardError {
+    /// The last of it is kept, see [`Child::stderr_tail`](crate::Child::stderr_tail).
+    #[default]
+    KeptAsTail,
+    /// It is handed out like the standard output, see [`Child::stderr`](crate::Child::stderr). Nothing is kept.
+    HandedOut,
+    /// It goes where the standard output goes, in the order in which both were written, as on a terminal of one's own.
+    /// Nothing else can tell the order of two streams.
+    WithOutput,
+}
+
+/// The size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TerminalSize {
+    /// How wide.
+    pub columns: u16,
+    /// How high.
+    pub rows: u16,
 }
 
 /// What a child may use at most, for each of its processes. `None` leaves it as the daemon has it; no limit is ever
@@ -44,6 +71,9 @@ pub struct Limits {
     pub core_bytes: Option<u64>,
     /// Time on a processor.
     pub cpu_seconds: Option<u64>,
+    /// How many processes and threads its user may have when one of its processes wants another one. Those that are not
+    /// its own count as well. The superuser is not bound by it.
+    pub processes: Option<u64>,
 }
 
 /// Where a child may write.

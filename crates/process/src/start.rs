@@ -6,19 +6,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eventlog::Durability;
 use kernel::Deadline;
-use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
 
 use crate::child::Child;
-use crate::entry::{Entry, Started};
+use crate::entry::{Entry, Started, Untaken};
 use crate::error::SpawnError;
 use crate::finish::{self, Left};
 use crate::keeper_process::KeeperProcess;
 use crate::ledger::{Record, Row, Status};
+use crate::outlet::Outlet;
 use crate::pipes::Pipes;
 use crate::processes::Shared;
 use crate::remains::TAG_VARIABLE;
-use crate::spec::{Confinement, Spec};
+use crate::spec::{Confinement, Spec, StandardError};
 use crate::wire::{FromKeeper, OsText, Run, Stage};
 
 /// How long a keeper may take to start its command. A file system that hangs can make it wait.
@@ -35,7 +35,8 @@ pub(crate) struct Running {
     pub(crate) keeper: KeeperProcess,
     pub(crate) row: Row,
     pub(crate) record: Record,
-    pub(crate) stderr: Receiver,
+    /// The standard error, if the last of it is to be kept.
+    pub(crate) stderr: Option<Outlet>,
     pub(crate) started: Started,
 }
 
@@ -46,7 +47,7 @@ pub(crate) async fn start(
     spec: Spec,
     answer: &mut Answer,
 ) -> Result<Running, SpawnError> {
-    let pipes = Pipes::make().map_err(SpawnError::Means)?;
+    let pipes = Pipes::make(spec.terminal, spec.stderr).map_err(SpawnError::Means)?;
     let mut row = shared
         .ledger
         .reserve()
@@ -103,9 +104,10 @@ async fn launch(
     (mut keeper, pipes): (KeeperProcess, Pipes),
     spec: Spec,
     answer: &mut Answer,
-) -> Result<(KeeperProcess, Receiver, Started), (SpawnError, KeeperProcess)> {
+) -> Result<(KeeperProcess, Option<Outlet>, Started), (SpawnError, KeeperProcess)> {
     let limit = Deadline::after(&shared.clock, START_LIMIT).passed();
     let (program, directory) = (spec.program.clone(), spec.directory.clone());
+    let stderr_goes = spec.stderr;
     let run = to_wire(spec, &entry.facts.tag);
     let told = tokio::select! {
         biased;
@@ -116,9 +118,17 @@ async fn launch(
     };
     let failed = match told {
         Ok(FromKeeper::Started { command, confinement }) => {
-            entry.offer(pipes.stdin, pipes.stdout);
+            let (kept, handed_out) = match stderr_goes {
+                StandardError::KeptAsTail => (pipes.stderr, None),
+                StandardError::HandedOut | StandardError::WithOutput => (None, pipes.stderr),
+            };
+            entry.offer(Untaken {
+                stdin: Some(pipes.stdin),
+                stdout: Some(pipes.stdout),
+                stderr: handed_out,
+            });
             let started = Started { command, confinement };
-            return Ok((keeper, pipes.stderr, started));
+            return Ok((keeper, kept, started));
         }
         Ok(FromKeeper::Failed { stage, errno }) => {
             let source = io::Error::from_raw_os_error(errno);

@@ -63,7 +63,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, entry: Arc<Entry>, spec: Spec
     let mut watch = Watch {
         shared: &shared,
         entry: &entry,
-        stderr: Drain::new(Some(stderr)),
+        stderr: Drain::new(stderr),
         exit: None,
         gone: None,
         limit: Deadline::never(),
@@ -121,7 +121,7 @@ impl Watch<'_> {
         &mut self,
         mut keeper: crate::keeper_process::KeeperProcess,
     ) -> crate::keeper_process::HungUp {
-        let mut stdout = Drain::new(None);
+        let (mut stdout, mut stderr) = (Drain::new(None), Drain::new(None));
         let mut told: Option<Wish> = None;
         loop {
             let limit = self.limit.clone();
@@ -136,6 +136,7 @@ impl Watch<'_> {
                     let Some(wish) = told else { continue };
                     // Nobody may want what it says any more, and it must not hang on that.
                     stdout.pipe = self.entry.take_stdout().or(stdout.pipe.take());
+                    stderr.pipe = self.entry.take_stderr().or(stderr.pipe.take());
                     let plan = wish.plan(self.shared.clock.now());
                     self.expect_end_within(plan.total());
                     if let Err(error) = keeper.stop(plan).await {
@@ -147,6 +148,7 @@ impl Watch<'_> {
                 () = limit.passed() => break,
                 bytes = self.stderr.next() => self.entry.add_stderr(bytes),
                 _ = stdout.next() => {}
+                _ = stderr.next() => {}
             }
         }
         keeper.hang_up()

@@ -15,7 +15,8 @@ use lsp::{
     RunningServer, ServerExit, ServerGeneration, ServerKey,
 };
 use process::{
-    Child, Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StopPlan, Tasks,
+    Child, Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError,
+    StopPlan, Tasks,
 };
 use serde_json::{Value, json, value::RawValue};
 use tempfile::TempDir;
@@ -229,6 +230,8 @@ impl RealServers {
             generation: generation.get(),
             limits: Limits::default(),
             confinement: Confinement::None,
+            stderr: StandardError::KeptAsTail,
+            terminal: None,
         }
     }
 

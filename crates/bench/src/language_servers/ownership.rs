@@ -8,7 +8,10 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use eventlog::{Log, SqliteOptions};
 use kernel::{BootId, HomeId, SystemClock};
-use process::{Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StopPlan, Tasks};
+use process::{
+    Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, StopPlan,
+    Tasks,
+};
 use tokio::runtime::Runtime;
 
 use crate::report::{Bar, Table};
@@ -85,6 +88,8 @@ fn owned(runtime: &Runtime, tidelock: &Path, directory: &Path) -> Result<f64> {
             generation: 1,
             limits: Limits::default(),
             confinement: Confinement::None,
+            stderr: StandardError::KeptAsTail,
+            terminal: None,
         };
         let began = Instant::now();
         for _ in 0..PROCESSES {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use api::{ErrorCode, Process, ProcessExplanation, ProcessList, ProcessRole, ProcessState, ProcessSummary};
 use daemon::KeeperProgram;
-use process::{Child, Confinement, Limits, Processes, Spec};
+use process::{Child, Confinement, Limits, Processes, Spec, StandardError};
 
 use crate::page::Browser;
 use crate::running::{Running, until};
@@ -26,6 +26,8 @@ async fn spawn(processes: &Processes, directory: &Path, script: &str) -> Child {
         generation: 3,
         limits: Limits::default(),
         confinement: Confinement::None,
+        stderr: StandardError::KeptAsTail,
+        terminal: None,
     };
     processes.spawn(spec).await.unwrap()
 }

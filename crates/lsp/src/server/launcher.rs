@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use kernel::{Clock, Deadline, Scope};
-use process::{Child, Confinement, Limits, Processes, Spec, StopPlan, Tasks};
+use process::{Child, Confinement, Limits, Processes, Spec, StandardError, StopPlan, Tasks};
 use serde_json::Value;
 
 use super::{
@@ -186,6 +186,8 @@ impl Launcher {
                 ..Limits::default()
             },
             confinement: Confinement::None,
+            stderr: StandardError::KeptAsTail,
+            terminal: None,
         };
         // It is not dropped half-way: when a start has failed, no process of it is left.
         let child = self

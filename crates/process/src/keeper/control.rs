@@ -14,6 +14,7 @@ use super::report::Report;
 use crate::ended::NAMED_PROCESSES;
 use crate::identity::{Identity, Sent, Target};
 use crate::proc_table;
+use crate::remains::LOOKS_TO_HALT;
 use crate::wire::{Inbox, ToKeeper};
 
 /// Enough for any message but the first one.
@@ -124,11 +125,32 @@ impl Tree {
     }
 
     fn kill(&mut self, report: &Report) {
+        // What has come since the last time comes faster than we look: killing some makes room for others. So they are
+        // halted first, which makes no room. A tree that is killed for the first time is spared that.
+        let is_first = self.killed.is_empty();
+        if !is_first && members().any(|(identity, ..)| !self.killed.contains(&identity)) {
+            self.halt();
+        }
         for (identity, name, target) in members() {
             // Once is enough for each of them; those that are still there have not come to it yet.
-            if !self.killed.contains(&identity) && target.signal(Signal::KILL) == Sent::Yes {
+            if !self.killed.contains(&identity) && report.kill(&target, identity.pid, &name) == Sent::Yes {
                 self.killed.insert(identity);
-                report.has_killed(identity.pid, &name);
+            }
+        }
+    }
+
+    /// Halts everybody, until a look finds nobody new. Whoever has been sent the signal starts no process any more.
+    fn halt(&self) {
+        let mut halted = BTreeSet::new();
+        for _ in 0..LOOKS_TO_HALT {
+            let before = halted.len();
+            for (identity, _, target) in members() {
+                if !halted.contains(&identity) && target.signal(Signal::STOP) == Sent::Yes {
+                    halted.insert(identity);
+                }
+            }
+            if halted.len() == before {
+                return;
             }
         }
     }
@@ -148,14 +170,19 @@ pub(super) fn kill_everything() {
     }
 }
 
-/// What is below this process and alive, each held fast and looked at again.
+/// What is below this process and alive, each held fast and looked at again: its parent is one that was seen here, or
+/// this process, which gets those whose parent has ended.
 fn members() -> impl Iterator<Item = (Identity, String, Target)> {
-    let keeper = std::process::id();
-    proc_table::below(keeper)
-        .into_iter()
+    let tree = proc_table::below(std::process::id());
+    let parents: BTreeSet<u32> = tree
+        .iter()
+        .map(|stat| stat.pid)
+        .chain([std::process::id()])
+        .collect();
+    tree.into_iter()
         .filter(crate::proc_table::Stat::is_alive)
         .filter_map(move |stat| {
-            let target = Target::hold(stat.identity(), |now| proc_table::is_below(now.pid, keeper))?;
+            let target = Target::hold(stat.identity(), |now| parents.contains(&now.parent))?;
             Some((stat.identity(), stat.name, target))
         })
 }

@@ -153,6 +153,7 @@ fn apply_limits(limits: Limits) -> io::Result<()> {
         (Resource::Fsize, limits.file_bytes),
         (Resource::Core, limits.core_bytes),
         (Resource::Cpu, limits.cpu_seconds),
+        (Resource::Nproc, limits.processes),
     ] {
         let Some(limit) = limit else {
             continue;

@@ -4,7 +4,10 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::process::Signal;
+
 use crate::ended::Killed;
+use crate::identity::{Sent, Target};
 use crate::wire::{FromKeeper, encode};
 
 /// The voice of a keeper. Clones are the same one, for both of its threads.
@@ -32,9 +35,15 @@ impl Report {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps in mind that a process had to be killed.
-    pub(super) fn has_killed(&self, pid: u32, name: &str) {
-        self.lock().killed.add(pid, name);
+    /// Kills a process, and keeps in mind that it had to be. Nobody can have the last word in between, though the
+    /// process may be reaped at once.
+    pub(super) fn kill(&self, target: &Target, pid: u32, name: &str) -> Sent {
+        let mut shared = self.lock();
+        let sent = target.signal(Signal::KILL);
+        if sent == Sent::Yes {
+            shared.killed.add(pid, name);
+        }
+        sent
     }
 
     /// Says something. A daemon that is dead need not hear it, and the control thread finds out that it is.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use eventlog::{Log, SqliteOptions};
 use kernel::{BootId, HomeId, SystemClock};
-use process::{Confinement, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, Tasks};
+use process::{Confinement, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks};
 
 fn main() -> Result<(), Box<dyn Error>> {
     process::keep_if_asked();
@@ -47,6 +47,8 @@ async fn spawn_and_hang(directory: PathBuf, home_id: HomeId, script: String) -> 
             generation: 1,
             limits: Limits::default(),
             confinement: Confinement::None,
+            stderr: StandardError::KeptAsTail,
+            terminal: None,
         })
         .await?;
     child.ended().await;

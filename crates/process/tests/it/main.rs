@@ -10,3 +10,5 @@ mod failed_starts;
 mod ledger;
 mod listing;
 mod stops;
+mod terminals;
+mod trees;

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use eventlog::{HeadsQuery, Log, SqliteOptions, StoredHead};
 use kernel::{BootId, HomeId, SystemClock};
 use process::{
-    Child, Confinement, KeeperProgram, Limits, Processes, ProcessesOptions, SpawnError, Spec, StopPlan, Tasks,
+    Child, Confinement, KeeperProgram, Limits, Processes, ProcessesOptions, SpawnError, Spec, StandardError,
+    StopPlan, Tasks,
 };
 
 /// Long enough for anything that happens at all, on a machine that is busy with something else.
@@ -107,6 +108,8 @@ impl Service {
             generation: 1,
             limits: Limits::default(),
             confinement: Confinement::None,
+            stderr: StandardError::KeptAsTail,
+            terminal: None,
         }
     }
 
@@ -145,6 +148,7 @@ impl Service {
             status: None,
             after: None,
             limit: 1000,
+            order: eventlog::HeadsOrder::OldestFirst,
         };
         self.log
             .heads(query)

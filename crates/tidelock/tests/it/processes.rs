@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use eventlog::{Log, SqliteOptions};
 use kernel::{BootId, HomeId, SystemClock};
-use process::{Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, Tasks};
+use process::{
+    Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
+};
 use serde_json::json;
 
 use crate::harness::{World, program};
@@ -68,6 +70,8 @@ async fn the_program_keeps_processes_when_it_is_asked_to() {
         generation: 1,
         limits: Limits::default(),
         confinement: Confinement::None,
+        stderr: StandardError::KeptAsTail,
+        terminal: None,
     };
     let child = processes.spawn(spec).await.unwrap();
     assert_eq!(child.ended().await.exit, Exit::Code(3));

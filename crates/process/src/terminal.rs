@@ -1,0 +1,34 @@
+//! A terminal for a command to write to.
+//!
+//! It is nobody's controlling terminal: the command is in a session without one, and is handed the open end. So closing
+//! our end hangs up on nobody. It is raw, so that bytes come out as they went in.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+
+use crate::outlet::Outlet;
+use crate::spec::TerminalSize;
+
+/// Opens a terminal: our end, and the one of the command. Both are closed on exec.
+pub(crate) fn open(size: TerminalSize) -> io::Result<(Outlet, OwnedFd)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let slave = ioctl_tiocgptpeer(&master, flags)?;
+    let mut modes = tcgetattr(&slave)?;
+    modes.make_raw();
+    tcsetattr(&slave, OptionalActions::Now, &modes)?;
+    let size = Winsize {
+        ws_row: size.rows,
+        ws_col: size.columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&slave, size)?;
+    rustix::io::ioctl_fionbio(&master, true)?;
+    Ok((Outlet::terminal(master)?, slave))
+}
