@@ -66,6 +66,10 @@ id!(
     HomeId, "home"
 );
 id!(
+    /// One job, from its submission to its end.
+    JobId, "job"
+);
+id!(
     /// One request to the daemon; it stands in the answer and in the log.
     RequestId, "req"
 );

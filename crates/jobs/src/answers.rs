@@ -1,0 +1,111 @@
+//! What the service is asked with, and what it answers.
+
+use eventlog::{Moves, MovesEnd};
+use kernel::{Deadline, JobId, Scope};
+
+use crate::{
+    job::{Job, StateName},
+    time::UnixMs,
+};
+
+/// A job was taken.
+#[derive(Clone, Debug)]
+pub enum Submitted {
+    /// It is new.
+    New(Job),
+    /// It was submitted before with the same idempotency key.
+    Known(Job),
+}
+
+impl Submitted {
+    /// The job, new or not.
+    #[must_use]
+    pub fn job(&self) -> &Job {
+        match self {
+            Self::New(job) | Self::Known(job) => job,
+        }
+    }
+}
+
+/// Which jobs to list, newest first.
+#[derive(Clone, Copy, Debug)]
+pub struct ListQuery {
+    /// Only those that are doing this.
+    pub state: Option<StateName>,
+    /// Only those that are older than this one, to go on where a page ended.
+    pub before: Option<JobId>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// Who asks for something, and why.
+#[derive(Clone, Debug)]
+pub struct Requested {
+    /// Who.
+    pub by: String,
+    /// Why; may be empty.
+    pub why: String,
+}
+
+/// Why a queued job does not run yet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum WaitingFor {
+    /// For its turn: all workers are busy, or it is about to be claimed.
+    Worker,
+    /// For a time.
+    Time(UnixMs),
+    /// For other jobs to succeed.
+    Jobs(Vec<JobId>),
+    /// For others in its lane.
+    Lane,
+}
+
+/// How many jobs there are, as this daemon knows it, and what it has done so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    /// How many wait, for whatever reason.
+    pub queued: u64,
+    /// How many run here.
+    pub running: u64,
+    /// How many may run here at once.
+    pub max_workers: u64,
+    /// How many were claimed here.
+    pub claimed: u64,
+    /// How many claims were refused because somebody else was first.
+    pub lost_claims: u64,
+    /// How many ended here, by state.
+    pub succeeded: u64,
+    /// How many were given up here.
+    pub failed: u64,
+    /// How many were cancelled here.
+    pub cancelled: u64,
+    /// How many attempts failed and were queued again.
+    pub retried: u64,
+    /// How many lost their worker, or were stopped with it.
+    pub interrupted: u64,
+    /// How many late writes of a worker were refused.
+    pub fenced: u64,
+}
+
+/// Tells of changes of any job or its output. Several changes may be told as one.
+#[derive(Debug)]
+pub struct JobMoves {
+    pub(crate) jobs: Moves,
+    pub(crate) output: Moves,
+}
+
+impl JobMoves {
+    /// Waits until something has changed since it was last told.
+    ///
+    /// *Cancel safety*: dropped half-way, nothing is missed.
+    ///
+    /// # Errors
+    /// If nothing changes before the deadline, or the scope is cancelled.
+    pub async fn next(&mut self, deadline: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
+        tokio::select! {
+            biased;
+            told = self.jobs.next(deadline.clone(), scope) => told,
+            told = self.output.next(deadline, scope) => told,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! One attempt of a job: the work, its limits, and its stop.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock},
+};
+
+use eventlog::{BlobId, Lease, Log, LogError, Sequence};
+use futures_util::FutureExt;
+use kernel::{CancellationToken, Cause, Deadline, JobId};
+use process::Tasks;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::{
+    handler::{Handler, Outcome, Verdict, Work},
+    history,
+    message::{Finished, Message},
+    output::{Output, OutputOptions},
+    state::{End, StopCause},
+    time::WallClock,
+};
+
+/// How an attempt is stopped. Clones are for the same attempt.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stop {
+    token: CancellationToken,
+    /// Why; the first one counts. It is written before the token is cancelled.
+    why: Arc<OnceLock<StopWhy>>,
+}
+
+/// Why an attempt is stopped.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum StopWhy {
+    /// It is to be written down.
+    Cause(StopCause),
+    /// The worker has lost its lease: the job is no longer its own, and nothing is written.
+    LeaseLost,
+}
+
+impl Stop {
+    /// Stops the attempt, unless it is being stopped already.
+    pub(crate) fn now(&self, why: StopWhy) {
+        if self.why.set(why).is_err() {
+            return;
+        }
+        let (who, text) = match why {
+            StopWhy::Cause(StopCause::Cancelled) => ("a user", "the job was cancelled"),
+            StopWhy::Cause(StopCause::TimeLimit) => ("the time limit", "the attempt took too long"),
+            StopWhy::Cause(StopCause::Deadline) => ("the deadline", "the job took too long"),
+            StopWhy::Cause(StopCause::Draining) => ("the daemon", "it ends"),
+            StopWhy::LeaseLost => ("the worker", "it lost its lease"),
+        };
+        self.token.cancel(Cause::new(who, text));
+    }
+
+    fn why(&self) -> Option<StopWhy> {
+        self.why.get().copied()
+    }
+}
+
+/// An attempt that was claimed and is about to start.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) job: JobId,
+    pub(crate) number: u32,
+    pub(crate) title: String,
+    /// What it was submitted with, if it is at hand.
+    pub(crate) payload: Option<Payload>,
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) stop: Stop,
+    pub(crate) time_limit: Deadline,
+    pub(crate) deadline: Deadline,
+    pub(crate) lease: Option<Lease>,
+    pub(crate) output_limit_bytes: u64,
+}
+
+/// What a job was submitted with.
+#[derive(Clone, Debug)]
+pub(crate) struct Payload {
+    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) blobs: Vec<BlobId>,
+}
+
+impl Payload {
+    /// Reads it from the first event of the job.
+    pub(crate) async fn read(log: &Log, job: JobId) -> Result<Option<Self>, LogError> {
+        let page = log.read(&history::job_stream(job), Sequence::START, 1).await?;
+        let submission = page.events.first().and_then(history::submission_of);
+        Ok(submission.map(|submission| Self {
+            bytes: submission.payload,
+            blobs: submission.blobs,
+        }))
+    }
+}
+
+impl Attempt {
+    /// Does the work, and reports how it went.
+    pub(crate) async fn run(
+        mut self,
+        log: Log,
+        (wall, tasks): (WallClock, Tasks),
+        report: mpsc::Sender<Message>,
+    ) {
+        let output = Output::new(OutputOptions {
+            log: log.clone(),
+            lease: self.lease.take(),
+            job: self.job,
+            attempt: self.number,
+            limit_bytes: self.output_limit_bytes,
+            tasks,
+            clock: Arc::clone(wall.clock()),
+        });
+        let (job, number, stop) = (self.job, self.number, self.stop.clone());
+        let outcome = self.work(log, output.clone()).await;
+        if let Err(error) = output.finish().await {
+            // The job ends as it ends; the log decides whether that is still this worker's to say.
+            tracing::warn!(%error, %job, "the last output of a job could not be written");
+        }
+        let end = match (outcome.verdict, stop.why()) {
+            (_, Some(StopWhy::LeaseLost)) => None,
+            (Verdict::Succeeded, _) => Some(End::Succeeded),
+            (Verdict::Failed, _) => Some(End::Failed),
+            (Verdict::Hopeless, _) => Some(End::Hopeless),
+            (Verdict::Stopped, Some(StopWhy::Cause(cause))) => Some(End::Stopped(cause)),
+            // It says that it was stopped, and nobody has. So it gave up by itself.
+            (Verdict::Stopped, None) => Some(End::Failed),
+        };
+        let finished = Finished {
+            job,
+            attempt: number,
+            end,
+            text: outcome.text,
+            result: history::bounded_result(outcome.result),
+        };
+        // Nobody listens only when the service is gone, and then nobody is left to write it down.
+        drop(report.send(Message::Finished(Box::new(finished))).await);
+    }
+
+    /// The work, stopped when its time is over.
+    async fn work(self, log: Log, output: Output) -> Outcome {
+        let payload = match self.payload {
+            Some(payload) => Ok(Some(payload)),
+            None => Payload::read(&log, self.job).await,
+        };
+        let payload = match payload {
+            Ok(Some(payload)) => payload,
+            Ok(None) => return hopeless("what the job was submitted with is not there".to_owned()),
+            Err(error) => return failed(format!("what the job was submitted with cannot be read: {error}")),
+        };
+        let work = Work {
+            job: self.job,
+            attempt: self.number,
+            title: self.title,
+            payload: payload.bytes,
+            blobs: payload.blobs,
+            scope: self.stop.token.scope(),
+            output,
+        };
+        if work.scope.is_cancelled() {
+            return stopped();
+        }
+        let (mut time_limit, mut deadline) = (self.time_limit.passed(), self.deadline.passed());
+        let mut running = std::pin::pin!(AssertUnwindSafe(self.handler.run(work)).catch_unwind());
+        let done = loop {
+            tokio::select! {
+                biased;
+                done = &mut running => break done,
+                () = &mut time_limit, if self.stop.why().is_none() => {
+                    self.stop.now(StopWhy::Cause(StopCause::TimeLimit));
+                }
+                () = &mut deadline, if self.stop.why().is_none() => {
+                    self.stop.now(StopWhy::Cause(StopCause::Deadline));
+                }
+            }
+        };
+        done.unwrap_or_else(|panic| failed(format!("the handler panicked: {}", words_of(&*panic))))
+    }
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no words")
+}
+
+fn outcome(verdict: Verdict, text: String) -> Outcome {
+    Outcome {
+        verdict,
+        text,
+        result: Value::Null,
+    }
+}
+
+fn hopeless(text: String) -> Outcome {
+    outcome(Verdict::Hopeless, text)
+}
+
+fn failed(text: String) -> Outcome {
+    outcome(Verdict::Failed, text)
+}
+
+fn stopped() -> Outcome {
+    outcome(Verdict::Stopped, String::new())
+}

@@ -1,0 +1,121 @@
+//! Forgetting jobs that have ended: the job, its output, and its idempotency key, together.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, LogError, StreamId, Version};
+use kernel::JobId;
+
+use crate::{
+    history,
+    job::{Job, StateName},
+    output, recover,
+    time::UnixMs,
+};
+
+/// How many heads are read at a time.
+const PAGE: u32 = 256;
+
+/// What is to be collected of the jobs that have ended.
+#[derive(Clone, Copy, Debug)]
+pub struct GcPolicy {
+    /// Those that ended longer ago than this.
+    pub older_than: Duration,
+    /// And the oldest ones, as long as those that are kept have more output than this together.
+    pub output_budget_bytes: Option<u64>,
+    /// But never the newest so many.
+    pub keep_newest: u64,
+}
+
+/// What was collected.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Collected {
+    /// How many jobs.
+    pub jobs: u64,
+    /// How much output they had.
+    pub output_bytes: u64,
+    /// How many would have been collected, but others wait for them.
+    pub in_use: u64,
+}
+
+pub(crate) async fn collect(log: &Log, policy: GcPolicy, now: UnixMs) -> Result<Collected, LogError> {
+    let in_use = named(log).await?;
+    let mut collected = Collected::default();
+    let (mut after, mut ended_seen, mut kept_bytes) = (None, 0, 0);
+    loop {
+        let page = log
+            .heads(HeadsQuery {
+                kind: history::JOB_KIND.into(),
+                status: None,
+                after,
+                limit: PAGE,
+                order: HeadsOrder::NewestFirst,
+            })
+            .await?;
+        for job in page.iter().filter_map(history::readable) {
+            let Some(ended_at) = job.record.ended_at() else {
+                continue;
+            };
+            ended_seen += 1;
+            if let Some(budget) = policy.output_budget_bytes
+                && kept_bytes <= budget
+            {
+                kept_bytes += output::summary(log, job.id).await?.bytes;
+            }
+            let is_over = policy
+                .output_budget_bytes
+                .is_some_and(|budget| kept_bytes > budget);
+            let is_due = is_over || now.since(ended_at) >= policy.older_than;
+            if ended_seen <= policy.keep_newest || !is_due {
+                continue;
+            }
+            if in_use.contains(&job.id) {
+                collected.in_use += 1;
+            } else if let Some(output_bytes) = forget(log, &job).await? {
+                collected.jobs += 1;
+                collected.output_bytes += output_bytes;
+            }
+        }
+        if page.len() < PAGE as usize {
+            return Ok(collected);
+        }
+        after = page.last().map(|stored| stored.stream.clone());
+    }
+}
+
+/// The jobs that queued ones wait for, or have waited for: the next daemon looks them up again.
+async fn named(log: &Log) -> Result<BTreeSet<JobId>, LogError> {
+    let queued = recover::all(log, history::JOB_KIND, Some(StateName::Queued)).await?;
+    let after = |job: Job| job.record.facts.after;
+    Ok(queued
+        .iter()
+        .filter_map(history::readable)
+        .flat_map(after)
+        .collect())
+}
+
+/// Forgets a job. `None` if somebody else has, or something of it has moved.
+async fn forget(log: &Log, job: &Job) -> Result<Option<u64>, LogError> {
+    assert!(
+        !matches!(job.record.state.name(), StateName::Queued | StateName::Running),
+        "only what has ended is forgotten"
+    );
+    let output = history::output_stream(job.id);
+    let key = job
+        .record
+        .facts
+        .idempotency_key
+        .as_deref()
+        .map(history::key_stream);
+    let mut streams: Vec<(StreamId, Version)> = vec![(history::job_stream(job.id), job.version)];
+    for stream in [Some(output), key].into_iter().flatten() {
+        if let Some(stored) = log.head(&stream).await? {
+            streams.push((stream, stored.version));
+        }
+    }
+    let summary = output::summary(log, job.id).await?;
+    match log.remove(streams).await {
+        Ok(()) => Ok(Some(summary.bytes)),
+        Err(CommitError::Log(error)) => Err(error),
+        Err(_) => Ok(None),
+    }
+}

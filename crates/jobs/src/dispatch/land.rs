@@ -1,0 +1,206 @@
+//! The answer of the log to a commit.
+
+use std::time::Instant;
+
+use eventlog::{CommitError, Committed, StoredHead, StreamId};
+use kernel::Deadline;
+
+use super::{
+    Dispatcher, Door, LEASE_LOST, PAUSE_AFTER_FAILURE, Phase, Running, Todo,
+    lanes::Lane,
+    plan::{Batch, CLAIMS_AT_ONCE, Item, ItemKind},
+};
+use crate::{
+    attempt::Stop,
+    history,
+    job::{Job, State, StateName},
+    service::Sharing,
+    state::{Change, End, StopCause},
+};
+
+impl Dispatcher {
+    /// Takes the answer to a commit.
+    pub(super) fn land(&mut self, batch: Batch, answer: Result<Vec<Committed>, CommitError>) {
+        match answer {
+            Ok(committed) => self.made(batch, &committed),
+            Err(CommitError::Conflict { stream, actual }) => {
+                self.conflicted(batch, &stream, actual.as_deref())
+            }
+            Err(CommitError::Fenced { .. }) => {
+                self.lease_lost();
+                self.take_back(batch);
+            }
+            Err(error) => {
+                tracing::error!(%error, "the log does not take what became of jobs; it is tried again");
+                self.take_back(batch);
+                self.pause = Some(Deadline::after(self.parts.wall.clock(), PAUSE_AFTER_FAILURE));
+            }
+        }
+        self.start_next();
+    }
+
+    /// It is on disk.
+    fn made(&mut self, batch: Batch, committed: &[Committed]) {
+        let claims = batch.claim_count();
+        let (of_jobs, of_lanes) = committed.split_at(batch.items.len());
+        for ((name, running), committed) in batch.lanes.into_iter().zip(of_lanes) {
+            let version = committed.version;
+            self.lanes.put(name, Lane { version, running }, &mut self.queue);
+        }
+        for (item, committed) in batch.items.into_iter().zip(of_jobs) {
+            let job = Job {
+                id: item.job.id,
+                version: committed.version,
+                record: item.next,
+            };
+            match item.kind {
+                ItemKind::Claim(_) => self.claimed(job),
+                ItemKind::Change(change) => self.changed(job, &change),
+            }
+        }
+        if claims > 0 {
+            // Nobody else was there; so a little more may go into the next one.
+            self.claims_at_once = (self.claims_at_once * 2).min(CLAIMS_AT_ONCE);
+        }
+    }
+
+    fn claimed(&mut self, job: Job) {
+        self.counts.claimed += 1;
+        let id = job.id;
+        if !self.is_own(&job) {
+            // The lease was lost while the claim was on its way.
+            self.wishes.remove(&id);
+            self.dead(job, LEASE_LOST.to_owned());
+            return;
+        }
+        let wish = self.wishes.remove(&id).filter(|wish| wish.version > job.version);
+        let job = wish.map_or(job, |wish| *wish);
+        let is_wanted = job.record.cancel.is_none();
+        self.running.insert(
+            id,
+            Running {
+                job,
+                stop: Stop::default(),
+                phase: Phase::Ahead,
+            },
+        );
+        if self.door == Door::Closed {
+            // It was on its way when the door was closed.
+            return self.give_back(id, self.parts.wall.now());
+        }
+        self.ahead.push_back(id);
+        if !is_wanted {
+            self.cancel_running(id);
+        }
+    }
+
+    /// Whether a running job is this worker's, as it is now.
+    fn is_own(&self, job: &Job) -> bool {
+        let worker = self.parts.identity.worker();
+        matches!(&job.record.state, State::Running { attempt } if attempt.worker == worker)
+    }
+
+    /// A change of a job was made.
+    fn changed(&mut self, job: Job, change: &Change) {
+        self.running.remove(&job.id);
+        match (job.record.state.name(), change) {
+            (_, Change::Interrupt { .. }) => self.counts.interrupted += 1,
+            (
+                StateName::Queued | StateName::Failed,
+                Change::Finish {
+                    end: End::Stopped(StopCause::Draining),
+                    ..
+                },
+            ) => self.counts.interrupted += 1,
+            (StateName::Queued, Change::Finish { .. }) => self.counts.retried += 1,
+            _ => {}
+        }
+        match job.record.state.name() {
+            StateName::Queued => return self.enqueue(job),
+            StateName::Running => return,
+            StateName::Succeeded => self.counts.succeeded += 1,
+            StateName::Failed => self.counts.failed += 1,
+            StateName::Cancelled => self.counts.cancelled += 1,
+        }
+        self.payloads.forget(job.id);
+        self.ended(job.id, job.record.state.name());
+    }
+
+    /// Somebody else has moved one of the streams. That one is looked at as it is now, the others are planned again.
+    fn conflicted(&mut self, mut batch: Batch, stream: &StreamId, actual: Option<&StoredHead>) {
+        let place = batch
+            .items
+            .iter()
+            .position(|item| history::job_stream(item.job.id) == *stream);
+        let Some(place) = place else {
+            let mut lanes = batch.lanes.iter().map(|(name, _)| name);
+            let lane = lanes.find(|name| history::lane_stream(name) == *stream).cloned();
+            // The queue counts what was taken from it. That is given back before the count is put right.
+            self.take_back(batch);
+            if let Some(name) = lane {
+                let now = actual.and_then(Lane::read).map(|(_, lane)| lane);
+                self.lanes.put(name, now.unwrap_or_default(), &mut self.queue);
+            }
+            return;
+        };
+        let Item { job, kind, .. } = batch.items.remove(place);
+        self.take_back(batch);
+        let actual = actual.and_then(history::readable);
+        match (kind, actual) {
+            (ItemKind::Claim(entry), actual) => {
+                self.counts.lost_claims += 1;
+                if self.parts.sharing == Sharing::WithOthers {
+                    self.claims_at_once = (self.claims_at_once / 2).max(1);
+                }
+                if let Some(lane) = &entry.lane {
+                    self.queue.lane_freed(&lane.name);
+                }
+                match actual {
+                    // This worker has it already; whoever told of it did so late. One claim is begun once.
+                    Some(actual) if self.running.contains_key(&actual.id) => {}
+                    // An earlier commit was made after all, and its answer was lost.
+                    Some(actual) if self.is_own(&actual) => self.claimed(actual),
+                    Some(actual) if actual.record.state.name() == StateName::Queued => self.enqueue(actual),
+                    Some(actual) if actual.record.state.is_terminal() => {
+                        self.payloads.forget(job.id);
+                        self.ended(job.id, actual.record.state.name());
+                    }
+                    // Another worker has it.
+                    _ => self.payloads.forget(job.id),
+                }
+            }
+            // It is decided again, on what the job is now.
+            (ItemKind::Change(change), Some(job)) => self.todo.push_front(Todo { job, change }),
+            (ItemKind::Change(_), None) => {
+                tracing::error!(job = %job.id, "a job is gone while it was in use");
+                self.running.remove(&job.id);
+            }
+        }
+    }
+
+    /// Nothing of it was made: everything is as it was before it was planned.
+    fn take_back(&mut self, batch: Batch) {
+        for Item { job, kind, .. } in batch.items.into_iter().rev() {
+            match kind {
+                ItemKind::Claim(entry) => {
+                    self.wishes.remove(&job.id);
+                    self.queue.give_back(entry);
+                    self.queued.insert(job.id, Box::new(job));
+                }
+                // What the worker had is no longer its own once its lease is lost.
+                ItemKind::Change(change) => {
+                    let is_own = matches!(change, Change::Finish { .. } | Change::Release { .. });
+                    if is_own && !self.running.contains_key(&job.id) {
+                        self.counts.fenced += 1;
+                        continue;
+                    }
+                    self.todo.push_front(Todo { job, change });
+                }
+            }
+        }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.parts.wall.clock().now()
+    }
+}

@@ -1,0 +1,89 @@
+//! Lanes: limits that jobs share, over all daemons that share the log.
+//!
+//! A lane is a head that names the jobs that run in it. Whoever claims a job of the lane, or ends one, writes the lane
+//! in the same commit and names the version that it saw; so the limit holds however many claim at once.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use eventlog::{Head, StoredHead, Version, Write};
+use serde::{Deserialize, Serialize};
+
+use crate::{history, queue::Queue};
+
+/// A lane as the log had it last.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    pub(crate) version: Version,
+    pub(crate) running: BTreeSet<String>,
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        Self {
+            version: Version::NONE,
+            running: BTreeSet::new(),
+        }
+    }
+}
+
+/// The head of a lane.
+#[derive(Serialize, Deserialize)]
+struct Body {
+    name: Arc<str>,
+    running: BTreeSet<String>,
+}
+
+impl Lane {
+    /// A lane and its name, from its head. One that cannot be read is nothing: it is written anew.
+    pub(crate) fn read(stored: &StoredHead) -> Option<(Arc<str>, Self)> {
+        let body: Body = serde_json::from_slice(&stored.head.body).ok()?;
+        let lane = Self {
+            version: stored.version,
+            running: body.running,
+        };
+        Some((body.name, lane))
+    }
+
+    /// The write that makes these the jobs that run in the lane.
+    pub(super) fn write(&self, name: &Arc<str>, running: BTreeSet<String>) -> Write {
+        let status = if running.is_empty() { "idle" } else { "busy" };
+        let body = Body {
+            name: Arc::clone(name),
+            running,
+        };
+        let body = serde_json::to_vec(&body).unwrap_or_default();
+        Write {
+            stream: history::lane_stream(name),
+            expected: self.version,
+            head: Some(Head {
+                kind: history::LANE_KIND.into(),
+                status: status.into(),
+                body: body.into(),
+                blobs: Vec::new(),
+            }),
+            events: Vec::new(),
+        }
+    }
+}
+
+/// The lanes that are known here. One that is not known is taken for new, and the log says if it is not.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    known: HashMap<Arc<str>, Lane>,
+}
+
+impl Lanes {
+    pub(super) fn get(&self, name: &str) -> Lane {
+        self.known.get(name).cloned().unwrap_or_default()
+    }
+
+    /// A lane as it is now; the queue is told how full it is.
+    pub(super) fn put(&mut self, name: Arc<str>, lane: Lane, queue: &mut Queue) {
+        let running = u32::try_from(lane.running.len()).unwrap_or(u32::MAX);
+        queue.lane_set(&name, running);
+        self.known.insert(name, lane);
+    }
+}

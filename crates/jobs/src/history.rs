@@ -1,0 +1,338 @@
+//! How jobs stand in the log: the names of their streams, their heads, and their events.
+//!
+//! Bodies are JSON. Readers are lenient: fields that they do not know are passed over, and so are events. What was
+//! written by a newer daemon is still a job.
+
+use std::sync::Arc;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use eventlog::{BlobId, Event, Head, Log, LogError, NewEvent, Sequence, StoredHead, StreamId};
+use kernel::JobId;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+
+use crate::{
+    RESULT_LIMIT_BYTES,
+    job::{Ending, FailReason, Job, Record},
+    time::UnixMs,
+};
+
+/// The kind of the heads of jobs.
+pub(crate) const JOB_KIND: &str = "job";
+/// The kind of the heads of their outputs.
+pub(crate) const OUTPUT_KIND: &str = "job-output";
+/// The kind of the heads of idempotency keys.
+pub(crate) const KEY_KIND: &str = "job-key";
+/// The kind of the heads of lanes.
+pub(crate) const LANE_KIND: &str = "job-lane";
+
+/// The longest name of a lane that stands in the name of its stream; of a longer one it is the hash. It leaves room for
+/// the rest of [`NAME_LIMIT_BYTES`](eventlog::NAME_LIMIT_BYTES).
+const PLAIN_LANE_BYTES: usize = 200;
+/// How deep a result may be. The reader of JSON gives up at 128, and a result stands a few levels below the top.
+pub(crate) const RESULT_LIMIT_LEVELS: usize = 64;
+
+/// A moment in the life of a job.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Moment {
+    /// The place of its event.
+    pub sequence: Sequence,
+    /// When it was.
+    pub at: UnixMs,
+    /// What happened.
+    pub happening: Happening,
+}
+
+/// What happened to a job.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Happening {
+    /// It was submitted.
+    Submitted {
+        /// By whom.
+        by: String,
+    },
+    /// A worker claimed it.
+    Claimed {
+        /// Which attempt it is.
+        attempt: u32,
+        /// The home of the worker.
+        home: Arc<str>,
+    },
+    /// A claim was given back before anything was done.
+    Released {
+        /// Which attempt it would have been.
+        attempt: u32,
+    },
+    /// Somebody wants it to be cancelled.
+    CancelRequested {
+        /// Who.
+        by: String,
+        /// Why.
+        #[serde(default)]
+        why: String,
+    },
+    /// An attempt failed, and there will be another one.
+    Retrying {
+        /// How it ended.
+        ending: Ending,
+        /// Why it counts as failed.
+        reason: FailReason,
+        /// When the next one may start.
+        not_before: UnixMs,
+    },
+    /// Its worker died or was stopped.
+    Interrupted {
+        /// Which attempt.
+        attempt: u32,
+        /// What is known of it.
+        #[serde(default)]
+        text: String,
+    },
+    /// It was done.
+    Succeeded {
+        /// How the last attempt ended.
+        ending: Ending,
+    },
+    /// It was given up.
+    Failed {
+        /// Why.
+        reason: FailReason,
+        /// How the last attempt ended, if there was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ending: Option<Ending>,
+    },
+    /// It was cancelled, and nothing of it runs.
+    Cancelled {
+        /// How the last attempt ended, if there was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ending: Option<Ending>,
+    },
+}
+
+impl Happening {
+    /// The word for it, which is the kind of its event.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Submitted { .. } => SUBMITTED,
+            Self::Claimed { .. } => "claimed",
+            Self::Released { .. } => "released",
+            Self::CancelRequested { .. } => "cancel_requested",
+            Self::Retrying { .. } => "retrying",
+            Self::Interrupted { .. } => "interrupted",
+            Self::Succeeded { .. } => "succeeded",
+            Self::Failed { .. } => "failed",
+            Self::Cancelled { .. } => "cancelled",
+        }
+    }
+}
+
+const SUBMITTED: &str = "submitted";
+
+/// The head of a job cannot be understood.
+#[derive(Debug, thiserror::Error)]
+#[error("the head of `{stream}` is not that of a job")]
+pub(crate) struct BadRecord {
+    pub(crate) stream: StreamId,
+    #[source]
+    source: serde_json::Error,
+}
+
+/// Reads a job; `None` if there is none of that id.
+pub(crate) async fn read(log: &Log, id: JobId) -> Result<Option<Job>, LogError> {
+    let stored = log.head(&job_stream(id)).await?;
+    let job = stored.as_ref().map(|stored| job(id, stored)).transpose();
+    job.map_err(|bad| LogError::Corrupt(Arc::new(bad)))
+}
+
+/// A job from its head, for lists. One that cannot be understood is left out, and said so.
+pub(crate) fn readable(stored: &StoredHead) -> Option<Job> {
+    let job = job(id_of(&stored.stream)?, stored);
+    job.inspect_err(|error| tracing::warn!(%error, "a job cannot be read"))
+        .ok()
+}
+
+/// What a job was submitted with.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Submission {
+    pub(crate) by: String,
+    pub(crate) payload: Arc<[u8]>,
+    pub(crate) blobs: Vec<BlobId>,
+}
+
+/// The body of `submitted`. A payload that is JSON stands in it as it is, so that people can read it; any other one is
+/// Base64. A string would not do: there are bytes that take six times their size in one.
+#[derive(Debug, Serialize, Deserialize)]
+struct SubmittedBody<'a> {
+    event: &'a str,
+    by: String,
+    #[serde(default, borrow, skip_serializing_if = "Option::is_none")]
+    payload: Option<&'a RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    payload_base64: Option<String>,
+    /// The log keeps them, but does not say of an event which they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    blobs: Vec<String>,
+}
+
+/// The first event of a job.
+pub(crate) fn submitted_event(by: &str, payload: &[u8], blobs: Vec<BlobId>) -> NewEvent {
+    // White space around a raw value is not a part of it, and `null` would be read as nothing at all; both must come
+    // back all the same.
+    let raw = serde_json::from_slice::<&RawValue>(payload)
+        .ok()
+        .filter(|raw| raw.get().len() == payload.len() && raw.get() != "null");
+    let body = SubmittedBody {
+        event: SUBMITTED,
+        by: by.to_owned(),
+        payload: raw,
+        payload_base64: raw.is_none().then(|| BASE64_STANDARD.encode(payload)),
+        blobs: blobs.iter().map(ToString::to_string).collect(),
+    };
+    NewEvent {
+        kind: Arc::from(SUBMITTED),
+        body: json(&body),
+        blobs,
+    }
+}
+
+/// What a job was submitted with; `None` if the event is another one, or cannot be understood.
+pub(crate) fn submission_of(event: &Event) -> Option<Submission> {
+    let body = submitted_body(event)?;
+    let payload = match (body.payload, body.payload_base64) {
+        (Some(raw), _) => Arc::from(raw.get().as_bytes()),
+        (None, Some(text)) => Arc::from(BASE64_STANDARD.decode(text).ok()?),
+        (None, None) => return None,
+    };
+    let blobs = body.blobs.iter().map(|text| text.parse().ok());
+    Some(Submission {
+        by: body.by,
+        payload,
+        blobs: blobs.collect::<Option<_>>()?,
+    })
+}
+
+/// The events for what happened. A submission has more to say; it is written by [`submitted_event`].
+pub(crate) fn new_events(happenings: &[Happening]) -> Vec<NewEvent> {
+    let event = |happening: &Happening| NewEvent {
+        kind: Arc::from(happening.name()),
+        body: json(happening),
+        blobs: Vec::new(),
+    };
+    happenings.iter().map(event).collect()
+}
+
+/// What an event says; `None` if it is of a kind that this daemon does not know.
+pub(crate) fn moment(event: &Event) -> Option<Moment> {
+    let happening = if &*event.kind == SUBMITTED {
+        // The payload is passed over here, however deep it is.
+        Happening::Submitted {
+            by: submitted_body(event)?.by,
+        }
+    } else {
+        let happening = serde_json::from_slice::<Happening>(&event.body).ok()?;
+        if happening.name() != &*event.kind {
+            return None;
+        }
+        happening
+    };
+    Some(Moment {
+        sequence: event.sequence,
+        at: UnixMs(u64::try_from(event.at_ms).unwrap_or(0)),
+        happening,
+    })
+}
+
+fn submitted_body(event: &Event) -> Option<SubmittedBody<'_>> {
+    if &*event.kind != SUBMITTED {
+        return None;
+    }
+    serde_json::from_slice(&event.body).ok()
+}
+
+/// The head for a record.
+pub(crate) fn head(record: &Record) -> Head {
+    Head {
+        kind: Arc::from(JOB_KIND),
+        status: Arc::from(record.state.name().as_str()),
+        body: json(record),
+        blobs: Vec::new(),
+    }
+}
+
+/// The job that a head stands for.
+pub(crate) fn job(id: JobId, stored: &StoredHead) -> Result<Job, BadRecord> {
+    let record = serde_json::from_slice(&stored.head.body).map_err(|source| BadRecord {
+        stream: stored.stream.clone(),
+        source,
+    })?;
+    Ok(Job {
+        id,
+        version: stored.version,
+        record,
+    })
+}
+
+/// A result that fits into a head, and can be read back from it: the one that is given, or a note that it was left out.
+pub(crate) fn bounded_result(result: Value) -> Value {
+    if !is_deeper(&result, RESULT_LIMIT_LEVELS) && json(&result).len() <= RESULT_LIMIT_BYTES {
+        return result;
+    }
+    serde_json::json!({ "left_out": "the result was too large to be kept" })
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else {
+        return true;
+    };
+    match value {
+        Value::Array(items) => items.iter().any(|item| is_deeper(item, below)),
+        Value::Object(fields) => fields.values().any(|field| is_deeper(field, below)),
+        _ => false,
+    }
+}
+
+/// The stream of a job.
+pub(crate) fn job_stream(id: JobId) -> StreamId {
+    stream(&format!("{JOB_KIND}/{id}"))
+}
+
+/// The stream of a job's output.
+pub(crate) fn output_stream(id: JobId) -> StreamId {
+    stream(&format!("{OUTPUT_KIND}/{id}"))
+}
+
+/// The stream of an idempotency key. Keys are free text, so it is the hash that stands in the name.
+pub(crate) fn key_stream(key: &str) -> StreamId {
+    stream(&format!("{KEY_KIND}/{}", blake3::hash(key.as_bytes())))
+}
+
+/// The stream of a lane: by its name if that can be a part of one, else by its hash.
+pub(crate) fn lane_stream(name: &str) -> StreamId {
+    if name.len() <= PLAIN_LANE_BYTES && !name.chars().any(char::is_control) {
+        stream(&format!("{LANE_KIND}/{name}"))
+    } else {
+        stream(&format!("{LANE_KIND}-hash/{}", blake3::hash(name.as_bytes())))
+    }
+}
+
+/// The job of a stream; `None` if it is the stream of something else.
+pub(crate) fn id_of(stream: &StreamId) -> Option<JobId> {
+    let rest = stream.as_str().strip_prefix(JOB_KIND)?;
+    rest.strip_prefix('/')?.parse().ok()
+}
+
+fn stream(name: &str) -> StreamId {
+    match StreamId::new(name) {
+        Ok(stream) => stream,
+        Err(bad) => unreachable!("ids, hashes and lanes that were looked at make names: {bad}"),
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> Arc<[u8]> {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => Arc::from(bytes),
+        Err(error) => unreachable!("these types have no map whose keys are not text: {error}"),
+    }
+}

@@ -1,0 +1,68 @@
+//! Durable jobs: claimed once, cancelled for sure, never stuck.
+//!
+//! - [`Jobs`] is the service: submit, list, follow, wait, cancel, retry, collect.
+//! - [`Handler`] does the work of the jobs of one name. This crate does not know what that is.
+//! - [`Output`] takes what an attempt says, and [`OutputTail`] reads it, while it is said or later.
+//!
+//! **Who owns the state:** the log. A job is a stream, and every change of it is a commit that names the version it
+//! saw. A claim is such a commit, so exactly one wins. One task of each daemon (`service`) keeps the queue in memory
+//! and makes the claims; it is a copy, and the log refuses what it gets wrong.
+//!
+//! **Invariant:** only the worker that claimed a running job moves it, and only while it holds its lease. The number
+//! of the attempt fences off every earlier one. Anybody may ask for a cancellation, which is written into the job, and
+//! which the worker must honour.
+//!
+//! **Invariant:** what is terminal is final. One commit makes a job terminal, and it carries the one terminal event.
+//!
+//! **What must not happen here:** any knowledge of what a job does; HTTP; a lock that is held while anything is waited
+//! for.
+
+mod answers;
+mod attempt;
+mod collect;
+mod dispatch;
+mod error;
+mod handler;
+mod history;
+#[cfg(test)]
+mod history_cases;
+mod job;
+mod message;
+mod output;
+mod queue;
+mod recover;
+mod scout;
+mod service;
+mod state;
+#[cfg(test)]
+mod state_cases;
+#[cfg(test)]
+mod state_model;
+mod submit;
+mod time;
+mod wait;
+mod worker;
+
+pub use answers::{Counts, JobMoves, ListQuery, Requested, Submitted, WaitingFor};
+pub use collect::{Collected, GcPolicy};
+pub use error::{ChangeError, OpenJobsError, SubmitError};
+pub use handler::{Handler, Outcome, Verdict, Work};
+pub use history::{Happening, Moment};
+pub use job::{
+    Attempt, CancelRequest, Ending, Facts, FailReason, IfInterrupted, Job, Lane, NewJob, Priority, Record,
+    RetryPolicy, State, StateName, Worker,
+};
+pub use output::{
+    Channel, FollowEnd, Output, OutputError, OutputItem, OutputSummary, OutputTail, Piece, Progress,
+};
+pub use service::{Jobs, JobsOptions, Sharing};
+pub use time::UnixMs;
+
+/// The largest payload of a job. It is one event of the log.
+pub const PAYLOAD_LIMIT_BYTES: usize = 512 * 1024;
+/// The largest result of an attempt. It stands in the head of the job, which is read with every list.
+pub const RESULT_LIMIT_BYTES: usize = 16 * 1024;
+/// How much waiting one step of priority is worth.
+pub const AGEING_MS: u64 = 60_000;
+/// How much of a job's output is kept unless it asks for something else.
+pub const DEFAULT_OUTPUT_LIMIT_BYTES: u64 = 16 * 1024 * 1024;

@@ -1,0 +1,33 @@
+//! What a job says: its output and its progress, as a stream of its own.
+//!
+//! - [`Output`] takes what an attempt says. One task per attempt writes it (`writer`), and is there only once
+//!   something was said. What is to be written is decided by `book`, which is pure.
+//! - [`OutputTail`] reads it, while it is said or later.
+//!
+//! **Who owns the state:** the stream `job-output/ID`. Its head is the [`OutputSummary`] with the number of the attempt
+//! that wrote it; its events are pieces, notes and progress. Only the worker that has the job writes it, under its
+//! lease, and each write names the version it saw.
+//!
+//! **Invariant:** at every version, the pieces of standard output and standard error that were ever written have
+//! `bytes - cut_bytes` bytes together. Lines that speak of progress are not output, and are counted nowhere.
+//!
+//! **What must not happen here:** a write to the stream of the job itself. So output can never undo a change of state.
+
+mod book;
+mod characters;
+mod ending;
+mod handle;
+mod item;
+mod lines;
+mod stream;
+mod tail;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use handle::OutputOptions;
+pub use handle::{Output, OutputError};
+pub use item::{Channel, OutputItem, OutputSummary, Piece, Progress};
+pub(crate) use stream::summary;
+pub use tail::{FollowEnd, OutputTail};

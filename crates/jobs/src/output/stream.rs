@@ -1,0 +1,103 @@
+//! Output as the log has it: heads and events.
+
+use std::sync::Arc;
+
+use eventlog::{Event, Head, Log, LogError, NewEvent, StoredHead};
+use kernel::JobId;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    book::Draft,
+    item::{Channel, OutputItem, OutputSummary, Piece, Progress},
+};
+use crate::history;
+
+/// The status of the heads of output. There is only one, since what becomes of the job stands in its own stream.
+const STATUS: &str = "kept";
+const PROGRESS: &str = "progress";
+
+/// The head of the stream: the summary, and who wrote it.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct OutputHead {
+    /// The number of the attempt that wrote last. It fences off all earlier ones.
+    pub(super) attempt: u32,
+    #[serde(flatten)]
+    pub(super) summary: OutputSummary,
+}
+
+impl OutputHead {
+    pub(super) fn of(stored: &StoredHead) -> Result<Self, LogError> {
+        let mut head: Self = parse(&stored.head.body)?;
+        head.summary.last_sequence = stored.last_sequence;
+        Ok(head)
+    }
+
+    pub(super) fn to_head(&self) -> Result<Head, LogError> {
+        Ok(Head {
+            kind: Arc::from(history::OUTPUT_KIND),
+            status: Arc::from(STATUS),
+            body: serialize(self)?,
+            blobs: Vec::new(),
+        })
+    }
+}
+
+/// What is known of a job's output.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn summary(log: &Log, id: JobId) -> Result<OutputSummary, LogError> {
+    let head = log.head(&history::output_stream(id)).await?;
+    let head = head.as_ref().map(OutputHead::of).transpose()?;
+    Ok(head.map(|head| head.summary).unwrap_or_default())
+}
+
+/// An event to be appended.
+pub(super) fn event(draft: Draft) -> Result<NewEvent, LogError> {
+    let (kind, body) = match draft {
+        Draft::Piece(channel, bytes) => (name(channel), Arc::from(bytes)),
+        Draft::Progress(progress) => (PROGRESS, serialize(&progress)?),
+    };
+    Ok(NewEvent {
+        kind: Arc::from(kind),
+        body,
+        blobs: Vec::new(),
+    })
+}
+
+/// What an event says. One of a kind that is not known comes from a later version, and says nothing here.
+pub(super) fn item(event: &Event) -> Result<Option<OutputItem>, LogError> {
+    if &*event.kind == PROGRESS {
+        let progress: Progress = parse(&event.body)?;
+        let sequence = event.sequence;
+        return Ok(Some(OutputItem::Progress { sequence, progress }));
+    }
+    let channels = [Channel::Stdout, Channel::Stderr, Channel::Note];
+    let channel = channels
+        .into_iter()
+        .find(|channel| name(*channel) == &*event.kind);
+    Ok(channel.map(|channel| {
+        OutputItem::Piece(Piece {
+            sequence: event.sequence,
+            at_ms: event.at_ms,
+            channel,
+            bytes: Arc::clone(&event.body),
+        })
+    }))
+}
+
+pub(super) fn name(channel: Channel) -> &'static str {
+    match channel {
+        Channel::Stdout => "stdout",
+        Channel::Stderr => "stderr",
+        Channel::Note => "note",
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, LogError> {
+    serde_json::from_slice(body).map_err(|error| LogError::Corrupt(Arc::new(error)))
+}
+
+fn serialize(value: &impl Serialize) -> Result<Arc<[u8]>, LogError> {
+    let body = serde_json::to_vec(value).map_err(|error| LogError::Engine(Arc::new(error)))?;
+    Ok(body.into())
+}

@@ -1,0 +1,6 @@
+//! Output on a real log.
+
+mod book;
+mod engines;
+mod follow;
+mod write;

@@ -1,0 +1,250 @@
+//! The task that writes the output of one attempt: whatever has queued up goes into one commit.
+//!
+//! Commits are relaxed, since a command may write a thousand lines a second. A durable commit that comes later takes
+//! them along, so the end of a job is never on disk without the output before it.
+
+use std::sync::{Arc, OnceLock};
+
+use eventlog::{Commit, CommitError, Health, LogError, StoredHead, StreamId, Version, Write};
+use kernel::Deadline;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+use super::{
+    book::{Batch, Book, Due},
+    handle::{OutputError, OutputOptions},
+    item::{Channel, OutputSummary, Progress},
+    stream::{self, OutputHead},
+};
+use crate::history;
+
+/// How many events are gathered before they are written: half of what a commit may have, because a single message may
+/// become several.
+const BATCH_EVENTS: usize = eventlog::COMMIT_LIMIT_ITEMS / 2;
+
+/// How often a writer looks again when it takes the stream over: once for what readers did not see yet, and once more. An
+/// earlier attempt that still writes then is not supposed to be there.
+const TAKE_OVER_TRIES: usize = 3;
+
+/// What the writer is told.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// The next bytes of a channel.
+    Piece {
+        channel: Channel,
+        bytes: Vec<u8>,
+        /// The room that they take in the queue. It is given back when they are written.
+        room: OwnedSemaphorePermit,
+    },
+    /// How far the job is.
+    Progress(Progress),
+    /// There will be no more.
+    Finish {
+        /// Told when everything is written.
+        reply: oneshot::Sender<Result<OutputSummary, OutputError>>,
+    },
+}
+
+/// The life of the writer. It ends when it is told to finish, when all handles are gone, or when it cannot write; then
+/// `fault` says why.
+pub(super) async fn run(
+    options: OutputOptions,
+    mut messages: mpsc::Receiver<Message>,
+    room: Arc<Semaphore>,
+    fault: Arc<OnceLock<OutputError>>,
+) {
+    let job = options.job;
+    let (written, reply) = match Writer::open(options).await {
+        Ok(mut writer) => {
+            let mut reply = None;
+            let written = writer.write_all(&mut messages, &room, &mut reply).await;
+            (written, reply)
+        }
+        Err(error) => (Err(error), None),
+    };
+    if let Err(error) = &written {
+        tracing::warn!(%job, %error, "the output of a job is no longer written");
+        // Only this task sets it, and only once.
+        drop(fault.set(error.clone()));
+    }
+    // The fault is there before anybody learns that the queue has been closed.
+    room.close();
+    messages.close();
+    if let Some(reply) = reply {
+        drop(reply.send(written));
+    }
+}
+
+#[derive(Debug)]
+struct Writer {
+    options: OutputOptions,
+    stream: StreamId,
+    /// The version that the next write names.
+    version: Version,
+    book: Book,
+}
+
+type Reply = Option<oneshot::Sender<Result<OutputSummary, OutputError>>>;
+
+impl Writer {
+    /// Takes the stream over from earlier attempts, if there are any. The first one has none before it, and need not
+    /// look.
+    async fn open(options: OutputOptions) -> Result<Self, OutputError> {
+        let is_first = options.attempt <= 1;
+        let mut writer = Self {
+            stream: history::output_stream(options.job),
+            version: Version::NONE,
+            book: Book::new(options.attempt, options.limit_bytes, OutputSummary::default()),
+            options,
+        };
+        if is_first {
+            return Ok(writer);
+        }
+        let mut before = writer.options.log.head(&writer.stream).await?;
+        for _ in 0..TAKE_OVER_TRIES {
+            if let Some(stored) = &before {
+                writer.go_on_after(stored)?;
+            }
+            match writer.try_commit().await {
+                Ok(()) => return Ok(writer),
+                // What the attempt before wrote last may not have been there for readers yet.
+                Err(CommitError::Conflict {
+                    actual: Some(actual), ..
+                }) => before = Some(*actual),
+                Err(error) => return Err(writer.refused(error)),
+            }
+        }
+        Err(OutputError::Fenced)
+    }
+
+    /// Begins where an earlier attempt has ended.
+    fn go_on_after(&mut self, stored: &StoredHead) -> Result<(), OutputError> {
+        let head = OutputHead::of(stored)?;
+        let attempt = self.options.attempt;
+        if head.attempt >= attempt {
+            return Err(OutputError::Fenced);
+        }
+        self.version = stored.version;
+        self.book = Book::new(attempt, self.options.limit_bytes, head.summary);
+        Ok(())
+    }
+
+    /// Writes what comes until there is no more.
+    async fn write_all(
+        &mut self,
+        messages: &mut mpsc::Receiver<Message>,
+        room: &Semaphore,
+        reply: &mut Reply,
+    ) -> Result<OutputSummary, OutputError> {
+        loop {
+            let mut next = self.next(messages).await;
+            let is_last = matches!(next, Next::End);
+            // The room is given back when this goes, which is after the commit.
+            let mut held = Vec::new();
+            while let Next::Message(message) = next {
+                match message {
+                    Message::Piece { channel, bytes, room } => {
+                        self.book.take(channel, &bytes);
+                        held.push(room);
+                    }
+                    Message::Progress(progress) => self.book.progress(progress),
+                    Message::Finish { reply: asked } => {
+                        // What is in the queue was taken, so it is written; whoever waits to get in is refused.
+                        *reply = Some(asked);
+                        room.close();
+                        messages.close();
+                    }
+                }
+                if self.book.drafts() >= BATCH_EVENTS {
+                    break;
+                }
+                next = messages.try_recv().map_or(Next::Due, Next::Message);
+            }
+            if self.book.due(self.options.clock.now()) == Due::Now {
+                self.commit().await?;
+            }
+            if is_last {
+                return self.finish().await;
+            }
+        }
+    }
+
+    /// Waits for a message, or until something is due.
+    async fn next(&self, messages: &mut mpsc::Receiver<Message>) -> Next {
+        let clock = &self.options.clock;
+        let due = match self.book.due(clock.now()) {
+            Due::Now => return Next::Due,
+            // A time that has passed meanwhile is no mistake here.
+            Due::At(at) => Deadline::after(clock, at.saturating_duration_since(clock.now())),
+            Due::Never => Deadline::never(),
+        };
+        tokio::select! {
+            biased;
+            message = messages.recv() => message.map_or(Next::End, Next::Message),
+            () = due.passed() => Next::Due,
+        }
+    }
+
+    async fn finish(&mut self) -> Result<OutputSummary, OutputError> {
+        self.book.finish();
+        if self.book.due(self.options.clock.now()) == Due::Now {
+            self.commit().await?;
+        }
+        Ok(self.book.summary().clone())
+    }
+
+    async fn commit(&mut self) -> Result<(), OutputError> {
+        let committed = self.try_commit().await;
+        committed.map_err(|error| self.refused(error))
+    }
+
+    /// Writes what is to be written. If it is refused, that is lost.
+    async fn try_commit(&mut self) -> Result<(), CommitError> {
+        let Batch { drafts, summary } = self.book.batch(self.options.clock.now());
+        let attempt = self.options.attempt;
+        let events: Result<Vec<_>, LogError> = drafts.into_iter().map(stream::event).collect();
+        let write = Write {
+            stream: self.stream.clone(),
+            expected: self.version,
+            head: Some(OutputHead { attempt, summary }.to_head()?),
+            events: events?,
+        };
+        let commit = match &self.options.lease {
+            Some(lease) => Commit::one(write).under(lease),
+            None => Commit::one(write),
+        };
+        let committed = self.options.log.commit(commit.relaxed()).await?;
+        if let Some(committed) = committed.first() {
+            self.version = committed.version;
+            self.book.wrote(committed.last_sequence);
+        }
+        Ok(())
+    }
+
+    fn refused(&self, error: CommitError) -> OutputError {
+        match error {
+            CommitError::Fenced { .. } => OutputError::Fenced,
+            CommitError::Conflict { actual, .. } => self.overtaken(actual.as_deref()),
+            CommitError::Log(error) => OutputError::Log(error),
+            other => OutputError::Log(LogError::Engine(Arc::new(other))),
+        }
+    }
+
+    /// The stream is not as this writer left it. Either a later attempt writes, or the log had to take back what it
+    /// had acknowledged, because it could not be brought to disk.
+    fn overtaken(&self, actual: Option<&StoredHead>) -> OutputError {
+        let is_ours = actual
+            .and_then(|stored| OutputHead::of(stored).ok())
+            .is_none_or(|head| head.attempt <= self.options.attempt);
+        match self.options.log.health() {
+            Health::Refusing { reason } if is_ours => OutputError::Log(reason),
+            _ => OutputError::Fenced,
+        }
+    }
+}
+
+/// What the writer does next.
+enum Next {
+    Message(Message),
+    Due,
+    End,
+}

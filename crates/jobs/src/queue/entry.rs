@@ -1,0 +1,71 @@
+//! What the queue keeps of a job.
+
+use eventlog::Version;
+use kernel::JobId;
+
+use crate::{
+    AGEING_MS,
+    job::{IfInterrupted, Job, Lane, Priority, State},
+    time::UnixMs,
+};
+
+/// A job that waits.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) id: JobId,
+    /// The version that a claim must name.
+    pub(crate) version: Version,
+    pub(crate) priority: Priority,
+    pub(crate) lane: Option<Lane>,
+    pub(crate) since: UnixMs,
+    pub(crate) not_before: Option<UnixMs>,
+    pub(crate) deadline: Option<UnixMs>,
+    pub(crate) if_interrupted: IfInterrupted,
+    /// The how-manieth to come; it decides between equal ranks.
+    pub(super) arrival: u64,
+}
+
+/// The place of an entry among those that are ready. The lowest goes first.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Key {
+    rank: i64,
+    arrival: u64,
+    pub(super) id: JobId,
+}
+
+impl Entry {
+    /// What is to be kept of a job; `None` if it does not wait.
+    pub(super) fn of(job: &Job, arrival: u64) -> Option<Self> {
+        let State::Queued {
+            since, not_before, ..
+        } = job.record.state
+        else {
+            return None;
+        };
+        let facts = &job.record.facts;
+        Some(Self {
+            id: job.id,
+            version: job.version,
+            priority: facts.priority,
+            lane: facts.lane.clone(),
+            since,
+            not_before,
+            deadline: facts.deadline,
+            if_interrupted: facts.if_interrupted,
+            arrival,
+        })
+    }
+
+    /// Where it stands. It does not depend on the time: whoever waits longer is ahead by the same amount for ever, so a
+    /// rank never has to be looked at again.
+    pub(super) fn key(&self) -> Key {
+        let since_ms = i64::try_from(self.since.0).unwrap_or(i64::MAX);
+        let step_ms = i64::try_from(AGEING_MS).unwrap_or(i64::MAX);
+        let head_start_ms = i64::from(self.priority.level()).saturating_mul(step_ms);
+        Key {
+            rank: since_ms.saturating_sub(head_start_ms),
+            arrival: self.arrival,
+            id: self.id,
+        }
+    }
+}

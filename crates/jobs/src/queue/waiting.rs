@@ -1,0 +1,318 @@
+//! The queue: jobs that wait for their turn, for a time, or for other jobs.
+//!
+//! Invariants:
+//!
+//! 1. An entry is in exactly one place (`Place`), and in the index of that place.
+//! 2. An entry that waits for jobs stands under each of them in `dependents`, and nothing else stands there.
+//! 3. An entry with a deadline stands in `deadlines`, until that has passed; then its place is `Expired`, and it is
+//!    never taken.
+//!
+//! Every operation costs a logarithm of the number of entries for each entry that it moves.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use eventlog::Version;
+use kernel::JobId;
+
+use super::{entry::Entry, ready::Ready};
+use crate::{answers::WaitingFor, job::Job, time::UnixMs};
+
+/// How many jobs may wait. Each takes under a kilobyte of memory, and the queue is read whole at the start of a daemon.
+/// Who submits another one is told that it is full.
+pub(crate) const QUEUE_LIMIT: usize = 200_000;
+
+/// How a job ended that others may wait for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum DependencyEnd {
+    Succeeded,
+    /// It failed, was cancelled, or is not there.
+    NotSucceeded,
+}
+
+/// The jobs that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    slots: HashMap<JobId, Slot>,
+    ready: Ready,
+    /// Those that wait for a time only, by that time.
+    delayed: BTreeSet<(UnixMs, JobId)>,
+    deadlines: BTreeSet<(UnixMs, JobId)>,
+    expired: BTreeSet<JobId>,
+    /// By the job that they wait for.
+    dependents: BTreeMap<JobId, BTreeSet<JobId>>,
+    arrivals: u64,
+}
+
+#[derive(Debug)]
+struct Slot {
+    entry: Entry,
+    /// The jobs that it waits for.
+    unfinished: BTreeSet<JobId>,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Place {
+    Ready,
+    Delayed(UnixMs),
+    ForJobs,
+    Expired,
+}
+
+impl Queue {
+    /// How many there are.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// How many wait for nothing but a worker and room in their lane, as of the last [`Queue::advance`].
+    #[cfg(test)]
+    pub(crate) fn ready_len(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub(crate) fn get(&self, id: JobId) -> Option<&Entry> {
+        self.slots.get(&id).map(|slot| &slot.entry)
+    }
+
+    /// Takes in what a job is now, and which of the jobs that it waits for have not succeeded yet. An older version of
+    /// it makes room, and keeps its place among equals; a newer one stays. A job that does not wait is taken out.
+    pub(crate) fn insert(&mut self, job: &Job, unfinished: impl IntoIterator<Item = JobId>) {
+        let known = self.get(job.id).map(|entry| (entry.version, entry.arrival));
+        if known.is_some_and(|(version, _)| job.version < version) {
+            return;
+        }
+        self.remove(job.id);
+        let arrival = known.map_or(self.arrivals, |(_, arrival)| arrival);
+        let Some(entry) = Entry::of(job, arrival) else {
+            return;
+        };
+        if known.is_none() {
+            self.arrivals += 1;
+        }
+        self.add(entry, unfinished.into_iter().collect());
+    }
+
+    /// Takes an entry out. Its lane is not touched: it did not run.
+    pub(crate) fn remove(&mut self, id: JobId) -> Option<Entry> {
+        let slot = self.slots.remove(&id)?;
+        self.leave(&slot);
+        if let Some(deadline) = slot.entry.deadline {
+            self.deadlines.remove(&(deadline, id));
+        }
+        for dependency in &slot.unfinished {
+            self.stop_waiting(*dependency, id);
+        }
+        Some(slot.entry)
+    }
+
+    /// The best that may start now, left where it is.
+    pub(crate) fn first(&mut self, now: UnixMs) -> Option<&Entry> {
+        self.advance(now);
+        let key = self.ready.first()?;
+        self.get(key.id)
+    }
+
+    /// The best that may start now. It is out of the queue, and counts in its lane: whoever takes it gives it back, or
+    /// says in the end that the lane is freed.
+    pub(crate) fn take(&mut self, now: UnixMs) -> Option<Entry> {
+        self.advance(now);
+        let key = self.ready.first()?;
+        let entry = self.remove(key.id)?;
+        if let Some(lane) = &entry.lane {
+            let running = self.ready.running(&lane.name).saturating_add(1);
+            self.ready.set_running(&lane.name, running);
+        }
+        Some(entry)
+    }
+
+    /// Undoes a take. If the job has been taken in again since, that one stays, unless it is older.
+    pub(crate) fn give_back(&mut self, entry: Entry) {
+        if let Some(lane) = &entry.lane {
+            self.lane_freed(&lane.name);
+        }
+        let known = self.get(entry.id).map(|known| known.version);
+        if known.is_none_or(|version: Version| version < entry.version) {
+            self.remove(entry.id);
+            self.add(entry, BTreeSet::new());
+        }
+    }
+
+    /// So many run in a lane, whoever has them.
+    pub(crate) fn lane_set(&mut self, lane: &Arc<str>, running: u32) {
+        self.ready.set_running(lane, running);
+    }
+
+    /// One less runs in a lane.
+    pub(crate) fn lane_freed(&mut self, lane: &Arc<str>) {
+        let running = self.ready.running(lane).saturating_sub(1);
+        self.ready.set_running(lane, running);
+    }
+
+    /// How many run in a lane, as far as is known here.
+    #[cfg(test)]
+    pub(crate) fn lane_running(&self, lane: &str) -> u32 {
+        self.ready.running(lane)
+    }
+
+    /// A job has ended. If it succeeded, those that waited for nothing else are free. If not, these must fail now: they
+    /// stay, and are never taken, until they are removed. It does no harm to say it twice.
+    pub(crate) fn dependency_ended(&mut self, id: JobId, end: DependencyEnd) -> Vec<JobId> {
+        if end == DependencyEnd::NotSucceeded {
+            let dependents = self.dependents.get(&id);
+            return dependents.into_iter().flatten().copied().collect();
+        }
+        for dependent in self.dependents.remove(&id).unwrap_or_default() {
+            let Some(slot) = self.slots.get_mut(&dependent) else {
+                continue;
+            };
+            slot.unfinished.remove(&id);
+            if slot.unfinished.is_empty() && slot.place == Place::ForJobs {
+                self.enter(dependent);
+            }
+        }
+        Vec::new()
+    }
+
+    /// The jobs that queued ones wait for.
+    pub(crate) fn waits_for(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.dependents.keys().copied()
+    }
+
+    /// The lanes in which queued jobs wait because they are full, as far as is known here.
+    pub(crate) fn full_lanes(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.ready.full()
+    }
+
+    /// Whether a queued job waits for this one.
+    #[cfg(test)]
+    pub(crate) fn is_waited_for(&self, id: JobId) -> bool {
+        self.dependents.contains_key(&id)
+    }
+
+    /// Makes those ready whose time has come, and sets those aside whose deadline has passed.
+    pub(crate) fn advance(&mut self, now: UnixMs) {
+        // Deadlines first: what has expired does not become ready.
+        while let Some((_, id)) = pop_until(&mut self.deadlines, now) {
+            let Some(mut slot) = self.slots.remove(&id) else {
+                continue;
+            };
+            self.leave(&slot);
+            slot.place = Place::Expired;
+            self.expired.insert(id);
+            self.slots.insert(id, slot);
+        }
+        while let Some((_, id)) = pop_until(&mut self.delayed, now) {
+            if let Some(slot) = self.slots.get_mut(&id) {
+                slot.place = Place::Ready;
+                self.ready.insert(&slot.entry);
+            }
+        }
+    }
+
+    /// Some of those whose deadline has passed, at most so many. They stay until they are removed.
+    pub(crate) fn expired(&mut self, now: UnixMs, limit: usize) -> Vec<JobId> {
+        self.advance(now);
+        self.expired.iter().take(limit).copied().collect()
+    }
+
+    /// When [`Queue::advance`] has something to do next.
+    pub(crate) fn next_due(&self) -> Option<UnixMs> {
+        let times = [self.delayed.first(), self.deadlines.first()];
+        times.into_iter().flatten().map(|(moment, _)| *moment).min()
+    }
+
+    /// Why an entry does not run yet; `None` if it is not here.
+    pub(crate) fn why(&self, id: JobId, now: UnixMs) -> Option<WaitingFor> {
+        let slot = self.slots.get(&id)?;
+        let for_turn = || match &slot.entry.lane {
+            Some(lane) if !self.ready.has_room(lane) => WaitingFor::Lane,
+            _ => WaitingFor::Worker,
+        };
+        Some(match slot.place {
+            Place::ForJobs => WaitingFor::Jobs(slot.unfinished.iter().copied().collect()),
+            Place::Delayed(moment) if now < moment => WaitingFor::Time(moment),
+            Place::Delayed(_) | Place::Ready => for_turn(),
+            // It is about to be given up.
+            Place::Expired => WaitingFor::Worker,
+        })
+    }
+
+    /// How many lanes are kept.
+    #[cfg(test)]
+    pub(super) fn lanes(&self) -> usize {
+        self.ready.lanes()
+    }
+
+    fn add(&mut self, entry: Entry, unfinished: BTreeSet<JobId>) {
+        let id = entry.id;
+        if let Some(deadline) = entry.deadline {
+            self.deadlines.insert((deadline, id));
+        }
+        for dependency in &unfinished {
+            self.dependents.entry(*dependency).or_default().insert(id);
+        }
+        let slot = Slot {
+            entry,
+            unfinished,
+            place: Place::ForJobs,
+        };
+        self.slots.insert(id, slot);
+        self.enter(id);
+    }
+
+    /// Finds the place of an entry that is in no index.
+    fn enter(&mut self, id: JobId) {
+        let Some(slot) = self.slots.get_mut(&id) else {
+            return;
+        };
+        slot.place = match slot.entry.not_before {
+            _ if !slot.unfinished.is_empty() => Place::ForJobs,
+            // Whether that has passed is for `advance` to say, which is told the time.
+            Some(moment) => Place::Delayed(moment),
+            None => Place::Ready,
+        };
+        match slot.place {
+            Place::Ready => self.ready.insert(&slot.entry),
+            Place::Delayed(moment) => {
+                self.delayed.insert((moment, id));
+            }
+            Place::ForJobs | Place::Expired => {}
+        }
+    }
+
+    /// Takes an entry out of the index of its place.
+    fn leave(&mut self, slot: &Slot) {
+        let id = slot.entry.id;
+        match slot.place {
+            Place::Ready => self.ready.remove(&slot.entry),
+            Place::Delayed(moment) => {
+                self.delayed.remove(&(moment, id));
+            }
+            Place::ForJobs => {}
+            Place::Expired => {
+                self.expired.remove(&id);
+            }
+        }
+    }
+
+    fn stop_waiting(&mut self, dependency: JobId, dependent: JobId) {
+        if let Some(dependents) = self.dependents.get_mut(&dependency) {
+            dependents.remove(&dependent);
+            if dependents.is_empty() {
+                self.dependents.remove(&dependency);
+            }
+        }
+    }
+}
+
+/// Takes the first out whose time has come.
+fn pop_until(times: &mut BTreeSet<(UnixMs, JobId)>, now: UnixMs) -> Option<(UnixMs, JobId)> {
+    let first = *times.first().filter(|(moment, _)| *moment <= now)?;
+    times.remove(&first);
+    Some(first)
+}

@@ -1,0 +1,75 @@
+//! Truth at start: what the log says of jobs is made to fit what is.
+//!
+//! A job that is said to run, and whose worker is dead, is interrupted before anybody is served. Who is dead is a fact,
+//! not a guess: alone, everybody else is; with others, whoever had this home before, since a home has one daemon at a
+//! time. The workers of other homes are left to the scout, which looks at their leases.
+
+use std::sync::Arc;
+
+use eventlog::{HeadsOrder, HeadsQuery, Log, LogError, StoredHead};
+
+use crate::{
+    dispatch::Lane,
+    history,
+    job::{Job, State, StateName},
+    service::Sharing,
+};
+
+/// How many heads are read at a time.
+const PAGE: u32 = 1_000;
+
+/// What was found in the log.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) queued: Vec<Job>,
+    /// Jobs that are said to run, and whose worker is dead.
+    pub(crate) dead: Vec<Job>,
+    pub(crate) lanes: Vec<(Arc<str>, Lane)>,
+}
+
+/// Reads what there is.
+pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<Found, LogError> {
+    let mut found = Found::default();
+    for stored in all(log, history::JOB_KIND, Some(StateName::Running)).await? {
+        let Some(job) = history::readable(&stored) else {
+            continue;
+        };
+        let State::Running { attempt } = &job.record.state else {
+            continue;
+        };
+        if sharing == Sharing::Alone || &*attempt.worker.home == home {
+            found.dead.push(job);
+        }
+    }
+    for stored in all(log, history::JOB_KIND, Some(StateName::Queued)).await? {
+        found.queued.extend(history::readable(&stored));
+    }
+    let lanes = all(log, history::LANE_KIND, None).await?;
+    found.lanes = lanes.iter().filter_map(Lane::read).collect();
+    Ok(found)
+}
+
+/// All heads of a kind, oldest first.
+pub(crate) async fn all(
+    log: &Log,
+    kind: &str,
+    status: Option<StateName>,
+) -> Result<Vec<StoredHead>, LogError> {
+    let mut all: Vec<StoredHead> = Vec::new();
+    loop {
+        let page = log
+            .heads(HeadsQuery {
+                kind: kind.into(),
+                status: status.map(|status| status.as_str().into()),
+                after: all.last().map(|stored| stored.stream.clone()),
+                limit: PAGE,
+                order: HeadsOrder::OldestFirst,
+            })
+            .await?;
+        let is_last = page.len() < PAGE as usize;
+        all.extend(page);
+        if is_last {
+            return Ok(all);
+        }
+    }
+}

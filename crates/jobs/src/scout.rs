@@ -1,0 +1,227 @@
+//! What other daemons do to the jobs of a log that is shared: new ones, wishes to cancel, workers that are dead.
+//!
+//! A hint says that something may have moved. What counts is what is found in the log then; and it is looked at from
+//! time to time without any hint too.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use eventlog::{HeadsOrder, HeadsQuery, LeaseError, Log, LogError, MovesEnd, StoredHead};
+use kernel::{Deadline, Scope};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    dispatch::Lane,
+    history,
+    job::{Job, State, StateName},
+    message::Message,
+    time::WallClock,
+};
+
+/// How many heads are read at a time.
+const PAGE: u32 = 256;
+/// The shortest time between two looks. Under load hints come by the thousand.
+const BREATH: Duration = Duration::from_millis(250);
+/// How often it is looked without a hint.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// With each how-manieth look all queued jobs are read, and not only the newest: one that was queued again is old.
+const ALL_EVERY: u64 = 6;
+/// How long the lease of a dead worker is held while its jobs are interrupted.
+const TAKEN_OVER_FOR: Duration = Duration::from_secs(10);
+
+/// Looks at the log for others' doings.
+pub(crate) struct Scout {
+    pub(crate) log: Log,
+    pub(crate) wall: WallClock,
+    pub(crate) home: Arc<str>,
+    pub(crate) boot: String,
+    /// It does not keep the dispatcher alive.
+    pub(crate) report: mpsc::WeakSender<Message>,
+    pub(crate) scope: Scope,
+}
+
+/// How much is looked at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Extent {
+    Newest,
+    All,
+}
+
+impl Scout {
+    /// Looks until the scope is cancelled or nobody listens.
+    pub(crate) async fn run(self) {
+        let mut moves = self.log.moved(history::JOB_KIND);
+        for look in 1_u64.. {
+            if self.report.strong_count() == 0 {
+                return;
+            }
+            let extent = if look % ALL_EVERY == 0 {
+                Extent::All
+            } else {
+                Extent::Newest
+            };
+            if let Err(error) = self.look(extent).await {
+                tracing::warn!(%error, "the jobs of other daemons could not be looked at");
+            }
+            let clock = self.wall.clock();
+            let breath = Deadline::after(clock, BREATH);
+            let patience = Deadline::after(clock, LOOK_EVERY);
+            tokio::select! {
+                _ = self.scope.wait() => return,
+                () = breath.passed() => {}
+            }
+            // Both a hint and the end of the patience are reasons to look.
+            if let Err(MovesEnd::Cancelled(_)) = moves.next(patience, &self.scope).await {
+                return;
+            }
+        }
+    }
+
+    async fn look(&self, extent: Extent) -> Result<(), LogError> {
+        self.look_at_queued(extent).await?;
+        self.look_at_running().await?;
+        if extent == Extent::All {
+            self.look_at_lanes().await?;
+        } else {
+            self.look_at_full_lanes().await?;
+        }
+        self.look_at_awaited().await
+    }
+
+    async fn look_at_queued(&self, extent: Extent) -> Result<(), LogError> {
+        let mut after = None;
+        loop {
+            let page = self
+                .page(history::JOB_KIND, Some(StateName::Queued.as_str()), after)
+                .await?;
+            let is_last = page.len() < PAGE as usize || extent == Extent::Newest;
+            after = page.last().map(|stored| stored.stream.clone());
+            self.tell(Message::Found(jobs(&page))).await;
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Jobs that run: some of ours may be wanted to be cancelled, and the workers of others may be dead.
+    async fn look_at_running(&self) -> Result<(), LogError> {
+        let (mut after, mut by_worker) = (None, BTreeMap::<_, Vec<Job>>::new());
+        loop {
+            let page = self
+                .page(history::JOB_KIND, Some(StateName::Running.as_str()), after)
+                .await?;
+            after = page.last().map(|stored| stored.stream.clone());
+            for job in jobs(&page) {
+                let State::Running { attempt } = &job.record.state else {
+                    continue;
+                };
+                let worker = &attempt.worker;
+                if worker.home == self.home && worker.lease_key.contains(&self.boot) {
+                    if job.record.cancel.is_some() {
+                        self.tell(Message::Cancelled(Box::new(job))).await;
+                    }
+                    continue;
+                }
+                by_worker.entry(worker.clone()).or_default().push(job);
+            }
+            if page.len() < PAGE as usize {
+                break;
+            }
+        }
+        for (worker, jobs) in by_worker {
+            if worker.home == self.home {
+                // A home has one daemon at a time, so whoever else had this home is dead.
+                self.bury(jobs, "the daemon that ran it is gone").await;
+                continue;
+            }
+            match self
+                .log
+                .lease(&worker.lease_key, &self.boot, TAKEN_OVER_FOR)
+                .await
+            {
+                Ok(lease) => {
+                    // It was free, so its holder is dead or given up; what it may still write is refused now.
+                    self.bury(jobs, "its worker has not been heard of").await;
+                    drop(self.log.release(&lease).await);
+                }
+                Err(LeaseError::Held { .. }) => {}
+                Err(LeaseError::Log(error)) => return Err(error),
+                Err(error) => tracing::warn!(%error, "the lease of another worker could not be looked at"),
+            }
+        }
+        Ok(())
+    }
+
+    async fn bury(&self, jobs: Vec<Job>, text: &str) {
+        for job in jobs {
+            let text = text.to_owned();
+            let job = Box::new(job);
+            self.tell(Message::Dead { job, text }).await;
+        }
+    }
+
+    async fn look_at_lanes(&self) -> Result<(), LogError> {
+        let mut after = None;
+        loop {
+            let page = self.page(history::LANE_KIND, None, after).await?;
+            let is_last = page.len() < PAGE as usize;
+            after = page.last().map(|stored| stored.stream.clone());
+            self.tell(Message::Lanes(page.iter().filter_map(Lane::read).collect()))
+                .await;
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lanes that jobs wait for here may have been freed elsewhere.
+    async fn look_at_full_lanes(&self) -> Result<(), LogError> {
+        let (answer, answered) = oneshot::channel();
+        self.tell(Message::FullLanes { answer }).await;
+        for name in answered.await.unwrap_or_default() {
+            let stored = self.log.head(&history::lane_stream(&name)).await?;
+            let lane = stored.as_ref().and_then(Lane::read);
+            self.tell(Message::Lanes(lane.into_iter().collect())).await;
+        }
+        Ok(())
+    }
+
+    /// Jobs that ours wait for may have ended elsewhere.
+    async fn look_at_awaited(&self) -> Result<(), LogError> {
+        let (answer, answered) = oneshot::channel();
+        self.tell(Message::WaitedFor { answer }).await;
+        for id in answered.await.unwrap_or_default() {
+            let job = history::read(&self.log, id).await?;
+            let state = job.map(|job| job.record.state.name());
+            self.tell(Message::Looked { id, state }).await;
+        }
+        Ok(())
+    }
+
+    async fn page(
+        &self,
+        kind: &str,
+        status: Option<&str>,
+        after: Option<eventlog::StreamId>,
+    ) -> Result<Vec<StoredHead>, LogError> {
+        self.log
+            .heads(HeadsQuery {
+                kind: kind.into(),
+                status: status.map(Into::into),
+                after,
+                limit: PAGE,
+                order: HeadsOrder::NewestFirst,
+            })
+            .await
+    }
+
+    /// Nobody listens only when the service is gone.
+    async fn tell(&self, message: Message) {
+        if let Some(report) = self.report.upgrade() {
+            drop(report.send(message).await);
+        }
+    }
+}
+
+fn jobs(page: &[StoredHead]) -> Vec<Job> {
+    page.iter().filter_map(history::readable).collect()
+}

@@ -1,0 +1,217 @@
+//! Taking jobs: what was asked for is checked, and on disk before anybody is told that it was taken.
+
+use eventlog::{BlobId, Commit, CommitError, Head, Log, StoredHead, Version, Write};
+use kernel::JobId;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    PAYLOAD_LIMIT_BYTES,
+    answers::Submitted,
+    attempt::Payload,
+    error::SubmitError,
+    history,
+    job::{Facts, Job, NewJob},
+    state,
+    time::UnixMs,
+};
+
+/// How long a title may be. It stands in every list.
+const TITLE_LIMIT_CHARS: usize = 200;
+/// How many jobs one may wait for. Each is looked up.
+const AFTER_LIMIT: usize = 64;
+/// How many blobs may come with a job.
+const BLOBS_LIMIT: usize = 64;
+/// How long an idempotency key may be.
+const KEY_LIMIT_BYTES: usize = 256;
+/// How long the name of a lane may be; it is part of the name of a stream.
+const LANE_LIMIT_BYTES: usize = 200;
+/// How many retries one may ask for.
+const RETRIES_LIMIT: u16 = 1_000;
+
+/// A job that was taken, and what it was submitted with.
+pub(crate) struct Taken {
+    pub(crate) submitted: Submitted,
+    pub(crate) payload: Payload,
+}
+
+/// Takes a job, or finds the one that was taken before with the same key.
+pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Taken, SubmitError> {
+    check(&new)?;
+    for id in &new.facts.after {
+        if history::read(log, *id).await?.is_none() {
+            return Err(SubmitError::UnknownDependency { id: *id });
+        }
+    }
+    let id = JobId::generate();
+    let NewJob {
+        facts,
+        payload,
+        blobs,
+        delay,
+        essence,
+    } = new;
+    let key = facts.idempotency_key.clone().map(|key| Key {
+        job: id.to_string(),
+        asks_for: fingerprint(&facts, essence.as_ref().unwrap_or(&payload), &blobs),
+        key,
+    });
+    let (record, _) = state::submitted(facts, delay, now);
+    let mut writes = vec![Write {
+        stream: history::job_stream(id),
+        expected: Version::NONE,
+        head: Some(history::head(&record)),
+        events: vec![history::submitted_event(
+            &record.facts.submitted_by,
+            &payload,
+            blobs.clone(),
+        )],
+    }];
+    writes.extend(key.as_ref().map(Key::write));
+    let payload = Payload {
+        bytes: payload.into(),
+        blobs,
+    };
+    match log.commit(Commit::all(writes)).await {
+        Ok(committed) => {
+            let version = committed.first().map_or(Version::NONE, |job| job.version);
+            let job = Job { id, version, record };
+            Ok(Taken {
+                submitted: Submitted::New(job),
+                payload,
+            })
+        }
+        Err(CommitError::Conflict {
+            actual: Some(actual), ..
+        }) => {
+            let submitted = known(log, &actual, key.as_ref()).await?;
+            Ok(Taken { submitted, payload })
+        }
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// The job that was submitted before with the same key, if it asks for the same.
+async fn known(log: &Log, actual: &StoredHead, key: Option<&Key>) -> Result<Submitted, SubmitError> {
+    let stored: Option<Key> = serde_json::from_slice(&actual.head.body).ok();
+    let (Some(stored), Some(key)) = (stored, key) else {
+        return Err(invalid(
+            "idempotency_key",
+            "belongs to something that cannot be read",
+        ));
+    };
+    let Ok(id) = stored.job.parse::<JobId>() else {
+        return Err(invalid("idempotency_key", "belongs to something that is no job"));
+    };
+    if stored.asks_for != key.asks_for {
+        return Err(SubmitError::KeyReused { id });
+    }
+    match history::read(log, id).await? {
+        Some(job) => Ok(Submitted::Known(job)),
+        None => Err(invalid(
+            "idempotency_key",
+            "belongs to a job that was collected a moment ago",
+        )),
+    }
+}
+
+/// The head of an idempotency key.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Key {
+    key: String,
+    job: String,
+    /// What the job asks for, in short: another one may not take its place unnoticed.
+    asks_for: String,
+}
+
+impl Key {
+    fn write(&self) -> Write {
+        Write {
+            stream: history::key_stream(&self.key),
+            expected: Version::NONE,
+            head: Some(Head {
+                kind: history::KEY_KIND.into(),
+                status: "taken".into(),
+                body: serde_json::to_vec(self).unwrap_or_default().into(),
+                blobs: Vec::new(),
+            }),
+            events: Vec::new(),
+        }
+    }
+}
+
+/// What a job asks for, in short. Who asks, and until when, does not belong to it: a client that tries again says both
+/// anew.
+fn fingerprint(facts: &Facts, essence: &[u8], blobs: &[BlobId]) -> String {
+    let facts = Facts {
+        submitted_by: String::new(),
+        deadline: None,
+        ..facts.clone()
+    };
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&serde_json::to_vec(&facts).unwrap_or_default());
+    hasher.update(essence);
+    for blob in blobs {
+        hasher.update(blob.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+fn check(new: &NewJob) -> Result<(), SubmitError> {
+    let facts = &new.facts;
+    if facts.title.chars().count() > TITLE_LIMIT_CHARS {
+        return Err(invalid(
+            "title",
+            &format!("has more than {TITLE_LIMIT_CHARS} characters"),
+        ));
+    }
+    if new.payload.len() > PAYLOAD_LIMIT_BYTES {
+        let why = format!(
+            "has {} bytes; at most {PAYLOAD_LIMIT_BYTES} are taken",
+            new.payload.len()
+        );
+        return Err(invalid("command", &why));
+    }
+    if new.blobs.len() > BLOBS_LIMIT {
+        return Err(invalid("blobs", &format!("has more than {BLOBS_LIMIT} entries")));
+    }
+    if facts.after.len() > AFTER_LIMIT {
+        return Err(invalid("after", &format!("has more than {AFTER_LIMIT} entries")));
+    }
+    if facts.retry.max_retries > RETRIES_LIMIT {
+        return Err(invalid("max_retries", &format!("is more than {RETRIES_LIMIT}")));
+    }
+    for (field, name, limit) in [
+        (
+            "lane",
+            facts.lane.as_ref().map(|lane| &*lane.name),
+            LANE_LIMIT_BYTES,
+        ),
+        (
+            "idempotency_key",
+            facts.idempotency_key.as_deref(),
+            KEY_LIMIT_BYTES,
+        ),
+    ] {
+        let Some(name) = name else { continue };
+        if name.is_empty() || name.len() > limit || name.chars().any(char::is_control) {
+            let why = format!("must have 1 to {limit} bytes and no control characters");
+            return Err(invalid(field, &why));
+        }
+    }
+    Ok(())
+}
+
+fn invalid(field: &'static str, why: &str) -> SubmitError {
+    SubmitError::Invalid {
+        field,
+        why: why.to_owned(),
+    }
+}
+
+fn refused(error: CommitError) -> SubmitError {
+    match error {
+        CommitError::Log(error) => SubmitError::Log(error),
+        CommitError::BlobMissing(id) => invalid("blobs", &format!("names {id}, which is not there")),
+        other => SubmitError::Commit(other),
+    }
+}

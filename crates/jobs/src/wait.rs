@@ -1,0 +1,25 @@
+//! Waiting for the end of a job, on whichever machine it runs.
+
+use eventlog::{Log, TailEnd};
+use kernel::{JobId, Scope};
+
+use crate::{history, job::Job, output::FollowEnd};
+
+/// Waits until a job has ended.
+pub(crate) async fn ended(log: &Log, id: JobId, scope: &Scope) -> Result<Job, FollowEnd> {
+    let stream = history::job_stream(id);
+    loop {
+        let stored = log.head(&stream).await?.ok_or(FollowEnd::NotFound)?;
+        let job = history::readable(&stored).ok_or(FollowEnd::NotFound)?;
+        if job.record.state.is_terminal() {
+            return Ok(job);
+        }
+        // Whatever comes next, the head is looked at again.
+        let mut tail = log.tail(&stream, stored.last_sequence, scope);
+        match tail.next().await {
+            Ok(_) => {}
+            Err(TailEnd::Cancelled(cause)) => return Err(FollowEnd::Cancelled(cause)),
+            Err(TailEnd::Log(error)) => return Err(FollowEnd::Log(error)),
+        }
+    }
+}
