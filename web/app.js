@@ -10,7 +10,10 @@
   const badge = document.querySelector("[data-phase-badge]");
   const trouble = document.querySelector("[data-trouble]");
   const SLOW_MS = 5000;
+  // Nobody sees more than this, and each look costs the daemon a page.
+  const BREATH_MS = 250;
   let timer = 0;
+  let lookedAt = -BREATH_MS;
   let shown = live.innerHTML;
   // A swap between press and release would lose the click.
   let pressed = false;
@@ -135,6 +138,7 @@
       return;
     }
     looking = true;
+    lookedAt = performance.now();
     let next = SLOW_MS;
     try {
       await look();
@@ -149,9 +153,15 @@
     looking = false;
     if (lookAgain) {
       lookAgain = false;
-      next = 0;
+      next = BREATH_MS;
     }
     timer = setTimeout(refresh, next);
+  }
+
+  // Looks again because something has changed: at once, but not again and again.
+  function soon() {
+    clearTimeout(timer);
+    timer = setTimeout(refresh, Math.max(0, lookedAt + BREATH_MS - performance.now()));
   }
 
   // A stream says when there is something to see. A page that nobody looks at lets go of it, because a browser has
@@ -161,10 +171,14 @@
     changes = undefined;
     if (live.dataset.events && !document.hidden) {
       changes = new EventSource(live.dataset.events);
-      changes.addEventListener("servers", refresh);
+      for (const name of ["servers", "jobs"]) {
+        changes.addEventListener(name, soon);
+      }
     }
   }
 
+  // Another script of the page follows a stream, and has heard of a change.
+  document.addEventListener("tidelock:change", soon);
   document.addEventListener("visibilitychange", () => {
     listen();
     refresh();

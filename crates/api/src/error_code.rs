@@ -33,6 +33,8 @@ pub enum ErrorCode {
     ServerNotFound,
     /// No language server is configured for files of this kind.
     NoServerForFile,
+    /// There is no job of this id.
+    JobNotFound,
     /// The path exists and does not take this method.
     MethodNotAllowed,
     /// The request did not arrive in time.
@@ -43,6 +45,12 @@ pub enum ErrorCode {
     BackupExists,
     /// The language server was stopped by hand.
     ServerStopped,
+    /// The job has ended, and what was asked for makes sense only before.
+    JobEnded,
+    /// The job has not ended yet, and what was asked for makes sense only then.
+    JobNotEnded,
+    /// The idempotency key belongs to a job that asks for something else.
+    IdempotencyKeyReused,
     /// The body is larger than the limit.
     BodyTooLarge,
     /// The body is not of a media type that is understood here.
@@ -55,10 +63,14 @@ pub enum ErrorCode {
     FileNotUsable,
     /// There is no such line or column in the file.
     PositionInvalid,
+    /// A job that shall be waited for is not there.
+    JobDependencyNotFound,
     /// A language server for the file is known and its program is not on this machine.
     ServerNotInstalled,
     /// As many streams are open as the daemon allows.
     StreamLimitReached,
+    /// As many jobs wait as the daemon allows.
+    JobsFull,
     /// Something broke inside the daemon.
     Internal,
     /// The durable log could not be read.
@@ -101,7 +113,7 @@ struct Description {
 
 impl ErrorCode {
     /// Every code, in the order of `docs/errors.md`.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 45] = [
         Self::MalformedJson,
         Self::InvalidName,
         Self::InvalidQuery,
@@ -113,19 +125,25 @@ impl ErrorCode {
         Self::ProcessNotFound,
         Self::ServerNotFound,
         Self::NoServerForFile,
+        Self::JobNotFound,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::StaleGeneration,
         Self::BackupExists,
         Self::ServerStopped,
+        Self::JobEnded,
+        Self::JobNotEnded,
+        Self::IdempotencyKeyReused,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::HostNotAllowed,
         Self::InvalidRequest,
         Self::FileNotUsable,
         Self::PositionInvalid,
+        Self::JobDependencyNotFound,
         Self::ServerNotInstalled,
         Self::StreamLimitReached,
+        Self::JobsFull,
         Self::Internal,
         Self::LogFailed,
         Self::BackupFailed,
@@ -242,6 +260,12 @@ impl ErrorCode {
                 "No language server is for this file",
                 "Name a file of a language that `tidelock lsp config` lists, or configure a server for it.",
             ),
+            Self::JobNotFound => (
+                "job_not_found",
+                404,
+                "There is no such job",
+                "GET /v1/jobs lists the jobs; those that ended long ago are forgotten.",
+            ),
             Self::MethodNotAllowed => (
                 "method_not_allowed",
                 405,
@@ -271,6 +295,24 @@ impl ErrorCode {
                 409,
                 "The language server was stopped",
                 "Start it again with `tidelock lsp start`, and ask again.",
+            ),
+            Self::JobEnded => (
+                "job_ended",
+                409,
+                "The job has ended",
+                "Look at `current`: this is how it ended, and that is final.",
+            ),
+            Self::JobNotEnded => (
+                "job_not_ended",
+                409,
+                "The job has not ended yet",
+                "Wait for its end with GET /v1/jobs/{id}?wait_ms=60000, or cancel it first.",
+            ),
+            Self::IdempotencyKeyReused => (
+                "idempotency_key_reused",
+                409,
+                "The idempotency key belongs to another job",
+                "Use a new key for a new job; `current` is the job that has this one.",
             ),
             Self::BodyTooLarge => (
                 "body_too_large",
@@ -308,6 +350,12 @@ impl ErrorCode {
                 "There is no such place in the file",
                 "Lines and columns count from 1, columns in characters. `detail` says how long the line is.",
             ),
+            Self::JobDependencyNotFound => (
+                "job_dependency_not_found",
+                422,
+                "A job to wait for is not there",
+                "Name jobs in `after` that GET /v1/jobs lists, or leave it out.",
+            ),
             Self::ServerNotInstalled => (
                 "server_not_installed",
                 424,
@@ -319,6 +367,12 @@ impl ErrorCode {
                 429,
                 "Too many streams are open",
                 "Close streams that nobody reads, or ask without `Accept: text/event-stream`.",
+            ),
+            Self::JobsFull => (
+                "jobs_full",
+                429,
+                "Too many jobs wait",
+                "Wait until some have ended, or cancel those that nobody needs, and submit it again.",
             ),
             Self::Internal => (
                 "internal",

@@ -12,6 +12,7 @@ mod breaker;
 mod daemon;
 mod error_code;
 mod history;
+mod jobs;
 mod log;
 mod lsp;
 mod problem;
@@ -28,6 +29,11 @@ pub use daemon::{
 };
 pub use error_code::ErrorCode;
 pub use history::{Actor, BreakerEvent, BreakerEventList, Resync};
+pub use jobs::{
+    CancelJob, CollectJobs, Job, JobCancelRequest, JobChannel, JobCommand, JobCounts, JobExit, JobHistory,
+    JobIfInterrupted, JobKilled, JobLane, JobLimits, JobList, JobMoment, JobOutput, JobProgress, JobState,
+    JobSubmitted, JobTerminal, JobsCollected, SetJobWorkers, SubmitJob,
+};
 pub use log::{
     ARCHIVE_MEDIA_TYPE, BackupLog, LogBackup, LogCheck, LogEngine, LogIntegrity, LogSizes, LogState,
     LogStatus,

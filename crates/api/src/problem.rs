@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Breaker, ErrorCode, Server};
+use crate::{Breaker, ErrorCode, Job, Server};
 
 /// The media type of a [`Problem`].
 pub const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
@@ -36,7 +36,7 @@ pub struct Problem {
     /// The field that does not have the right shape, as a path such as `options.0.name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// With `stale_generation`: the state that is current, to decide on again.
+    /// When a write was refused because of what is there: that, to decide on again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<Current>,
 }
@@ -49,6 +49,8 @@ pub enum Current {
     Breaker(Box<Breaker>),
     /// A language server had.
     Server(Box<Server>),
+    /// A job had, or has the idempotency key already.
+    Job(Box<Job>),
 }
 
 impl From<Breaker> for Current {
@@ -60,6 +62,12 @@ impl From<Breaker> for Current {
 impl From<Server> for Current {
     fn from(server: Server) -> Self {
         Self::Server(Box::new(server))
+    }
+}
+
+impl From<Job> for Current {
+    fn from(job: Job) -> Self {
+        Self::Job(Box::new(job))
     }
 }
 

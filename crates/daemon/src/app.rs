@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use jobs::Jobs;
 use kernel::{BootId, CircuitBreaker, Clock};
 use process::Processes;
 use tokio::sync::Semaphore;
 
 use crate::access::{Hosts, Secret, Sessions};
 use crate::durable::Durable;
+use crate::jobs::Workers;
 use crate::language_servers::LanguageServers;
 use crate::life::Life;
 use crate::metrics::Metrics;
@@ -29,6 +31,8 @@ pub(crate) struct App {
     pub(crate) durable: Durable,
     pub(crate) language_servers: LanguageServers,
     pub(crate) processes: Processes,
+    pub(crate) jobs: Jobs,
+    pub(crate) job_workers: Workers,
     /// The places for event streams.
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
@@ -104,6 +108,11 @@ pub(crate) mod tests {
             &home.scratch(),
             (&Tasks::default(), &clock),
         );
+        let tasks = Tasks::default();
+        let (jobs, job_workers) =
+            crate::jobs::start(&durable, boot_id, &processes, Vec::new(), (&tasks, &clock))
+                .await
+                .unwrap();
         Arc::new(App {
             boot_id,
             started,
@@ -111,7 +120,7 @@ pub(crate) mod tests {
             metrics: Metrics::new(
                 &life,
                 &breakers,
-                (&durable, &processes, &language_servers),
+                (&durable, &processes, &language_servers, &jobs),
                 (Arc::clone(&clock), started),
             ),
             life,
@@ -119,6 +128,8 @@ pub(crate) mod tests {
             durable,
             language_servers,
             processes,
+            jobs,
+            job_workers,
             streams: Arc::new(Semaphore::new(1)),
             hosts: Hosts::new(address, &[]),
             token: Secret::generate().unwrap(),

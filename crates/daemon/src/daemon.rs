@@ -12,6 +12,7 @@ use crate::access::{Hosts, Sessions, load_or_create};
 use crate::app::App;
 use crate::durable::{Durable, Note, Starting, keep_up};
 use crate::http;
+use crate::jobs;
 use crate::language_servers;
 use crate::life::{Life, Phase};
 use crate::metrics::Metrics;
@@ -88,6 +89,7 @@ impl Daemon {
         .await?;
         let processes = processes::open(&durable, boot_id, options.keeper, &background, &clock).await?;
         let scratch = Scratch::make(&options.home).map_err(StartError::Scratch)?;
+        let environment = options.languages.environment.clone();
         let language_servers = language_servers::start(
             &options.home,
             options.languages,
@@ -95,6 +97,8 @@ impl Daemon {
             scratch.path(),
             (&background, &clock),
         );
+        let tools = (&background, &clock);
+        let (jobs, job_workers) = jobs::start(&durable, boot_id, &processes, environment, tools).await?;
         let app = Arc::new(App {
             boot_id,
             started,
@@ -102,7 +106,7 @@ impl Daemon {
             metrics: Metrics::new(
                 &life,
                 &breakers,
-                (&durable, &processes, &language_servers),
+                (&durable, &processes, &language_servers, &jobs),
                 (Arc::clone(&clock), started),
             ),
             life,
@@ -110,6 +114,8 @@ impl Daemon {
             durable,
             language_servers,
             processes,
+            jobs,
+            job_workers,
             streams: Arc::new(Semaphore::new(http::MAX_STREAMS)),
             hosts: Hosts::new(address, &options.allowed_hosts),
             token,
@@ -130,8 +136,12 @@ impl Daemon {
             },
         );
         if let Upkeep::AtStartAndEvery(interval) = options.upkeep {
-            let (log, health) = (app.durable.log.clone(), Arc::clone(&app.durable.health));
-            background.spawn("upkeep", keep_up(log, health, clock, interval, closing.scope()));
+            let subjects = (app.durable.log.clone(), app.jobs.clone());
+            let health = Arc::clone(&app.durable.health);
+            background.spawn(
+                "upkeep",
+                keep_up(subjects, health, clock, interval, closing.scope()),
+            );
         }
         tracing::info!(%boot_id, %address, socket = %app.socket.display(), "the daemon answers requests");
         Ok(Self {
@@ -209,11 +219,13 @@ impl Daemon {
         );
 
         let grace = Deadline::after(&self.app.clock, self.shutdown_grace);
+        // What runs may end while requests are being finished; nothing new is begun.
+        self.app.jobs.close().await;
         let why = tokio::select! {
             biased;
             () = self.server.finished() => None,
             signal = self.signals.next() => Some(Cause::new(signal, "a second signal came while draining")),
-            () = grace.passed() => Some(Cause::new("the daemon", "the grace was over")),
+            () = grace.clone().passed() => Some(Cause::new("the daemon", "the grace was over")),
         };
         let connections = match why {
             None => Connections::Finished,
@@ -229,6 +241,18 @@ impl Daemon {
             Connections::Finished => 0,
             Connections::Cut { count } => count,
         };
+        // Jobs have the rest of the grace. What is not done by then is stopped, and said to be interrupted.
+        let rest = match cut_connections {
+            0 => grace,
+            _ => Deadline::after(&self.app.clock, Duration::ZERO),
+        };
+        tokio::select! {
+            () = self.app.jobs.drain(&rest) => {}
+            signal = self.signals.next() => {
+                tracing::warn!(signal, "a second signal came while draining; jobs are stopped");
+                self.app.jobs.drain(&Deadline::after(&self.app.clock, Duration::ZERO)).await;
+            }
+        }
         // Whoever has been answered needs them no more. The log is still open, for their ends.
         let patience = Deadline::after(&self.app.clock, LANGUAGE_SERVERS_GRACE);
         self.app

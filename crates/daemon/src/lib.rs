@@ -18,6 +18,7 @@ mod daemon;
 mod durable;
 mod home;
 mod http;
+mod jobs;
 mod language_servers;
 mod life;
 mod metrics;

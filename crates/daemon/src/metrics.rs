@@ -3,12 +3,14 @@
 //! Every label has few values: routes are templates, methods are the known ones, statuses are classes, and
 //! breaker names are bounded by the breaker's own table.
 
+mod jobs;
 mod languages;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::jobs::Jobs;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
@@ -127,7 +129,7 @@ impl Metrics {
     pub(crate) fn new(
         life: &Life,
         breakers: &CircuitBreaker,
-        (durable, processes, language_servers): (&Durable, &Processes, &LanguageServers),
+        (durable, processes, language_servers, jobs): (&Durable, &Processes, &LanguageServers, &Jobs),
         (clock, started): (Arc<dyn Clock>, Instant),
     ) -> Self {
         let mut registry = Registry::with_prefix("tidelock");
@@ -166,6 +168,7 @@ impl Metrics {
             found_crashed: durable.boots.found_crashed,
             processes: processes.clone(),
             language_servers: language_servers.clone(),
+            jobs: jobs.clone(),
             clock,
             started,
         }));
@@ -215,6 +218,7 @@ struct Observed {
     found_crashed: u64,
     processes: Processes,
     language_servers: LanguageServers,
+    jobs: Jobs,
     clock: Arc<dyn Clock>,
     started: Instant,
 }
@@ -234,6 +238,7 @@ impl Collector for Observed {
 
         self.encode_log(&mut encoder)?;
         self.encode_processes(&mut encoder)?;
+        jobs::encode(&self.jobs.counts(), &mut encoder)?;
         languages::encode(&self.language_servers.views(), &mut encoder)?;
         self.encode_breakers(&mut encoder)
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use jobs::OpenJobsError;
 use kernel::BreakerSettingsError;
 use process::OpenProcessesError;
 use thiserror::Error;
@@ -30,6 +31,9 @@ pub enum StartError {
     /// What an earlier daemon has left running cannot be looked after.
     #[error(transparent)]
     Processes(#[from] OpenProcessesError),
+    /// The jobs of an earlier daemon cannot be taken over.
+    #[error(transparent)]
+    Jobs(#[from] OpenJobsError),
     /// There is no usable token.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -53,7 +57,9 @@ impl StartError {
             Self::Ownership(error) => error.advice(),
             Self::Bind(error) => error.advice(),
             Self::Log(error) => error.advice(),
-            Self::Processes(_) => "see `tidelock doctor --deep`; the log of the daemon says more".to_owned(),
+            Self::Processes(_) | Self::Jobs(_) => {
+                "see `tidelock doctor --deep`; the log of the daemon says more".to_owned()
+            }
             Self::Token(error) => error.advice(),
             Self::Breakers(_) => "correct the settings".to_owned(),
             Self::Scratch(_) => "make sure that the runtime directory can be written and has room".to_owned(),

@@ -8,9 +8,16 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod job;
+mod job_values;
 mod lsp;
 mod place;
 
+pub(crate) use job::{
+    CancelArguments, GcArguments, Inherited, JobCommand, ListArguments, LogsArguments, RetryArguments,
+    RunArguments, Stamps, Stay, Terminal, WaitArguments, WorkersArguments,
+};
+pub(crate) use job_values::{JobLimit, Variable};
 pub(crate) use lsp::{
     CallsArguments, CodeActionsArguments, ConfigArguments, Declaration, FileArguments, LspCommand,
     PlaceArguments, QueryOptions, ReferencesArguments, RenameArguments, RequestArguments, RestartArguments,
@@ -29,12 +36,14 @@ Exit codes:
     3  the daemon cannot be reached or started
     4  refused: what you named is not there, or has changed since you looked
   130  interrupted
+`tidelock job run --wait` and `tidelock job wait` end with the exit code of the command.
 
 Environment:
   TIDELOCK_HOME          one directory for everything, in place of the XDG directories
   TIDELOCK_LISTEN        the address for a daemon that is started, such as 127.0.0.1:0
   TIDELOCK_TOKEN_FILE    the file with the bearer token
   TIDELOCK_LOG           what the daemon logs, such as debug or daemon=debug
+  TIDELOCK_ACTOR         who you are, as it stands beside what you change; your user name if not set
   TIDELOCK_DATABASE_URL  the PostgreSQL database to keep the log in, in place of a file
   NO_COLOR               no colours
 
@@ -42,6 +51,7 @@ Examples:
   tidelock up                   start the daemon if needed, and print a link to its page
   tidelock status --json        one JSON object for a script
   tidelock lsp hover FILE:12:8  what the language server knows about a place
+  tidelock job run -- make      run a command that goes on when you leave
   tidelock breaker list         which circuit breakers are open
   tidelock down                 stop the daemon";
 
@@ -154,6 +164,22 @@ Examples:
   tidelock lsp list"
     )]
     Lsp(Box<LspCommand>),
+    /// Run commands that outlive this one, and look after them
+    #[command(
+        subcommand,
+        after_help = "\
+A job is on disk before you are told of it. It goes on when you leave, and ends with all of its
+processes when it is cancelled. A job is named by its id, by a part of it that no other job has, or
+by `last`.
+
+Examples:
+  tidelock job run -- cargo test
+  tidelock job run --wait --timeout 10m -- cargo test
+  tidelock job list
+  tidelock job logs last -f
+  tidelock job cancel last"
+    )]
+    Job(JobCommand),
     /// Copy the log to a new file, while the daemon goes on
     #[command(after_help = "\
 The copy is a log: put it in the place of `log.sqlite3` while no daemon runs, and it is as it was. A file that is

@@ -22,7 +22,11 @@ use tokio::net::UnixStream;
 use crate::context::Context;
 use crate::units::format_duration;
 
+mod interrupts;
 mod stream;
+
+pub(crate) use interrupts::{Interrupts, Paused};
+pub(crate) use stream::Downloaded;
 
 /// How long the daemon may take to accept a connection. On one machine this is a matter of microseconds; only a
 /// daemon that hangs takes longer.
@@ -115,6 +119,15 @@ impl Client {
         self.request(&Method::POST, path, to_bytes(body)?, LONG_WORK_TIMEOUT)
     }
 
+    /// Puts something in the place of what is there.
+    pub(crate) fn put<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<A, ClientError> {
+        self.request(&Method::PUT, path, to_bytes(Some(body))?, self.answer_timeout)
+    }
+
     /// Asks for something that may take a while to find out.
     pub(crate) fn get_within<A: DeserializeOwned>(
         &self,
@@ -193,7 +206,8 @@ impl Client {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header("host", "localhost");
+            .header("host", "localhost")
+            .header("tidelock-actor", actor());
         if !body.is_empty() {
             request = request.header("content-type", "application/json");
         }
@@ -209,6 +223,17 @@ impl Client {
             source: io::Error::new(ErrorKind::InvalidData, error),
         })
     }
+}
+
+/// Who asks, for people: what the daemon writes down beside a change. A name that no header can carry is left out.
+fn actor() -> String {
+    let name = ["TIDELOCK_ACTOR", "USER", "LOGNAME"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
+    let is_plain =
+        |name: &String| !name.is_empty() && name.chars().all(|character| matches!(character, ' '..='~'));
+    name.filter(is_plain)
+        .unwrap_or_else(|| format!("user {}", rustix::process::geteuid().as_raw()))
 }
 
 fn to_bytes(body: Option<&impl Serialize>) -> Result<Bytes, ClientError> {

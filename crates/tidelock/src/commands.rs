@@ -7,6 +7,7 @@ mod down;
 mod export;
 mod history;
 mod import;
+mod job;
 mod lsp;
 mod ps;
 mod serve;
@@ -38,6 +39,7 @@ pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
         Command::Export(arguments) => export::run(&arguments, &context, format, &client(&context)?),
         Command::Import(arguments) => import::run(&arguments, &context),
         Command::Lsp(command) => lsp::run(&command, &context, &client(&context)?),
+        Command::Job(command) => job::run(&command, &context, format, &client(&context)?),
         Command::Ps => ps::run(&context, &client(&context)?),
         Command::Why(arguments) => why::run(&arguments, &context, &client(&context)?),
         Command::Breaker(command) => breaker::run(&command, &context, format, &client(&context)?),

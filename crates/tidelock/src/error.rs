@@ -28,6 +28,8 @@ pub(crate) enum Exit {
     Unreachable,
     /// What was named is not there, or has changed since the caller looked.
     Refused,
+    /// What the command of a job ended with, or what stands for it.
+    Command(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -38,6 +40,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Unreachable => 3,
             Exit::Refused => 4,
+            Exit::Command(code) => code,
         })
     }
 }
@@ -189,6 +192,11 @@ impl From<Refusal> for Failure {
             "server_error" => "`tidelock lsp log` shows what it says; it may need other input",
             "position_invalid" => "lines and columns count from 1, columns in characters",
             "file_not_usable" => "name a file that exists, is text in UTF-8, and is not too large",
+            "job_not_found" => "`tidelock job list` shows the jobs; those that ended long ago are forgotten",
+            "job_ended" => "to do it once more, run `tidelock job retry`",
+            "job_not_ended" => "wait for its end with `tidelock job wait`, or cancel it first",
+            "idempotency_key_reused" => "use a new --key for a new job",
+            "job_dependency_not_found" => "name jobs that `tidelock job list` shows",
             "process_not_found" => "`tidelock ps` lists the processes that the daemon owns",
             "stale_generation" => "look at it again with `tidelock breaker show`, and decide again",
             "unauthorized" => "see `tidelock doctor`; the token file may belong to another daemon",

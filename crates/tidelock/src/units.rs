@@ -26,6 +26,34 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(explanation)
 }
 
+const SIZES: [(&str, u64); 7] = [
+    ("", 1),
+    ("K", 1 << 10),
+    ("KiB", 1 << 10),
+    ("M", 1 << 20),
+    ("MiB", 1 << 20),
+    ("G", 1 << 30),
+    ("GiB", 1 << 30),
+];
+
+/// Reads `512`, `64K`, `64KiB`, `16M` or `2G`; K is 1024 bytes.
+///
+/// # Errors
+/// A sentence for the user when the text is none of these.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    let explanation = || format!("`{text}` is not a size; write a whole number and K, M or G, such as 16M");
+    let digits = text
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let (_, factor) = SIZES
+        .into_iter()
+        .find(|(name, _)| *name == unit)
+        .ok_or_else(explanation)?;
+    let count: u64 = number.parse().map_err(|_| explanation())?;
+    count.checked_mul(factor).ok_or_else(explanation)
+}
+
 /// Writes a duration with at most two units: `350 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`, `4 d 3 h`.
 pub(crate) fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
@@ -93,6 +121,27 @@ mod tests {
                 expected_ms.map(Duration::from_millis),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn sizes_are_read() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("512", Some(512)),
+            ("64K", Some(64 << 10)),
+            ("64KiB", Some(64 << 10)),
+            ("16M", Some(16 << 20)),
+            ("2GiB", Some(2 << 30)),
+            ("", None),
+            ("K", None),
+            ("1.5M", None),
+            ("1 M", None),
+            ("-1", None),
+            ("1T", None),
+            ("18446744073709551615G", None),
+        ] {
+            assert_eq!(parse_bytes(text).ok(), expected, "{text}");
         }
     }
 

@@ -4,12 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{Log, LogError, RetentionPolicy};
+use jobs::{GcPolicy, Jobs};
 use kernel::{Clock, Deadline, Scope};
 
 use super::{boots, health::Health, history};
 
 /// How long events are kept of what the daemon writes about itself.
 const KEPT_FOR: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
+/// Which jobs are forgotten. Whoever wants to keep more of them keeps their output elsewhere.
+const JOBS: GcPolicy = GcPolicy {
+    older_than: Duration::from_secs(14 * 24 * 60 * 60),
+    output_budget_bytes: Some(4 * 1024 * 1024 * 1024),
+    keep_newest: 100,
+};
 
 const POLICIES: [(&str, RetentionPolicy); 2] = [
     (
@@ -30,7 +38,7 @@ const POLICIES: [(&str, RetentionPolicy); 2] = [
 
 /// Tidies up now and each time that `every` has passed, until the scope is cancelled.
 pub(crate) async fn keep_up(
-    log: Log,
+    (log, jobs): (Log, Jobs),
     health: Arc<Health>,
     clock: Arc<dyn Clock>,
     every: Duration,
@@ -40,7 +48,7 @@ pub(crate) async fn keep_up(
         tokio::select! {
             // What is dropped half-way is done the next time.
             _ = closing.wait() => return,
-            done = tidy_up(&log, &health) => {
+            done = tidy_up(&log, &jobs, &health) => {
                 if let Err(error) = done {
                     tracing::warn!(%error, "the upkeep of the log was broken off");
                 }
@@ -53,17 +61,19 @@ pub(crate) async fn keep_up(
     }
 }
 
-async fn tidy_up(log: &Log, health: &Health) -> Result<(), LogError> {
+async fn tidy_up(log: &Log, jobs: &Jobs, health: &Health) -> Result<(), LogError> {
     let mut dropped_events = 0;
     for (kind, policy) in POLICIES {
         let trimmed = log.trim(kind, policy).await?;
         dropped_events += trimmed.iter().map(|(_, trimmed)| trimmed.events).sum::<u64>();
     }
+    let forgotten = jobs.collect(JOBS).await?;
     let collected = log.collect_blobs().await?;
     log.compact().await?;
     let sizes = health.measure().await?;
     tracing::info!(
         dropped_events,
+        forgotten_jobs = forgotten.jobs,
         freed_blobs = collected.blobs,
         total_bytes = sizes.total_bytes,
         "the log was tidied up"

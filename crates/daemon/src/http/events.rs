@@ -89,7 +89,7 @@ pub(crate) async fn list(
     Ok(Json(list).into_response())
 }
 
-fn wants_stream(headers: &HeaderMap) -> bool {
+pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
     headers
         .get_all(ACCEPT)
         .iter()
@@ -101,7 +101,7 @@ fn wants_stream(headers: &HeaderMap) -> bool {
         })
 }
 
-fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(id) = headers.get(LAST_EVENT_ID) else {
         return Ok(None);
     };

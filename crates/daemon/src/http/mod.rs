@@ -1,5 +1,6 @@
 //! The HTTP interface: which path leads where, and what stands before it.
 
+mod actor;
 mod body;
 mod boots;
 pub(crate) mod breakers;
@@ -7,6 +8,7 @@ mod events;
 mod finish;
 pub(crate) mod guard;
 pub(crate) mod health;
+mod jobs;
 mod log;
 pub(crate) mod log_problem;
 pub(crate) mod lsp;
@@ -66,6 +68,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/v1/breakers/{name}/force", post(breakers::force))
         .route("/v1/breakers/{name}/record", post(breakers::record))
         .merge(lsp::router())
+        .merge(jobs::router())
         .route_layer(from_fn_with_state(Arc::clone(app), guard::authenticate));
     for_everybody
         .merge(for_callers)

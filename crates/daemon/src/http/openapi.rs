@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
-use super::{boots, breakers, events, health, log, lsp, processes};
+use super::{boots, breakers, events, health, jobs, log, lsp, processes};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -72,6 +72,7 @@ impl Modify for BearerToken {
 pub fn openapi_json() -> Result<String, serde_json::Error> {
     let mut document = Description::openapi();
     document.merge(lsp::description());
+    document.merge(jobs::description());
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)

@@ -16,7 +16,10 @@ pub(super) const STYLE: Asset = Asset {
     stem: "style",
     extension: "css",
     media_type: "text/css; charset=utf-8",
-    content: include_str!("../../../../web/style.css"),
+    content: concat!(
+        include_str!("../../../../web/style.css"),
+        include_str!("../../../../web/jobs.css")
+    ),
 };
 
 pub(super) const SCRIPT: Asset = Asset {
@@ -24,6 +27,22 @@ pub(super) const SCRIPT: Asset = Asset {
     extension: "js",
     media_type: "text/javascript; charset=utf-8",
     content: include_str!("../../../../web/app.js"),
+};
+
+/// What terminals make of a text, for the output of jobs.
+pub(super) const ANSI_SCRIPT: Asset = Asset {
+    stem: "ansi",
+    extension: "js",
+    media_type: "text/javascript; charset=utf-8",
+    content: include_str!("../../../../web/ansi.js"),
+};
+
+/// The output of a job, live. It needs the one above.
+pub(super) const OUTPUT_SCRIPT: Asset = Asset {
+    stem: "output",
+    extension: "js",
+    media_type: "text/javascript; charset=utf-8",
+    content: include_str!("../../../../web/output.js"),
 };
 
 pub(super) const ICON: Asset = Asset {
@@ -57,7 +76,7 @@ impl Asset {
 /// Serves a file by its name with the hash in it.
 pub(super) async fn show(file: Result<Path<String>, PathRejection>, uri: Uri) -> Response {
     let file = file.map(|Path(file)| file).unwrap_or_default();
-    match [STYLE, SCRIPT, ICON]
+    match [STYLE, SCRIPT, ANSI_SCRIPT, OUTPUT_SCRIPT, ICON]
         .into_iter()
         .find(|asset| asset.file_name() == file)
     {

@@ -13,17 +13,25 @@ use crate::app::App;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Overview,
+    Jobs,
     Servers,
     Processes,
     Breakers,
 }
 
 impl Place {
-    const ALL: [Self; 4] = [Self::Overview, Self::Servers, Self::Processes, Self::Breakers];
+    const ALL: [Self; 5] = [
+        Self::Overview,
+        Self::Jobs,
+        Self::Servers,
+        Self::Processes,
+        Self::Breakers,
+    ];
 
     fn title(self) -> &'static str {
         match self {
             Self::Overview => "Overview",
+            Self::Jobs => "Jobs",
             Self::Servers => "Servers",
             Self::Processes => "Processes",
             Self::Breakers => "Breakers",
@@ -33,6 +41,7 @@ impl Place {
     fn path(self) -> &'static str {
         match self {
             Self::Overview => "/",
+            Self::Jobs => "/jobs",
             Self::Servers => "/servers",
             Self::Processes => "/processes",
             Self::Breakers => "/breakers",
@@ -42,6 +51,7 @@ impl Place {
     fn live_path(self) -> &'static str {
         match self {
             Self::Overview => "/live/overview",
+            Self::Jobs => "/live/jobs",
             Self::Servers => "/live/servers",
             Self::Processes => "/live/processes",
             Self::Breakers => "/live/breakers",
@@ -51,6 +61,7 @@ impl Place {
     /// The stream that tells the script to look again at once. The others are looked at from time to time.
     fn events(self) -> Option<&'static str> {
         match self {
+            Self::Jobs => Some("/v1/jobs/events"),
             Self::Servers => Some("/v1/lsp/events"),
             Self::Overview | Self::Processes | Self::Breakers => None,
         }
@@ -70,11 +81,32 @@ pub(super) fn page_below(
     (title, live_path): (&str, &str),
     live: &Markup,
 ) -> Markup {
+    let live = html! { div data-live=(live_path) data-events=[place.events()] { (live) } };
+    with_notices(app, visitor, place, title, &live)
+}
+
+/// A page below a place, with something below its live part that follows a stream of its own. That one tells the
+/// script when to look again, so that the page holds one connection and not two.
+pub(super) fn page_with_stream(
+    app: &App,
+    visitor: &Visitor,
+    place: Place,
+    (title, live_path): (&str, &str),
+    (live, below): (&Markup, &Markup),
+) -> Markup {
+    let content = html! {
+        div data-live=(live_path) { (live) }
+        (below)
+    };
+    with_notices(app, visitor, place, title, &content)
+}
+
+fn with_notices(app: &App, visitor: &Visitor, place: Place, title: &str, content: &Markup) -> Markup {
     let notice = app.sessions.take_notice(visitor.session.id);
     let content = html! {
         div class="notice warn" data-trouble hidden role="status" { p {} }
         @if let Some(notice) = notice { (notice.render()) }
-        div data-live=(live_path) data-events=[place.events()] { (live) }
+        (content)
     };
     document(title, &bar(app, place), &content)
 }

@@ -3,12 +3,21 @@
 //! Each page has a live part that can be fetched on its own; `web/app.js` swaps it. A form posts what its reader
 //! saw, is answered with a redirect, and leaves a [`Notice`] for the page that follows.
 
+mod ansi;
 mod assets;
 mod breakers;
 mod error;
 mod error_docs;
 mod form;
 mod history;
+mod job_detail;
+mod job_output;
+mod job_state;
+mod job_time;
+mod job_timeline;
+mod jobs;
+mod jobs_card;
+mod jobs_change;
 mod layout;
 mod log_card;
 mod notice;
@@ -36,6 +45,13 @@ pub(crate) fn router() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(overview::show))
         .route("/live/overview", get(overview::show_live))
+        .route("/jobs", get(jobs::show))
+        .route("/live/jobs", get(jobs::show_live))
+        .route("/jobs/cancel", post(jobs_change::cancel))
+        .route("/jobs/retry", post(jobs_change::retry))
+        .route("/jobs/workers", post(jobs_change::set_workers))
+        .route("/jobs/{id}", get(job_detail::show))
+        .route("/live/jobs/{id}", get(job_detail::show_live))
         .route("/servers", get(servers::show))
         .route("/live/servers", get(servers::show_live))
         .route("/servers/change", post(servers_change::change))

@@ -1,10 +1,10 @@
 //! What is said once, on the page that follows a form.
 
-use api::{Breaker, Server};
+use api::{Breaker, Job, Server};
 use maud::{Markup, html};
 
 use super::breakers::label;
-use super::server_state;
+use super::{job_state, server_state};
 
 /// What became of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,33 @@ pub(crate) enum Notice {
         /// Why.
         reason: String,
     },
+    /// A job was cancelled, or is being stopped.
+    JobCancelled {
+        /// How it is now.
+        job: Box<Job>,
+    },
+    /// A job is no longer, or not yet, in a state for this, so nothing was done.
+    JobMoved {
+        /// How it is now.
+        job: Box<Job>,
+    },
+    /// A job was submitted once more.
+    JobRetried {
+        /// The new one.
+        job: Box<Job>,
+    },
+    /// A job could not be changed.
+    JobRefused {
+        /// Its id.
+        id: String,
+        /// Why.
+        reason: String,
+    },
+    /// Another number of jobs may run at once now.
+    Workers {
+        /// How many.
+        count: usize,
+    },
     /// The log did not take it, so nothing was done.
     NotWritten {
         /// Why.
@@ -103,6 +130,34 @@ impl Notice {
             Self::ServerRefused { name, reason } => {
                 ("warn", html! { "“" (name) "” could not be changed: " (reason) })
             }
+            Self::JobCancelled { job } if job_state::has_ended(job) => {
+                ("good", html! { "“" (job_state::title(job)) "” was cancelled." })
+            }
+            Self::JobCancelled { job } => (
+                "good",
+                html! { "“" (job_state::title(job)) "” is being stopped, with everything that it has started." },
+            ),
+            Self::JobMoved { job } => (
+                "warn",
+                html! {
+                    "“" (job_state::title(job)) "” has moved since you looked: it is now "
+                    strong { (job_state::label(job).to_lowercase()) } ". Nothing was changed."
+                },
+            ),
+            Self::JobRetried { job } => (
+                "good",
+                html! { "“" (job_state::title(job)) "” was submitted once more. This is the new job." },
+            ),
+            Self::JobRefused { id, reason } => (
+                "warn",
+                html! { "The job " code { (id) } " could not be changed: " (reason) "." },
+            ),
+            Self::Workers { count: 0 } => (
+                "good",
+                html! { "No further job is started now. What runs goes on." },
+            ),
+            Self::Workers { count: 1 } => ("good", html! { "One job may run at a time now." }),
+            Self::Workers { count } => ("good", html! { (count) " jobs may run at once now." }),
             Self::NotWritten { reason } => (
                 "warn",
                 html! { "This cannot be written to the log (" (reason) "), so nothing was changed. Try again later." },

@@ -8,6 +8,7 @@ use axum::extract::State;
 use maud::{Markup, html};
 
 use super::breakers::{all, badge};
+use super::jobs_card;
 use super::layout::{Place, human_duration, live_part, page};
 use super::log_card;
 use super::servers;
@@ -39,6 +40,7 @@ async fn live(app: &App) -> Markup {
             }
         }
         (tiles(&status))
+        (jobs_card::show(app).await)
         (servers::card(&app.language_servers.list()))
         (attention(app))
         (log_card::log(app).await)

@@ -12,6 +12,8 @@ mod drain;
 mod errors;
 mod history;
 mod hosts;
+mod jobs;
+mod jobs_page;
 mod limits;
 mod log;
 mod metrics;

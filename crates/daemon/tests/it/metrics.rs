@@ -50,6 +50,10 @@ async fn the_numbers_tell_what_happened() {
         "tidelock_breaker_untracked_total 0",
         "tidelock_processes_owned 0",
         "tidelock_processes_reclaimed{outcome=\"killed\"} 0",
+        "tidelock_jobs_queued 0",
+        "tidelock_jobs_running 0",
+        "tidelock_jobs_claimed_total 0",
+        "tidelock_jobs_fenced_total 0",
         "# EOF",
     ] {
         assert!(

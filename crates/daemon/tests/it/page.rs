@@ -83,7 +83,7 @@ pub(crate) async fn link_path(running: &Running) -> String {
 }
 
 /// The value of the first hidden field of a name.
-fn field(page: &str, name: &str) -> String {
+pub(crate) fn field(page: &str, name: &str) -> String {
     let (_, rest) = page
         .split_once(&format!("name=\"{name}\" value=\""))
         .unwrap_or_else(|| panic!("{page}"));
@@ -103,6 +103,10 @@ async fn without_a_session_the_page_says_how_to_get_one() {
         "/live/servers",
         "/servers/a",
         "/live/servers/a",
+        "/jobs",
+        "/live/jobs",
+        "/jobs/a",
+        "/live/jobs/a",
     ] {
         for cookie in ["", &cookie] {
             let answer = running
@@ -171,6 +175,8 @@ async fn pages_are_guarded_against_what_others_might_put_into_them() {
         "/live/breakers",
         "/servers",
         "/live/servers",
+        "/jobs",
+        "/live/jobs",
         "/docs/errors",
         "/v1/status",
     ] {

@@ -96,6 +96,18 @@ impl Running {
         Self::start_in(self.directory, self.clock, |_| {}).await
     }
 
+    /// The same, with something done to the log in between.
+    pub(crate) async fn restart_after(self, change: impl AsyncFnOnce(&eventlog::Log)) -> Self {
+        self.handle.stop(Cause::new("the test", "it is over"));
+        within(self.ended).await.unwrap();
+        let path = self.home.log_database();
+        let options = eventlog::SqliteOptions { path };
+        let log = eventlog::Log::open_sqlite(&options, SystemClock::shared()).unwrap();
+        change(&log).await;
+        drop(log);
+        Self::start_in(self.directory, self.clock, |_| {}).await
+    }
+
     /// Ends the daemon without a word, and starts the next one in the same home.
     pub(crate) async fn crash(self) -> Self {
         self.ended.abort();

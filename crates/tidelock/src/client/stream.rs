@@ -9,7 +9,16 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 
-use super::{Client, ClientError, Credentials, Refusal, read_whole, within};
+use super::{Client, ClientError, Credentials, Interrupts, Refusal, read_whole, within};
+
+/// How far an answer was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Downloaded {
+    /// To its end.
+    Whole,
+    /// Until somebody pressed Ctrl-C.
+    UntilInterrupted,
+}
 
 impl Client {
     /// Asks for something that comes piece by piece, and hands each piece on as it comes. It returns at the end of
@@ -19,8 +28,21 @@ impl Client {
         path: &str,
         headers: &[(HeaderName, String)],
         silence: Duration,
-        mut take: impl FnMut(&[u8]) -> io::Result<()>,
+        take: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<(), ClientError> {
+        self.download_until(path, headers, silence, &mut Interrupts::default(), take)
+            .map(drop)
+    }
+
+    /// The same, but it also returns when somebody presses Ctrl-C. What has come by then was handed on.
+    pub(crate) fn download_until(
+        &self,
+        path: &str,
+        headers: &[(HeaderName, String)],
+        silence: Duration,
+        interrupts: &mut Interrupts,
+        mut take: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<Downloaded, ClientError> {
         self.runtime.block_on(async {
             let stream = self.connect().await?;
             let mut request = self.build(&Method::GET, path, Bytes::new(), Credentials::Token)?;
@@ -42,14 +64,21 @@ impl Client {
                         take(&piece).map_err(|source| ClientError::Output { source })?;
                     }
                 }
-                Ok(())
+                Ok(Downloaded::Whole)
             };
-            // The connection must be driven for the exchange to go on.
-            tokio::pin!(exchange, connection);
+            // The connection must be driven for the exchange to go on. When it ends first, what it has read is there.
+            let driven = async {
+                tokio::pin!(exchange, connection);
+                tokio::select! {
+                    biased;
+                    outcome = &mut exchange => outcome,
+                    _ = &mut connection => exchange.await,
+                }
+            };
             tokio::select! {
                 biased;
-                outcome = &mut exchange => outcome,
-                _ = &mut connection => exchange.await,
+                () = interrupts.next() => Ok(Downloaded::UntilInterrupted),
+                outcome = driven => outcome,
             }
         })
     }

@@ -5,10 +5,10 @@
 
 mod config;
 mod diagnostics;
-mod paths;
+pub(super) mod paths;
 mod pick;
 mod places;
-mod printable;
+pub(super) mod printable;
 mod query;
 mod server_table;
 mod servers;

@@ -157,6 +157,7 @@ impl From<StartError> for Failure {
             StartError::Bind(_) => "address_unusable",
             StartError::Token(_) => "token_unusable",
             StartError::Processes(_)
+            | StartError::Jobs(_)
             | StartError::Scratch(_)
             | StartError::Breakers(_)
             | StartError::Signals(_) => "start_failed",

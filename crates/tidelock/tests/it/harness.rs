@@ -83,6 +83,7 @@ impl World {
             command.env_remove(variable);
         }
         command
+            .env("TIDELOCK_ACTOR", "the test")
             .env("TIDELOCK_HOME", self.path().join("home"))
             .env("TIDELOCK_LISTEN", "127.0.0.1:0");
         command.env("COLUMNS", "100");

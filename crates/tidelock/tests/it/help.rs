@@ -2,7 +2,7 @@
 
 use crate::harness::World;
 
-const COMMANDS: [&[&str]; 43] = [
+const COMMANDS: [&[&str]; 53] = [
     &[],
     &["up"],
     &["down"],
@@ -46,6 +46,16 @@ const COMMANDS: [&[&str]; 43] = [
     &["lsp", "workspace-symbols"],
     &["lsp", "calls"],
     &["lsp", "request"],
+    &["job"],
+    &["job", "run"],
+    &["job", "list"],
+    &["job", "show"],
+    &["job", "logs"],
+    &["job", "wait"],
+    &["job", "cancel"],
+    &["job", "retry"],
+    &["job", "gc"],
+    &["job", "workers"],
 ];
 
 #[test]

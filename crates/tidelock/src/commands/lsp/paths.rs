@@ -17,7 +17,7 @@ pub(super) fn file(path: &Path) -> Result<String, Failure> {
 }
 
 /// A directory that exists.
-pub(super) fn directory(path: &Path) -> Result<String, Failure> {
+pub(in crate::commands) fn directory(path: &Path) -> Result<String, Failure> {
     let found = existing(path)?;
     if !Path::new(&found).is_dir() {
         return Err(unusable(path, "is not a directory"));
@@ -26,7 +26,7 @@ pub(super) fn directory(path: &Path) -> Result<String, Failure> {
 }
 
 /// A file or a directory that exists.
-pub(super) fn existing(path: &Path) -> Result<String, Failure> {
+pub(in crate::commands) fn existing(path: &Path) -> Result<String, Failure> {
     let found = path.canonicalize().map_err(|error| match error.kind() {
         ErrorKind::NotFound => unusable(path, "does not exist"),
         _ => unusable(path, &format!("cannot be used: {error}")),
@@ -38,7 +38,7 @@ pub(super) fn existing(path: &Path) -> Result<String, Failure> {
 }
 
 /// Where the user is.
-pub(super) fn current_directory() -> Result<PathBuf, Failure> {
+pub(in crate::commands) fn current_directory() -> Result<PathBuf, Failure> {
     std::env::current_dir()
         .and_then(|directory| directory.canonicalize())
         .map_err(|error| {

@@ -6,19 +6,19 @@ use serde_json::Value;
 use crate::client::ClientError;
 
 /// An answer whose texts can be printed: every control character but line ends and tabs is replaced.
-pub(super) fn printable<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientError> {
+pub(in crate::commands) fn printable<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientError> {
     let mut answer = answer.clone();
     scrub(&mut answer);
     serde_json::from_value(answer).map_err(|source| ClientError::NotUnderstood { source })
 }
 
 /// A text in one line.
-pub(super) fn one_line(text: &str) -> String {
+pub(in crate::commands) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 /// A text in one line that is not longer than so many characters.
-pub(super) fn cut(text: &str, limit: usize) -> String {
+pub(in crate::commands) fn cut(text: &str, limit: usize) -> String {
     let line = one_line(text);
     if line.chars().count() <= limit {
         return line;

@@ -1,0 +1,144 @@
+//! What a job says: while it says it, or later.
+
+use std::sync::Arc;
+
+use api::JobChannel;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use eventlog::Sequence;
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use jobs::Channel;
+use kernel::JobId;
+use serde::Deserialize;
+
+use super::TheJob;
+use super::look::find;
+use super::said::{Following, Form, Kept};
+use crate::app::App;
+use crate::http::events::{last_event_id, wants_stream};
+use crate::http::log_problem::read_failed;
+use crate::http::pieces::body_of;
+use crate::http::problem::Problem;
+use crate::http::query::Query;
+use crate::http::sse::{stream_of, take_place};
+
+/// The media type of one JSON object a line.
+const LINES: &str = "application/x-ndjson";
+/// The media type of bytes that may be anything.
+const BYTES: &str = "application/octet-stream";
+
+/// What may be asked of the logs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LogParameters {
+    after: Option<u64>,
+    follow: Option<bool>,
+    channel: Option<JobChannel>,
+}
+
+/// What a job has said: one JSON object a line, or a stream that goes on until the job has ended.
+///
+/// Without `follow` each line is a `JobOutput`, or `{"resync": {"after": N}}` where output was dropped after its time.
+///
+/// With `follow` it is a stream of server-sent events: `output` with a `JobOutput`, `progress` with a `JobProgress`,
+/// `resync` where output was dropped, and at last `end` with the whole `Job`. The id of an event is its place. A reader
+/// that comes back with `Last-Event-ID` misses nothing and sees nothing twice. A stream that ends without `end` ended
+/// because the daemon did. With `channel` there is no progress.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}/logs", operation_id = "read_job_logs", tag = "jobs",
+    params(
+        ("id" = String, Path, description = "The id of the job."),
+        ("after" = Option<u64>, Query, description = "Only what came after this place; from the start if it is left out."),
+        ("follow" = Option<bool>, Query,
+         description = "Go on until the job has ended; if it is left out, so with `Accept: text/event-stream`."),
+        ("channel" = Option<JobChannel>, Query, description = "Only what came this way."),
+        ("Last-Event-ID" = Option<u64>, Header, description = "With `follow`: goes before `after`."),
+    ),
+    responses(
+        (status = 200, description = "The output.", content(
+            (String = "application/x-ndjson"),
+            (String = "text/event-stream"),
+        )),
+        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`job_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn logs(
+    State(app): State<Arc<App>>,
+    TheJob(id): TheJob,
+    Query(parameters): Query<LogParameters>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let channel = parameters.channel.map(channel_of);
+    let after = parameters.after.unwrap_or_default();
+    if parameters.follow.unwrap_or_else(|| wants_stream(&headers)) {
+        let after = Sequence::from_u64(last_event_id(&headers)?.unwrap_or(after));
+        find(&app, id).await?;
+        let place = take_place(&app)?;
+        return Ok(stream_of(Following::new(app, id, after, channel, place)));
+    }
+    let form = match channel {
+        None => Form::Lines(vec![Channel::Stdout, Channel::Stderr, Channel::Note]),
+        Some(channel) => Form::Lines(vec![channel]),
+    };
+    kept(&app, id, Sequence::from_u64(after), form, LINES).await
+}
+
+/// What may be asked of the output.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OutputParameters {
+    channel: Option<JobChannel>,
+}
+
+/// What the command itself has written so far, byte for byte, as far as it was kept.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}/output", operation_id = "read_job_output", tag = "jobs",
+    params(
+        ("id" = String, Path, description = "The id of the job."),
+        ("channel" = Option<JobChannel>, Query,
+         description = "Only what came this way; standard output and standard error as they came if it is left out."),
+    ),
+    responses(
+        (status = 200, description = "The bytes.", content_type = "application/octet-stream"),
+        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`job_not_found`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn output(
+    State(app): State<Arc<App>>,
+    TheJob(id): TheJob,
+    Query(parameters): Query<OutputParameters>,
+) -> Result<Response, Problem> {
+    let form = match parameters.channel {
+        None => Form::Bytes(vec![Channel::Stdout, Channel::Stderr]),
+        Some(channel) => Form::Bytes(vec![channel_of(channel)]),
+    };
+    kept(&app, id, Sequence::from_u64(0), form, BYTES).await
+}
+
+/// What there is now, piece by piece.
+async fn kept(
+    app: &App,
+    id: JobId,
+    after: Sequence,
+    form: Form,
+    media_type: &'static str,
+) -> Result<Response, Problem> {
+    find(app, id).await?;
+    let summary = app.jobs.output_summary(id).await.map_err(read_failed)?;
+    let tail = app.jobs.follow(id, after, &app.life.scope());
+    let kept = Kept::new(tail, (after, summary.last_sequence), form);
+    Ok(([(CONTENT_TYPE, media_type)], body_of(kept)).into_response())
+}
+
+fn channel_of(channel: JobChannel) -> Channel {
+    match channel {
+        JobChannel::Stdout => Channel::Stdout,
+        JobChannel::Stderr => Channel::Stderr,
+        JobChannel::Note => Channel::Note,
+    }
+}

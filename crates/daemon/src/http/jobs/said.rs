@@ -1,0 +1,198 @@
+//! Where the bodies with the output of a job come from.
+//!
+//! Each asks for the next item when the connection has room for it, so that a slow reader holds up nobody but itself,
+//! and costs no more than a piece.
+
+use std::io;
+use std::sync::Arc;
+
+use api::Resync;
+use axum::body::Bytes;
+use eventlog::Sequence;
+use jobs::{Channel, FollowEnd, OutputItem, OutputTail};
+use kernel::{Deadline, JobId};
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::app::App;
+use crate::http::pieces::{Piece, Source};
+use crate::http::sse::{HEARTBEAT, NOTHING_NEW, OPENING};
+use crate::jobs::wire::{piece_to_wire, progress_to_wire, view};
+
+/// What a job says, as events, until it has ended.
+pub(super) struct Following {
+    opening: Option<&'static str>,
+    app: Arc<App>,
+    tail: OutputTail,
+    channel: Option<Channel>,
+    told: Told,
+    _place: OwnedSemaphorePermit,
+}
+
+/// How much the reader has been told.
+#[derive(PartialEq, Eq)]
+enum Told {
+    NotTheEnd,
+    TheEnd,
+}
+
+impl Following {
+    pub(super) fn new(
+        app: Arc<App>,
+        id: JobId,
+        after: Sequence,
+        channel: Option<Channel>,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        Self {
+            opening: Some(OPENING),
+            tail: app.jobs.follow(id, after, &app.life.scope()),
+            app,
+            channel,
+            told: Told::NotTheEnd,
+            _place: place,
+        }
+    }
+
+    /// An item as an event, if the reader wants it.
+    async fn event(&mut self, item: OutputItem) -> io::Result<Option<String>> {
+        let event = match item {
+            OutputItem::Piece(piece) if self.channel.is_none_or(|wanted| wanted == piece.channel) => {
+                event("output", Some(piece.sequence), &piece_to_wire(&piece))
+            }
+            OutputItem::Progress { sequence, progress } if self.channel.is_none() => {
+                event("progress", Some(sequence), &progress_to_wire(&progress))
+            }
+            OutputItem::Piece(_) | OutputItem::Progress { .. } => return Ok(None),
+            OutputItem::Resync { after } => event("resync", Some(after), &Resync { after: after.get() }),
+            OutputItem::End(job) => {
+                self.told = Told::TheEnd;
+                let job = view(&self.app.jobs, &job).await.map_err(io::Error::other)?;
+                event("end", None, &job)
+            }
+        };
+        Ok(Some(event))
+    }
+}
+
+impl Source for Following {
+    async fn next(mut self) -> Piece<Self> {
+        if let Some(opening) = self.opening.take() {
+            return Some((self, Ok(Bytes::from_static(opening.as_bytes()))));
+        }
+        if self.told == Told::TheEnd {
+            return None;
+        }
+        let mut silence = std::pin::pin!(Deadline::after(&self.app.clock, HEARTBEAT).passed());
+        loop {
+            let item = tokio::select! {
+                biased;
+                // First, so that a channel on which nothing comes is not silent while another one is busy.
+                () = &mut silence => return Some((self, Ok(Bytes::from_static(NOTHING_NEW.as_bytes())))),
+                item = self.tail.next() => item,
+            };
+            let event = match item {
+                Ok(item) => self.event(item).await,
+                // The daemon drains. The end of the stream tells the reader to come back to the next one.
+                Err(FollowEnd::Cancelled(_)) => return None,
+                Err(end) => Err(io::Error::other(end)),
+            };
+            match event {
+                Ok(Some(text)) => return Some((self, Ok(Bytes::from(text)))),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a stream ends because the output of a job cannot be read");
+                    return Some((self, Err(error)));
+                }
+            }
+        }
+    }
+}
+
+/// How output that is there is handed out, and which channels of it.
+#[derive(Debug)]
+pub(super) enum Form {
+    /// One JSON object a line.
+    Lines(Vec<Channel>),
+    /// Nothing but what was written.
+    Bytes(Vec<Channel>),
+}
+
+/// What a job had said at a moment.
+pub(super) struct Kept {
+    tail: OutputTail,
+    /// The place that was read last.
+    at: Sequence,
+    /// The last place to read.
+    until: Sequence,
+    form: Form,
+}
+
+impl Kept {
+    pub(super) fn new(tail: OutputTail, (after, until): (Sequence, Sequence), form: Form) -> Self {
+        Self {
+            tail,
+            at: after,
+            until,
+            form,
+        }
+    }
+
+    /// The bytes of an item, if it has any in this form.
+    fn bytes(&self, item: &OutputItem) -> Option<Bytes> {
+        match (item, &self.form) {
+            (OutputItem::Piece(piece), Form::Lines(wanted)) if wanted.contains(&piece.channel) => {
+                Some(line(&piece_to_wire(piece)))
+            }
+            (OutputItem::Piece(piece), Form::Bytes(wanted)) if wanted.contains(&piece.channel) => {
+                Some(Bytes::copy_from_slice(&piece.bytes))
+            }
+            (OutputItem::Resync { after }, Form::Lines(_)) => {
+                Some(line(&json!({ "resync": Resync { after: after.get() } })))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Source for Kept {
+    async fn next(mut self) -> Piece<Self> {
+        while self.at < self.until {
+            let item = match self.tail.next().await {
+                Ok(item) => item,
+                // It is broken off, so that nobody takes what came for the whole.
+                Err(end) => return Some((self, Err(io::Error::other(end)))),
+            };
+            self.at = match &item {
+                OutputItem::Piece(piece) => piece.sequence,
+                OutputItem::Progress { sequence, .. } => *sequence,
+                OutputItem::Resync { after } => *after,
+                OutputItem::End(_) => return None,
+            };
+            // Output that came after the request is for another one.
+            if self.at > self.until {
+                return None;
+            }
+            if let Some(bytes) = self.bytes(&item) {
+                return Some((self, Ok(bytes)));
+            }
+        }
+        None
+    }
+}
+
+fn event(name: &str, id: Option<Sequence>, data: &impl Serialize) -> String {
+    // A struct of strings and numbers always becomes JSON, and JSON in one line is one line of data.
+    let data = serde_json::to_string(data).unwrap_or_default();
+    match id {
+        Some(id) => format!("id: {id}\nevent: {name}\ndata: {data}\n\n"),
+        None => format!("event: {name}\ndata: {data}\n\n"),
+    }
+}
+
+fn line(object: &impl Serialize) -> Bytes {
+    let mut line = serde_json::to_vec(object).unwrap_or_default();
+    line.push(b'\n');
+    Bytes::from(line)
+}

@@ -1,0 +1,110 @@
+//! A job is submitted.
+
+use std::sync::Arc;
+
+use api::{JobSubmitted, SubmitJob};
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::header::HeaderName;
+use http::{HeaderMap, StatusCode};
+use jobs::Submitted;
+
+use super::problems::not_submitted;
+use crate::app::App;
+use crate::http::actor::Actor;
+use crate::http::body;
+use crate::http::log_problem::read_failed;
+use crate::http::problem::Problem;
+use crate::jobs::wire::{invalid, to_new_job, view};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// Submits a job. When the answer comes, it is on disk.
+///
+/// Nobody has to wait for it: it runs whether the caller stays or not. A second submission with the same idempotency
+/// key is the same job.
+#[utoipa::path(
+    post, path = "/v1/jobs", operation_id = "submit_job", tag = "jobs", request_body = SubmitJob,
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`."),
+    ),
+    responses(
+        (status = 200, description = "It was submitted before with the same idempotency key.", body = JobSubmitted),
+        (status = 201, description = "It is new.", body = JobSubmitted),
+        (status = 409, description = "`idempotency_key_reused`, with the job that has it as `current`",
+         body = api::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request` or `job_dependency_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 429, description = "`jobs_full`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn submit(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Actor(actor): Actor,
+    body::Json(mut request): body::Json<SubmitJob>,
+) -> Result<Response, Problem> {
+    request.idempotency_key = one_key(&headers, request.idempotency_key)?;
+    let new = to_new_job(request, &actor, (&app.durable.log, app.durable.home_id)).await?;
+    let submitted = match app.jobs.submit(new).await {
+        Ok(submitted) => submitted,
+        Err(error) => return Err(not_submitted(&app, error).await),
+    };
+    let (status, known) = match submitted {
+        Submitted::New(_) => (StatusCode::CREATED, false),
+        Submitted::Known(_) => (StatusCode::OK, true),
+    };
+    let job = view(&app.jobs, submitted.job()).await.map_err(read_failed)?;
+    Ok((status, Json(JobSubmitted { job, known })).into_response())
+}
+
+/// The key of the header and that of the body are one.
+fn one_key(headers: &HeaderMap, in_body: Option<String>) -> Result<Option<String>, Problem> {
+    let Some(in_header) = headers.get(IDEMPOTENCY_KEY) else {
+        return Ok(in_body);
+    };
+    let in_header = std::str::from_utf8(in_header.as_bytes())
+        .map_err(|_| invalid("Idempotency-Key", "is not UTF-8"))?
+        .to_owned();
+    match in_body {
+        Some(in_body) if in_body != in_header => Err(invalid(
+            "idempotency_key",
+            "is not what the header `Idempotency-Key` says",
+        )),
+        _ => Ok(Some(in_header)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_and_the_field_are_one_key() {
+        let given = |text: &str| Some(text.to_owned());
+        for (in_header, in_body, expected) in [
+            (None, None, Ok(None)),
+            (None, given("a"), Ok(given("a"))),
+            (Some("a"), None, Ok(given("a"))),
+            (Some("a"), given("a"), Ok(given("a"))),
+            (Some("a"), given("b"), Err("`idempotency_key` is not what")),
+            (Some("\u{fffd}é"), None, Ok(given("\u{fffd}é"))),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(key) = in_header {
+                headers.insert(IDEMPOTENCY_KEY, key.parse().unwrap());
+            }
+            let found = one_key(&headers, in_body.clone());
+            match (&found, &expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+                (Err(problem), Err(beginning)) => {
+                    assert!(problem.detail().starts_with(beginning), "{problem:?}");
+                }
+                _ => panic!("{in_header:?} and {in_body:?}: {found:?}"),
+            }
+        }
+    }
+}

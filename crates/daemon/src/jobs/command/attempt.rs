@@ -1,0 +1,95 @@
+//! One child, from its start to its end.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::BlobReader;
+use jobs::{Channel, OutputError};
+use kernel::{CancellationToken, Cause, Clock, Deadline, Scope};
+use process::{Child, Ended, StopPlan};
+
+use super::outcome::{Why, with_causes};
+use super::streams::{self, Ending, Sink};
+
+/// How a command is stopped: SIGTERM now, SIGKILL two seconds later.
+const STOP: StopPlan = StopPlan::PROMPT;
+/// How long its streams are read after everything of a command has gone. What it has said is there already, and is read
+/// at once; only a stream that somebody else has open is waited for.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Sees a child through: gives it its input, takes its output, and stops it when the scope is cancelled or its output
+/// is not wanted. When this returns, nothing of the child runs any more.
+pub(super) async fn see_through(
+    child: &Child,
+    content: Option<BlobReader>,
+    sink: &impl Sink,
+    scope: &Scope,
+    clock: &Arc<dyn Clock>,
+) -> (Why, Ended) {
+    let (gone, over) = (CancellationToken::new(), CancellationToken::new());
+    let ending = Ending {
+        gone: gone.scope(),
+        over: over.scope(),
+    };
+    let carry = async |outlet, channel| match outlet {
+        Some(outlet) => streams::carry(outlet, channel, sink, &ending).await,
+        // The child is new, so nobody has taken it before: its standard error goes where its standard output does.
+        None => Ok(()),
+    };
+    let mut said = pin!(async {
+        tokio::try_join!(
+            carry(child.stdout(), Channel::Stdout),
+            carry(child.stderr(), Channel::Stderr)
+        )
+    });
+    let mut fed = pin!(streams::feed(child.stdin(), content));
+    let mut end: Pin<Box<dyn Future<Output = Ended> + Send>> = Box::pin(child.ended());
+    let (mut is_said, mut is_fed) = (false, false);
+    let mut ended = None;
+    let mut why = Why::ByItself;
+    let mut last_words = Deadline::never();
+    loop {
+        // An end comes before a wish to stop: what is done is done. Input comes before output, of which there may be
+        // no end, so that neither starves.
+        let reason = tokio::select! {
+            biased;
+            it = &mut end, if ended.is_none() => {
+                ended = Some(it);
+                gone.cancel(Cause::new("the command", "it has ended"));
+                last_words = Deadline::after(clock, LAST_WORDS);
+                None
+            }
+            _ = scope.wait(), if ended.is_none() && why == Why::ByItself => Some(Why::Stopped),
+            result = &mut fed, if !is_fed => {
+                is_fed = true;
+                result.err().map(|error| Why::Input(with_causes(&error)))
+            }
+            result = &mut said, if !is_said => {
+                is_said = true;
+                result.err().map(refused)
+            }
+            () = last_words.clone().passed(), if !over.is_cancelled() => {
+                over.cancel(Cause::new("the command", "it has had time for its last words"));
+                None
+            }
+        };
+        if let Some(reason) = reason.filter(|_| why == Why::ByItself) {
+            why = reason;
+            if ended.is_none() {
+                end = Box::pin(child.stop(STOP));
+            }
+        }
+        if let (Some(ended), true) = (&ended, is_said) {
+            return (why, ended.clone());
+        }
+    }
+}
+
+/// Somebody else has the job, and this attempt is over; or the log has failed.
+fn refused(error: OutputError) -> Why {
+    match error {
+        OutputError::Fenced | OutputError::Finished => Why::Stopped,
+        OutputError::Log(error) => Why::Output(with_causes(&error)),
+    }
+}

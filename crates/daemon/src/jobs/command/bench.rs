@@ -1,0 +1,184 @@
+//! What tests of commands need: a real keeper, and an output that is looked at.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use eventlog::{BlobId, Log, SqliteOptions};
+use jobs::{Channel, Outcome, OutputError, Verdict};
+use kernel::{BootId, CancellationToken, Cause, HomeId, SystemClock};
+use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::handler::{CommandHandler, Order};
+use super::payload::{CommandLine, CommandPayload};
+use super::streams::Sink;
+
+/// Long enough for anything that happens at all.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// More than any command here has to say.
+pub(super) const HEARD_LIMIT_BYTES: usize = 64 * 1024 * 1024;
+
+/// The keeper is a program of this crate's tests, and lies beside them.
+pub(super) fn keeper() -> KeeperProgram {
+    let own = std::env::current_exe().unwrap();
+    let path = own.ancestors().nth(2).unwrap().join("daemon-test-keeper");
+    assert!(path.exists(), "build it first: cargo build -p daemon --bins");
+    KeeperProgram::At(path)
+}
+
+pub(super) struct Bench {
+    pub(super) handler: CommandHandler,
+    pub(super) processes: Processes,
+    pub(super) log: Log,
+    pub(super) token: CancellationToken,
+    pub(super) directory: tempfile::TempDir,
+}
+
+impl Bench {
+    pub(super) async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log.sqlite");
+        let log = Log::open_sqlite(&SqliteOptions { path }, SystemClock::shared()).unwrap();
+        let processes = Processes::open(ProcessesOptions {
+            log: log.clone(),
+            home_id: HomeId::generate(),
+            boot_id: BootId::generate(),
+            keeper: keeper(),
+            tasks: Tasks::default(),
+            clock: SystemClock::shared(),
+        })
+        .await
+        .unwrap();
+        let environment = [
+            ("PATH", "/usr/bin:/bin"),
+            ("PWD", "/elsewhere"),
+            ("WHOSE", "the daemon's"),
+        ];
+        let handler = CommandHandler::new(
+            processes.clone(),
+            log.clone(),
+            environment
+                .map(|(name, value)| (name.into(), value.into()))
+                .into(),
+            SystemClock::shared(),
+        );
+        Self {
+            handler,
+            processes,
+            log,
+            token: CancellationToken::new(),
+            directory,
+        }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(super) fn command(&self, line: CommandLine) -> CommandPayload {
+        CommandPayload {
+            line,
+            directory: self.directory.path().to_str().unwrap().to_owned(),
+            environment: None,
+            terminal: None,
+            write_below: None,
+            limits: process::Limits::default(),
+        }
+    }
+
+    pub(super) fn shell(&self, line: &str) -> CommandPayload {
+        self.command(CommandLine::Shell(line.to_owned()))
+    }
+
+    pub(super) async fn blob(&self, content: &[u8]) -> BlobId {
+        self.log.put_blob(content).await.unwrap().0
+    }
+
+    pub(super) async fn run(&self, payload: &CommandPayload, stdin: Option<BlobId>, sink: &Heard) -> Outcome {
+        self.run_bytes(payload.encode(), stdin, sink).await
+    }
+
+    pub(super) async fn run_bytes(&self, payload: Vec<u8>, stdin: Option<BlobId>, sink: &Heard) -> Outcome {
+        let order = Order {
+            owner: "job/test".to_owned(),
+            reason: "to be looked at".to_owned(),
+            attempt: 1,
+            payload: payload.into(),
+            stdin,
+            scope: self.token.scope(),
+        };
+        let outcome = tokio::time::timeout(PATIENCE, self.handler.attempt(order, sink)).await;
+        assert_eq!(self.processes.list(), [], "something runs after the answer");
+        outcome.unwrap()
+    }
+
+    pub(super) fn cancel(&self) {
+        self.token.cancel(Cause::new("a test", "it is time"));
+    }
+}
+
+/// What a command said.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    /// Guards what was heard so far.
+    pub(super) said: Mutex<[Vec<u8>; 2]>,
+    /// What is said to whoever speaks.
+    pub(super) refusal: Option<OutputError>,
+    /// If there is one, nothing is taken before somebody lets it.
+    pub(super) gate: Option<Semaphore>,
+    /// A stream that is filled again whenever something of it has been taken.
+    pub(super) flood: Mutex<Option<fs::File>>,
+}
+
+impl Heard {
+    pub(super) fn texts(&self) -> [String; 2] {
+        let said = self.said.lock().unwrap();
+        said.each_ref()
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+}
+
+impl Sink for Heard {
+    async fn take(&self, channel: Channel, bytes: &[u8]) -> Result<(), OutputError> {
+        if let Some(gate) = &self.gate {
+            drop(gate.acquire().await);
+        }
+        let place = match channel {
+            Channel::Stdout => 0,
+            Channel::Stderr => 1,
+            Channel::Note => unreachable!("a command makes no remarks"),
+        };
+        let mut said = self.said.lock().unwrap();
+        said[place].extend_from_slice(bytes);
+        assert!(said[place].len() < HEARD_LIMIT_BYTES, "there is no end to it");
+        drop(said);
+        if let Some(stream) = &mut *self.flood.lock().unwrap() {
+            while stream.write(&[b'x'; 4096]).is_ok() {}
+        }
+        self.refusal.clone().map_or(Ok(()), Err)
+    }
+}
+
+pub(super) fn outcome(verdict: Verdict, text: &str, result: Value) -> Outcome {
+    Outcome {
+        verdict,
+        text: text.to_owned(),
+        result,
+    }
+}
+
+pub(super) async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+pub(super) fn code(code: i32) -> Value {
+    json!({ "exit": { "code": code } })
+}

@@ -1,0 +1,24 @@
+//! The handler that runs commands.
+//!
+//! - `payload` is a command as a job carries it, checked when it is submitted; `title` is its one line for people.
+//! - `handler` makes it a child of this daemon, and an attempt of it an outcome.
+//! - `attempt` sees one child through: input, output, stop, end. `streams` carries the bytes, `outcome` has the words.
+//!
+//! **Invariant:** when an attempt has been answered, nothing of its tree runs any more, but for what could not even be
+//! killed, and that is named.
+//!
+//! **Boundary:** it knows processes and blobs, and nothing of HTTP, queues or retries.
+
+mod attempt;
+#[cfg(test)]
+mod bench;
+mod handler;
+mod outcome;
+mod payload;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod title;
+
+pub(crate) use handler::CommandHandler;
+pub(crate) use payload::CommandPayload;

@@ -1,0 +1,309 @@
+//! What is said of an attempt, for people and for programs.
+
+use std::io;
+
+use jobs::{Outcome, Verdict};
+use process::{Ended, Enforcement, Exit, SpawnError};
+use serde_json::{Map, Value, json};
+
+/// Signals by which programs end, and what people call them.
+const SIGNALS: &[(i32, &str)] = &[
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (10, "SIGUSR1"),
+    (11, "SIGSEGV"),
+    (12, "SIGUSR2"),
+    (13, "SIGPIPE"),
+    (14, "SIGALRM"),
+    (15, "SIGTERM"),
+    (24, "SIGXCPU"),
+    (25, "SIGXFSZ"),
+    (31, "SIGSYS"),
+];
+
+/// Why an attempt ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Why {
+    /// The command did.
+    ByItself,
+    /// It was to be stopped.
+    Stopped,
+    /// What it should read could not be read.
+    Input(String),
+    /// What it said could not be kept.
+    Output(String),
+}
+
+/// The outcome of a command that ran. `confinement` is nothing if none was asked for.
+pub(super) fn of_end(why: Why, ended: &Ended, confinement: Option<Enforcement>) -> Outcome {
+    let (verdict, text) = match why {
+        Why::ByItself if ended.exit == Exit::Code(0) => (Verdict::Succeeded, String::new()),
+        Why::ByItself => (Verdict::Failed, exit_text(ended.exit)),
+        Why::Stopped => (Verdict::Stopped, format!("stopped: {}", exit_text(ended.exit))),
+        Why::Input(problem) => (
+            Verdict::Failed,
+            format!("its standard input could not be read: {problem}"),
+        ),
+        Why::Output(problem) => (
+            Verdict::Failed,
+            format!("its output could not be kept: {problem}"),
+        ),
+    };
+    let remarks = [
+        (!text.is_empty()).then_some(text),
+        count_text(ended.killed.count, "had to be killed"),
+        count_text(ended.left.len() as u64, "could not be killed"),
+    ];
+    Outcome {
+        verdict,
+        text: remarks.into_iter().flatten().collect::<Vec<_>>().join("; "),
+        result: result(ended, confinement),
+    }
+}
+
+fn exit_text(exit: Exit) -> String {
+    let name = match exit {
+        Exit::Signal(signal) => SIGNALS.iter().find(|(number, _)| *number == signal),
+        Exit::Code(_) | Exit::Unknown => None,
+    };
+    match name {
+        Some((_, name)) => format!("{exit} ({name})"),
+        None => exit.to_string(),
+    }
+}
+
+fn count_text(count: u64, what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 process {what}")),
+        _ => Some(format!("{count} processes {what}")),
+    }
+}
+
+fn result(ended: &Ended, confinement: Option<Enforcement>) -> Value {
+    let exit = match ended.exit {
+        Exit::Code(code) => json!({ "code": code }),
+        Exit::Signal(signal) => json!({ "signal": signal }),
+        Exit::Unknown => json!({}),
+    };
+    let mut result = Map::from_iter([("exit".to_owned(), exit)]);
+    if ended.killed.count > 0 {
+        result.insert("killed_count".to_owned(), json!(ended.killed.count));
+        result.insert("killed".to_owned(), json!(ended.killed.some));
+    }
+    if !ended.left.is_empty() {
+        result.insert("left".to_owned(), json!(ended.left));
+    }
+    if let Some(confinement) = confinement {
+        result.insert("confinement".to_owned(), json!(confinement.name()));
+    }
+    Value::Object(result)
+}
+
+/// The outcome of a command that did not run.
+pub(super) fn never_ran(verdict: Verdict, text: impl Into<String>) -> Outcome {
+    Outcome {
+        verdict,
+        text: text.into(),
+        result: Value::Null,
+    }
+}
+
+/// The outcome of a command that could not be started.
+pub(super) fn of_spawn_error(error: &SpawnError) -> Outcome {
+    let verdict = match error {
+        SpawnError::Program { source, .. } | SpawnError::Directory { source, .. } => for_good(source),
+        SpawnError::Limits(_) | SpawnError::Confinement(_) => Verdict::Hopeless,
+        // The daemon ends, and so does everything that it runs.
+        SpawnError::Stopped => Verdict::Stopped,
+        SpawnError::Means(_) | SpawnError::Keeper(_) | SpawnError::Ledger(_) | SpawnError::TooMany { .. } => {
+            Verdict::Failed
+        }
+    };
+    never_ran(verdict, with_causes(error))
+}
+
+/// What is missing or forbidden is so the next time; what is busy or scarce may not be.
+fn for_good(error: &io::Error) -> Verdict {
+    use io::ErrorKind;
+    match error.kind() {
+        ErrorKind::ExecutableFileBusy
+        | ErrorKind::OutOfMemory
+        | ErrorKind::WouldBlock
+        | ErrorKind::Interrupted
+        | ErrorKind::StaleNetworkFileHandle
+        | ErrorKind::TimedOut => Verdict::Failed,
+        _ => Verdict::Hopeless,
+    }
+}
+
+/// An error with all that stands behind it.
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use process::{KeeperEnd, Killed, KilledProcess};
+
+    use super::*;
+
+    fn ended(exit: Exit, killed: u64, left: &[u32]) -> Ended {
+        let some = KilledProcess {
+            pid: 7,
+            name: "sh".to_owned(),
+        };
+        Ended {
+            exit,
+            killed: Killed {
+                count: killed,
+                some: vec![some; usize::from(killed > 0)],
+            },
+            left: left.to_vec(),
+            keeper: KeeperEnd::Reported,
+        }
+    }
+
+    #[test]
+    fn an_end_is_told_in_words_and_for_programs() {
+        use Verdict::{Failed, Stopped, Succeeded};
+        let killed = json!([{"pid": 7, "name": "sh"}]);
+        let cases = [
+            (
+                Why::ByItself,
+                ended(Exit::Code(0), 0, &[]),
+                None,
+                Succeeded,
+                "",
+                json!({"exit": {"code": 0}}),
+            ),
+            (
+                Why::ByItself,
+                ended(Exit::Code(0), 1, &[]),
+                Some(Enforcement::Full),
+                Succeeded,
+                "1 process had to be killed",
+                json!({"exit": {"code": 0}, "killed_count": 1, "killed": killed, "confinement": "full"}),
+            ),
+            (
+                Why::ByItself,
+                ended(Exit::Code(3), 0, &[]),
+                Some(Enforcement::Partial),
+                Failed,
+                "exit code 3",
+                json!({"exit": {"code": 3}, "confinement": "partial"}),
+            ),
+            (
+                Why::ByItself,
+                ended(Exit::Signal(11), 0, &[]),
+                None,
+                Failed,
+                "signal 11 (SIGSEGV)",
+                json!({"exit": {"signal": 11}}),
+            ),
+            (
+                Why::ByItself,
+                ended(Exit::Signal(34), 0, &[]),
+                None,
+                Failed,
+                "signal 34",
+                json!({"exit": {"signal": 34}}),
+            ),
+            (
+                Why::ByItself,
+                ended(Exit::Unknown, 0, &[]),
+                None,
+                Failed,
+                "an end that nobody saw",
+                json!({"exit": {}}),
+            ),
+            (
+                Why::Stopped,
+                ended(Exit::Signal(9), 40, &[8, 9]),
+                None,
+                Stopped,
+                "stopped: signal 9 (SIGKILL); 40 processes had to be killed; 2 processes could not be killed",
+                json!({"exit": {"signal": 9}, "killed_count": 40, "killed": killed, "left": [8, 9]}),
+            ),
+            (
+                Why::Input("there is none".to_owned()),
+                ended(Exit::Code(0), 0, &[]),
+                None,
+                Failed,
+                "its standard input could not be read: there is none",
+                json!({"exit": {"code": 0}}),
+            ),
+            (
+                Why::Output("no room".to_owned()),
+                ended(Exit::Code(0), 0, &[]),
+                None,
+                Failed,
+                "its output could not be kept: no room",
+                json!({"exit": {"code": 0}}),
+            ),
+        ];
+        for (why, ended, confinement, verdict, text, result) in cases {
+            let expected = Outcome {
+                verdict,
+                text: text.to_owned(),
+                result,
+            };
+            assert_eq!(of_end(why, &ended, confinement), expected);
+        }
+    }
+
+    #[test]
+    fn what_may_be_better_the_next_time_is_told_from_what_will_not() {
+        let program = |number: i32| SpawnError::Program {
+            program: "tool".into(),
+            source: io::Error::from_raw_os_error(number),
+        };
+        for (error, verdict, text) in [
+            (
+                program(2),
+                Verdict::Hopeless,
+                "`tool` cannot be executed: No such file or directory (os error 2)",
+            ),
+            (
+                program(13),
+                Verdict::Hopeless,
+                "`tool` cannot be executed: Permission denied (os error 13)",
+            ),
+            (
+                program(26),
+                Verdict::Failed,
+                "`tool` cannot be executed: Text file busy (os error 26)",
+            ),
+            (
+                program(11),
+                Verdict::Failed,
+                "`tool` cannot be executed: Resource temporarily unavailable (os error 11)",
+            ),
+            (
+                SpawnError::TooMany { limit: 3 },
+                Verdict::Failed,
+                "3 processes are owned already, and there may not be more",
+            ),
+            (
+                SpawnError::Stopped,
+                Verdict::Stopped,
+                "the command was stopped before it ran",
+            ),
+        ] {
+            assert_eq!(of_spawn_error(&error), never_ran(verdict, text));
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! A command as a job carries it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::title;
+
+/// The largest terminal, in columns and in rows. Programs keep a picture of it in memory, so it must not be absurd.
+const TERMINAL_LIMIT: u16 = 4096;
+
+/// A command. It is written into the log when the job is submitted, so its shape can only grow.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CommandPayload {
+    /// What to run.
+    pub(crate) line: CommandLine,
+    /// The absolute path of the directory that it starts in.
+    pub(crate) directory: String,
+    /// Its whole environment; that of the daemon if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) environment: Option<BTreeMap<String, String>>,
+    /// The terminal that it writes to, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) terminal: Option<Terminal>,
+    /// Where it may write, if that is confined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) write_below: Option<Vec<String>>,
+    /// What each of its processes may use.
+    #[serde(default, skip_serializing_if = "is_unlimited")]
+    pub(crate) limits: process::Limits,
+}
+
+/// What to run.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CommandLine {
+    /// The program and its arguments.
+    Argv(Vec<String>),
+    /// A line for `sh -c`.
+    Shell(String),
+}
+
+/// The size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Terminal {
+    pub(crate) columns: u16,
+    pub(crate) rows: u16,
+}
+
+/// A command that cannot be run.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{field}` {why}")]
+pub(crate) struct BadCommand {
+    /// What about it, as a path in the request.
+    pub(crate) field: &'static str,
+    /// What is wrong with that.
+    pub(crate) why: String,
+}
+
+fn bad(field: &'static str, why: impl Into<String>) -> BadCommand {
+    let why = why.into();
+    BadCommand { field, why }
+}
+
+impl CommandPayload {
+    /// The command of a request, once it has been checked. It looks whether the directory is there. What the command
+    /// reads is not part of it: that is a blob of the job.
+    pub(crate) fn from_wire(command: &api::JobCommand) -> Result<Self, BadCommand> {
+        let line = match (&command.shell, command.argv.as_slice()) {
+            (Some(_), [_, ..]) => {
+                return Err(bad("command", "has both `argv` and `shell`; give one of them"));
+            }
+            (None, []) => return Err(bad("command", "has neither `argv` nor `shell`; give one of them")),
+            (Some(shell), []) => CommandLine::Shell(shell.clone()),
+            (None, argv) => CommandLine::Argv(argv.to_vec()),
+        };
+        let limits = command.limits.unwrap_or_default();
+        let payload = Self {
+            line,
+            directory: command.directory.clone(),
+            environment: command.environment.clone(),
+            terminal: command.terminal.map(|size| Terminal {
+                columns: size.columns,
+                rows: size.rows,
+            }),
+            write_below: command.write_below.clone(),
+            limits: process::Limits {
+                address_space_bytes: limits.address_space_bytes,
+                open_files: limits.open_files,
+                file_bytes: limits.file_bytes,
+                core_bytes: None,
+                cpu_seconds: limits.cpu_seconds,
+                processes: limits.processes,
+            },
+        };
+        payload.check()?;
+        match std::fs::metadata(&payload.directory) {
+            Ok(found) if found.is_dir() => Ok(payload),
+            Ok(_) => Err(bad("command.directory", "is not a directory")),
+            Err(error) => Err(bad("command.directory", format!("cannot be used: {error}"))),
+        }
+    }
+
+    /// Everything that can be told without looking at the machine.
+    fn check(&self) -> Result<(), BadCommand> {
+        match &self.line {
+            CommandLine::Shell(line) if line.trim().is_empty() => {
+                return Err(bad("command.shell", "is empty"));
+            }
+            CommandLine::Shell(line) => no_nul("command.shell", line)?,
+            CommandLine::Argv(argv) => {
+                if argv.first().is_none_or(String::is_empty) {
+                    return Err(bad("command.argv", "has an empty program"));
+                }
+                argv.iter()
+                    .try_for_each(|argument| no_nul("command.argv", argument))?;
+            }
+        }
+        absolute("command.directory", &self.directory)?;
+        for (name, value) in self.environment.iter().flatten() {
+            no_nul("command.environment", name)?;
+            no_nul("command.environment", value)?;
+            if name.is_empty() || name.contains('=') {
+                let why = format!("has a variable `{name}`, which is no name for one");
+                return Err(bad("command.environment", why));
+            }
+        }
+        for directory in self.write_below.iter().flatten() {
+            absolute("command.write_below", directory)?;
+        }
+        let is_usual = |length: u16| (1..=TERMINAL_LIMIT).contains(&length);
+        match self.terminal {
+            Some(Terminal { columns, rows }) if !is_usual(columns) || !is_usual(rows) => Err(bad(
+                "command.terminal",
+                format!("has {columns} columns and {rows} rows; both can be 1 to {TERMINAL_LIMIT}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// As it stands in a job.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        // Strings, numbers and maps by string: there is nothing in it that JSON does not have.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// What makes it this command and no other. Where it was asked from, the variables there and the size of the
+    /// terminal, does not belong to it: the same command from another shell is the same.
+    pub(crate) fn essence(&self) -> Vec<u8> {
+        let essence = Self {
+            environment: None,
+            terminal: None,
+            ..self.clone()
+        };
+        essence.encode()
+    }
+
+    /// From a job.
+    pub(crate) fn decode(payload: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(payload)
+    }
+
+    /// The command line as a shell would read it, in one line of at most 200 characters.
+    pub(crate) fn title(&self) -> String {
+        match &self.line {
+            CommandLine::Shell(line) => title::one_line(line),
+            CommandLine::Argv(argv) => title::one_line(&title::quoted(argv)),
+        }
+    }
+}
+
+fn no_nul(field: &'static str, text: &str) -> Result<(), BadCommand> {
+    match text.contains('\0') {
+        true => Err(bad(field, "has a NUL in it, which no command can be given")),
+        false => Ok(()),
+    }
+}
+
+fn absolute(field: &'static str, path: &str) -> Result<(), BadCommand> {
+    no_nul(field, path)?;
+    match Path::new(path).is_absolute() {
+        true => Ok(()),
+        false => Err(bad(field, format!("has `{path}`, which is not an absolute path"))),
+    }
+}
+
+fn is_unlimited(limits: &process::Limits) -> bool {
+    *limits == process::Limits::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argv(words: &[&str]) -> api::JobCommand {
+        api::JobCommand {
+            argv: words.iter().map(ToString::to_string).collect(),
+            directory: "/".to_owned(),
+            ..api::JobCommand::default()
+        }
+    }
+
+    #[test]
+    fn a_command_comes_out_of_the_log_as_it_went_in() {
+        let whole = api::JobCommand {
+            environment: Some(BTreeMap::from([("A".to_owned(), "b=c".to_owned())])),
+            terminal: Some(api::JobTerminal {
+                columns: 80,
+                rows: 24,
+            }),
+            write_below: Some(vec!["/tmp".to_owned()]),
+            limits: Some(api::JobLimits {
+                processes: Some(7),
+                ..api::JobLimits::default()
+            }),
+            ..argv(&["make", "-k"])
+        };
+        let shell = api::JobCommand {
+            shell: Some("make | tee log".to_owned()),
+            ..argv(&[])
+        };
+        for (command, encoded) in [
+            (
+                whole,
+                r#"{"line":{"argv":["make","-k"]},"directory":"/","environment":{"A":"b=c"},"terminal":{"columns":80,"rows":24},"write_below":["/tmp"],"limits":{"address_space_bytes":null,"open_files":null,"file_bytes":null,"core_bytes":null,"cpu_seconds":null,"processes":7}}"#,
+            ),
+            (shell, r#"{"line":{"shell":"make | tee log"},"directory":"/"}"#),
+        ] {
+            let payload = CommandPayload::from_wire(&command).unwrap();
+            assert_eq!(String::from_utf8(payload.encode()).unwrap(), encoded);
+            assert_eq!(CommandPayload::decode(encoded.as_bytes()).unwrap(), payload);
+        }
+        assert!(CommandPayload::decode(br#"{"directory":"/"}"#).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused_with_the_reason() {
+        let ok = argv(&["true"]);
+        let environment = |name: &str, value: &str| api::JobCommand {
+            environment: Some(BTreeMap::from([(name.to_owned(), value.to_owned())])),
+            ..argv(&["true"])
+        };
+        let shell = |line: &str| api::JobCommand {
+            shell: Some(line.to_owned()),
+            ..argv(&[])
+        };
+        let directory = |path: &str| api::JobCommand {
+            directory: path.to_owned(),
+            ..argv(&["true"])
+        };
+        let terminal = |columns, rows| api::JobCommand {
+            terminal: Some(api::JobTerminal { columns, rows }),
+            ..argv(&["true"])
+        };
+        let write_below = api::JobCommand {
+            write_below: Some(vec!["/tmp".to_owned(), "here".to_owned()]),
+            ..argv(&["true"])
+        };
+        let both = api::JobCommand {
+            argv: ok.argv.clone(),
+            ..shell("true")
+        };
+        let nul = "has a NUL in it, which no command can be given";
+        for (command, field, why) in [
+            (
+                argv(&[]),
+                "command",
+                "has neither `argv` nor `shell`; give one of them",
+            ),
+            (both, "command", "has both `argv` and `shell`; give one of them"),
+            (argv(&["", "x"]), "command.argv", "has an empty program"),
+            (argv(&["a", "b\0c"]), "command.argv", nul),
+            (shell(" \n"), "command.shell", "is empty"),
+            (shell("a\0"), "command.shell", nul),
+            (
+                directory(""),
+                "command.directory",
+                "has ``, which is not an absolute path",
+            ),
+            (
+                directory("a/b"),
+                "command.directory",
+                "has `a/b`, which is not an absolute path",
+            ),
+            (directory("/a\0"), "command.directory", nul),
+            (
+                directory("/proc/self/comm"),
+                "command.directory",
+                "is not a directory",
+            ),
+            (
+                directory("/proc/nothing"),
+                "command.directory",
+                "cannot be used: No such file or directory (os error 2)",
+            ),
+            (environment("A\0", ""), "command.environment", nul),
+            (environment("A", "\0"), "command.environment", nul),
+            (
+                environment("A=B", ""),
+                "command.environment",
+                "has a variable `A=B`, which is no name for one",
+            ),
+            (
+                environment("", "x"),
+                "command.environment",
+                "has a variable ``, which is no name for one",
+            ),
+            (
+                write_below,
+                "command.write_below",
+                "has `here`, which is not an absolute path",
+            ),
+            (
+                terminal(0, 24),
+                "command.terminal",
+                "has 0 columns and 24 rows; both can be 1 to 4096",
+            ),
+            (
+                terminal(80, 4097),
+                "command.terminal",
+                "has 80 columns and 4097 rows; both can be 1 to 4096",
+            ),
+        ] {
+            assert_eq!(CommandPayload::from_wire(&command), Err(bad(field, why)));
+        }
+        for fine in [ok, terminal(1, 4096), shell("true"), environment("A", "")] {
+            assert_eq!(CommandPayload::from_wire(&fine).map(|_| ()), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Jobs, as this daemon runs and shows them.
+//!
+//! - `start` puts the service together.
+//! - `command` is the handler that runs commands.
+//! - `workers` is how many run at once, as somebody has chosen it.
+//! - `wire` makes jobs into what goes over the wire, for the interface and for the page alike.
+
+mod command;
+mod start;
+pub(crate) mod wire;
+mod workers;
+
+pub(crate) use command::{CommandHandler, CommandPayload};
+pub(crate) use start::{COMMAND, start};
+pub(crate) use workers::{MOST_WORKERS, Workers};

@@ -1,0 +1,60 @@
+//! How the service of jobs is put together for a daemon.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jobs::{Handler, Jobs, JobsOptions, OpenJobsError, Sharing};
+use kernel::{BootId, Clock};
+use process::{Processes, Tasks};
+
+use super::{CommandHandler, Workers};
+use crate::durable::Durable;
+
+/// The handler that runs commands.
+pub(crate) const COMMAND: &str = "command";
+
+/// How many jobs run at once unless somebody chooses something else.
+const MAX_WORKERS: usize = 4;
+/// How long a daemon may be silent before others take its jobs.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// Takes the jobs of this log over. Those that were running when their daemon died are interrupted. What an earlier
+/// daemon left running must have been killed before.
+pub(crate) async fn start(
+    durable: &Durable,
+    boot_id: BootId,
+    processes: &Processes,
+    environment: Vec<(OsString, OsString)>,
+    (tasks, clock): (&Tasks, &Arc<dyn Clock>),
+) -> Result<(Jobs, Workers), OpenJobsError> {
+    let workers = Workers::new(durable.log.clone(), durable.home_id);
+    let command = CommandHandler::new(
+        processes.clone(),
+        durable.log.clone(),
+        // How this daemon is set up is nobody else's business, and some of it is secret.
+        environment
+            .into_iter()
+            .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"TIDELOCK_"))
+            .collect(),
+        Arc::clone(clock),
+    );
+    let handlers: [(Arc<str>, Arc<dyn Handler>); 1] = [(Arc::from(COMMAND), Arc::new(command))];
+    let jobs = Jobs::open(JobsOptions {
+        log: durable.log.clone(),
+        sharing: match durable.engine {
+            api::LogEngine::Sqlite => Sharing::Alone,
+            api::LogEngine::Postgres => Sharing::WithOthers,
+        },
+        home_id: durable.home_id,
+        boot_id,
+        handlers: BTreeMap::from(handlers),
+        max_workers: workers.chosen().await?.unwrap_or(MAX_WORKERS),
+        lease: LEASE,
+        tasks: tasks.clone(),
+        clock: Arc::clone(clock),
+    })
+    .await?;
+    Ok((jobs, workers))
+}

@@ -1,0 +1,250 @@
+//! Jobs in the words of the interface, for programs and for the page alike.
+
+mod moments;
+mod submission;
+
+use std::time::{Duration, SystemTime};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use eventlog::LogError;
+use jobs::{
+    Channel, Counts, Ending, IfInterrupted, Job, Jobs, Lane, ListQuery, Moment, OutputSummary, Piece,
+    Progress, State, StateName, UnixMs, WaitingFor,
+};
+use serde::Deserialize;
+
+pub(crate) use moments::moments_to_wire;
+pub(crate) use submission::{invalid, to_new_job};
+
+use crate::app::whole_ms;
+use crate::system::rfc3339_ms;
+
+/// A job with everything that is known of it now.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn view(jobs: &Jobs, job: &Job) -> Result<api::Job, LogError> {
+    let output = jobs.output_summary(job.id).await?;
+    let waiting = match job.record.state {
+        State::Queued { .. } => jobs.waiting_for(job.id).await,
+        _ => None,
+    };
+    Ok(to_wire(job, &output, waiting, UnixMs::from(SystemTime::now())))
+}
+
+/// A page of jobs, newest first, and how many there are.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn list(jobs: &Jobs, query: ListQuery) -> Result<api::JobList, LogError> {
+    // One more than was asked for tells whether there are more.
+    let limit = query.limit.saturating_add(1);
+    let mut found = jobs.list(ListQuery { limit, ..query }).await?;
+    let page = query.limit as usize;
+    let has_more = found.len() > page;
+    found.truncate(page);
+    let mut shown = Vec::with_capacity(found.len());
+    for job in &found {
+        shown.push(view(jobs, job).await?);
+    }
+    Ok(api::JobList {
+        next_before: found
+            .last()
+            .filter(|_| has_more)
+            .map(|oldest| oldest.id.to_string()),
+        jobs: shown,
+        counts: counts_to_wire(&jobs.counts()),
+    })
+}
+
+/// A job, with what is known of its output, and of why it does not run yet.
+pub(crate) fn to_wire(
+    job: &Job,
+    output: &OutputSummary,
+    waiting: Option<WaitingFor>,
+    now: UnixMs,
+) -> api::Job {
+    let record = &job.record;
+    let facts = &record.facts;
+    let ending = last_ending(&record.state);
+    let (started, ran) = match (&record.state, ending) {
+        (State::Running { attempt }, _) => (Some(attempt.claimed_at), Some(now.since(attempt.claimed_at))),
+        (_, Some(ending)) => (
+            Some(ending.started_at),
+            Some(ending.ended_at.since(ending.started_at)),
+        ),
+        (_, None) => (None, None),
+    };
+    let said = ending.map(Said::by).unwrap_or_default();
+    api::Job {
+        id: job.id.to_string(),
+        state: state_to_wire(record.state.name()),
+        version: job.version.get(),
+        title: facts.title.clone(),
+        handler: facts.handler.to_string(),
+        priority: i64::from(facts.priority.level()),
+        lane: facts.lane.as_ref().map(lane_to_wire),
+        after: facts.after.iter().map(ToString::to_string).collect(),
+        submitted_by: facts.submitted_by.clone(),
+        submitted_at: written(record.submitted_at),
+        started_at: started.map(written),
+        ended_at: record.ended_at().map(written),
+        ran_ms: ran.map(whole_ms),
+        not_before: match record.state {
+            State::Queued { not_before, .. } => not_before.map(written),
+            _ => None,
+        },
+        deadline: facts.deadline.map(written),
+        time_limit_ms: facts.time_limit_ms,
+        attempts: record.attempts,
+        max_retries: facts.retry.max_retries,
+        interruptions: record.interruptions,
+        if_interrupted: match facts.if_interrupted {
+            IfInterrupted::Fail => api::JobIfInterrupted::Fail,
+            IfInterrupted::Repeat => api::JobIfInterrupted::Repeat,
+        },
+        cancel: record.cancel.as_ref().map(|cancel| api::JobCancelRequest {
+            by: cancel.by.clone(),
+            why: cancel.why.clone(),
+            at: written(cancel.at),
+        }),
+        reason: match record.state {
+            State::Failed { reason, .. } => Some(reason.as_str().to_owned()),
+            _ => None,
+        },
+        text: ending
+            .map(|ending| ending.text.clone())
+            .filter(|text| !text.is_empty()),
+        exit: said.exit,
+        killed: said.killed,
+        killed_count: said.killed_count,
+        confinement: said.confinement,
+        progress: output.progress.as_ref().map(progress_to_wire),
+        output_bytes: output.bytes,
+        cut_bytes: output.cut_bytes,
+        output_sequence: output.last_sequence.get(),
+        waiting_for: waiting.map(|waiting| waiting_text(&waiting, facts.lane.as_ref(), now)),
+        worker: match &record.state {
+            State::Running { attempt } => Some(attempt.worker.home.to_string()),
+            _ => None,
+        },
+        retry_of: facts.retry_of.map(|id| id.to_string()),
+        idempotency_key: facts.idempotency_key.clone(),
+    }
+}
+
+/// A moment of a job by itself. Together with the others [`moments_to_wire`] can say more of it.
+pub(crate) fn moment_to_wire(moment: &Moment) -> api::JobMoment {
+    moments::told(moment, None)
+}
+
+/// A piece of output: text if it is text, and Base64 otherwise.
+pub(crate) fn piece_to_wire(piece: &Piece) -> api::JobOutput {
+    let (text, base64) = match std::str::from_utf8(&piece.bytes) {
+        Ok(text) => (Some(text.to_owned()), None),
+        Err(_) => (None, Some(STANDARD.encode(&piece.bytes))),
+    };
+    api::JobOutput {
+        sequence: piece.sequence.get(),
+        at: rfc3339_ms(piece.at_ms),
+        channel: match piece.channel {
+            Channel::Stdout => api::JobChannel::Stdout,
+            Channel::Stderr => api::JobChannel::Stderr,
+            Channel::Note => api::JobChannel::Note,
+        },
+        text,
+        base64,
+    }
+}
+
+pub(crate) fn progress_to_wire(progress: &Progress) -> api::JobProgress {
+    api::JobProgress {
+        done: progress.done,
+        total: progress.total,
+        text: progress.text.clone(),
+    }
+}
+
+pub(crate) fn counts_to_wire(counts: &Counts) -> api::JobCounts {
+    api::JobCounts {
+        queued: counts.queued,
+        running: counts.running,
+        max_workers: counts.max_workers,
+    }
+}
+
+fn state_to_wire(state: StateName) -> api::JobState {
+    match state {
+        StateName::Queued => api::JobState::Queued,
+        StateName::Running => api::JobState::Running,
+        StateName::Succeeded => api::JobState::Succeeded,
+        StateName::Failed => api::JobState::Failed,
+        StateName::Cancelled => api::JobState::Cancelled,
+    }
+}
+
+fn lane_to_wire(lane: &Lane) -> api::JobLane {
+    api::JobLane {
+        name: lane.name.to_string(),
+        limit: lane.limit.get(),
+    }
+}
+
+fn last_ending(state: &State) -> Option<&Ending> {
+    match state {
+        State::Queued { last, .. } => last.as_ref(),
+        State::Running { .. } => None,
+        State::Succeeded { ending } => Some(ending),
+        State::Failed { ending, .. } | State::Cancelled { ending } => ending.as_ref(),
+    }
+}
+
+/// What the handler of commands says of an attempt, for programs. Others may say something else, or nothing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    exit: Option<api::JobExit>,
+    killed: Vec<api::JobKilled>,
+    killed_count: u64,
+    confinement: Option<api::Confinement>,
+}
+
+impl Said {
+    fn by(ending: &Ending) -> Self {
+        Self::deserialize(&ending.result).unwrap_or_default()
+    }
+}
+
+/// Why a job does not run yet, so that it can be said behind 'waits for'.
+fn waiting_text(waiting: &WaitingFor, lane: Option<&Lane>, now: UnixMs) -> String {
+    match waiting {
+        WaitingFor::Worker => "a free worker".to_owned(),
+        WaitingFor::Time(moment) => format!("its time, in {}", spoken(moment.since(now))),
+        WaitingFor::Jobs(jobs) => match jobs.as_slice() {
+            [only] => only.to_string(),
+            [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+            [] => "other jobs".to_owned(),
+        },
+        WaitingFor::Lane => match lane {
+            Some(lane) => format!("room in the lane {}", lane.name),
+            None => "room in its lane".to_owned(),
+        },
+    }
+}
+
+fn written(moment: UnixMs) -> String {
+    rfc3339_ms(i64::try_from(moment.0).unwrap_or(i64::MAX))
+}
+
+/// A duration in words: `350 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`.
+fn spoken(duration: Duration) -> String {
+    let (ms, seconds) = (duration.as_millis(), duration.as_secs());
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..60 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests;

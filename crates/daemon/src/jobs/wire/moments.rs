@@ -1,0 +1,110 @@
+//! The history of a job, one line for each moment.
+
+use jobs::{Ending, FailReason, Happening, Job, Moment};
+
+use super::{moment_to_wire, spoken, written};
+
+/// The moments of a job from its first on, so that it can be said how many attempts there are.
+pub(crate) fn moments_to_wire(job: &Job, moments: &[Moment]) -> Vec<api::JobMoment> {
+    let attempts = u32::from(job.record.facts.retry.max_retries) + 1;
+    let mut failed = 0;
+    moments
+        .iter()
+        .map(|moment| match &moment.happening {
+            Happening::Retrying { ending, .. } => {
+                failed += 1;
+                // Attempts that were interrupted or given back have numbers too, and use up no retry.
+                told(moment, (ending.attempt == failed).then_some(attempts))
+            }
+            _ => moment_to_wire(moment),
+        })
+        .collect()
+}
+
+/// A moment, and of how many attempts it is about one.
+pub(super) fn told(moment: &Moment, of: Option<u32>) -> api::JobMoment {
+    let (event, text) = match &moment.happening {
+        Happening::Submitted { by } => ("submitted", format!("by {by}")),
+        Happening::Claimed { attempt, home } => ("claimed", format!("attempt {attempt}, by {home}")),
+        Happening::Released { attempt } => (
+            "released",
+            format!("attempt {attempt} was given back before it began"),
+        ),
+        Happening::CancelRequested { by, why } if why.is_empty() => ("cancel_requested", format!("by {by}")),
+        Happening::CancelRequested { by, why } => ("cancel_requested", format!("by {by}: {why}")),
+        Happening::Retrying {
+            ending,
+            reason,
+            not_before,
+        } => {
+            let of = of.map_or_else(String::new, |of| format!(" of {of}"));
+            let pause = spoken(not_before.since(moment.at));
+            let ended = how_it_failed(*reason, ending);
+            (
+                "retrying",
+                format!("attempt {}{of} {ended}; the next one in {pause}", ending.attempt),
+            )
+        }
+        Happening::Interrupted { attempt, text } if text.is_empty() => {
+            ("interrupted", format!("attempt {attempt} lost its worker"))
+        }
+        Happening::Interrupted { attempt, text } => ("interrupted", format!("attempt {attempt}: {text}")),
+        Happening::Succeeded { ending } => ("succeeded", with_text(&ran(ending), &ending.text)),
+        Happening::Failed { reason, ending } => {
+            let why = reason_text(*reason);
+            let text = match ending {
+                Some(ending) if !ending.text.is_empty() && *reason == FailReason::AttemptFailed => {
+                    ending.text.clone()
+                }
+                Some(ending) => with_text(why, &ending.text),
+                None => why.to_owned(),
+            };
+            ("failed", text)
+        }
+        Happening::Cancelled { ending } => {
+            let text = match ending {
+                Some(ending) => with_text("nothing of it runs any more", &ending.text),
+                None => "before it ran".to_owned(),
+            };
+            ("cancelled", text)
+        }
+    };
+    api::JobMoment {
+        sequence: moment.sequence.get(),
+        at: written(moment.at),
+        event: event.to_owned(),
+        text,
+    }
+}
+
+fn how_it_failed(reason: FailReason, ending: &Ending) -> String {
+    match reason {
+        FailReason::TimedOut => with_text("took too long", &ending.text),
+        _ => with_text("failed", &ending.text),
+    }
+}
+
+fn ran(ending: &Ending) -> String {
+    let time = spoken(ending.ended_at.since(ending.started_at));
+    format!("attempt {}, in {time}", ending.attempt)
+}
+
+/// Why a job was given up, in words.
+fn reason_text(reason: FailReason) -> &'static str {
+    match reason {
+        FailReason::AttemptFailed => "the last attempt failed",
+        FailReason::TimedOut => "the last attempt took too long",
+        FailReason::DeadlinePassed => "its deadline has passed",
+        FailReason::Interrupted => "it was interrupted, and is not repeated",
+        FailReason::DependencyFailed => "a job that it waited for did not succeed",
+        FailReason::NoHandler => "nobody here can do it",
+    }
+}
+
+fn with_text(beginning: &str, text: &str) -> String {
+    if text.is_empty() {
+        beginning.to_owned()
+    } else {
+        format!("{beginning}: {text}")
+    }
+}

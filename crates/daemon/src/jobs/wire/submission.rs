@@ -1,0 +1,300 @@
+//! What was asked for, as a job.
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use api::{ErrorCode, SubmitJob};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use eventlog::{BlobError, BlobId, Log, LogError};
+use jobs::{IfInterrupted, Lane, NewJob, Priority, RetryPolicy, UnixMs};
+use kernel::HomeId;
+
+use crate::http::Problem;
+use crate::http::log_problem::refusing;
+use crate::jobs::{COMMAND, CommandPayload};
+
+/// The most output that a job may ask to be kept: the log has to hold it.
+const MOST_OUTPUT_BYTES: u64 = 1 << 30;
+
+/// The job that a request asks for. How long its names may be, and such, is looked at when it is submitted. What the command reads is put into the log on the way; if the job is then not
+/// submitted, it is dropped again after a while.
+///
+/// *Cancel safety*: dropped half-way, no job is there, and what was put into the log is collected later.
+pub(crate) async fn to_new_job(
+    request: SubmitJob,
+    by: &str,
+    (log, home_id): (&Log, HomeId),
+) -> Result<NewJob, Problem> {
+    let stdin = stdin_of(&request)?;
+    let payload = CommandPayload::from_wire(&request.command).map_err(|bad| invalid(bad.field, &bad.why))?;
+    let title = match request.title {
+        Some(title) if title.trim().is_empty() => return Err(invalid("title", "is empty")),
+        Some(title) => title,
+        None => payload.title(),
+    };
+    let mut new = NewJob::new(COMMAND, &title, payload.encode(), by);
+    new.essence = Some(payload.essence());
+    let facts = &mut new.facts;
+    if let Some(level) = request.priority {
+        facts.priority =
+            Priority::new(level).ok_or_else(|| invalid("priority", "must lie between -10 and 10"))?;
+    }
+    // A command belongs to the machine that has its directory.
+    if !request.anywhere {
+        facts.home = Some(home_id.to_string().into());
+    }
+    facts.lane = request.lane.map(checked_lane).transpose()?;
+    for (index, id) in request.after.iter().enumerate() {
+        let parsed = id.parse();
+        facts
+            .after
+            .push(parsed.map_err(|_| invalid(&format!("after.{index}"), "is not the id of a job"))?);
+    }
+    if let Some(deadline_ms) = request.deadline_ms {
+        let in_time = Duration::from_millis(positive("deadline_ms", deadline_ms)?);
+        facts.deadline = Some(UnixMs::from(SystemTime::now()).after(in_time));
+    }
+    facts.time_limit_ms = request
+        .time_limit_ms
+        .map(|ms| positive("time_limit_ms", ms))
+        .transpose()?;
+    facts.retry = retry_policy(request.max_retries, request.retry_pause_ms);
+    if let Some(wish) = request.if_interrupted {
+        facts.if_interrupted = match wish {
+            api::JobIfInterrupted::Fail => IfInterrupted::Fail,
+            api::JobIfInterrupted::Repeat => IfInterrupted::Repeat,
+        };
+    }
+    facts.idempotency_key = request.idempotency_key;
+    if let Some(bytes) = request.output_limit_bytes {
+        if bytes > MOST_OUTPUT_BYTES {
+            let why = format!("must not be more than {MOST_OUTPUT_BYTES}");
+            return Err(invalid("output_limit_bytes", &why));
+        }
+        facts.output_limit_bytes = bytes;
+    }
+    new.delay = Duration::from_millis(request.delay_ms.unwrap_or_default());
+    if let Some(stdin) = stdin {
+        new.blobs.push(put(log, &stdin).await?);
+    }
+    Ok(new)
+}
+
+/// A problem with one field of the request, whose name begins the sentence.
+pub(crate) fn invalid(field: &str, why: &str) -> Problem {
+    Problem::new(ErrorCode::InvalidRequest, format!("`{field}` {why}.")).in_field(field)
+}
+
+fn stdin_of(request: &SubmitJob) -> Result<Option<Vec<u8>>, Problem> {
+    match (&request.command.stdin, &request.command.stdin_base64) {
+        (None, None) => Ok(None),
+        (Some(text), None) => Ok(Some(text.clone().into_bytes())),
+        (None, Some(text)) => {
+            let decoded = STANDARD.decode(text);
+            let decoded = decoded.map_err(|_| invalid("command.stdin_base64", "is not Base64"))?;
+            Ok(Some(decoded))
+        }
+        (Some(_), Some(_)) => Err(invalid(
+            "command.stdin_base64",
+            "cannot be given together with `stdin`",
+        )),
+    }
+}
+
+fn checked_lane(lane: api::JobLane) -> Result<Lane, Problem> {
+    Ok(Lane {
+        name: Arc::from(lane.name),
+        limit: NonZeroU16::new(lane.limit).ok_or_else(|| invalid("lane.limit", "must be at least 1"))?,
+    })
+}
+
+fn positive(field: &str, ms: u64) -> Result<u64, Problem> {
+    if ms == 0 {
+        Err(invalid(field, "must be more than 0"))
+    } else {
+        Ok(ms)
+    }
+}
+
+fn retry_policy(max_retries: Option<u16>, pause_ms: Option<u64>) -> RetryPolicy {
+    let usual = RetryPolicy::default();
+    let first_pause_ms = pause_ms.unwrap_or(usual.first_pause_ms);
+    RetryPolicy {
+        max_retries: max_retries.unwrap_or(usual.max_retries),
+        first_pause_ms,
+        // Whoever asks for a longer pause than the longest one gets it.
+        longest_pause_ms: usual.longest_pause_ms.max(first_pause_ms),
+    }
+}
+
+async fn put(log: &Log, content: &[u8]) -> Result<BlobId, Problem> {
+    match log.put_blob(content).await {
+        Ok((id, _)) => Ok(id),
+        Err(BlobError::Log(LogError::Closed)) => Err(Problem::new(
+            ErrorCode::ShuttingDown,
+            "The daemon takes no more jobs.",
+        )),
+        Err(BlobError::Log(reason)) => Err(refusing(&reason)),
+        Err(error) => Err(Problem::internal(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::app::tests::detached;
+
+    /// What becomes of a request: the members of the job that are not as usual, or the complaint.
+    async fn check(log: &Log, request: Value, expected: Result<Value, &str>) {
+        let shown = request.to_string();
+        let request = serde_json::from_value(request).unwrap();
+        let home_id = HomeId::generate();
+        let found = to_new_job(request, "me", (log, home_id)).await;
+        let found = found
+            .as_ref()
+            .map(|new| members(new, home_id))
+            .map_err(Problem::detail);
+        assert_eq!(found, expected, "{shown}");
+    }
+
+    fn members(new: &NewJob, home_id: HomeId) -> Value {
+        let mut usual = serde_json::to_value(NewJob::new(COMMAND, "true", Vec::new(), "me").facts).unwrap();
+        usual["home"] = json!(home_id.to_string());
+        let mut facts = serde_json::to_value(&new.facts).unwrap();
+        facts["home"] = json!(new.facts.home.as_deref());
+        facts
+            .as_object_mut()
+            .unwrap()
+            .retain(|name, value| usual.get(name) != Some(value));
+        facts["blobs"] = json!(new.blobs.len());
+        facts["delay_ms"] = json!(u64::try_from(new.delay.as_millis()).unwrap());
+        facts
+    }
+
+    #[tokio::test]
+    async fn a_request_becomes_a_job_or_a_complaint() {
+        let app = detached().await;
+        let log = &app.durable.log;
+        let with = |name: &str, value: Value| {
+            let mut request = json!({ "command": { "argv": ["true"], "directory": "/" } });
+            request[name] = value;
+            request
+        };
+        let reading = |name: &str, value: &str| {
+            let mut request = with("priority", json!(0));
+            request["command"][name] = json!(value);
+            request
+        };
+        let same = || json!({ "blobs": 0, "delay_ms": 0 });
+        let and = |name: &str, value: Value| {
+            let mut members = same();
+            members[name] = value;
+            members
+        };
+        let id = "job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX";
+        for (request, expected) in [
+            (with("priority", json!(0)), Ok(same())),
+            (with("priority", json!(-10)), Ok(and("priority", json!(-10)))),
+            (
+                with("title", json!("a title")),
+                Ok(and("title", json!("a title"))),
+            ),
+            (
+                with("lane", json!({ "name": "cargo:/a" })),
+                Ok(and("lane", json!({ "name": "cargo:/a", "limit": 1 }))),
+            ),
+            (with("after", json!([id])), Ok(and("after", json!([id])))),
+            (with("delay_ms", json!(7)), Ok(and("delay_ms", json!(7)))),
+            (with("anywhere", json!(true)), Ok(and("home", Value::Null))),
+            (
+                with("time_limit_ms", json!(7)),
+                Ok(and("time_limit_ms", json!(7))),
+            ),
+            (
+                with("max_retries", json!(2)),
+                Ok(and(
+                    "retry",
+                    json!({ "max_retries": 2, "first_pause_ms": 1_000, "longest_pause_ms": 60_000 }),
+                )),
+            ),
+            (
+                with("retry_pause_ms", json!(90_000)),
+                Ok(and(
+                    "retry",
+                    json!({ "max_retries": 0, "first_pause_ms": 90_000, "longest_pause_ms": 90_000 }),
+                )),
+            ),
+            (
+                with("if_interrupted", json!("repeat")),
+                Ok(and("if_interrupted", json!("repeat"))),
+            ),
+            (
+                with("idempotency_key", json!("k")),
+                Ok(and("idempotency_key", json!("k"))),
+            ),
+            (
+                with("output_limit_bytes", json!(9)),
+                Ok(and("output_limit_bytes", json!(9))),
+            ),
+            (reading("stdin", "text"), Ok(and("blobs", json!(1)))),
+            (reading("stdin_base64", "/wA="), Ok(and("blobs", json!(1)))),
+            (
+                reading("stdin_base64", "?"),
+                Err("`command.stdin_base64` is not Base64."),
+            ),
+            (
+                reading("shell", "true"),
+                Err("`command` has both `argv` and `shell`; give one of them."),
+            ),
+            (
+                with("priority", json!(11)),
+                Err("`priority` must lie between -10 and 10."),
+            ),
+            (with("title", json!(" ")), Err("`title` is empty.")),
+            (
+                with("lane", json!({ "name": "a", "limit": 0 })),
+                Err("`lane.limit` must be at least 1."),
+            ),
+            (
+                with("after", json!([id, "x"])),
+                Err("`after.1` is not the id of a job."),
+            ),
+            (
+                with("time_limit_ms", json!(0)),
+                Err("`time_limit_ms` must be more than 0."),
+            ),
+            (
+                with("deadline_ms", json!(0)),
+                Err("`deadline_ms` must be more than 0."),
+            ),
+            (
+                with("output_limit_bytes", json!(MOST_OUTPUT_BYTES + 1)),
+                Err("`output_limit_bytes` must not be more than 1073741824."),
+            ),
+        ] {
+            check(log, request, expected).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_deadline_counts_from_now() {
+        let app = detached().await;
+        let request = json!({ "command": { "argv": ["true"], "directory": "/" }, "deadline_ms": 3_600_000 });
+        let request = serde_json::from_value(request).unwrap();
+        let before = UnixMs::from(SystemTime::now());
+        let new = to_new_job(request, "me", (&app.durable.log, app.durable.home_id))
+            .await
+            .unwrap();
+        let after = UnixMs::from(SystemTime::now());
+        let hour = Duration::from_secs(3600);
+        let deadline = new.facts.deadline.unwrap();
+        assert!(
+            before.after(hour) <= deadline && deadline <= after.after(hour),
+            "{deadline}"
+        );
+    }
+}

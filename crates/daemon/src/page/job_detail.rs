@@ -1,0 +1,312 @@
+//! One job: everything about it, what happened to it, and what it says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Confinement, ErrorCode, Job, JobIfInterrupted, JobKilled, JobMoment};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use eventlog::Sequence;
+use kernel::JobId;
+use maud::{Markup, html};
+
+use super::ansi::one_line;
+use super::error::PageError;
+use super::job_state::{attempts, badge, exit, explanation, has_ended, path, ran, title};
+use super::jobs::unreadable;
+use super::jobs_change::actions;
+use super::layout::{Place, live_part, page_with_stream};
+use super::overview::readable;
+use super::sign_in::Visitor;
+use super::{job_output, job_time, job_timeline};
+use crate::app::App;
+use crate::jobs::wire::{moments_to_wire, view};
+
+/// A run time counts up before the eyes of whoever watches.
+const REFRESH_WHILE_MOVING: Duration = Duration::from_secs(1);
+/// What has ended does not change; but it may be forgotten.
+const REFRESH_AFTER_THE_END: Duration = Duration::from_secs(30);
+
+/// How many of the processes that had to be killed are named.
+const NAMED_PROCESSES: usize = 8;
+
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Markup, PageError> {
+    let (id, job, moments) = find(&app, id).await?;
+    let live_path = format!("/live{}", path(&job.id));
+    let live = live(&app, &visitor, &job, &moments);
+    let output = job_output::section(&job, &job_output::read(&app, id, &job).await);
+    Ok(page_with_stream(
+        &app,
+        &visitor,
+        Place::Jobs,
+        (&title(&job), &live_path),
+        (&live, &output),
+    ))
+}
+
+pub(super) async fn show_live(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Markup, PageError> {
+    let (_, job, moments) = find(&app, id).await?;
+    Ok(live(&app, &visitor, &job, &moments))
+}
+
+async fn find(
+    app: &App,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<(JobId, Job, Vec<JobMoment>), PageError> {
+    // An id that cannot be read is one that nobody has.
+    let text = id.map(|Path(id)| id).unwrap_or_default();
+    let not_there = || {
+        let detail = html! {
+            p { "There is no job with the id " code { (text) } ", or no longer." }
+            p { a href="/jobs" { "All jobs" } }
+        };
+        PageError::new(ErrorCode::JobNotFound, detail)
+    };
+    let id: JobId = text.parse().map_err(|_| not_there())?;
+    let job = app.jobs.get(id).await.map_err(|error| unreadable(&error))?;
+    let job = job.ok_or_else(not_there)?;
+    let moments = app.jobs.timeline(id, Sequence::START).await;
+    let moments = moments.map_err(|error| unreadable(&error))?;
+    let shown = view(&app.jobs, &job).await.map_err(|error| unreadable(&error))?;
+    Ok((id, shown, moments_to_wire(&job, &moments)))
+}
+
+fn live(app: &App, visitor: &Visitor, job: &Job, moments: &[JobMoment]) -> Markup {
+    let refresh = if has_ended(job) {
+        REFRESH_AFTER_THE_END
+    } else {
+        REFRESH_WHILE_MOVING
+    };
+    live_part(app, refresh, &content(visitor, job, moments))
+}
+
+fn content(visitor: &Visitor, job: &Job, moments: &[JobMoment]) -> Markup {
+    html! {
+        div class="heading" {
+            div data-part="heading" {
+                h1 class="job-title" { (title(job)) }
+                p { code { (job.id) } }
+            }
+            div class="actions" data-part="actions" { (actions(job, visitor)) }
+        }
+        section class="card" aria-labelledby="state" data-part="state" {
+            div class="card-heading" {
+                h2 id="state" { "State" }
+                a href="/jobs" data-key="all" { "All jobs" }
+            }
+            (facts(job))
+        }
+        section class="card" aria-labelledby="timeline" data-part="timeline" {
+            h2 id="timeline" { "Time line" }
+            (job_timeline::list(moments))
+        }
+    }
+}
+
+fn facts(job: &Job) -> Markup {
+    let time = |at: &str| html! { time datetime=(at) { (readable(at)) } };
+    html! {
+        dl class="facts" {
+            dt { "State" } dd class="state" id="job-state" { (badge(job)) (explanation(job)) }
+            @if let Some(exit) = exit(job) { dt { "Exit" } dd id="job-exit" { (exit) } }
+            @if job.killed_count > 0 { dt { "Had to be killed" } dd { (killed(job)) } }
+            @if let Some(cancel) = &job.cancel {
+                dt { "Cancellation" }
+                dd {
+                    "asked for by " (one_line(&cancel.by)) " at " (time(&cancel.at))
+                    @if !cancel.why.is_empty() { small { (one_line(&cancel.why)) } }
+                }
+            }
+            dt { "Submitted" } dd { (time(&job.submitted_at)) " by " (one_line(&job.submitted_by)) }
+            @if let Some(not_before) = &job.not_before { dt { "Not before" } dd { (time(not_before)) } }
+            @if let Some(started) = &job.started_at { dt { "Started" } dd { (time(started)) } }
+            @if let Some(ended) = &job.ended_at { dt { "Ended" } dd { (time(ended)) } }
+            @if let Some(ran) = ran(job) { dt { "Ran" } dd class="number" { (ran) } }
+            dt { "Attempts" } dd class="number" { (attempts(job)) }
+            @if job.interruptions > 0 { dt { "Interruptions" } dd class="number" { (job.interruptions) } }
+            dt { "If interrupted" } dd { (if_interrupted(job.if_interrupted)) }
+            @if let Some(limit) = job.time_limit_ms {
+                dt { "Time limit" } dd class="number" { (job_time::short(limit)) " for an attempt" }
+            }
+            @if let Some(deadline) = &job.deadline { dt { "Deadline" } dd { (time(deadline)) } }
+            @if job.priority != 0 { dt { "Priority" } dd class="number" { (job.priority) } }
+            @if let Some(lane) = &job.lane {
+                dt { "Lane" } dd { (one_line(&lane.name)) ", at most " (lane.limit) " at once" }
+            }
+            @if !job.after.is_empty() { dt { "After" } dd { (links(&job.after)) } }
+            @if let Some(retry_of) = &job.retry_of {
+                dt { "Retry of" } dd { (links(std::slice::from_ref(retry_of))) }
+            }
+            dt { "Handler" } dd { (one_line(&job.handler)) }
+            @if let Some(confinement) = job.confinement { dt { "Confinement" } dd { (confined(confinement)) } }
+            @if let Some(key) = &job.idempotency_key { dt { "Idempotency key" } dd { code { (one_line(key)) } } }
+            @if let Some(worker) = &job.worker { dt { "Worker" } dd { code { (one_line(worker)) } } }
+            dt { "Output" } dd class="number" {
+                (job_output::size(job.output_bytes))
+                @if job.cut_bytes > 0 { ", of which " (job_output::size(job.cut_bytes)) " were not kept" }
+            }
+        }
+    }
+}
+
+fn if_interrupted(policy: JobIfInterrupted) -> &'static str {
+    match policy {
+        JobIfInterrupted::Fail => "it fails",
+        JobIfInterrupted::Repeat => "it is queued again",
+    }
+}
+
+fn confined(confinement: Confinement) -> &'static str {
+    match confinement {
+        Confinement::Full => "in force",
+        Confinement::Partial => "in force in part",
+        Confinement::None => "not in force: this kernel cannot do it",
+    }
+}
+
+fn killed(job: &Job) -> Markup {
+    let name = |killed: &JobKilled| format!("{} ({})", one_line(&killed.name), killed.pid);
+    let names: Vec<String> = job.killed.iter().take(NAMED_PROCESSES).map(name).collect();
+    html! {
+        (job.killed_count)
+        @if !names.is_empty() { ": " (names.join(", ")) }
+        @if job.killed_count > names.len() as u64 && !names.is_empty() { " and others" }
+    }
+}
+
+fn links(ids: &[String]) -> Markup {
+    html! {
+        @for (position, id) in ids.iter().enumerate() {
+            @if position > 0 { ", " }
+            a href=(path(id)) data-key={ "job " (id) } { code { (id) } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::{JobCancelRequest, JobExit, JobLane, JobState};
+
+    use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless, job};
+    use super::*;
+    use crate::app::tests::detached;
+
+    async fn rendered(job: &Job) -> String {
+        let app = detached().await;
+        let visitor = Visitor::for_tests(&app);
+        content(&visitor, job, &[]).into_string()
+    }
+
+    fn full() -> Job {
+        Job {
+            priority: -3,
+            lane: Some(JobLane {
+                name: "cargo".to_owned(),
+                limit: 2,
+            }),
+            after: vec!["job_1".to_owned(), "job_2".to_owned()],
+            not_before: Some(NOW.to_owned()),
+            deadline: Some(NOW.to_owned()),
+            time_limit_ms: Some(90_000),
+            interruptions: 1,
+            if_interrupted: JobIfInterrupted::Repeat,
+            cancel: Some(JobCancelRequest {
+                by: "cli".to_owned(),
+                why: "enough".to_owned(),
+                at: NOW.to_owned(),
+            }),
+            reason: Some("attempt_failed".to_owned()),
+            text: Some("exit code 3".to_owned()),
+            exit: Some(JobExit {
+                code: Some(3),
+                signal: None,
+            }),
+            killed: vec![JobKilled {
+                pid: 42,
+                name: "sleep".to_owned(),
+            }],
+            killed_count: 2,
+            confinement: Some(Confinement::Partial),
+            output_bytes: 3 << 20,
+            cut_bytes: 1536,
+            worker: Some("home_1".to_owned()),
+            retry_of: Some("job_0".to_owned()),
+            idempotency_key: Some("nightly".to_owned()),
+            ..job(JobState::Failed)
+        }
+    }
+
+    #[tokio::test]
+    async fn everything_that_is_known_is_shown() {
+        let page = rendered(&full()).await;
+        for part in [
+            "<h1 class=\"job-title\">cargo test</h1>",
+            "<small>no attempt is left</small><small class=\"error\">exit code 3</small>",
+            "<dd id=\"job-exit\">code 3</dd>",
+            "<dt>Had to be killed</dt><dd>2: sleep (42) and others</dd>",
+            "asked for by cli at <time datetime=\"2026-01-31T09:31:00Z\">2026-01-31 09:31:00 UTC</time><small>enough</small>",
+            "<dt>Ran</dt><dd class=\"number\">2.5 s</dd>",
+            "<dt>Interruptions</dt><dd class=\"number\">1</dd>",
+            "<dd>it is queued again</dd>",
+            "<dd class=\"number\">1 min 30 s for an attempt</dd>",
+            "<dt>Priority</dt><dd class=\"number\">-3</dd>",
+            "<dd>cargo, at most 2 at once</dd>",
+            "<a href=\"/jobs/job_1\" data-key=\"job job_1\"><code>job_1</code></a>, <a href=\"/jobs/job_2\"",
+            "<dt>Retry of</dt><dd><a href=\"/jobs/job_0\"",
+            "<dd>in force in part</dd>",
+            "<code>nightly</code>",
+            "3.0 MiB, of which 1.5 KiB were not kept",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        let bare = rendered(&job(JobState::Queued)).await;
+        for absent in [
+            "Exit",
+            "Ran",
+            "killed",
+            "Cancellation",
+            "Lane",
+            "Retry",
+            "Deadline",
+        ] {
+            assert!(!bare.contains(&format!("<dt>{absent}")), "{absent}: {bare}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_job_says_is_shown_as_text() {
+        let hostile = HOSTILE.to_owned();
+        let job = Job {
+            title: hostile.clone(),
+            submitted_by: hostile.clone(),
+            handler: hostile.clone(),
+            text: Some(hostile.clone()),
+            reason: None,
+            worker: Some(hostile.clone()),
+            idempotency_key: Some(hostile.clone()),
+            killed: vec![JobKilled {
+                pid: 1,
+                name: hostile.clone(),
+            }],
+            lane: Some(JobLane {
+                name: hostile.clone(),
+                limit: 1,
+            }),
+            cancel: Some(JobCancelRequest {
+                by: hostile.clone(),
+                why: hostile,
+                at: NOW.to_owned(),
+            }),
+            ..full()
+        };
+        assert_harmless(&rendered(&job).await);
+    }
+}

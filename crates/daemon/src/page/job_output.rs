@@ -1,0 +1,417 @@
+//! The output of a job: its last lines as they were when the page was loaded. The script takes the place over and
+//! follows the job.
+
+use std::time::Duration;
+
+use ::jobs::{Channel, FollowEnd, OutputItem, Piece};
+use api::{Job, JobChannel};
+use eventlog::Sequence;
+use kernel::{Deadline, JobId};
+use maud::{Markup, html};
+
+use super::ansi::Lines;
+use super::assets;
+use super::history::percent_encode;
+use super::overview::readable;
+use crate::app::App;
+use crate::http::log_problem::reason_text;
+use crate::system::rfc3339_ms;
+
+/// How many lines are shown without the script.
+const SHOWN_LINES: usize = 200;
+
+/// How many lines are held while more are read. It is cut back to those that are shown when it is full.
+const HELD_LINES: usize = 4 * SHOWN_LINES;
+
+/// What is read for those lines, about; and how many pieces at least and at most, because their size is not known.
+const READ: Window = Window {
+    bytes: 64 * 1024,
+    least: 16,
+    most: 400,
+};
+
+/// What the script reads to begin with. It shows 5,000 lines, and a piece is a line or more.
+const FOLLOWED: Window = Window {
+    bytes: 2 * 1024 * 1024,
+    least: 64,
+    most: 5000,
+};
+
+/// How long the page waits for what is already there. It never waits for what the job has yet to say.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How much of the end of an output is read.
+struct Window {
+    bytes: u64,
+    least: u64,
+    most: u64,
+}
+
+impl Window {
+    /// The place after which to begin.
+    fn start(&self, job: &Job) -> u64 {
+        let kept = job.output_bytes.saturating_sub(job.cut_bytes);
+        let of_one = (kept / job.output_sequence.max(1)).max(1);
+        let pieces = (self.bytes / of_one).clamp(self.least, self.most);
+        job.output_sequence.saturating_sub(pieces)
+    }
+}
+
+/// The end of an output, in lines.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    lines: Vec<Line>,
+    /// Whether there is something before them.
+    is_cut: bool,
+    /// Why there are no more.
+    trouble: Option<String>,
+    channels: [Writing; 3],
+}
+
+/// A channel, on which a line can be under way while others write theirs.
+#[derive(Debug, Default)]
+struct Writing {
+    text: Lines,
+    /// Where the line that is under way stands.
+    open: Option<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
+    channel: JobChannel,
+    at: String,
+    text: String,
+}
+
+/// Reads what the job has said so far.
+pub(super) async fn read(app: &App, id: JobId, job: &Job) -> Ending {
+    let start = READ.start(job);
+    let mut ending = Ending {
+        is_cut: start > 0,
+        ..Ending::default()
+    };
+    let patience = Deadline::after(&app.clock, PATIENCE);
+    let scope = app.life.scope();
+    let mut tail = app.jobs.follow(id, Sequence::from_u64(start), &scope);
+    let mut seen = start;
+    while seen < job.output_sequence {
+        let item = tokio::select! {
+            biased;
+            item = tail.next() => item,
+            () = patience.clone().passed() => {
+                ending.trouble = Some("it takes too long to read".to_owned());
+                break;
+            }
+        };
+        seen = match item {
+            Ok(OutputItem::Piece(piece)) => ending.take(&piece),
+            Ok(OutputItem::Progress { sequence, .. }) => sequence.get(),
+            Ok(OutputItem::Resync { after }) => {
+                ending.is_cut = true;
+                after.get()
+            }
+            Ok(OutputItem::End(_)) | Err(FollowEnd::NotFound | FollowEnd::Cancelled(_)) => break,
+            Err(FollowEnd::Log(error)) => {
+                ending.trouble = Some(reason_text(&error));
+                break;
+            }
+        };
+    }
+    ending.trim(SHOWN_LINES);
+    ending
+}
+
+impl Ending {
+    /// Takes a piece, and returns its place.
+    fn take(&mut self, piece: &Piece) -> u64 {
+        let (channel, position) = match piece.channel {
+            Channel::Stdout => (JobChannel::Stdout, 0),
+            Channel::Stderr => (JobChannel::Stderr, 1),
+            Channel::Note => (JobChannel::Note, 2),
+        };
+        let at = rfc3339_ms(piece.at_ms);
+        let mut text = String::from_utf8_lossy(&piece.bytes).into_owned();
+        // A remark is a line of its own.
+        if channel == JobChannel::Note && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let writing = &mut self.channels[position];
+        let ended = writing
+            .text
+            .feed(&text)
+            .into_iter()
+            .map(|text| (text, IsOpen::No));
+        let rest = writing.text.open().map(|text| (text, IsOpen::Yes));
+        for (text, is_open) in ended.chain(rest) {
+            let place = match writing.open.take() {
+                Some(place) => {
+                    self.lines[place].text = text;
+                    place
+                }
+                None => {
+                    let at = at.clone();
+                    self.lines.push(Line { channel, at, text });
+                    self.lines.len() - 1
+                }
+            };
+            writing.open = (is_open == IsOpen::Yes).then_some(place);
+        }
+        if self.lines.len() > HELD_LINES {
+            self.trim(SHOWN_LINES);
+        }
+        piece.sequence.get()
+    }
+
+    /// Keeps the last lines. One that is under way and falls out is begun again by what follows.
+    fn trim(&mut self, most: usize) {
+        let surplus = self.lines.len().saturating_sub(most);
+        if surplus == 0 {
+            return;
+        }
+        self.is_cut = true;
+        self.lines.drain(..surplus);
+        for writing in &mut self.channels {
+            writing.open = writing.open.and_then(|place| place.checked_sub(surplus));
+        }
+    }
+}
+
+/// Whether a line is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IsOpen {
+    Yes,
+    No,
+}
+
+/// The part of the page.
+pub(super) fn section(job: &Job, ending: &Ending) -> Markup {
+    let address = format!("/v1/jobs/{}", percent_encode(&job.id));
+    let raw = format!("{address}/output");
+    let after = FOLLOWED.start(job);
+    html! {
+        section class="card" id="job-output" aria-labelledby="output" data-output={ (address) "/logs?follow=true" }
+            data-after=(after) {
+            div class="card-heading" {
+                h2 id="output" { "Output" }
+                a id="raw-output" href=(raw) { "All of it, as it was written" }
+            }
+            (tools())
+            p class="more" id="output-older" hidden[!ending.is_cut] { "Older lines are left out here." }
+            @if let Some(trouble) = &ending.trouble { p class="error" { "Not all of it is here: " (trouble) "." } }
+            p id="output-none" hidden[!ending.lines.is_empty()] { "It has said nothing." }
+            div class="log output" id="output-lines" tabindex="0" role="region" aria-labelledby="output"
+                hidden[ending.lines.is_empty()] {
+                @for line in &ending.lines { (shown(line)) }
+            }
+            p class="more" id="output-state" role="status" {}
+            noscript { p class="more" { "These are the last " (SHOWN_LINES) " lines, without colours." } }
+        }
+        script src=(assets::ANSI_SCRIPT.url()) defer {}
+        script src=(assets::OUTPUT_SCRIPT.url()) defer {}
+    }
+}
+
+/// What only the script can do. It shows them.
+fn tools() -> Markup {
+    html! {
+        div class="output-tools" id="output-tools" role="search" hidden {
+            label class="skip" for="output-search" { "Search in the output" }
+            input type="search" id="output-search" placeholder="Search ( / )" autocomplete="off" spellcheck="false";
+            button type="button" id="output-previous" title="Previous hit (Shift+Enter)" { "Previous" }
+            button type="button" id="output-next" title="Next hit (Enter)" { "Next" }
+            span id="output-hits" role="status" {}
+            label { input type="checkbox" id="output-only"; "Only lines with hits" }
+            label { input type="checkbox" id="output-times"; "Times" }
+            label { input type="checkbox" id="output-follow" checked; "Follow" }
+        }
+    }
+}
+
+fn shown(line: &Line) -> Markup {
+    let channel = match line.channel {
+        JobChannel::Stdout => "stdout",
+        JobChannel::Stderr => "stderr",
+        JobChannel::Note => "note",
+    };
+    html! {
+        div class={ "out-line " (channel) } {
+            time datetime=(line.at) { (readable(&line.at)) }
+            span class="out-text" { (line.text) }
+        }
+    }
+}
+
+/// A size for people.
+pub(super) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::JobState;
+
+    use super::super::job_state::tests::{HOSTILE, assert_harmless, job};
+    use super::*;
+
+    fn piece(sequence: u64, channel: Channel, bytes: &[u8]) -> Piece {
+        Piece {
+            sequence: Sequence::from_u64(sequence),
+            at_ms: sequence as i64,
+            channel,
+            bytes: bytes.into(),
+        }
+    }
+
+    fn ending(pieces: &[(Channel, &str)]) -> Ending {
+        let mut ending = Ending::default();
+        for (sequence, (channel, text)) in (1..).zip(pieces) {
+            ending.take(&piece(sequence, *channel, text.as_bytes()));
+        }
+        ending
+    }
+
+    fn texts(ending: &Ending) -> Vec<(JobChannel, &str, &str)> {
+        let lines = ending.lines.iter();
+        lines
+            .map(|line| (line.channel, &line.at[20..23], line.text.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn channels_do_not_break_each_others_lines() {
+        use Channel::{Note, Stderr, Stdout};
+        let ending = ending(&[
+            (Stdout, "Compi"),
+            (Stderr, "warning: "),
+            (Note, "attempt 2"),
+            (Note, "attempt 3\n"),
+            (Stdout, "ling\nnext\n"),
+            (Stderr, "unused\n"),
+        ]);
+        assert_eq!(
+            texts(&ending),
+            [
+                (JobChannel::Stdout, "001", "Compiling"),
+                (JobChannel::Stderr, "002", "warning: unused"),
+                (JobChannel::Note, "003", "attempt 2"),
+                (JobChannel::Note, "004", "attempt 3"),
+                (JobChannel::Stdout, "005", "next"),
+            ]
+        );
+        assert!(!ending.is_cut);
+    }
+
+    #[test]
+    fn the_last_lines_are_kept_and_a_line_under_way_stays_whole() {
+        let mut ending = ending(&[(Channel::Stderr, "lost "), (Channel::Stdout, "kept?\n")]);
+        let mut sequence = 3;
+        for number in 0..HELD_LINES * 3 {
+            ending.take(&piece(
+                sequence,
+                Channel::Stdout,
+                format!("{number}\n").as_bytes(),
+            ));
+            assert!(ending.lines.len() <= HELD_LINES + 1);
+            sequence += 1;
+        }
+        ending.take(&piece(sequence, Channel::Stdout, b"half"));
+        ending.trim(SHOWN_LINES);
+        ending.take(&piece(sequence + 1, Channel::Stdout, b" whole\n"));
+        ending.take(&piece(sequence + 2, Channel::Stderr, b"and on\n"));
+        ending.trim(2);
+        let shown: Vec<&str> = ending.lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!((shown, ending.is_cut), (vec!["half whole", "lost and on"], true));
+    }
+
+    #[test]
+    fn what_is_no_text_is_shown_as_far_as_it_is() {
+        let mut ending = Ending::default();
+        ending.take(&piece(1, Channel::Stdout, b"a\xff\x00b\n"));
+        assert_eq!(ending.lines[0].text, "a\u{fffd}b");
+    }
+
+    #[test]
+    fn output_is_shown_as_text_without_escapes() {
+        let ending = ending(&[
+            (Channel::Stdout, HOSTILE),
+            (Channel::Stderr, "</div><img src=x onerror=alert(1)>\n"),
+        ]);
+        let page = section(&job(JobState::Running), &ending).into_string();
+        assert_harmless(&page);
+        for part in [
+            "<div class=\"out-line stdout\"><time datetime=\"1970-01-01T00:00:00.001Z\">",
+            "<div class=\"out-line stderr\">",
+            "&lt;/div&gt;&lt;img src=x onerror=alert(1)&gt;</span>",
+            "<p class=\"more\" id=\"output-older\" hidden>",
+            "<p id=\"output-none\" hidden>",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(!page.contains("<img"), "{page}");
+    }
+
+    #[test]
+    fn the_script_is_told_where_to_begin() {
+        let running = section(
+            &Job {
+                output_bytes: 600_000,
+                output_sequence: 6000,
+                ..job(JobState::Running)
+            },
+            &Ending::default(),
+        )
+        .into_string();
+        for part in [
+            "data-output=\"/v1/jobs/job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX/logs?follow=true\" data-after=\"1000\">",
+            "href=\"/v1/jobs/job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX/output\"",
+            "<p id=\"output-none\">It has said nothing.",
+            "id=\"output-tools\" role=\"search\" hidden>",
+        ] {
+            assert!(running.contains(part), "{part}: {running}");
+        }
+        let ended = section(&job(JobState::Failed), &Ending::default()).into_string();
+        assert!(ended.contains("data-after=\"0\">"), "{ended}");
+    }
+
+    #[test]
+    fn the_end_of_an_output_is_found_by_the_size_of_its_pieces() {
+        for (output_bytes, cut_bytes, output_sequence, expected) in [
+            // Nothing, and little.
+            (0, 0, 0, 0),
+            (100, 0, 10, 0),
+            // Lines of a hundred bytes: as many as may be.
+            (1_000_000, 0, 10_000, 9600),
+            // Pieces of a kibibyte: 64 of them.
+            (1_024_000, 0, 1000, 936),
+            // Large pieces: at least so many.
+            (65_536_000, 0, 1000, 984),
+            // What was not kept does not count.
+            (1_000_000_000, 999_000_000, 10_000, 9600),
+            (5, 10, 1000, 600),
+        ] {
+            let job = Job {
+                output_bytes,
+                cut_bytes,
+                output_sequence,
+                ..job(JobState::Running)
+            };
+            assert_eq!(READ.start(&job), expected, "{output_bytes} in {output_sequence}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_a_unit() {
+        for (bytes, expected) in [
+            (0, "0 bytes"),
+            (1023, "1023 bytes"),
+            (1536, "1.5 KiB"),
+            (16 << 20, "16.0 MiB"),
+        ] {
+            assert_eq!(size(bytes), expected);
+        }
+    }
+}

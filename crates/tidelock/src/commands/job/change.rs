@@ -1,0 +1,145 @@
+//! Jobs are cancelled and forgotten, and the daemon is told how many to run.
+
+use api::{CancelJob, CollectJobs, Job, JobCounts, JobState, JobsCollected, SetJobWorkers};
+use serde_json::Value;
+
+use super::outcome::ended_text;
+use super::wait::until_ended;
+use super::{JOBS, ask, path, pick};
+use crate::cli::{CancelArguments, GcArguments, Stay, WorkersArguments};
+use crate::client::Client;
+use crate::commands::lsp::printable::printable;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::output::Report;
+use crate::start::Repeat;
+use crate::units::{format_bytes, format_count};
+
+pub(super) fn cancel(
+    arguments: &CancelArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let id = pick::find(&arguments.job.job, context, client)?;
+    let request = CancelJob {
+        why: arguments.why.clone(),
+    };
+    let mut answer = ask(context, client, Repeat::Harmless, |client| {
+        client.post(&path(&id, "/cancel"), Some(&request))
+    })?;
+    if arguments.stay() == Stay::Ended {
+        answer = until_ended(&id, None, context, client)?;
+    }
+    let job: Job = printable(&answer)?;
+    let text = match job.state {
+        JobState::Queued | JobState::Running => format!("{id} is being cancelled\n"),
+        JobState::Succeeded => format!("{id} had succeeded before it could be cancelled\n"),
+        JobState::Failed | JobState::Cancelled => format!("{id} {}\n", ended_text(&job)),
+    };
+    Ok(Report::success(answer, text))
+}
+
+pub(super) fn collect(
+    arguments: &GcArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let request = CollectJobs {
+        older_than_ms: Some(u64::try_from(arguments.older_than.as_millis()).unwrap_or(u64::MAX)),
+        keep_newest: Some(arguments.keep),
+    };
+    let answer = ask(context, client, Repeat::Harmless, |client| {
+        client.post_and_wait(&format!("{JOBS}/gc"), Some(&request))
+    })?;
+    let collected: JobsCollected = printable(&answer)?;
+    Ok(Report::success(answer, collected_text(&collected)))
+}
+
+fn collected_text(collected: &JobsCollected) -> String {
+    let mut text = match collected.jobs {
+        0 => "There was no job to forget.\n".to_owned(),
+        jobs => format!(
+            "{} forgotten, with {} of output.\n",
+            was(jobs),
+            format_bytes(collected.output_bytes)
+        ),
+    };
+    if collected.in_use > 0 {
+        text.push_str(&format!(
+            "{} kept, because others wait for them.\n",
+            was(collected.in_use)
+        ));
+    }
+    text
+}
+
+fn was(jobs: u64) -> String {
+    let verb = if jobs == 1 { "was" } else { "were" };
+    format!("{} {verb}", format_count(jobs, "job"))
+}
+
+pub(super) fn workers(
+    arguments: &WorkersArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let answer: Value = match arguments.max_workers {
+        Some(max_workers) => ask(context, client, Repeat::Harmless, |client| {
+            client.put(&format!("{JOBS}/workers"), &SetJobWorkers { max_workers })
+        })?,
+        None => {
+            let path = format!("{JOBS}?limit=1");
+            ask(context, client, Repeat::Harmless, |client| client.get(&path))?["counts"].take()
+        }
+    };
+    let counts: JobCounts = printable(&answer)?;
+    Ok(Report::success(answer, workers_text(&counts)))
+}
+
+fn workers_text(counts: &JobCounts) -> String {
+    let most = match counts.max_workers {
+        0 => "No job is begun".to_owned(),
+        most => format!("At most {} at once", format_count(most, "job")),
+    };
+    format!("{most}; {} running, {} waiting.\n", counts.running, counts.queued)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_forgotten_is_counted() {
+        let collected = |jobs, output_bytes, in_use| JobsCollected {
+            jobs,
+            output_bytes,
+            in_use,
+        };
+        for (collected, expected) in [
+            (collected(0, 0, 0), "There was no job to forget.\n"),
+            (collected(1, 10, 0), "1 job was forgotten, with 10 B of output.\n"),
+            (
+                collected(3, 2048, 2),
+                "3 jobs were forgotten, with 2.0 KiB of output.\n2 jobs were kept, because others wait for them.\n",
+            ),
+        ] {
+            assert_eq!(collected_text(&collected), expected);
+        }
+    }
+
+    #[test]
+    fn the_workers_are_told_in_one_line() {
+        let counts = |max_workers| JobCounts {
+            queued: 2,
+            running: 1,
+            max_workers,
+        };
+        for (counts, expected) in [
+            (counts(4), "At most 4 jobs at once; 1 running, 2 waiting.\n"),
+            (counts(1), "At most 1 job at once; 1 running, 2 waiting.\n"),
+            (counts(0), "No job is begun; 1 running, 2 waiting.\n"),
+        ] {
+            assert_eq!(workers_text(&counts), expected);
+        }
+    }
+}

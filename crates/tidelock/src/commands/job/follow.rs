@@ -1,0 +1,224 @@
+//! Reads what a job says until it has ended, also when the daemon is started afresh in between.
+//!
+//! Each thing said has a number. Whenever the stream ends before the job does, it is asked for again from the last one
+//! that was told, so that nothing is missed and nothing told twice. How long nobody may answer is bounded.
+
+use std::io::{self, ErrorKind};
+use std::time::{Duration, Instant};
+
+use api::{CancelJob, Job, JobOutput, JobProgress, Resync};
+use hyper::header::{ACCEPT, HeaderName};
+use serde_json::Value;
+
+use super::path;
+use crate::client::{Client, ClientError, Downloaded, Interrupts, Paused};
+use crate::error::{Exit, Failure, chain};
+use crate::sse::{EventReader, ServerEvent};
+
+/// A stream has a heartbeat every 15 seconds. After three that did not come, nobody is there.
+const SILENCE: Duration = Duration::from_secs(45);
+/// How long to wait before looking for the daemon again.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
+/// How long nobody may answer: long enough for a daemon to end and another one to start.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Something that a job says.
+#[derive(Debug)]
+pub(super) enum Said {
+    Output(JobOutput),
+    Progress(JobProgress),
+    /// What came up to here was dropped after its time.
+    Resync(u64),
+    End(Box<Job>),
+}
+
+/// Who is told.
+pub(super) trait Listener {
+    fn hear(&mut self, said: &Said) -> io::Result<()>;
+    /// Something that is not said by the job, for people.
+    fn note(&mut self, text: &str);
+}
+
+/// What Ctrl-C means.
+#[derive(Debug)]
+pub(super) enum WhenInterrupted {
+    /// The end of this process.
+    EndTheProcess,
+    /// The first one cancels the job, the second one leaves it alone.
+    CancelTheJob(Interrupts),
+}
+
+/// Whether somebody has pressed Ctrl-C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interrupted {
+    No,
+    Yes,
+}
+
+/// Why following ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// The job has ended.
+    Job { job: Box<Job>, interrupted: Interrupted },
+    /// Somebody pressed Ctrl-C twice.
+    LeftAlone,
+    /// Nobody reads what is told.
+    NobodyReads,
+}
+
+/// Follows a job from a place on, on one channel or on all.
+pub(super) fn follow(
+    client: &Client,
+    (id, after, channel): (&str, u64, Option<&str>),
+    when_interrupted: WhenInterrupted,
+    listener: &mut dyn Listener,
+) -> Result<Ended, Failure> {
+    let mut interrupts = match when_interrupted {
+        WhenInterrupted::EndTheProcess => Interrupts::default(),
+        WhenInterrupted::CancelTheJob(interrupts) => interrupts,
+    };
+    let mut reading = Reading {
+        place: after,
+        end: None,
+        silent_since: None,
+    };
+    let query = channel.map_or_else(String::new, |channel| format!("&channel={channel}"));
+    let path = path(id, &format!("/logs?follow=true{query}"));
+    let mut interrupted = Interrupted::No;
+    loop {
+        let ended = reading.read(client, &path, &mut interrupts, listener);
+        if let Some(job) = reading.end.take() {
+            return Ok(Ended::Job { job, interrupted });
+        }
+        let paused = match ended {
+            Ok(Downloaded::UntilInterrupted) => Paused::UntilInterrupted,
+            Err(ClientError::Output { source }) if source.kind() == ErrorKind::BrokenPipe => {
+                return Ok(Ended::NobodyReads);
+            }
+            other => {
+                reading.endure(other, id, listener)?;
+                client.pause(LOOK_AGAIN_AFTER, &mut interrupts)
+            }
+        };
+        if paused == Paused::UntilInterrupted {
+            if interrupted == Interrupted::Yes {
+                return Ok(Ended::LeftAlone);
+            }
+            interrupted = Interrupted::Yes;
+            cancel(client, id, listener);
+        }
+    }
+}
+
+/// How far the reading is.
+#[derive(Debug)]
+struct Reading {
+    /// The last thing that was told.
+    place: u64,
+    end: Option<Box<Job>>,
+    /// Since when nothing has come from any daemon.
+    silent_since: Option<Instant>,
+}
+
+impl Reading {
+    fn read(
+        &mut self,
+        client: &Client,
+        path: &str,
+        interrupts: &mut Interrupts,
+        listener: &mut dyn Listener,
+    ) -> Result<Downloaded, ClientError> {
+        let mut reader = EventReader::default();
+        let headers = [
+            (ACCEPT, "text/event-stream".to_owned()),
+            (HeaderName::from_static("last-event-id"), self.place.to_string()),
+        ];
+        client.download_until(path, &headers, SILENCE, interrupts, |piece| {
+            self.silent_since = None;
+            for event in reader.read(piece) {
+                let Some(said) = understand(&event) else {
+                    continue;
+                };
+                listener.hear(&said)?;
+                // Only what was told is not asked for again.
+                if let Some(id) = event.id.as_deref().and_then(|id| id.parse().ok()) {
+                    self.place = id;
+                }
+                if let Said::End(job) = said {
+                    self.end = Some(job);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The stream has ended before the job. That is endured for a while, unless it cannot become better.
+    fn endure(
+        &mut self,
+        ended: Result<Downloaded, ClientError>,
+        id: &str,
+        listener: &mut dyn Listener,
+    ) -> Result<(), Failure> {
+        let error = match ended {
+            // The daemon drains.
+            Ok(_) => None,
+            Err(ClientError::Refused(refusal)) if refusal.is_about_the_daemons_end() => None,
+            Err(
+                error @ (ClientError::Unreachable { .. }
+                | ClientError::Broken { .. }
+                | ClientError::Timeout { .. }),
+            ) => Some(error),
+            Err(error) => return Err(error.into()),
+        };
+        let now = Instant::now();
+        match self.silent_since {
+            None => {
+                self.silent_since = Some(now);
+                listener.note("the daemon has gone; this goes on when there is one again");
+                Ok(())
+            }
+            Some(since) if now.duration_since(since) < PATIENCE => Ok(()),
+            Some(_) => {
+                let why = error.map_or_else(|| "it does not take requests".to_owned(), |error| chain(&error));
+                let message = format!("the daemon has gone, and {id} was not seen to end: {why}");
+                Err(
+                    Failure::new(Exit::Unreachable, "daemon_unreachable", message).advise(format!(
+                        "`tidelock job show {id}` starts a daemon and says what became of the job"
+                    )),
+                )
+            }
+        }
+    }
+}
+
+fn cancel(client: &Client, id: &str, listener: &mut dyn Listener) {
+    let request = CancelJob {
+        why: "Ctrl-C".to_owned(),
+    };
+    match client.post::<Value>(&path(id, "/cancel"), Some(&request)) {
+        Ok(_) => listener.note(&format!(
+            "{id} is being cancelled; Ctrl-C again leaves it to itself"
+        )),
+        // It was faster; its end is about to be told.
+        Err(ClientError::Refused(refusal)) if refusal.code == "job_ended" => {}
+        Err(error) => listener.note(&format!(
+            "{id} could not be cancelled ({}); Ctrl-C again leaves it to itself",
+            chain(&error)
+        )),
+    }
+}
+
+/// An event in our words; nothing if a newer daemon says something that we have not heard of.
+fn understand(event: &ServerEvent) -> Option<Said> {
+    let data = event.data.as_str();
+    match event.kind.as_str() {
+        "output" => serde_json::from_str(data).ok().map(Said::Output),
+        "progress" => serde_json::from_str(data).ok().map(Said::Progress),
+        "resync" => {
+            let resync: Resync = serde_json::from_str(data).ok()?;
+            Some(Said::Resync(resync.after))
+        }
+        "end" => serde_json::from_str(data).ok().map(Said::End),
+        _ => None,
+    }
+}

@@ -1,0 +1,87 @@
+//! What a job has written, and what it writes from now on.
+
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use api::JobOutput;
+use serde_json::Value;
+
+use super::follow::{Ended, WhenInterrupted, follow};
+use super::tell::{Escapes, Teller};
+use super::{ask, path, pick};
+use crate::cli::{LogsArguments, Reach};
+use crate::client::{Client, ClientError};
+use crate::context::Context;
+use crate::error::Failure;
+use crate::output::{Format, Report};
+use crate::start::Repeat;
+
+/// How long the daemon may take to send the next piece of what it has.
+const SILENCE: Duration = Duration::from_secs(60);
+/// The longest line that is read. A piece of output has at most 64 KiB, which can take six times as much as JSON.
+const LINE_LIMIT_BYTES: usize = 1 << 20;
+
+pub(super) fn logs(
+    arguments: &LogsArguments,
+    context: &Context,
+    format: Format,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let id = pick::find(&arguments.job.job, context, client)?;
+    // Whether there is such a job, or a daemon, is said before anything else is.
+    ask(context, client, Repeat::Harmless, |client| {
+        client.get(&path(&id, ""))
+    })?;
+    let channel = arguments.channel.map(|channel| channel.name());
+    let mut teller = Teller::new(format, Escapes::for_here(), arguments.stamps());
+    match arguments.reach() {
+        Reach::Past => past(client, (&id, arguments.after, channel), &mut teller)?,
+        Reach::Follow => {
+            let what = (id.as_str(), arguments.after, channel);
+            // Whoever reads no more has seen enough, and how the job ended is for `wait` to say.
+            let (Ended::Job { .. } | Ended::LeftAlone | Ended::NobodyReads) =
+                follow(client, what, WhenInterrupted::EndTheProcess, &mut teller)?;
+        }
+    }
+    Ok(Report::already_told())
+}
+
+/// What is there now.
+fn past(
+    client: &Client,
+    (id, after, channel): (&str, u64, Option<&str>),
+    teller: &mut Teller,
+) -> Result<(), Failure> {
+    let channel = channel.map_or_else(String::new, |channel| format!("&channel={channel}"));
+    let path = path(id, &format!("/logs?follow=false&after={after}{channel}"));
+    let mut line = Vec::new();
+    let told = client.download(&path, &[], SILENCE, |piece| {
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            if line.len() + part.len() > LINE_LIMIT_BYTES {
+                return Err(io::Error::new(
+                    ErrorKind::InvalidData,
+                    "a line of the logs is too long",
+                ));
+            }
+            line.extend_from_slice(part);
+            if line.ends_with(b"\n") {
+                tell(&line, teller)?;
+                line.clear();
+            }
+        }
+        Ok(())
+    });
+    match told {
+        Err(ClientError::Output { source }) if source.kind() == ErrorKind::BrokenPipe => Ok(()),
+        told => Ok(told?),
+    }
+}
+
+fn tell(line: &[u8], teller: &mut Teller) -> io::Result<()> {
+    let value: Value = serde_json::from_slice(line)?;
+    if let Some(after) = value["resync"]["after"].as_u64() {
+        return teller.resync(after);
+    }
+    let output: JobOutput = serde_json::from_value(value)?;
+    teller.output(&output)
+}

@@ -1,0 +1,241 @@
+//! What a job that has ended means for whoever waited for it.
+
+use api::{Job, JobState};
+use serde_json::json;
+
+use super::follow::Interrupted;
+use crate::commands::lsp::printable::printable;
+use crate::error::{Exit, Failure};
+use crate::output::{Format, Report};
+
+/// What a shell says for a command that ended by a signal: this, and its number.
+const BY_SIGNAL: i32 = 128;
+/// What a command ends with that somebody interrupted.
+pub(super) const INTERRUPTED: u8 = 130;
+
+/// How this process ends after a job whose output was told. Nothing is added if the command decided by itself how to end.
+pub(super) fn conclude(job: &Job, interrupted: Interrupted, format: Format) -> Result<Report, Failure> {
+    let exit = exit_of(job, interrupted);
+    if format == Format::Json {
+        // Programs have been told the whole job.
+        return Ok(Report {
+            exit,
+            ..Report::already_told()
+        });
+    }
+    // Others wrote a part of what is said now.
+    let job: Job = printable(&json!(job))?;
+    let note = match exit {
+        Exit::Failed => return Err(complaint(&job)),
+        Exit::Command(INTERRUPTED) if job.state == JobState::Cancelled => {
+            Some(format!("{} was cancelled{}", job.id, killed_text(&job)))
+        }
+        // A shell says it as well.
+        _ if job.exit.is_some_and(|exit| exit.signal.is_some()) => job.text,
+        _ => None,
+    };
+    Ok(Report {
+        exit,
+        ..Report::already_told().with_notes(note.into_iter().collect())
+    })
+}
+
+/// The exit code of whoever waited: that of the command, if the command decided.
+pub(super) fn exit_of(job: &Job, interrupted: Interrupted) -> Exit {
+    let by_itself = job.reason.is_none() || job.reason.as_deref() == Some("attempt_failed");
+    match (job.state, job.exit) {
+        (JobState::Succeeded, _) => Exit::Success,
+        (JobState::Cancelled, _) if interrupted == Interrupted::Yes => Exit::Command(INTERRUPTED),
+        (JobState::Failed, Some(exit)) if by_itself => {
+            let code = exit.code.or_else(|| exit.signal.map(|signal| BY_SIGNAL + signal));
+            // A failure is never 0, whatever it ended with.
+            let code = code
+                .and_then(|code| u8::try_from(code).ok())
+                .filter(|code| *code != 0);
+            code.map_or(Exit::Failed, Exit::Command)
+        }
+        _ => Exit::Failed,
+    }
+}
+
+/// Why a job did not do what it was meant to, when it was not its command that decided.
+fn complaint(job: &Job) -> Failure {
+    let code = match job.state {
+        JobState::Cancelled => "job_cancelled",
+        _ => "job_failed",
+    };
+    Failure::new(Exit::Failed, code, format!("{} {}", job.id, ended_text(job)))
+        .advise(format!("`tidelock job show {}` tells what happened", job.id))
+}
+
+/// How a job is, in one line without its name.
+pub(super) fn ended_text(job: &Job) -> String {
+    let said = job.text.as_deref().unwrap_or_default();
+    let with = |beginning: &str| match said {
+        "" => beginning.to_owned(),
+        said => format!("{beginning}: {said}"),
+    };
+    match job.state {
+        JobState::Cancelled => match &job.cancel {
+            Some(cancel) if cancel.why.is_empty() => {
+                format!("was cancelled by {}{}", cancel.by, killed_text(job))
+            }
+            Some(cancel) => format!(
+                "was cancelled by {}: {}{}",
+                cancel.by,
+                cancel.why,
+                killed_text(job)
+            ),
+            None => format!("was cancelled{}", killed_text(job)),
+        },
+        JobState::Failed => match job.reason.as_deref() {
+            Some("timed_out") => with("took too long"),
+            Some("deadline_passed") => with("was not done before its deadline"),
+            Some("interrupted") => with("was interrupted, and is not repeated"),
+            Some("dependency_failed") => {
+                with("was given up because a job that it waited for did not succeed")
+            }
+            Some("no_handler") => with("can be done by nobody here"),
+            _ => with("failed"),
+        },
+        state => state_name(state).to_owned(),
+    }
+}
+
+fn killed_text(job: &Job) -> String {
+    match job.killed_count {
+        0 => String::new(),
+        1 => " (1 process had to be killed)".to_owned(),
+        count => format!(" ({count} processes had to be killed)"),
+    }
+}
+
+pub(super) fn state_name(state: JobState) -> &'static str {
+    match state {
+        JobState::Queued => "queued",
+        JobState::Running => "running",
+        JobState::Succeeded => "succeeded",
+        JobState::Failed => "failed",
+        JobState::Cancelled => "cancelled",
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use api::{JobCancelRequest, JobExit, JobIfInterrupted};
+
+    use super::*;
+
+    /// A job of which little is known.
+    pub(in super::super) fn job(state: JobState) -> Job {
+        Job {
+            id: "job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX".to_owned(),
+            state,
+            version: 3,
+            title: "cargo test".to_owned(),
+            handler: "command".to_owned(),
+            priority: 0,
+            lane: None,
+            after: Vec::new(),
+            submitted_by: "req_1 over unix".to_owned(),
+            submitted_at: "2026-01-31T09:30:00.000Z".to_owned(),
+            started_at: None,
+            ended_at: None,
+            ran_ms: None,
+            not_before: None,
+            deadline: None,
+            time_limit_ms: None,
+            attempts: 1,
+            max_retries: 0,
+            interruptions: 0,
+            if_interrupted: JobIfInterrupted::Fail,
+            cancel: None,
+            reason: None,
+            text: None,
+            exit: None,
+            killed: Vec::new(),
+            killed_count: 0,
+            confinement: None,
+            progress: None,
+            output_bytes: 0,
+            cut_bytes: 0,
+            output_sequence: 0,
+            waiting_for: None,
+            worker: None,
+            retry_of: None,
+            idempotency_key: None,
+        }
+    }
+
+    fn failed(reason: &str, code: Option<i32>, signal: Option<i32>) -> Job {
+        Job {
+            reason: Some(reason.to_owned()),
+            exit: Some(JobExit { code, signal }),
+            ..job(JobState::Failed)
+        }
+    }
+
+    #[test]
+    fn the_exit_code_is_the_commands_if_the_command_decided() {
+        use Interrupted::{No, Yes};
+        for (job, interrupted, expected) in [
+            (job(JobState::Succeeded), No, Exit::Success),
+            (job(JobState::Succeeded), Yes, Exit::Success),
+            (failed("attempt_failed", Some(3), None), No, Exit::Command(3)),
+            (failed("attempt_failed", Some(255), None), Yes, Exit::Command(255)),
+            (failed("attempt_failed", None, Some(11)), No, Exit::Command(139)),
+            (failed("attempt_failed", Some(0), None), No, Exit::Failed),
+            (failed("attempt_failed", Some(-1), None), No, Exit::Failed),
+            (failed("attempt_failed", None, None), No, Exit::Failed),
+            (failed("timed_out", None, Some(15)), No, Exit::Failed),
+            (failed("interrupted", None, None), No, Exit::Failed),
+            (job(JobState::Failed), No, Exit::Failed),
+            (job(JobState::Cancelled), No, Exit::Failed),
+            (job(JobState::Cancelled), Yes, Exit::Command(130)),
+        ] {
+            assert_eq!(exit_of(&job, interrupted), expected, "{job:?} {interrupted:?}");
+        }
+    }
+
+    #[test]
+    fn why_it_ended_is_said_where_the_command_did_not() {
+        let cancelled = |why: &str| Job {
+            cancel: Some(JobCancelRequest {
+                by: "req_2 over tcp".to_owned(),
+                why: why.to_owned(),
+                at: String::new(),
+            }),
+            killed_count: 2,
+            ..job(JobState::Cancelled)
+        };
+        let timed_out = Job {
+            text: Some("signal 15".to_owned()),
+            ..failed("timed_out", None, Some(15))
+        };
+        for (job, expected) in [
+            (timed_out, "took too long: signal 15"),
+            (
+                failed("deadline_passed", None, None),
+                "was not done before its deadline",
+            ),
+            (
+                failed("interrupted", None, None),
+                "was interrupted, and is not repeated",
+            ),
+            (failed("from_the_future", None, None), "failed"),
+            (
+                cancelled(""),
+                "was cancelled by req_2 over tcp (2 processes had to be killed)",
+            ),
+            (
+                cancelled("wrong branch"),
+                "was cancelled by req_2 over tcp: wrong branch (2 processes had to be killed)",
+            ),
+        ] {
+            let failure = conclude(&job, Interrupted::No, Format::Human).unwrap_err();
+            assert_eq!(failure.message, format!("{} {expected}", job.id));
+            let report = conclude(&job, Interrupted::No, Format::Json).unwrap();
+            assert_eq!(report.exit, Exit::Failed);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A job is submitted, and if so wished followed to its end.
+
+use std::io::{self, IsTerminal};
+
+use api::{Job, JobSubmitted, SubmitJob};
+use serde_json::{Value, json};
+
+use super::follow::{Ended, WhenInterrupted, follow};
+use super::outcome;
+use super::submission::{self, Submission};
+use super::tell::{Escapes, Teller};
+use super::{JOBS, ask, path, pick};
+use crate::cli::{RetryArguments, RunArguments, Stamps, Stay};
+use crate::client::Client;
+use crate::commands::lsp::printable::printable;
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{self, Format, Report, json_line};
+use crate::start::Repeat;
+
+pub(super) fn run(
+    arguments: &RunArguments,
+    context: &Context,
+    format: Format,
+    client: &Client,
+) -> Result<Report, Failure> {
+    // What is wrong with the arguments is said before a daemon is started for them.
+    let Submission { mut request, notes } = submission::build(arguments)?;
+    for job in &mut request.after {
+        *job = pick::find(job, context, client)?;
+    }
+    let repeat = match request.idempotency_key {
+        // The second time it is the same job.
+        Some(_) => Repeat::Harmless,
+        None => Repeat::Harmful,
+    };
+    let answer = ask(context, client, repeat, |client| send(client, &request))?;
+    // The command has been given a terminal only if there is one here.
+    stay(arguments.stay(), answer, Escapes::Keep, (format, client)).map(|report| with_notes(report, notes))
+}
+
+pub(super) fn retry(
+    arguments: &RetryArguments,
+    context: &Context,
+    format: Format,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let id = pick::find(&arguments.job.job, context, client)?;
+    let answer = ask(context, client, Repeat::Harmful, |client| {
+        client.post(&path(&id, "/retry"), None::<&()>)
+    })?;
+    let escapes = Escapes::for_here();
+    stay(arguments.stay(), answer, escapes, (format, client))
+}
+
+fn send(client: &Client, request: &SubmitJob) -> Result<Value, crate::client::ClientError> {
+    client.post(JOBS, Some(request))
+}
+
+/// Says that a job was submitted, or stays until it has ended.
+fn stay(
+    stay: Stay,
+    answer: Value,
+    escapes: Escapes,
+    (format, client): (Format, &Client),
+) -> Result<Report, Failure> {
+    let submitted: JobSubmitted = printable(&answer)?;
+    match stay {
+        Stay::Submitted => Ok(report(&answer, &submitted)),
+        Stay::Ended => to_the_end(&answer, &submitted.job, escapes, (format, client)),
+    }
+}
+
+fn report(answer: &Value, submitted: &JobSubmitted) -> Report {
+    let job = &submitted.job;
+    let mut value = answer["job"].clone();
+    value["known"] = json!(submitted.known);
+    let text = format!("{} {}\n", job.id, outcome::state_name(job.state));
+    let mut notes = Vec::new();
+    if submitted.known {
+        notes.push("it was submitted before with the same key".to_owned());
+    }
+    if io::stderr().is_terminal() {
+        notes.push(format!("watch it with `tidelock job logs -f {}`", job.id));
+    }
+    Report::success(value, text).with_notes(notes)
+}
+
+fn to_the_end(
+    answer: &Value,
+    job: &Job,
+    escapes: Escapes,
+    (format, client): (Format, &Client),
+) -> Result<Report, Failure> {
+    let interrupts = client.catch_interrupts().map_err(|error| {
+        let message = format!("this process cannot wait for Ctrl-C: {error}");
+        Failure::new(Exit::Failed, "no_resources", message).advise(format!(
+            "the job goes on; watch it with `tidelock job logs -f {}`",
+            job.id
+        ))
+    })?;
+    if format == Format::Json {
+        // Whoever reads no more will be found out with the first output.
+        drop(output::write(
+            io::stdout(),
+            &json_line(&json!({ "submitted": answer["job"] })),
+        ));
+    }
+    let mut teller = Teller::new(format, escapes, Stamps::None);
+    let ended = follow(
+        client,
+        (&job.id, 0, None),
+        WhenInterrupted::CancelTheJob(interrupts),
+        &mut teller,
+    )?;
+    drop(teller);
+    match ended {
+        Ended::Job { job, interrupted } => outcome::conclude(&job, interrupted, format),
+        Ended::LeftAlone => Ok(leave(
+            Exit::Command(outcome::INTERRUPTED),
+            format!(
+                "{} is left to itself; see `tidelock job show {}` or `tidelock job logs -f {}`",
+                job.id, job.id, job.id
+            ),
+        )),
+        Ended::NobodyReads => Ok(leave(
+            Exit::Failed,
+            format!(
+                "nobody reads the output any more; {} goes on, see `tidelock job show {}`",
+                job.id, job.id
+            ),
+        )),
+    }
+}
+
+fn leave(exit: Exit, note: String) -> Report {
+    Report {
+        exit,
+        ..Report::already_told().with_notes(vec![note])
+    }
+}
+
+fn with_notes(mut report: Report, mut notes: Vec<String>) -> Report {
+    notes.append(&mut report.notes);
+    report.with_notes(notes)
+}

@@ -1,0 +1,230 @@
+//! Shows what a job says: bytes where they belong, and the progress below them.
+
+use std::io::{self, IsTerminal, Write};
+
+use api::{JobChannel, JobOutput};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use super::bar::Bar;
+use super::escapes::Stripper;
+use super::follow::{Listener, Said};
+use crate::cli::Stamps;
+use crate::output::{self, Format, json_line};
+
+/// Whether escape sequences are left in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Escapes {
+    /// As they came.
+    Keep,
+    /// Where it goes to a terminal whose user wants colours.
+    OnTerminals,
+}
+
+impl Escapes {
+    /// For output that was perhaps made for another terminal than the one here.
+    pub(super) fn for_here() -> Escapes {
+        Escapes::OnTerminals
+    }
+
+    fn stripper(self, is_terminal: bool) -> Option<Stripper> {
+        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        match self {
+            Escapes::Keep => None,
+            Escapes::OnTerminals => (!is_terminal || unwanted).then(Stripper::default),
+        }
+    }
+}
+
+/// Tells one reader.
+#[derive(Debug)]
+pub(super) struct Teller {
+    format: Format,
+    stdout: Voice,
+    stderr: Voice,
+    bar: Bar,
+}
+
+impl Teller {
+    pub(super) fn new(format: Format, escapes: Escapes, stamps: Stamps) -> Teller {
+        let voice = |is_terminal| Voice {
+            stripper: escapes.stripper(is_terminal),
+            stamps,
+            line: Line::Ended,
+        };
+        Teller {
+            format,
+            stdout: voice(io::stdout().is_terminal()),
+            stderr: voice(io::stderr().is_terminal()),
+            bar: Bar::new(format),
+        }
+    }
+
+    /// A piece of output as it came, or as a line for programs.
+    pub(super) fn output(&mut self, output: &JobOutput) -> io::Result<()> {
+        if self.format == Format::Json {
+            return self.line(&json!({ "output": output }));
+        }
+        self.bar.hide();
+        let bytes = bytes_of(output);
+        match output.channel {
+            JobChannel::Stdout => write(io::stdout(), &self.stdout.speak(&bytes, &output.at))?,
+            // Whoever has closed standard error does not want to be told.
+            JobChannel::Stderr => drop(write(io::stderr(), &self.stderr.speak(&bytes, &output.at))),
+            JobChannel::Note => self.note(String::from_utf8_lossy(&bytes).trim_end()),
+        }
+        if self.stdout.line == Line::Ended && self.stderr.line == Line::Ended {
+            self.bar.show_again();
+        }
+        Ok(())
+    }
+
+    pub(super) fn resync(&mut self, after: u64) -> io::Result<()> {
+        if self.format == Format::Json {
+            return self.line(&json!({ "resync": { "after": after } }));
+        }
+        self.note(&format!(
+            "what came up to number {after} was dropped after its time"
+        ));
+        Ok(())
+    }
+
+    fn line(&self, value: &serde_json::Value) -> io::Result<()> {
+        output::write(io::stdout(), &json_line(value))
+    }
+}
+
+impl Listener for Teller {
+    fn hear(&mut self, said: &Said) -> io::Result<()> {
+        match (said, self.format) {
+            (Said::Output(output), _) => self.output(output),
+            (Said::Resync(after), _) => self.resync(*after),
+            (Said::Progress(progress), Format::Json) => self.line(&json!({ "progress": progress })),
+            (Said::End(job), Format::Json) => self.line(&json!({ "end": job })),
+            (Said::Progress(progress), Format::Human) => {
+                if self.stdout.line == Line::Ended && self.stderr.line == Line::Ended {
+                    self.bar.show(progress);
+                }
+                Ok(())
+            }
+            (Said::End(_), Format::Human) => {
+                self.bar.hide();
+                Ok(())
+            }
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        if self.format == Format::Human {
+            self.bar.hide();
+            // A note begins its own line, where the command has left one open.
+            let open = if self.stderr.line == Line::Open { "\n" } else { "" };
+            self.stderr.line = Line::Ended;
+            drop(output::write(io::stderr(), &format!("{open}note: {text}\n")));
+        }
+    }
+}
+
+/// Whether the last line of a stream has its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    Open,
+    Ended,
+}
+
+/// One of the standard streams.
+#[derive(Debug)]
+struct Voice {
+    stripper: Option<Stripper>,
+    stamps: Stamps,
+    line: Line,
+}
+
+impl Voice {
+    /// What is to be written for a piece.
+    fn speak(&mut self, piece: &[u8], at: &str) -> Vec<u8> {
+        let stripped = self.stripper.as_mut().map(|stripper| stripper.strip(piece));
+        let piece = stripped.as_deref().unwrap_or(piece);
+        let mut spoken = Vec::with_capacity(piece.len());
+        for line in piece.split_inclusive(|byte| *byte == b'\n') {
+            if self.stamps == Stamps::Time && self.line == Line::Ended {
+                spoken.extend_from_slice(at.as_bytes());
+                spoken.extend_from_slice(b"  ");
+            }
+            spoken.extend_from_slice(line);
+            self.line = if line.ends_with(b"\n") {
+                Line::Ended
+            } else {
+                Line::Open
+            };
+        }
+        spoken
+    }
+}
+
+fn bytes_of(output: &JobOutput) -> Vec<u8> {
+    match (&output.text, &output.base64) {
+        (Some(text), _) => text.as_bytes().to_vec(),
+        // What is not Base64 is from a daemon that says it in another way.
+        (None, Some(base64)) => STANDARD.decode(base64).unwrap_or_default(),
+        (None, None) => Vec::new(),
+    }
+}
+
+fn write(mut stream: impl Write, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes)?;
+    stream.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_gets_the_time_of_its_beginning() {
+        let mut voice = Voice {
+            stripper: Some(Stripper::default()),
+            stamps: Stamps::Time,
+            line: Line::Ended,
+        };
+        let mut spoken = Vec::new();
+        for (piece, at) in [("a\nb", "1"), ("c\n\u{1b}[1m", "2"), ("d\n\n", "3")] {
+            spoken.extend(voice.speak(piece.as_bytes(), at));
+        }
+        assert_eq!(String::from_utf8(spoken).unwrap(), "1  a\n1  bc\n3  d\n3  \n");
+    }
+
+    #[test]
+    fn without_stamps_every_byte_is_as_it_came() {
+        let mut voice = Voice {
+            stripper: None,
+            stamps: Stamps::None,
+            line: Line::Ended,
+        };
+        let piece = b"\xff\x00\x1b[1mx\r\n\n";
+        assert_eq!(voice.speak(piece, "1"), piece);
+        assert_eq!(voice.line, Line::Ended);
+        assert_eq!(voice.speak(b"y", "1"), b"y");
+        assert_eq!(voice.line, Line::Open);
+    }
+
+    #[test]
+    fn output_is_bytes_again_whatever_it_travelled_as() {
+        let output = |text: Option<&str>, base64: Option<&str>| JobOutput {
+            sequence: 1,
+            at: String::new(),
+            channel: JobChannel::Stdout,
+            text: text.map(str::to_owned),
+            base64: base64.map(str::to_owned),
+        };
+        for (output, expected) in [
+            (output(Some("ü\n"), None), "ü\n".as_bytes()),
+            (output(None, Some("/wA=")), b"\xff\x00"),
+            (output(None, Some("?")), b""),
+            (output(None, None), b""),
+        ] {
+            assert_eq!(bytes_of(&output), expected, "{output:?}");
+        }
+    }
+}

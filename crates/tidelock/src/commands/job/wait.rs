@@ -1,0 +1,102 @@
+//! Waits until a job has ended.
+
+use std::time::{Duration, Instant};
+
+use api::{Job, JobState};
+use serde_json::Value;
+
+use super::follow::Interrupted;
+use super::outcome::{ended_text, exit_of};
+use super::{path, pick};
+use crate::cli::WaitArguments;
+use crate::client::{Client, ClientError, Interrupts};
+use crate::commands::lsp::printable::printable;
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::Report;
+use crate::units::format_duration;
+
+/// How long the daemon is asked to wait at a time. It waits for at most a minute.
+const ROUND: Duration = Duration::from_secs(30);
+/// How much longer its answer may take.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long nobody may answer: long enough for a daemon to end and another one to start.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait before looking for the daemon again.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
+
+pub(super) fn run(arguments: &WaitArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+    let id = pick::find(&arguments.job.job, context, client)?;
+    let answer = until_ended(&id, arguments.timeout, context, client)?;
+    let job: Job = printable(&answer)?;
+    if !has_ended(&job) {
+        let after = format_duration(arguments.timeout.unwrap_or_default());
+        let message = format!("{id} has not ended after {after}");
+        return Err(Failure::new(Exit::Failed, "wait_timeout", message)
+            .advise("it goes on; wait longer, or cancel it with `tidelock job cancel`"));
+    }
+    let ran = job.ran_ms.map_or_else(String::new, |ms| {
+        format!(" after {}", format_duration(Duration::from_millis(ms)))
+    });
+    let text = match job.state {
+        JobState::Succeeded => format!("{id} succeeded{ran}\n"),
+        _ => format!("{id} {}\n", ended_text(&job)),
+    };
+    Ok(Report {
+        exit: exit_of(&job, Interrupted::No),
+        ..Report::success(answer, text)
+    })
+}
+
+/// The job when it has ended, or when the time is over.
+pub(super) fn until_ended(
+    id: &str,
+    timeout: Option<Duration>,
+    context: &Context,
+    client: &Client,
+) -> Result<Value, Failure> {
+    let give_up_at = timeout.map(|timeout| Instant::now() + timeout);
+    // Whether there is such a job, or a daemon, is said before the wait begins.
+    let mut answer = super::ask(context, client, crate::start::Repeat::Harmless, |client| {
+        client.get(&path(id, ""))
+    })?;
+    let mut silent_since = None;
+    loop {
+        let job: Job = printable(&answer)?;
+        let left = give_up_at.map(|at| at.saturating_duration_since(Instant::now()));
+        if has_ended(&job) || left == Some(Duration::ZERO) {
+            return Ok(answer);
+        }
+        let round = left.map_or(ROUND, |left| left.min(ROUND));
+        let rest = format!("?wait_ms={}", round.as_millis());
+        match client.get_within(&path(id, &rest), round + GRACE) {
+            Ok(newer) => {
+                silent_since = None;
+                answer = newer;
+            }
+            Err(error) if may_come_back(&error) => {
+                let since = *silent_since.get_or_insert_with(Instant::now);
+                if since.elapsed() >= PATIENCE {
+                    return Err(Failure::from(error).advise(format!(
+                        "`tidelock job show {id}` starts a daemon and says what became of the job"
+                    )));
+                }
+                client.pause(LOOK_AGAIN_AFTER, &mut Interrupts::default());
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A daemon that ends while somebody waits may be followed by another one.
+fn may_come_back(error: &ClientError) -> bool {
+    match error {
+        ClientError::Unreachable { .. } | ClientError::Broken { .. } | ClientError::Timeout { .. } => true,
+        ClientError::Refused(refusal) => refusal.is_about_the_daemons_end(),
+        _ => false,
+    }
+}
+
+fn has_ended(job: &Job) -> bool {
+    !matches!(job.state, JobState::Queued | JobState::Running)
+}
