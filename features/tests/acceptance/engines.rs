@@ -3,11 +3,14 @@
 use std::{
     fs::OpenOptions,
     io::Write as _,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use eventlog::{Log, PostgresOptions, SqliteOptions};
-use kernel::SystemClock;
+use kernel::{Clock, SystemClock};
 use tempfile::TempDir;
 
 /// Says where the test server is; `cargo xtask test` starts one.
@@ -24,11 +27,16 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) async fn open(engine: &str) -> Self {
+        Self::open_at(engine, SystemClock::shared()).await
+    }
+
+    /// A database whose time is that of the clock, if it is not a server that has its own.
+    pub(crate) async fn open_at(engine: &str, clock: Arc<dyn Clock>) -> Self {
         let directory = TempDir::new().unwrap();
         let (log, other) = match engine {
             "SQLite" => {
                 let path = directory.path().join("log.sqlite3");
-                let log = Log::open_sqlite(&SqliteOptions { path }, SystemClock::shared()).unwrap();
+                let log = Log::open_sqlite(&SqliteOptions { path }, clock).unwrap();
                 (log.clone(), log)
             }
             "Postgres" => {

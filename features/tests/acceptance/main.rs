@@ -15,10 +15,20 @@ mod subjects;
 #[path = "../../../crates/lsp/tests/subjects/mod.rs"]
 mod lsp_subjects;
 
+#[expect(
+    dead_code,
+    reason = "the tests of the crate use more of it than the scenarios do"
+)]
+#[path = "../../../crates/jobs/tests/subjects/mod.rs"]
+mod job_subjects;
+
 mod cancellation;
 mod circuit_breaker;
 mod conditional_commit;
 mod engines;
+mod jobs_faulty;
+mod jobs_feature;
+mod jobs_steps;
 mod lsp_restart;
 mod lsp_restart_process;
 mod lsp_restart_transport;

@@ -26,6 +26,8 @@ pub(crate) enum Which {
     All,
     /// Those that a faulty algorithm must fail.
     WhatCatches,
+    /// Those of them that have this tag too: where a report has several faults, each has scenarios of its own.
+    WhatCatchesThe(&'static str),
 }
 
 /// Runs a feature file.
@@ -51,7 +53,12 @@ pub(crate) fn run<W: World + WorldInventory + Debug>(file: &str, which: Which, s
             .with_default_cli()
             .filter_run(path, move |_, _, scenario| {
                 let is_tagged = |tag: &str| scenario.tags.iter().any(|own| own == tag);
-                (which == Which::All || is_tagged(CATCHES)) && (has_postgres || !is_tagged(POSTGRES))
+                let is_wanted = match which {
+                    Which::All => true,
+                    Which::WhatCatches => is_tagged(CATCHES),
+                    Which::WhatCatchesThe(fault) => is_tagged(CATCHES) && is_tagged(fault),
+                };
+                is_wanted && (has_postgres || !is_tagged(POSTGRES))
             }),
     );
     // A scenario with a step that nobody defined is skipped, and then missing from both counts.
