@@ -1,7 +1,5 @@
 //! The daemon as it is shipped: how long `tidelock status` takes, and what an idle daemon costs.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -9,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use crate::memory::{number, resident_kib};
+use crate::idleness::used_by;
+use crate::memory::resident_kib;
 use crate::own_daemon::Daemon;
 use crate::report::{Table, Verdict};
 use crate::statistics::{Figure, nanoseconds, ratio, short};
@@ -57,11 +56,11 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
 
     let pid = daemon.pid()?;
     thread::sleep(SETTLE);
-    let before = switches(pid)?;
+    let before = used_by(pid)?;
     let watched = Instant::now();
     thread::sleep(IDLE);
-    let after = switches(pid)?;
-    let per_second = added(&before, &after) as f64 / watched.elapsed().as_secs_f64();
+    let switches = used_by(pid)?.since(&before).switches;
+    let per_second = switches as f64 / watched.elapsed().as_secs_f64();
     let mebibytes = resident_kib(pid)? as f64 / 1024.0;
     let mut absolute = |what: &str, value: f64, bar: f64, is_met: bool, unit: &str| {
         let verdict = Verdict::from(is_met);
@@ -114,57 +113,4 @@ fn wall(command: &mut Command) -> Result<f64> {
     let took = nanoseconds(began.elapsed());
     ensure!(ended.success(), "{command:?} ended with {ended}");
     Ok(took)
-}
-
-/// Context switches so far, by thread.
-fn switches(pid: u32) -> Result<BTreeMap<String, u64>> {
-    let mut by_thread = BTreeMap::new();
-    for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let entry = entry?;
-        // A thread may end between the listing and the reading.
-        let Ok(status) = fs::read_to_string(entry.path().join("status")) else {
-            continue;
-        };
-        by_thread.insert(
-            entry.file_name().to_string_lossy().into_owned(),
-            switches_in(&status),
-        );
-    }
-    Ok(by_thread)
-}
-
-fn switches_in(status: &str) -> u64 {
-    number(status, "voluntary_ctxt_switches") + number(status, "nonvoluntary_ctxt_switches")
-}
-
-fn added(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> u64 {
-    after
-        .iter()
-        .map(|(thread, count)| count.saturating_sub(before.get(thread).copied().unwrap_or(0)))
-        .sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_kernel_s_counters_are_read_and_summed() {
-        let status = "VmRSS:\t    5432 kB\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
-        let read = (
-            number(status, "VmRSS"),
-            switches_in(status),
-            number(status, "VmSwap"),
-        );
-        assert_eq!(read, (5432, 15, 0));
-        let by_thread = |pairs: &[(&str, u64)]| {
-            pairs
-                .iter()
-                .map(|(thread, count)| ((*thread).to_owned(), *count))
-                .collect::<BTreeMap<_, _>>()
-        };
-        let before = by_thread(&[("1", 10), ("2", 5)]);
-        let after = by_thread(&[("1", 12), ("3", 4)]);
-        assert_eq!(added(&before, &after), 6);
-    }
 }

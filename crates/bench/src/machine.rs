@@ -1,6 +1,7 @@
 //! What the figures were measured on and with.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -15,22 +16,18 @@ const PEERS: &[&str] = &[
     "tower-resilience-circuitbreaker",
 ];
 
+/// The same for those that are programs of their own, with a lock file of their own.
+const PEERS_OUTSIDE: &[&str] = &["apalis-postgres", "apalis-sqlite"];
+const LOCK_OUTSIDE: &str = "crates/bench/peers/apalis/Cargo.lock";
+
 /// The rows at the head of the report. It is run in the root of the repository.
 pub(crate) fn describe() -> Result<Vec<(&'static str, String)>> {
     let cpu = fs::read_to_string("/proc/cpuinfo").context("cannot read the CPU's name")?;
     let memory = fs::read_to_string("/proc/meminfo").context("cannot read the size of the memory")?;
     let kernel =
         fs::read_to_string("/proc/sys/kernel/osrelease").context("cannot read the kernel's version")?;
-    let lock = fs::read_to_string("Cargo.lock").context("cannot read the lock file")?;
-    let versions: Vec<String> = PEERS
-        .iter()
-        .map(|peer| {
-            format!(
-                "{peer} {}",
-                version_of(&lock, peer).unwrap_or("(not in the lock file)")
-            )
-        })
-        .collect();
+    let mut versions = versions_in(Path::new("Cargo.lock"), PEERS)?;
+    versions.extend(versions_in(Path::new(LOCK_OUTSIDE), PEERS_OUTSIDE)?);
     let cores = std::thread::available_parallelism()?;
     Ok(vec![
         ("CPU", field(&cpu, "model name").unwrap_or("unknown").to_owned()),
@@ -42,6 +39,16 @@ pub(crate) fn describe() -> Result<Vec<(&'static str, String)>> {
         ("SQLite", rusqlite::version().to_owned()),
         ("date", first_line("date", &["-u", "+%Y-%m-%d"])?),
     ])
+}
+
+/// Each package with the version that a lock file has.
+fn versions_in(lock: &Path, packages: &[&str]) -> Result<Vec<String>> {
+    let lock = fs::read_to_string(lock).with_context(|| format!("cannot read {}", lock.display()))?;
+    let version = |package| version_of(&lock, package).unwrap_or("(not in the lock file)");
+    Ok(packages
+        .iter()
+        .map(|package| format!("{package} {}", version(package)))
+        .collect())
 }
 
 /// The value in the first line of the form `name : value`.

@@ -11,11 +11,15 @@ mod cancellation;
 mod daemon;
 mod event_log;
 mod executor;
+mod http;
+mod idleness;
+mod jobs;
 mod language_servers;
 mod machine;
 mod measure;
 mod memory;
 mod own_daemon;
+mod programs;
 mod report;
 mod statistics;
 mod turns;
@@ -59,6 +63,13 @@ const TABLES: &[(&str, Measure)] = &[
         Ok(language_servers::recovery::measure(tidelock))
     }),
     ("lsp-processes", language_servers::ownership::measure),
+    ("jobs-sqlite", jobs::sqlite::measure),
+    ("jobs-backlog", jobs::backlog::measure),
+    ("jobs-idle", jobs::start_latency::measure),
+    ("jobs-postgres", jobs::postgres::measure),
+    ("jobs-cancel", jobs::cancel::measure),
+    ("jobs-output", jobs::output::measure),
+    ("jobs-idle-cost", jobs::idle_cost::measure),
 ];
 
 /// Where the product is and what is wanted.

@@ -11,9 +11,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::programs::{find_peer, server_directories};
 use super::server_by_hand::Started;
 use crate::own_daemon::search_path;
+use crate::programs::{find_peer, server_directories};
 
 /// How long it may take until it listens, and how often that is looked at.
 const START_WITHIN: Duration = Duration::from_secs(10);

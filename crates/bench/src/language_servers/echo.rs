@@ -6,11 +6,11 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::lspmux::{Lspmux, Over};
-use super::programs::fault_server;
 use super::server_by_hand::ServerByHand;
 use super::shared_daemon::SharedDaemon;
 use super::turns::{Asker, added, ask_in_turns};
 use crate::measure::Measured;
+use crate::programs::fault_server;
 use crate::report::{Table, Verdict};
 use crate::statistics::{Figure, short};
 

@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use super::aether::Aether;
-use super::programs::{find_server, server_directories};
 use super::python_project::{PythonProject, check_hover};
 use super::server_by_hand::ServerByHand;
 use super::shared_daemon::SharedDaemon;
 use super::turns::{Asker, ask_in_turns};
+use crate::programs::{find_server, server_directories};
 use crate::report::{Table, Verdict};
 use crate::statistics::Figure;
 
@@ -45,7 +45,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let mut aether = Aether::start(tidelock, project.root())?;
     let shared = SharedDaemon::start(tidelock)?;
     let (params, question) = (project.hover_params(0)?, project.question(0));
-    let ask = |client: &mut super::http::HttpClient| {
+    let ask = |client: &mut crate::http::HttpClient| {
         let answer = client.post("/v1/lsp/hover", &question)?;
         check_hover(&String::from_utf8_lossy(answer))
     };

@@ -13,9 +13,9 @@ use anyhow::{Result, bail};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::programs::find_peer;
 use super::server_by_hand::Started;
 use super::speaker::{Speaker, initialize_params};
+use crate::programs::find_peer;
 
 /// How long it may take until it listens, and how often that is looked at.
 const START_WITHIN: Duration = Duration::from_secs(10);

@@ -6,10 +6,10 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::programs::{find_server, server_directories};
 use super::python_project::{PythonProject, check_hover};
 use super::server_by_hand::ServerByHand;
 use super::shared_daemon::SharedDaemon;
+use crate::programs::{find_server, server_directories};
 use crate::report::{Table, Verdict};
 use crate::statistics::{Figure, nanoseconds, short};
 

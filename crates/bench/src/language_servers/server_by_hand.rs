@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::programs::server_directories;
 use super::speaker::{Speaker, initialize_params};
 use crate::own_daemon::search_path;
+use crate::programs::server_directories;
 
 /// A server that lives longer hangs, and so does whoever reads from it. It is killed, which ends both.
 const LONGEST_LIFE: Duration = Duration::from_secs(120);

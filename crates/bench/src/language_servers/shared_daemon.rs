@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::http::HttpClient;
-use super::programs::{fault_server, server_directories};
+use crate::http::HttpClient;
 use crate::own_daemon::Daemon;
+use crate::programs::{fault_server, server_directories};
 
 /// The ending of files for which the echo server is there.
 const ECHO_FILE: &str = "any.echo";

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use super::programs::{find_server, server_directories};
 use super::python_project::PythonProject;
 use super::server_by_hand::ServerByHand;
 use super::shared_daemon::SharedDaemon;
 use crate::memory::tree_mib;
+use crate::programs::{find_server, server_directories};
 use crate::report::{Table, Verdict};
 use crate::statistics::short;
 

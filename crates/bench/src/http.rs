@@ -1,0 +1,155 @@
+//! A client that writes a request with one call and reads its answer: what a caller of the daemon needs at least.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+/// What does not answer within this time has failed.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Both directions of a connection.
+trait Stream: Read + Write {}
+impl<S: Read + Write> Stream for S {}
+
+/// A connection that is kept.
+pub(crate) struct HttpClient {
+    stream: Box<dyn Stream>,
+    host: String,
+    token: String,
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+}
+
+impl HttpClient {
+    pub(crate) fn unix(socket: &Path, token: &str) -> Result<Self> {
+        let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self::new(Box::new(stream), "localhost", token))
+    }
+
+    pub(crate) fn tcp(address: &str, token: &str) -> Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Ok(Self::new(Box::new(stream), address, token))
+    }
+
+    fn new(stream: Box<dyn Stream>, host: &str, token: &str) -> Self {
+        Self {
+            stream,
+            host: host.to_owned(),
+            token: token.to_owned(),
+            outgoing: Vec::new(),
+            incoming: Vec::new(),
+        }
+    }
+
+    /// Asks, and gives back the body of an answer that is not a refusal.
+    pub(crate) fn post(&mut self, path: &str, body: &str) -> Result<&[u8]> {
+        self.send("POST", path, body)
+    }
+
+    /// The same, read.
+    pub(crate) fn post_json(&mut self, path: &str, body: &Value) -> Result<Value> {
+        Ok(serde_json::from_slice(self.post(path, &body.to_string())?)?)
+    }
+
+    pub(crate) fn get_json(&mut self, path: &str) -> Result<Value> {
+        Ok(serde_json::from_slice(self.send("GET", path, "")?)?)
+    }
+
+    fn send(&mut self, method: &str, path: &str, body: &str) -> Result<&[u8]> {
+        self.outgoing.clear();
+        let (host, token, length) = (&self.host, &self.token, body.len());
+        write!(
+            self.outgoing,
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        )?;
+        self.stream.write_all(&self.outgoing)?;
+        self.incoming.clear();
+        let mut chunk = [0; 16 * 1024];
+        let head = loop {
+            if let Some(head) = Head::read(&self.incoming)? {
+                break head;
+            }
+            let count = self.stream.read(&mut chunk)?;
+            ensure!(count > 0, "the daemon closed the connection");
+            self.incoming.extend_from_slice(&chunk[..count]);
+        };
+        while self.incoming.len() < head.end + head.body {
+            let count = self.stream.read(&mut chunk)?;
+            ensure!(count > 0, "the daemon closed the connection in an answer");
+            self.incoming.extend_from_slice(&chunk[..count]);
+        }
+        let body = &self.incoming[head.end..head.end + head.body];
+        if !(200..300).contains(&head.status) {
+            bail!(
+                "{method} {path}: {} {}",
+                head.status,
+                String::from_utf8_lossy(body)
+            );
+        }
+        Ok(body)
+    }
+}
+
+/// The beginning of an answer.
+#[derive(Debug, PartialEq, Eq)]
+struct Head {
+    status: u16,
+    /// Where the body begins.
+    end: usize,
+    /// How long the body is.
+    body: usize,
+}
+
+impl Head {
+    /// The head, if all of it is there.
+    fn read(bytes: &[u8]) -> Result<Option<Self>> {
+        let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
+            return Ok(None);
+        };
+        let text = std::str::from_utf8(&bytes[..end]).context("a head that is not UTF-8")?;
+        let mut lines = text.split("\r\n");
+        let status = lines
+            .next()
+            .and_then(|line| line.split(' ').nth(1)?.parse().ok())
+            .context("an answer without a status")?;
+        let body = lines
+            .filter_map(|line| line.split_once(':'))
+            .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+            .and_then(|(_, length)| length.trim().parse().ok())
+            .context("an answer without a length")?;
+        Ok(Some(Self {
+            status,
+            end: end + 4,
+            body,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_of_an_answer_is_read_when_it_is_whole() {
+        let whole = b"HTTP/1.1 200 OK\r\nx: y\r\nContent-Length: 2\r\n\r\n{}";
+        let head = Head {
+            status: 200,
+            end: whole.len() - 2,
+            body: 2,
+        };
+        assert_eq!(Head::read(whole).unwrap(), Some(head));
+        assert_eq!(Head::read(&whole[..whole.len() - 4]).unwrap(), None);
+        for broken in ["HTTP/1.1 200 OK\r\n\r\n", "what?\r\ncontent-length: 2\r\n\r\n"] {
+            assert!(Head::read(broken.as_bytes()).is_err(), "{broken}");
+        }
+    }
+}

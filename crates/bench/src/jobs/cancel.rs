@@ -1,0 +1,148 @@
+//! How soon nothing is left of a command that was cancelled.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use super::commands::CommandJobs;
+use crate::report::{Table, Verdict};
+use crate::statistics::{Figure, nanoseconds, percentiles, short};
+
+const ROUNDS: usize = 100;
+const WARM_UP: usize = 3;
+/// The shell and what it has started.
+const PROCESSES: usize = 20;
+/// How often it is looked whether the tree is there, and whether it is gone.
+const LOOK_EVERY: Duration = Duration::from_micros(100);
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// Measures and puts the results into a table.
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let mut table = Table::with_columns(
+        "Jobs: from the cancellation to nothing left",
+        "A job of the shipped daemon is a shell with 19 children, all of which sleep. It is cancelled over HTTP, 100 times. The tree is gone when none of its \
+         processes is in `/proc`, not even as a zombie; the job has ended when `cancelled` is on disk and \
+         whoever waited for it has been told. It is shown, and not judged.",
+        &["what", "median", "p99", "bar", "met"],
+    );
+    if let Err(error) = fill(&mut table, tidelock) {
+        table.not_measured(&format!("{error:#}"));
+    }
+    Ok(table)
+}
+
+fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
+    let mut jobs = CommandJobs::start(tidelock)?;
+    let scratch = tempfile::tempdir()?;
+    let (mut gone, mut ended) = (Vec::new(), Vec::new());
+    for round in 0..WARM_UP + ROUNDS {
+        let tree = Tree::new(scratch.path().join(round.to_string()))?;
+        let ours = tree.of_a_job(&mut jobs)?;
+        if round >= WARM_UP {
+            gone.push(ours.0);
+            ended.push(ours.1);
+        }
+    }
+    row(table, "cancel → tree gone", &gone);
+    row(table, "cancel → job `cancelled`", &ended);
+    Ok(())
+}
+
+fn row(table: &mut Table, what: &str, samples: &[f64]) {
+    let [p99] = percentiles(samples, [99]);
+    let cells = vec![
+        what.to_owned(),
+        Figure::of(samples).nanoseconds(),
+        format!("{} ms", short(p99 / 1e6)),
+        String::new(),
+    ];
+    table.judged_row(cells, Verdict::NotAsked);
+}
+
+/// A shell and its children. They leave their process ids in a file when all of them are there.
+struct Tree {
+    directory: PathBuf,
+}
+
+impl Tree {
+    fn new(directory: PathBuf) -> Result<Self> {
+        fs::create_dir(&directory)?;
+        Ok(Self { directory })
+    }
+
+    fn script() -> String {
+        let children = PROCESSES - 1;
+        format!(
+            "i=0; while [ $i -lt {children} ]; do sleep 1000 & echo $! >> pids; i=$((i+1)); done; \
+             echo $$ >> pids; mv pids all; wait"
+        )
+    }
+
+    /// Nanoseconds until the tree is gone, and until the job says so.
+    fn of_a_job(&self, jobs: &mut CommandJobs) -> Result<(f64, f64)> {
+        let id = jobs.submit(&Self::script(), &self.directory, &json!({}))?;
+        let pids = self.pids()?;
+        let began = Instant::now();
+        jobs.cancel(&id)?;
+        wait_until(|| pids.iter().all(|pid| is_gone(*pid)))?;
+        let gone = nanoseconds(began.elapsed());
+        let job = jobs.ended(&id)?;
+        let ended = nanoseconds(began.elapsed());
+        ensure!(job["state"] == "cancelled", "a job ended as {}", job["state"]);
+        Ok((gone, ended))
+    }
+
+    /// The processes, once all of them are there.
+    fn pids(&self) -> Result<Vec<u32>> {
+        let file = self.directory.join("all");
+        wait_until(|| file.exists())?;
+        let text = fs::read_to_string(file)?;
+        let pids: Vec<u32> = text.lines().map(str::parse).collect::<Result<_, _>>()?;
+        ensure!(pids.len() == PROCESSES, "there are {} processes", pids.len());
+        Ok(pids)
+    }
+}
+
+fn is_gone(pid: u32) -> bool {
+    !Path::new(&format!("/proc/{pid}")).exists()
+}
+
+fn wait_until(mut is_so: impl FnMut() -> bool) -> Result<()> {
+    let began = Instant::now();
+    while !is_so() {
+        ensure!(began.elapsed() < WITHIN, "a tree did not come or go in time");
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn the_tree_has_all_its_processes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let tree = Tree::new(scratch.path().join("tree")).unwrap();
+        let mut shell = Command::new("sh")
+            .args(["-c", &Tree::script()])
+            .current_dir(&tree.directory)
+            .spawn()
+            .unwrap();
+        let pids = tree.pids().unwrap();
+        let (shell_pid, children) = pids.split_last().unwrap();
+        assert_eq!(*shell_pid, shell.id());
+        assert!(!pids.iter().any(|pid| is_gone(*pid)), "{pids:?}");
+        // The shell waits for its children, so none of them is left when it has ended.
+        let children = children.iter().map(u32::to_string);
+        assert!(Command::new("kill").args(children).status().unwrap().success());
+        shell.wait().unwrap();
+        assert!(pids.iter().all(|pid| is_gone(*pid)), "{pids:?}");
+    }
+}
