@@ -5,6 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::child;
+use crate::test::postgres;
 use crate::workspace::{Workspace, cargo};
 
 /// Builds and measures; the benchmark itself writes and prints the report.
@@ -22,11 +23,15 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         "--bins",
     ]))?;
     let built = workspace.target_directory.join("release");
-    child::run(
-        Command::new(built.join("bench"))
-            .current_dir(&workspace.root)
-            .arg("--tidelock")
-            .arg(built.join("tidelock"))
-            .args(["--report", "BENCHMARKS.md"]),
-    )
+    let mut bench = Command::new(built.join("bench"));
+    bench
+        .current_dir(&workspace.root)
+        .arg("--tidelock")
+        .arg(built.join("tidelock"))
+        .args(["--report", "BENCHMARKS.md"]);
+    let server = postgres::for_bench();
+    if let Some(server) = &server {
+        server.tell_bench(&mut bench);
+    }
+    child::run(&mut bench)
 }

@@ -5,7 +5,7 @@
 
 mod bounded;
 mod counts;
-mod postgres;
+pub(crate) mod postgres;
 mod servers;
 mod skips;
 mod steps;

@@ -1,4 +1,4 @@
-//! A throw-away Postgres server for the tests.
+//! A throw-away Postgres server, for the tests and for the benchmark.
 //!
 //! It lives in a temporary directory, listens on a socket there and nowhere else, and is gone with its value.
 //! Postgres does not run as root; for root it runs as another user.
@@ -17,6 +17,8 @@ use super::tools;
 
 /// Tells the tests where the server is.
 const URL_VARIABLE: &str = "TIDELOCK_TEST_POSTGRES_URL";
+/// Tells the benchmark where the server is.
+const BENCH_URL_VARIABLE: &str = "TIDELOCK_BENCH_POSTGRES_URL";
 /// Where Debian keeps Postgres, outside the PATH.
 const DEBIAN_DIRECTORY: &str = "/usr/lib/postgresql";
 /// Users that may run the server for root, the better one first.
@@ -27,16 +29,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Nothing that is stored here outlives the run, so the server need not wait for the disk. Each test has some
 /// connections, and many tests run side by side.
-const SETTINGS: [&str; 4] = [
+const TEST_SETTINGS: &[&str] = &[
     "listen_addresses=",
     "fsync=off",
     "full_page_writes=off",
     "max_connections=400",
 ];
+/// What is measured is on disk when it is acknowledged, as it is by default.
+const BENCH_SETTINGS: &[&str] = &["listen_addresses="];
 
 /// A running server.
 #[derive(Debug)]
-pub(super) struct Postgres {
+pub(crate) struct Postgres {
     server: Child,
     /// Only we and the server's user can enter it, so only we can connect.
     directory: PathBuf,
@@ -56,7 +60,7 @@ pub(super) fn for_tests() -> Option<Postgres> {
         println!("postgres: the server that {URL_VARIABLE} names");
         return None;
     }
-    match Postgres::start() {
+    match Postgres::start(TEST_SETTINGS) {
         Ok(server) => {
             println!("postgres: a server of our own in {}", server.directory.display());
             Some(server)
@@ -68,21 +72,37 @@ pub(super) fn for_tests() -> Option<Postgres> {
     }
 }
 
+/// A server for the benchmark, for which the same holds.
+pub(crate) fn for_bench() -> Option<Postgres> {
+    if std::env::var_os(BENCH_URL_VARIABLE).is_some() {
+        return None;
+    }
+    let started = Postgres::start(BENCH_SETTINGS);
+    started
+        .inspect_err(|error| println!("postgres: no server, so nothing is measured on it: {error:#}"))
+        .ok()
+}
+
 impl Postgres {
+    /// Tells the benchmark where the server is.
+    pub(crate) fn tell_bench(&self, command: &mut Command) {
+        command.env(BENCH_URL_VARIABLE, self.url());
+    }
+
     /// Tells a command of tests where the server is.
     pub(super) fn tell(&self, command: &mut Command) {
         command.env(URL_VARIABLE, self.url());
     }
 
     /// Starts a server and waits until it takes connections.
-    fn start() -> Result<Self> {
+    fn start(settings: &[&str]) -> Result<Self> {
         let programs = programs().context("Postgres is not here (Debian: apt-get install postgresql)")?;
         let directory = std::env::temp_dir().join(format!("tidelock-postgres-{}", std::process::id()));
         DirBuilder::new()
             .mode(0o700)
             .create(&directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
-        let started = start_in(&directory, &programs);
+        let started = start_in(&directory, &programs, settings);
         if started.is_err() {
             fs::remove_dir_all(&directory).ok();
         }
@@ -146,7 +166,7 @@ fn programs() -> Option<PathBuf> {
         })
 }
 
-fn start_in(directory: &Path, programs: &Path) -> Result<Child> {
+fn start_in(directory: &Path, programs: &Path, settings: &[&str]) -> Result<Child> {
     let account = account_for(directory)?;
     if let Some(account) = &account {
         chown(directory, Some(account.user), Some(account.group))?;
@@ -168,7 +188,7 @@ fn start_in(directory: &Path, programs: &Path) -> Result<Child> {
     let log = File::create(&log_path)?;
     let mut serve = command(&programs.join("postgres"), directory, account.as_ref());
     serve.arg("-D").arg(&data).arg("-k").arg(directory);
-    for setting in SETTINGS {
+    for setting in settings {
         serve.args(["-c", setting]);
     }
     let mut server = serve
@@ -278,7 +298,7 @@ mod tests {
             }
             return;
         }
-        let server = Postgres::start().unwrap();
+        let server = Postgres::start(TEST_SETTINGS).unwrap();
         let (process, directory) = (server.server.id(), server.directory.clone());
         let socket = directory.join(".s.PGSQL.5432");
         std::os::unix::net::UnixStream::connect(socket).unwrap();
