@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Boot, LogState, ProcessSummary};
+use crate::{Boot, JobCounts, LogState, ProcessSummary};
 
 /// The answer of `GET /healthz`: the process is alive and serves requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -84,6 +84,9 @@ pub struct Status {
     /// How many processes the daemon owns, and what it found of an earlier one. Older daemons do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<ProcessSummary>,
+    /// How many jobs wait and run. Older daemons do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<JobCounts>,
     /// The resident memory of the process, where the system tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,

@@ -15,6 +15,7 @@ use super::log_problem::refusing;
 use super::problem::Problem;
 use crate::access::CODE_LIFETIME;
 use crate::app::{App, whole_ms};
+use crate::jobs::wire::counts_to_wire;
 use crate::life::Phase;
 use crate::processes;
 use crate::system;
@@ -92,6 +93,7 @@ pub(crate) fn current_status(app: &App) -> Status {
         log: Some(log_state(app)),
         last_crash: app.durable.boots.last_crash().cloned(),
         processes: Some(processes::summary(&app.processes)),
+        jobs: Some(counts_to_wire(&app.jobs.counts())),
         rss_bytes: system::resident_bytes(),
     }
 }

@@ -43,6 +43,8 @@ pub(super) struct Daemon {
     last_crash: Option<api::Boot>,
     #[serde(skip_serializing_if = "Option::is_none")]
     processes: Option<api::ProcessSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jobs: Option<api::JobCounts>,
     rss_bytes: Option<u64>,
     /// What to do when client and daemon are of different versions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,6 +68,7 @@ impl From<api::Status> for Daemon {
             log: status.log,
             last_crash: status.last_crash,
             processes: status.processes,
+            jobs: status.jobs,
             rss_bytes: status.rss_bytes,
         }
     }
@@ -98,6 +101,11 @@ fn running(palette: Palette, status: api::Status) -> Report {
     ];
     if let Some(processes) = daemon.processes {
         rows.push(("processes", owned(processes)));
+    }
+    if let Some(jobs) = daemon.jobs {
+        let (running, most, queued) = (jobs.running, jobs.max_workers, jobs.queued);
+        let text = format!("{running} running of at most {most}, {queued} waiting");
+        rows.push(("jobs", Cell::new(text)));
     }
     if let Some(log) = daemon.log {
         let cell = match log {

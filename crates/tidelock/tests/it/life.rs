@@ -56,6 +56,7 @@ fn a_daemon_lives_from_up_to_down_in_words() {
         socket     [DIR]/home/run/tidelock.sock
         breakers   0 known, 0 open
         processes  0 owned
+        jobs       0 running of at most 4, 0 waiting
         log        writable
         memory     [SIZE]
         exit Some(0)
@@ -98,6 +99,11 @@ fn a_daemon_lives_from_up_to_down_in_json() {
           },
           "client_version": "[VERSION]",
           "id": "[BOOT]",
+          "jobs": {
+            "max_workers": 4,
+            "queued": 0,
+            "running": 0
+          },
           "log": "writable",
           "page": {
             "expires_in_ms": 300000,
@@ -126,6 +132,11 @@ fn a_daemon_lives_from_up_to_down_in_json() {
           },
           "client_version": "[VERSION]",
           "id": "[BOOT]",
+          "jobs": {
+            "max_workers": 4,
+            "queued": 0,
+            "running": 0
+          },
           "log": "writable",
           "pid": [NUMBER],
           "processes": {
