@@ -122,27 +122,42 @@ fn wait_until(mut is_so: impl FnMut() -> bool) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Child, Command};
+
+    use rustix::process::{Pid, Signal, kill_process_group};
 
     use super::*;
+
+    /// A shell in a group of its own. Nothing of it outlives a test that fails.
+    struct Shell(Child);
+
+    impl Drop for Shell {
+        fn drop(&mut self) {
+            // Of one that has ended already, the number may be somebody else's.
+            if matches!(self.0.try_wait(), Ok(None)) {
+                let group = Pid::from_child(&self.0);
+                kill_process_group(group, Signal::KILL).ok();
+                self.0.wait().ok();
+            }
+        }
+    }
 
     #[test]
     fn the_tree_has_all_its_processes() {
         let scratch = tempfile::tempdir().unwrap();
         let tree = Tree::new(scratch.path().join("tree")).unwrap();
-        let mut shell = Command::new("sh")
-            .args(["-c", &Tree::script()])
-            .current_dir(&tree.directory)
-            .spawn()
-            .unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", &Tree::script()]).process_group(0);
+        let mut shell = Shell(command.current_dir(&tree.directory).spawn().unwrap());
         let pids = tree.pids().unwrap();
         let (shell_pid, children) = pids.split_last().unwrap();
-        assert_eq!(*shell_pid, shell.id());
+        assert_eq!(*shell_pid, shell.0.id());
         assert!(!pids.iter().any(|pid| is_gone(*pid)), "{pids:?}");
         // The shell waits for its children, so none of them is left when it has ended.
         let children = children.iter().map(u32::to_string);
         assert!(Command::new("kill").args(children).status().unwrap().success());
-        shell.wait().unwrap();
+        shell.0.wait().unwrap();
         assert!(pids.iter().all(|pid| is_gone(*pid)), "{pids:?}");
     }
 }

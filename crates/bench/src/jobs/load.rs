@@ -23,6 +23,8 @@ const SUBMITTERS: usize = 64;
 const LEASE: Duration = Duration::from_secs(10);
 /// How often it is looked whether the last end is on disk.
 const LOOK_EVERY: Duration = Duration::from_micros(200);
+/// The longest queue takes some seconds.
+const RUN_WITHIN: Duration = Duration::from_secs(300);
 const END_WITHIN: Duration = Duration::from_secs(60);
 
 /// Where the jobs are kept.
@@ -120,7 +122,9 @@ impl Load {
             self.submit(&service.jobs).await?;
             let submitted = Instant::now();
             service.jobs.set_max_workers(self.workers).await;
-            no_op.all_ran().await;
+            tokio::time::timeout(RUN_WITHIN, no_op.all_ran())
+                .await
+                .context("not every job ran")?;
             self.all_ended(&service.jobs).await?;
             let drained = Instant::now();
             service.close().await;
