@@ -84,7 +84,11 @@ pub(super) fn drive(driver: Driver, tasks: &Tasks) {
 
 /// Opens a connection for the pool.
 pub(super) async fn open(server: &Server, tasks: &Tasks) -> Result<Connection, ConnectError> {
-    let (client, driver) = connect(server).await?;
+    let config = server.config.clone();
+    let connecting = tasks.run(async move { timeout(CONNECT_WITHIN, config.connect(NoTls)).await });
+    let (client, driver) = connecting
+        .await
+        .map_err(|_| ConnectError::Lasting(LogError::Closed))???;
     drive(driver, tasks);
     let search_path = format!("SET search_path TO \"{}\"", server.schema);
     let set_up = async {

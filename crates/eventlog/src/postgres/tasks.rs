@@ -1,28 +1,43 @@
 //! The tasks of one log: the drivers of its connections, and its listener.
+//!
+//! All of them, and the sockets, belong to the runtime in which the log was opened, whichever runtime makes a
+//! connection necessary: a connection is shared, and must not hang on a runtime that stalls or ends before the log does.
 
 use std::future::Future;
 
 use kernel::{CancellationToken, Cause, Scope};
+use tokio::{runtime::Handle, task::JoinError};
 use tokio_util::task::TaskTracker;
 
 /// Starts tasks, and ends those that do not end by themselves. Clones are the same.
 #[derive(Clone, Debug)]
 pub(super) struct Tasks {
+    runtime: Handle,
     tracker: TaskTracker,
     token: CancellationToken,
 }
 
 impl Tasks {
+    /// It must be inside a runtime of tokio, and belongs to it from then on.
     pub(super) fn new() -> Self {
         Self {
+            runtime: Handle::current(),
             tracker: TaskTracker::new(),
             token: CancellationToken::new(),
         }
     }
 
-    /// The one place where this engine starts a task. It must be inside a runtime of tokio.
+    /// The one place where this engine starts a task.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(self.tracker.spawn(task));
+        drop(self.tracker.spawn_on(task, &self.runtime));
+    }
+
+    /// Does something in the runtime of the log, and waits for it. Dropped half-way, it is done all the same.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, JoinError> {
+        self.tracker.spawn_on(task, &self.runtime).await
     }
 
     /// Cancelled when the log is closed.
