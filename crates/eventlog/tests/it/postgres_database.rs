@@ -17,12 +17,15 @@ use std::{
 };
 
 use eventlog::{Log, PostgresOptions};
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::{Config, NoTls, error::SqlState};
 
 /// Says where the test server is.
 const URL_VARIABLE: &str = "TIDELOCK_TEST_POSTGRES_URL";
 /// Says where to report a skip.
 const REPORT_VARIABLE: &str = "TIDELOCK_SKIP_REPORT";
+
+/// How often a schema is dropped before it counts as in use.
+const DROP_TRIES: usize = 5;
 
 /// A schema of its own, dropped with this.
 pub(crate) struct Database {
@@ -90,6 +93,21 @@ impl Database {
         self.ask(async move |client| client.batch_execute(&sql).await.unwrap());
     }
 
+    /// A log that is being closed may still be at a table, and the server breaks such a knot by refusing one of the
+    /// two. If it was this one, it is done again; there is nobody else to wait for then.
+    fn drop_schema(&self) {
+        let sql = format!("DROP SCHEMA IF EXISTS {} CASCADE", self.schema);
+        self.ask(async move |client| {
+            for _ in 0..DROP_TRIES {
+                match client.batch_execute(&sql).await {
+                    Err(error) if error.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED) => {}
+                    done => return done.unwrap(),
+                }
+            }
+            panic!("the schema of a test is in use");
+        });
+    }
+
     /// The one number that a query yields.
     pub(crate) fn number(&self, sql: &str) -> i64 {
         let (path, sql) = (format!("SET search_path TO {}", self.schema), sql.to_owned());
@@ -151,7 +169,7 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.run(&format!("DROP SCHEMA IF EXISTS {} CASCADE", self.schema));
+            self.drop_schema();
         }
     }
 }
