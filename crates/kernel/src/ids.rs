@@ -70,6 +70,18 @@ id!(
     JobId, "job"
 );
 id!(
+    /// Names a plan: one isolated piece of work on a workspace.
+    PlanId, "plan"
+);
+id!(
+    /// Names a changeset: the changes of one actor inside a plan.
+    ChangesetId, "changeset"
+);
+id!(
+    /// Names a workspace: a directory that agents work on.
+    WorkspaceId, "workspace"
+);
+id!(
     /// One request to the daemon; it stands in the answer and in the log.
     RequestId, "req"
 );
