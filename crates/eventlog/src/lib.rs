@@ -36,6 +36,7 @@ mod record;
 mod sqlite;
 mod store;
 mod tail;
+mod time;
 
 pub use archive::{Contents, ExportError, ImportError, export, import};
 pub use blob::{BadBlobId, BlobError, BlobId, BlobInfo, CHUNK_BYTES, Collected, Trimmed};
@@ -54,3 +55,4 @@ pub use postgres::PostgresOptions;
 pub use sqlite::SqliteOptions;
 pub use store::{HeadsOrder, HeadsQuery, Health, Page, RetentionPolicy, Sizes};
 pub use tail::{Tail, TailEnd, TailItem};
+pub use time::{UnixMs, WallClock};

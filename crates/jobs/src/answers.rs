@@ -3,10 +3,8 @@
 use eventlog::{Moves, MovesEnd};
 use kernel::{Deadline, JobId, Scope};
 
-use crate::{
-    job::{Job, StateName},
-    time::UnixMs,
-};
+use crate::job::{Job, StateName};
+use eventlog::UnixMs;
 
 /// A job was taken.
 #[derive(Clone, Debug)]

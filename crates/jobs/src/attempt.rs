@@ -18,8 +18,8 @@ use crate::{
     message::{Finished, Message},
     output::{Output, OutputOptions},
     state::{End, StopCause},
-    time::WallClock,
 };
+use eventlog::WallClock;
 
 /// How an attempt is stopped. Clones are for the same attempt.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +65,7 @@ pub(crate) struct Attempt {
     pub(crate) job: JobId,
     pub(crate) number: u32,
     pub(crate) title: String,
+    pub(crate) submitted_by: String,
     /// What it was submitted with, if it is at hand.
     pub(crate) payload: Option<Payload>,
     pub(crate) handler: Arc<dyn Handler>,
@@ -152,6 +153,7 @@ impl Attempt {
             job: self.job,
             attempt: self.number,
             title: self.title,
+            submitted_by: self.submitted_by,
             payload: payload.bytes,
             blobs: payload.blobs,
             scope: self.stop.token.scope(),

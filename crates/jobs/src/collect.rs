@@ -9,8 +9,8 @@ use crate::{
     history,
     job::{Job, StateName},
     output, recover,
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 /// How many heads are read at a time.
 const PAGE: u32 = 256;

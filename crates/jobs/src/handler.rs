@@ -27,6 +27,8 @@ pub struct Work {
     pub attempt: u32,
     /// What it is, for people.
     pub title: String,
+    /// Who submitted it.
+    pub submitted_by: String,
     /// The work, in the words of the handler.
     pub payload: Arc<[u8]>,
     /// The blobs that came with it.

@@ -14,8 +14,8 @@ use serde_json::{Value, value::RawValue};
 use crate::{
     RESULT_LIMIT_BYTES,
     job::{Ending, FailReason, Job, Record},
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 /// The kind of the heads of jobs.
 pub(crate) const JOB_KIND: &str = "job";

@@ -17,8 +17,8 @@ use crate::{
         Attempt, CancelRequest, Ending, FailReason, IfInterrupted, Job, Lane, NewJob, Priority, Record,
         State, Worker,
     },
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 fn ending() -> Ending {
     Ending {

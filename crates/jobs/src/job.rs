@@ -2,12 +2,10 @@
 
 use std::{num::NonZeroU16, sync::Arc, time::Duration};
 
-use eventlog::{BlobId, Version};
+use eventlog::{BlobId, UnixMs, Version};
 use kernel::JobId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::time::UnixMs;
 
 /// A job to be submitted. [`NewJob::new`] has the usual choices.
 #[derive(Clone, Debug)]

@@ -39,13 +39,13 @@ mod state_cases;
 #[cfg(test)]
 mod state_model;
 mod submit;
-mod time;
 mod wait;
 mod worker;
 
 pub use answers::{Counts, JobMoves, ListQuery, Requested, Submitted, WaitingFor};
 pub use collect::{Collected, GcPolicy};
 pub use error::{ChangeError, OpenJobsError, SubmitError};
+pub use eventlog::UnixMs;
 pub use handler::{Handler, Outcome, Verdict, Work};
 pub use history::{Happening, Moment};
 pub use job::{
@@ -56,7 +56,6 @@ pub use output::{
     Channel, FollowEnd, Output, OutputError, OutputItem, OutputSummary, OutputTail, Piece, Progress,
 };
 pub use service::{Jobs, JobsOptions, Sharing};
-pub use time::UnixMs;
 
 /// The largest payload of a job. It is one event of the log.
 pub const PAYLOAD_LIMIT_BYTES: usize = 512 * 1024;

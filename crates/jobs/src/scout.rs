@@ -14,8 +14,8 @@ use crate::{
     history,
     job::{Job, State, StateName},
     message::Message,
-    time::WallClock,
 };
+use eventlog::WallClock;
 
 /// How many heads are read at a time.
 const PAGE: u32 = 256;

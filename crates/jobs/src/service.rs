@@ -22,11 +22,10 @@ use crate::{
     recover,
     scout::Scout,
     state::{self, Change, Refused},
-    submit,
-    time::WallClock,
-    wait,
+    submit, wait,
     worker::Identity,
 };
+use eventlog::WallClock;
 
 /// How many messages may wait for the dispatcher. It looks at all of them between two commits; who comes when it is
 /// full waits.

@@ -23,8 +23,8 @@ use crate::{
         Attempt, CancelRequest, Ending, Facts, FailReason, IfInterrupted, Record, RetryPolicy, State,
         StateName, Worker,
     },
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 /// How often a job that may be repeated is queued again after it lost its worker. One that takes its daemon down with
 /// it would do so for ever.

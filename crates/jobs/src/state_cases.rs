@@ -14,8 +14,8 @@ use crate::{
         Worker,
     },
     state::{Change, Refused, Step, apply, pause, submitted},
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 const SUBMITTED: UnixMs = UnixMs(1_000);
 const CLAIMED: UnixMs = UnixMs(5_000);

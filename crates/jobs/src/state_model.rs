@@ -14,8 +14,8 @@ use crate::{
     history::Happening,
     job::{Facts, FailReason, IfInterrupted, NewJob, Record, State, StateName, Worker},
     state::{Change, End, MAX_INTERRUPTIONS, Refused, StopCause, apply, pause, submitted},
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {

@@ -12,8 +12,8 @@ use crate::{
     history,
     job::{Facts, Job, NewJob},
     state,
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 /// How long a title may be. It stands in every list.
 const TITLE_LIMIT_CHARS: usize = 200;

@@ -103,8 +103,13 @@ async fn no_acknowledged_commit_is_lost_with_a_connection() {
         killed
     });
     let (mut acknowledged, mut unknown) = (0, 0);
-    for (writer, writing) in writers.into_iter().enumerate() {
-        let told = writing.await.unwrap();
+    let mut all_told = Vec::new();
+    for writing in writers {
+        all_told.push(writing.await.unwrap());
+    }
+    // Nothing is read while connections are still ended.
+    let killed = killer.await.unwrap();
+    for (writer, told) in all_told.into_iter().enumerate() {
         let name = format!("s/{writer}");
         let found = contents(&one, &name).await;
         let sequences: Vec<u64> = found.iter().map(|(sequence, _)| *sequence).collect();
@@ -118,7 +123,6 @@ async fn no_acknowledged_commit_is_lost_with_a_connection() {
         acknowledged += told.acknowledged.len();
         unknown += told.unknown.len();
     }
-    let killed = killer.await.unwrap();
     println!("{acknowledged} acknowledged, {unknown} unknown, {killed} connections ended");
     assert!(killed >= 10 && acknowledged > 100);
 }

@@ -10,8 +10,8 @@ use crate::{
     job::{IfInterrupted, State},
     message::Finished,
     state::{Change, End, StopCause},
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 /// How much work may be claimed before its turn: as much as the workers do in this time.
 const AHEAD_WITHIN: Duration = Duration::from_millis(20);
@@ -79,6 +79,7 @@ impl Dispatcher {
             job: id,
             number: attempt.number,
             title: facts.title.clone(),
+            submitted_by: facts.submitted_by.clone(),
             payload: self.payloads.get(id),
             handler: Arc::clone(handler),
             stop: running.stop.clone(),

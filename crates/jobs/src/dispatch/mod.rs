@@ -39,8 +39,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     answers::Counts, attempt::Stop, handler::Handler, job::Job, message::Message, queue::Queue,
-    recover::Found, service::Sharing, state::Change, time::WallClock, worker::Identity,
+    recover::Found, service::Sharing, state::Change, worker::Identity,
 };
+use eventlog::WallClock;
 pub(crate) use lanes::Lane;
 use lanes::Lanes;
 use payloads::Payloads;

@@ -20,9 +20,9 @@ use crate::{
     message::Message,
     service::Sharing,
     submit::{self, Taken},
-    time::WallClock,
     worker::Identity,
 };
+use eventlog::WallClock;
 
 const HANDLER: &str = "gate";
 

@@ -6,8 +6,8 @@ use kernel::JobId;
 use crate::{
     AGEING_MS,
     job::{IfInterrupted, Job, Lane, Priority, State},
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 /// A job that waits.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -10,8 +10,8 @@ use super::{DependencyEnd, Entry, Queue, tests};
 use crate::{
     answers::WaitingFor,
     job::{Attempt, Job, Lane, Priority, State, Worker},
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 const LANES: [&str; 3] = ["cargo", "npm", "make"];
 /// How many jobs come and go, and after them, how many others they may wait for.

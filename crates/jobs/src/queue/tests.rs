@@ -10,8 +10,8 @@ use crate::{
     AGEING_MS,
     answers::WaitingFor,
     job::{Job, Lane, NewJob, Priority, Record, State},
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 /// Enough that it would be felt if a step looked at them all.
 const JOBS: usize = QUEUE_LIMIT / 2;

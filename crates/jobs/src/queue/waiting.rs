@@ -18,7 +18,8 @@ use eventlog::Version;
 use kernel::JobId;
 
 use super::{entry::Entry, ready::Ready};
-use crate::{answers::WaitingFor, job::Job, time::UnixMs};
+use crate::{answers::WaitingFor, job::Job};
+use eventlog::UnixMs;
 
 /// How many jobs may wait. Each takes under a kilobyte of memory, and the queue is read whole at the start of a daemon.
 /// Who submits another one is told that it is full.

@@ -10,8 +10,8 @@ use crate::{
     history::Happening,
     job::{Ending, FailReason, IfInterrupted, Record, State, Worker},
     state::{Change, End, MAX_INTERRUPTIONS, Refused, Step, StopCause, apply},
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 fn repeated(record: Record) -> Record {
     with(record, |record| {

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use crate::{
     job::{Facts, IfInterrupted, NewJob, RetryPolicy},
     state::{End, StopCause},
-    time::UnixMs,
 };
+use eventlog::UnixMs;
 
 /// When a history begins.
 pub(super) const START_MS: u64 = 1_000_000;

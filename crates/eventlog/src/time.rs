@@ -53,14 +53,16 @@ impl fmt::Display for UnixMs {
 
 /// The time of day of one life: read once, and followed by the clock from then on.
 #[derive(Clone, Debug)]
-pub(crate) struct WallClock {
+pub struct WallClock {
     clock: Arc<dyn Clock>,
     start: Instant,
     start_ms: UnixMs,
 }
 
 impl WallClock {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+    /// That of now.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
         let start = clock.now();
         let start_ms = UnixMs::from(SystemTime::now());
         Self {
@@ -70,17 +72,22 @@ impl WallClock {
         }
     }
 
-    pub(crate) fn now(&self) -> UnixMs {
+    /// What time it is.
+    #[must_use]
+    pub fn now(&self) -> UnixMs {
         let passed = self.clock.now().saturating_duration_since(self.start);
         self.start_ms.after(passed)
     }
 
     /// The deadline that passes at a moment.
-    pub(crate) fn at(&self, moment: UnixMs) -> Deadline {
+    #[must_use]
+    pub fn at(&self, moment: UnixMs) -> Deadline {
         Deadline::after(&self.clock, moment.since(self.now()))
     }
 
-    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+    /// The clock that it follows.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
 }
