@@ -6,10 +6,11 @@ use eventlog::Durability;
 use kernel::Deadline;
 
 use crate::ended::Exit;
-use crate::keeper_process::{HungUp, KeeperProcess};
+use crate::keeper_process::KeeperProcess;
 use crate::ledger::{Record, Row, Status};
 use crate::processes::Shared;
 use crate::remains::{self, Session, Swept, Traces};
+use crate::spawned::Spawned;
 use crate::start::unix_ms;
 
 /// How long a keeper may take to kill its tree and end, once it has been left alone. It needs milliseconds, unless the
@@ -56,12 +57,12 @@ pub(crate) async fn sweep(shared: &Shared, record: &Record) -> Swept {
         .unwrap_or_default()
 }
 
-/// Reaps a keeper that has ended or been killed.
-pub(crate) async fn reap(shared: &Shared, keeper: HungUp) {
-    if wait_for(shared, &keeper, SWEEP_LIMIT).await == Waited::InVain {
-        tracing::error!(pid = keeper.identity.pid, "a keeper cannot be killed");
+/// Reaps a keeper, or another process of ours, that has ended or been killed.
+pub(crate) async fn reap(shared: &Shared, process: Spawned) {
+    if wait_for(shared, &process, SWEEP_LIMIT).await == Waited::InVain {
+        tracing::error!(pid = process.identity.pid, "a process of ours cannot be killed");
     }
-    keeper.reap();
+    process.reap();
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -70,7 +71,7 @@ enum Waited {
     InVain,
 }
 
-async fn wait_for(shared: &Shared, keeper: &HungUp, limit: Duration) -> Waited {
+async fn wait_for(shared: &Shared, keeper: &Spawned, limit: Duration) -> Waited {
     let limit = Deadline::after(&shared.clock, limit).passed();
     tokio::select! {
         biased;

@@ -3,21 +3,18 @@
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::identity::Identity;
 use crate::keeper::KEEPER_NAME;
-use crate::pidfd::Watched;
+use crate::spawned::Spawned;
 use crate::spec::{KeeperProgram, StopPlan};
-use crate::wire::{FromKeeper, Inbox, Run, ToKeeper, encode};
+use crate::view::View;
+use crate::wire::{FromKeeper, Inbox, MESSAGE_DESCRIPTORS, Run, ToKeeper, encode};
 
 /// Enough for any message of a keeper at once.
 const READ_BYTES: usize = 8 * 1024;
@@ -25,9 +22,7 @@ const READ_BYTES: usize = 8 * 1024;
 /// A running keeper. Dropping it closes the socket, upon which the keeper kills its tree and ends.
 #[derive(Debug)]
 pub(crate) struct KeeperProcess {
-    pub(crate) identity: Identity,
-    child: std::process::Child,
-    pidfd: Watched,
+    spawned: Spawned,
     socket: UnixStream,
     inbox: Inbox,
 }
@@ -35,28 +30,35 @@ pub(crate) struct KeeperProcess {
 impl KeeperProcess {
     /// Starts a keeper, which then waits for its command. The label is for whoever reads a list of processes.
     pub(crate) async fn start(program: &KeeperProgram, label: String) -> io::Result<Self> {
-        let program = match program {
-            KeeperProgram::ThisProgram => Path::new("/proc/self/exe").to_owned(),
-            KeeperProgram::At(path) => path.clone(),
-        };
-        // A fork and an exec take a millisecond or more, which no other task should wait for.
-        tokio::task::spawn_blocking(move || Spawned::new(&program, &label))
-            .await
-            .map_err(io::Error::other)??
-            .into_keeper()
+        let (spawned, socket) = Spawned::start(program, KEEPER_NAME, label).await?;
+        Ok(Self {
+            spawned,
+            socket,
+            inbox: Inbox::default(),
+        })
     }
 
-    /// Sends the command and its standard streams.
-    pub(crate) async fn run(&self, run: Run, streams: [OwnedFd; 3]) -> io::Result<()> {
+    /// Which process it is.
+    pub(crate) fn identity(&self) -> Identity {
+        self.spawned.identity
+    }
+
+    /// Sends the command, its standard streams and its view.
+    pub(crate) async fn run(&self, run: Run, streams: [OwnedFd; 3], view: Option<&View>) -> io::Result<()> {
         let bytes = encode(&ToKeeper::Run(Box::new(run)))?;
-        let descriptors = streams.each_ref().map(AsFd::as_fd);
+        let namespaces = view.map(View::namespaces);
+        let descriptors: Vec<_> = streams
+            .iter()
+            .map(AsFd::as_fd)
+            .chain(namespaces.into_iter().flatten())
+            .collect();
         let sent = self
             .socket
             .async_io(Interest::WRITABLE, || {
-                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MESSAGE_DESCRIPTORS))];
                 let mut control = SendAncillaryBuffer::new(&mut space);
                 let fits = control.push(SendAncillaryMessage::ScmRights(&descriptors));
-                assert!(fits, "the space is made for three descriptors");
+                assert!(fits, "the space is made for as many descriptors as a message has");
                 let pieces = [IoSlice::new(&bytes)];
                 sendmsg(&self.socket, &pieces, &mut control, SendFlags::NOSIGNAL).map_err(io::Error::from)
             })
@@ -106,108 +108,8 @@ impl KeeperProcess {
         }
     }
 
-    /// Closes the socket, so that the keeper ends if it has not. Then waits for it.
-    pub(crate) fn hang_up(self) -> HungUp {
-        HungUp {
-            identity: self.identity,
-            child: self.child,
-            pidfd: self.pidfd,
-        }
+    /// Closes the socket, so that the keeper ends if it has not.
+    pub(crate) fn hang_up(self) -> Spawned {
+        self.spawned
     }
-}
-
-/// A keeper that has nobody to talk to.
-#[derive(Debug)]
-pub(crate) struct HungUp {
-    pub(crate) identity: Identity,
-    child: std::process::Child,
-    pidfd: Watched,
-}
-
-impl HungUp {
-    /// Waits until it has ended. It is not reaped, so its pid is still its own.
-    ///
-    /// *Cancel safety*: may be dropped at any time.
-    pub(crate) async fn ended(&self) {
-        self.pidfd.ended().await;
-    }
-
-    /// Whether it has ended, and has seen to its tree first.
-    pub(crate) fn ended_well(&self) -> bool {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options);
-        matches!(status, Ok(Some(status)) if status.exit_status() == Some(0))
-    }
-
-    /// Reaps it, if it has ended.
-    pub(crate) fn reap(mut self) {
-        drop(self.child.try_wait());
-    }
-}
-
-/// A keeper that has just been started, not yet known to the runtime.
-#[derive(Debug)]
-struct Spawned {
-    child: std::process::Child,
-    pidfd: OwnedFd,
-    identity: Identity,
-    socket: std::os::unix::net::UnixStream,
-}
-
-impl Spawned {
-    fn new(program: &Path, label: &str) -> io::Result<Self> {
-        let (socket, theirs) = std::os::unix::net::UnixStream::pair()?;
-        socket.set_nonblocking(true)?;
-        let mut child = Command::new(program)
-            .arg0(KEEPER_NAME)
-            .arg(label)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
-        match hold(&child) {
-            Ok((pidfd, identity)) => Ok(Self {
-                child,
-                pidfd,
-                identity,
-                socket,
-            }),
-            Err(error) => {
-                end(&mut child);
-                Err(error)
-            }
-        }
-    }
-
-    fn into_keeper(mut self) -> io::Result<KeeperProcess> {
-        let made = Watched::new(self.pidfd).and_then(|pidfd| Ok((pidfd, UnixStream::from_std(self.socket)?)));
-        match made {
-            Ok((pidfd, socket)) => Ok(KeeperProcess {
-                identity: self.identity,
-                child: self.child,
-                pidfd,
-                socket,
-                inbox: Inbox::default(),
-            }),
-            Err(error) => {
-                end(&mut self.child);
-                Err(error)
-            }
-        }
-    }
-}
-
-fn hold(child: &std::process::Child) -> io::Result<(OwnedFd, Identity)> {
-    let pid = Pid::from_child(child);
-    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-    let identity = Identity::of(child.id()).ok_or(io::ErrorKind::NotFound)?;
-    Ok((pidfd, identity))
-}
-
-/// Ends a keeper that has no command yet, at once.
-fn end(child: &mut std::process::Child) {
-    drop(child.kill());
-    drop(child.wait());
 }

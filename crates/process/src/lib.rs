@@ -4,6 +4,8 @@
 //! - [`Child`] is one of them: its pipes, its end, its stop. When the last handle is dropped, it is stopped.
 //! - [`keep_if_asked`] makes a program its own keeper. A keeper is the parent of one command and of everything that
 //!   the command leaves behind. It kills all of that when its daemon dies, and tells the daemon when all of it is gone.
+//! - [`View`] is what a child sees of the file system where that is not what everybody sees: layers at the place of a
+//!   directory, made without privileges in namespaces of its own, and gone with the last that holds it.
 //! - [`Tasks`] are the tasks of the daemon and of the crates below it.
 //!
 //! **Who owns the state:** each child has one task (`supervise`), which is the only one that speaks to its keeper and
@@ -32,8 +34,10 @@ mod pidfd;
 mod pipes;
 mod proc_table;
 mod processes;
+mod receive;
 mod reclaim;
 mod remains;
+mod spawned;
 mod spec;
 mod start;
 mod state;
@@ -41,6 +45,7 @@ mod stderr_ring;
 mod supervise;
 mod tasks;
 mod terminal;
+mod view;
 mod wire;
 
 pub use child::Child;
@@ -56,3 +61,4 @@ pub use spec::{
     Confinement, Enforcement, KeeperProgram, Limits, Spec, StandardError, StopPlan, TerminalSize,
 };
 pub use tasks::Tasks;
+pub use view::{Mount, View, ViewError, ViewSpec, ViewStep, view_support};

@@ -19,6 +19,7 @@ use crate::reclaim::{Reclaimed, reclaim};
 use crate::spec::{KeeperProgram, Spec, StopPlan};
 use crate::supervise::supervise;
 use crate::tasks::Tasks;
+use crate::view::{self, View, ViewError, ViewSpec};
 
 /// How many children there may be at once. Each has five descriptors in the daemon and two processes at least; more
 /// than this is a mistake of whoever starts them. Who comes too late is refused.
@@ -131,6 +132,23 @@ impl Processes {
         let life = supervise(Arc::clone(&self.shared), entry, spec, answer);
         self.tasks.spawn("process", life);
         answered.await.unwrap_or(Err(SpawnError::Stopped))
+    }
+
+    /// Makes a view, see [`View`].
+    ///
+    /// *Cancel safety*: dropped half-way, the process that makes it is killed, and nothing is left of it but mount points
+    /// that were missing.
+    ///
+    /// # Errors
+    /// See [`ViewError`]; nothing is left of the attempt.
+    pub async fn make_view(&self, spec: ViewSpec) -> Result<View, ViewError> {
+        if self.shared.lock().door == Door::Closed {
+            return Err(ViewError::Stopped);
+        }
+        let (answer, answered) = oneshot::channel();
+        self.tasks
+            .spawn("view", view::make(Arc::clone(&self.shared), spec, answer));
+        answered.await.unwrap_or(Err(ViewError::Stopped))
     }
 
     /// All that there are now, oldest first. It reads `/proc`, which takes some milliseconds.

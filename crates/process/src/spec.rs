@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::view::View;
+
 /// A command to be run as an owned child.
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -33,6 +35,9 @@ pub struct Spec {
     /// If there is one, its standard output and its standard error are terminals of this size, one each unless `stderr`
     /// makes them one, and it may use colour. Otherwise they are pipes. Its standard input is a pipe in any case.
     pub terminal: Option<TerminalSize>,
+    /// What it sees of the file system; `None` for what the daemon sees. In a view the program, the directory and the
+    /// directories of the confinement are looked up in the view, and the command has no capability, whoever its user is.
+    pub view: Option<View>,
 }
 
 /// Where the standard error of a child goes.

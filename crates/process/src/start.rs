@@ -19,6 +19,7 @@ use crate::pipes::Pipes;
 use crate::processes::Shared;
 use crate::remains::TAG_VARIABLE;
 use crate::spec::{Confinement, Spec, StandardError};
+use crate::view::View;
 use crate::wire::{FromKeeper, OsText, Run, Stage};
 
 /// How long a keeper may take to start its command. A file system that hangs can make it wait.
@@ -59,7 +60,7 @@ pub(crate) async fn start(
             return Err(SpawnError::Means(error));
         }
     };
-    entry.keeper.get_or_init(|| keeper.identity);
+    entry.keeper.get_or_init(|| keeper.identity());
     let mut record = record(shared, entry, &keeper);
     // This is the gate: the keeper does not know its command yet.
     let entered = shared
@@ -107,13 +108,13 @@ async fn launch(
 ) -> Result<(KeeperProcess, Option<Outlet>, Started), (SpawnError, KeeperProcess)> {
     let limit = Deadline::after(&shared.clock, START_LIMIT).passed();
     let (program, directory) = (spec.program.clone(), spec.directory.clone());
-    let stderr_goes = spec.stderr;
+    let (stderr_goes, view) = (spec.stderr, spec.view.clone());
     let run = to_wire(spec, &entry.facts.tag);
     let told = tokio::select! {
         biased;
         () = answer.closed() => Err(SpawnError::Stopped),
         _ = entry.wait(|life| life.wish().is_some()) => Err(SpawnError::Stopped),
-        told = exchange(&mut keeper, run, pipes.theirs) => told.map_err(SpawnError::Keeper),
+        told = exchange(&mut keeper, run, pipes.theirs, view) => told.map_err(SpawnError::Keeper),
         () = limit => Err(SpawnError::Keeper(io::ErrorKind::TimedOut.into())),
     };
     let failed = match told {
@@ -148,13 +149,15 @@ async fn launch(
     Err((failed, keeper))
 }
 
-/// The command's ends of the pipes are closed on our side as soon as the keeper has them.
+/// The command's ends of the pipes, and our hold on its view, are let go as soon as the keeper has them.
 async fn exchange(
     keeper: &mut KeeperProcess,
     run: Run,
     theirs: [std::os::fd::OwnedFd; 3],
+    view: Option<View>,
 ) -> io::Result<FromKeeper> {
-    keeper.run(run, theirs).await?;
+    keeper.run(run, theirs, view.as_ref()).await?;
+    drop(view);
     keeper.next().await
 }
 
@@ -196,7 +199,7 @@ fn record(shared: &Shared, entry: &Entry, keeper: &KeeperProcess) -> Record {
         tag: facts.tag.clone(),
         machine_boot_id: shared.machine_boot_id.clone(),
         daemon_boot_id: shared.daemon_boot_id.clone(),
-        keeper: keeper.identity,
+        keeper: keeper.identity(),
         command: None,
         owner: facts.owner.clone(),
         reason: facts.reason.clone(),

@@ -117,10 +117,7 @@ struct Watch<'child> {
 
 impl Watch<'_> {
     /// Watches until the keeper says nothing more, or has had its time.
-    async fn run(
-        &mut self,
-        mut keeper: crate::keeper_process::KeeperProcess,
-    ) -> crate::keeper_process::HungUp {
+    async fn run(&mut self, mut keeper: crate::keeper_process::KeeperProcess) -> crate::spawned::Spawned {
         let (mut stdout, mut stderr) = (Drain::new(None), Drain::new(None));
         let mut told: Option<Wish> = None;
         loop {

@@ -1,5 +1,6 @@
-//! What a daemon and its keepers say to each other, over a socket pair: a length of four bytes, then JSON. The three
-//! descriptors of the command travel with the first bytes of [`ToKeeper::Run`].
+//! What a daemon and its keepers say to each other, over a socket pair: a length of four bytes, then JSON. The
+//! descriptors of the command travel with the first bytes of [`ToKeeper::Run`]: its three standard streams, and the user
+//! namespace and the mount namespace of its view if it has one.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,6 +15,8 @@ use crate::spec::{Enforcement, Limits};
 /// The largest message. The kernel takes about 2 MiB of arguments and environment, and JSON at worst has four
 /// characters for a byte; whatever is larger is refused.
 pub(crate) const MESSAGE_LIMIT_BYTES: usize = 16 * 1024 * 1024;
+/// How many descriptors come with a message at most.
+pub(crate) const MESSAGE_DESCRIPTORS: usize = 5;
 /// The length of the length.
 pub(crate) const PREFIX_BYTES: usize = 4;
 

@@ -1,5 +1,5 @@
 //! What a process inherits without anybody having asked for it, and a command should not get: signals that an ancestor
-//! chose to ignore, and descriptors that somebody forgot to close.
+//! chose to ignore, and descriptors that somebody forgot to close. And what a process of ours does not inherit: an end.
 
 /// The highest number of a signal on Linux.
 const LAST_SIGNAL: i32 = 64;
@@ -8,7 +8,7 @@ const FIRST_INHERITED: u32 = 3;
 
 /// Takes back what an ancestor chose to ignore, such as SIGHUP under `nohup`. SIGPIPE stays as it is here, and `std`
 /// gives the command its default.
-pub(super) fn reset_signals() {
+pub(crate) fn reset_signals() {
     for signal in (1..=LAST_SIGNAL).filter(|&signal| signal != libc::SIGPIPE) {
         #[expect(
             unsafe_code,
@@ -23,7 +23,7 @@ pub(super) fn reset_signals() {
 }
 
 /// Closes everything but the standard streams. Call it before anything is opened.
-pub(super) fn close_inherited() {
+pub(crate) fn close_inherited() {
     #[expect(
         unsafe_code,
         reason = "nobody owns descriptors that were inherited, so no safe type can close them"
@@ -32,5 +32,14 @@ pub(super) fn close_inherited() {
     // does not know the call refuses it, and then they stay open, as they would without it.
     unsafe {
         libc::close_range(FIRST_INHERITED, u32::MAX, 0);
+    }
+}
+
+/// Lets the kernel end this process after some time, whatever it waits for.
+pub(crate) fn end_after(seconds: u32) {
+    #[expect(unsafe_code, reason = "no safe way to set an alarm; it runs no code of ours")]
+    // SAFETY: the call touches no memory, and its signal has its default, which is the end of the process.
+    unsafe {
+        libc::alarm(seconds);
     }
 }

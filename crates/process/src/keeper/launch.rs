@@ -1,20 +1,22 @@
 //! Starting the command.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use rustix::io::Errno;
+use rustix::fs::Mode;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_parent_process_death_signal, setrlimit,
+    umask,
 };
 
+use super::enter::{Namespaces, give_up_rights};
 use super::receive::Descriptors;
-use crate::confine::{self, Prepared};
+use crate::confine;
 use crate::identity::Identity;
 use crate::spec::{Enforcement, Limits};
 use crate::wire::{Run, Stage};
@@ -40,20 +42,10 @@ fn at(stage: Stage) -> impl Fn(io::Error) -> LaunchError {
 /// Starts the command in a process group of its own, and lets go of its descriptors.
 pub(super) fn launch(run: Run, descriptors: Descriptors) -> Result<Started, LaunchError> {
     let directory = PathBuf::from(OsString::from(run.directory));
-    // `std` does not say whether the directory or the program was missing, so the one is looked at first.
-    let found = fs::metadata(&directory).map_err(at(Stage::Directory))?;
-    if !found.is_dir() {
-        return Err(at(Stage::Directory)(Errno::NOTDIR.into()));
-    }
-    let prepared = match run.write_below {
-        None => None,
-        Some(directories) => {
-            let directories = directories
-                .into_iter()
-                .map(|path| PathBuf::from(OsString::from(path)));
-            Some(confine::prepare(directories).map_err(at(Stage::Confinement))?)
-        }
-    };
+    let write_below = run.write_below.map(|directories| {
+        let paths = directories.into_iter().map(OsString::from);
+        paths.map(PathBuf::from).collect()
+    });
     let (progress, progress_end) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
 
     let mut command = Command::new(OsString::from(run.program));
@@ -65,15 +57,16 @@ pub(super) fn launch(run: Run, descriptors: Descriptors) -> Result<Started, Laun
                 .into_iter()
                 .map(|(name, value)| (OsString::from(name), OsString::from(value))),
         )
-        .current_dir(directory)
         .process_group(0)
         .stdin(Stdio::from(descriptors.stdin))
         .stdout(Stdio::from(descriptors.stdout))
         .stderr(Stdio::from(descriptors.stderr));
     let setup = Setup {
         keeper: getpid(),
+        namespaces: descriptors.namespaces,
+        directory,
         limits: run.limits,
-        prepared,
+        write_below,
         progress: File::from(progress_end),
     };
     before_exec(&mut command, setup);
@@ -93,14 +86,23 @@ pub(super) fn launch(run: Run, descriptors: Descriptors) -> Result<Started, Laun
 #[derive(Debug)]
 struct Setup {
     keeper: Pid,
+    /// Everything below is looked up in them.
+    namespaces: Option<Namespaces>,
+    directory: PathBuf,
     limits: Limits,
-    prepared: Option<Prepared>,
+    write_below: Option<Vec<PathBuf>>,
     /// Gets a letter for each step, the last of which says how far it came.
     progress: File,
 }
 
+const AT_VIEW: u8 = b'v';
+const AT_DIRECTORY: u8 = b'd';
+/// What new files of a command are not: writable by others. Shells begin with it nearly everywhere.
+const USUAL_MASK: u32 = 0o022;
+
 const AT_PARENT: u8 = b'p';
 const AT_LIMITS: u8 = b'l';
+const AT_RIGHTS: u8 = b'r';
 const AT_CONFINEMENT: u8 = b'c';
 const AT_PROGRAM_FULL: u8 = b'F';
 const AT_PROGRAM_PARTIAL: u8 = b'P';
@@ -108,7 +110,15 @@ const AT_PROGRAM_NONE: u8 = b'N';
 
 impl Setup {
     fn apply(&mut self) -> io::Result<()> {
+        if let Some(namespaces) = &self.namespaces {
+            self.progress.write_all(&[AT_VIEW])?;
+            namespaces.enter()?;
+        }
+        // `std` would not say whether the directory or the program was missing, and would look at it from outside.
+        self.progress.write_all(&[AT_DIRECTORY])?;
+        std::env::set_current_dir(&self.directory)?;
         self.progress.write_all(&[AT_PARENT])?;
+        // After the view, since a change of rights takes it back.
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // The signal is for a death from now on; the keeper may be dead already.
         if getppid() != Some(self.keeper) {
@@ -116,10 +126,16 @@ impl Setup {
         }
         self.progress.write_all(&[AT_LIMITS])?;
         apply_limits(self.limits)?;
+        // What the daemon makes is for its user alone; what a command makes is the user's own business.
+        umask(Mode::from_raw_mode(USUAL_MASK));
+        if self.namespaces.is_some() {
+            self.progress.write_all(&[AT_RIGHTS])?;
+            give_up_rights()?;
+        }
         self.progress.write_all(&[AT_CONFINEMENT])?;
-        let enforced = match self.prepared.take() {
+        let enforced = match self.write_below.take() {
             None => Enforcement::None,
-            Some(prepared) => prepared.enforce()?,
+            Some(directories) => confine::prepare(directories.into_iter())?.enforce()?,
         };
         let letter = match enforced {
             Enforcement::Full => AT_PROGRAM_FULL,
@@ -132,8 +148,8 @@ impl Setup {
 
 #[expect(
     unsafe_code,
-    reason = "the parent-death signal, limits and Landlock belong to the child, and only code between fork and exec \
-              can set them there"
+    reason = "the view, the parent-death signal, limits and Landlock belong to the child, and only code between fork \
+              and exec can set them there"
 )]
 fn before_exec(command: &mut Command, mut setup: Setup) {
     // SAFETY: after a fork only the calling thread exists in the child, and locks that other threads held (the
@@ -177,7 +193,8 @@ fn read_progress(mut progress: File) -> Option<u8> {
 
 fn stage_of(reached: Option<u8>) -> Stage {
     match reached {
-        Some(AT_PARENT) => Stage::Keeper,
+        Some(AT_VIEW | AT_PARENT | AT_RIGHTS) => Stage::Keeper,
+        Some(AT_DIRECTORY) => Stage::Directory,
         Some(AT_LIMITS) => Stage::Limits,
         Some(AT_CONFINEMENT) => Stage::Confinement,
         _ => Stage::Program,

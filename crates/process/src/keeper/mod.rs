@@ -12,7 +12,8 @@
 //! looks for what is left.
 
 mod control;
-mod fresh;
+mod enter;
+pub(crate) mod fresh;
 mod launch;
 mod plan;
 mod receive;
@@ -31,6 +32,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{WaitOptions, getpid, set_child_subreaper, setsid, wait};
 
 use crate::ended::Exit;
+use crate::view::{MAKER_NAME, make_view};
 use crate::wire::{FromKeeper, Stage};
 use launch::LaunchError;
 use report::Report;
@@ -45,16 +47,20 @@ const KEEPER_COMMAND_NAME: &std::ffi::CStr = c"tidelock-keeper";
 /// a database far away.
 const WAIT_FOR_COMMAND: Duration = Duration::from_secs(30);
 
-/// Becomes a keeper, and never returns, if this process was started as one. Call it first thing in `main`, while there
-/// is one thread: the keeper relies on that.
+/// Becomes a keeper, or the maker of a view, and never returns, if this process was started as one. Call it first thing
+/// in `main`, while there is one thread: both rely on that.
 pub fn keep_if_asked() {
-    if std::env::args_os().next().as_deref() == Some(OsStr::new(KEEPER_NAME)) {
-        std::process::exit(match keep() {
-            Ok(()) => 0,
-            // The daemon reads the exit code, and there is nobody else to tell.
-            Err(_) => 1,
-        });
-    }
+    let name = std::env::args_os().next();
+    let ended = match name.as_deref() {
+        Some(name) if name == OsStr::new(KEEPER_NAME) => keep(),
+        Some(name) if name == OsStr::new(MAKER_NAME) => make_view(),
+        _ => return,
+    };
+    std::process::exit(match ended {
+        Ok(()) => 0,
+        // The daemon reads the exit code, and there is nobody else to tell.
+        Err(_) => 1,
+    });
 }
 
 /// The life of a keeper.

@@ -1,61 +1,46 @@
-//! The first message: the command and its three descriptors.
+//! The first message: the command, its standard streams, and its view if it has one.
 
-use std::io::{self, IoSliceMut, Read};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use super::enter::Namespaces;
+use crate::receive::message;
+use crate::wire::{Run, ToKeeper};
 
-use crate::wire::{MESSAGE_LIMIT_BYTES, PREFIX_BYTES, Run, ToKeeper};
-
-/// The standard streams of the command.
+/// What comes with a command.
 #[derive(Debug)]
 pub(super) struct Descriptors {
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
+    /// `None` if the command sees what everybody sees.
+    pub(super) namespaces: Option<Namespaces>,
 }
 
 /// Waits for the command, as long as the socket's timeout allows.
 pub(super) fn run(socket: &UnixStream) -> io::Result<(Run, Descriptors)> {
-    let (prefix, descriptors) = receive_prefix(socket)?;
-    let length = u32::from_le_bytes(prefix) as usize;
-    if length > MESSAGE_LIMIT_BYTES {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
-    let mut body = vec![0; length];
-    (&mut &*socket).read_exact(&mut body)?;
-    match serde_json::from_slice(&body)? {
-        ToKeeper::Run(run) => Ok((*run, descriptors)),
-        ToKeeper::Stop { .. } => Err(io::ErrorKind::InvalidData.into()),
+    match message(socket)? {
+        (ToKeeper::Run(run), descriptors) => Ok((*run, Descriptors::of(descriptors)?)),
+        (ToKeeper::Stop { .. }, _) => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 
-/// The length, and the descriptors that come with its first byte.
-fn receive_prefix(socket: &UnixStream) -> io::Result<([u8; PREFIX_BYTES], Descriptors)> {
-    let (mut prefix, mut filled, mut descriptors) = ([0; PREFIX_BYTES], 0, Vec::new());
-    while filled < PREFIX_BYTES {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let mut pieces = [IoSliceMut::new(&mut prefix[filled..])];
-        let received = recvmsg(socket, &mut pieces, &mut control, RecvFlags::CMSG_CLOEXEC)?;
-        for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(rights) = message {
-                descriptors.extend(rights);
-            }
-        }
-        if received.bytes == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        filled += received.bytes;
+impl Descriptors {
+    fn of(descriptors: Vec<OwnedFd>) -> io::Result<Self> {
+        let mut descriptors = descriptors.into_iter();
+        let mut next = || descriptors.next().ok_or(io::ErrorKind::InvalidData);
+        let (stdin, stdout, stderr) = (next()?, next()?, next()?);
+        let namespaces = match (descriptors.next(), descriptors.next()) {
+            (Some(user), Some(mount)) => Some(Namespaces { user, mount }),
+            (None, _) => None,
+            (Some(_), None) => return Err(io::ErrorKind::InvalidData.into()),
+        };
+        Ok(Self {
+            stdin,
+            stdout,
+            stderr,
+            namespaces,
+        })
     }
-    let [stdin, stdout, stderr] =
-        <[OwnedFd; 3]>::try_from(descriptors).map_err(|_| io::ErrorKind::InvalidData)?;
-    let descriptors = Descriptors {
-        stdin,
-        stdout,
-        stderr,
-    };
-    Ok((prefix, descriptors))
 }

@@ -12,3 +12,8 @@ mod listing;
 mod stops;
 mod terminals;
 mod trees;
+mod view_ends;
+mod view_escapes;
+mod view_makes;
+mod view_support;
+mod views;

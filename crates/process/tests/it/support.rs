@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eventlog::{HeadsQuery, Log, SqliteOptions, StoredHead};
-use kernel::{BootId, HomeId, SystemClock};
+use kernel::{BootId, Clock, HomeId, SystemClock};
 use process::{
     Child, Confinement, KeeperProgram, Limits, Processes, ProcessesOptions, SpawnError, Spec, StandardError,
     StopPlan, Tasks,
@@ -57,6 +57,10 @@ impl Service {
     }
 
     pub(crate) async fn with_keeper(keeper: KeeperProgram) -> Self {
+        Self::with_keeper_and_clock(keeper, SystemClock::shared()).await
+    }
+
+    pub(crate) async fn with_keeper_and_clock(keeper: KeeperProgram, clock: Arc<dyn Clock>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let log = open_log(directory.path());
         let (home_id, boot_id, tasks) = (HomeId::generate(), BootId::generate(), Tasks::default());
@@ -66,7 +70,7 @@ impl Service {
             boot_id,
             keeper,
             tasks: tasks.clone(),
-            clock: SystemClock::shared(),
+            clock,
         })
         .await
         .unwrap();
@@ -110,6 +114,7 @@ impl Service {
             confinement: Confinement::None,
             stderr: StandardError::KeptAsTail,
             terminal: None,
+            view: None,
         }
     }
 

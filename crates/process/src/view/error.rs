@@ -1,0 +1,73 @@
+//! Why there is no view.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A view was not made. Nothing is left of the attempt: no process, no mount, no descriptor. Mount points that were
+/// missing may have been made.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    /// The system refused a step.
+    #[error("{step} `{}`", path.display())]
+    Refused {
+        /// Which step.
+        step: ViewStep,
+        /// What it was about.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The daemon lacks what it needs to make one: descriptors, memory, processes.
+    #[error("the daemon has no means to make a view")]
+    Means(#[source] io::Error),
+    /// The process that makes it ended or fell silent.
+    #[error("the maker of the view failed")]
+    Maker(#[source] io::Error),
+    /// Everything is being stopped.
+    #[error("no view is made any more, because everything is being stopped")]
+    Stopped,
+}
+
+/// A step of making a view.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ViewStep {
+    /// A user namespace and a mount namespace of its own.
+    Namespaces,
+    /// The user and the group as they are outside, in the user namespace.
+    Identity,
+    /// Cutting the mounts of the view off from those of everybody.
+    Privacy,
+    /// Opening a layer or the source of a bind.
+    Source,
+    /// Making or opening a place for a mount.
+    Place,
+    /// Mounting layers.
+    Overlay,
+    /// Mounting a directory at another place.
+    Bind,
+    /// Hiding something.
+    Hide,
+    /// Opening the directory that was asked for.
+    Root,
+}
+
+impl fmt::Display for ViewStep {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Namespaces => "no namespaces can be made by way of",
+            Self::Identity => "the user cannot be mapped by way of",
+            Self::Privacy => "mounts cannot be made private at",
+            Self::Source => "this directory cannot be used in a view:",
+            Self::Place => "nothing can be mounted at",
+            Self::Overlay => "layers cannot be mounted at",
+            Self::Bind => "a directory cannot be mounted at",
+            Self::Hide => "nothing can be hidden at",
+            Self::Root => "the root of the view cannot be opened:",
+        })
+    }
+}
