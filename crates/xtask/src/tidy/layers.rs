@@ -126,7 +126,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "bench",
         kind: Kind::Tool,
-        knows: &["eventlog", "jobs", "kernel", "lsp", "process"],
+        knows: &["eventlog", "jobs", "kernel", "lsp", "plans", "process"],
         external: External::Not(&[]),
     },
     Layer {

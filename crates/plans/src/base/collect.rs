@@ -1,0 +1,171 @@
+//! Removing images that nobody needs.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::error::BaseError;
+use super::info::Info;
+use super::store::{Bases, Store};
+use crate::manifest::ManifestId;
+use crate::stat_cache::FileTime;
+
+/// Whether a collection removes anything.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CollectMode {
+    /// It tells what it would remove.
+    DryRun,
+    /// It removes it.
+    Remove,
+}
+
+/// What a collection removed, or would.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Freed {
+    /// The images that go, those first that were used least recently.
+    pub images: Vec<ManifestId>,
+    /// How many bytes of the disk that frees.
+    pub bytes: u64,
+    /// How many bytes of the disk the others take.
+    pub kept_bytes: u64,
+}
+
+/// An image and the files that it has. A file may have names in several images.
+struct Sized {
+    id: ManifestId,
+    last_use: FileTime,
+    /// By device and inode: how many names it has in this image, and how many bytes it takes.
+    files: HashMap<(u64, u64), (u64, u64)>,
+}
+
+impl Bases {
+    /// Removes images until the store is within its quota: those that were used least recently first, none that is to be
+    /// kept, and none that somebody holds. With a quota of nothing, all others go.
+    ///
+    /// # Errors
+    /// An image cannot be read or removed.
+    pub fn collect(&self, keep: &HashSet<ManifestId>, mode: CollectMode) -> Result<Freed, BaseError> {
+        let store = &*self.store;
+        let mut images = store.sized_images()?;
+        images.sort_by_key(|image| image.last_use);
+        // How many names each file has that are still there, and how many bytes it takes.
+        let mut names: HashMap<(u64, u64), (u64, u64)> = HashMap::new();
+        for (file, (count, bytes)) in images.iter().flat_map(|image| &image.files) {
+            let all = names.entry(*file).or_insert((0, *bytes));
+            all.0 += count;
+        }
+        let mut freed = Freed {
+            kept_bytes: names.values().map(|(_, bytes)| bytes).sum(),
+            ..Freed::default()
+        };
+        for image in images {
+            if store.quota_bytes > 0 && freed.kept_bytes <= store.quota_bytes {
+                break;
+            }
+            if keep.contains(&image.id) {
+                continue;
+            }
+            let goes = match mode {
+                CollectMode::DryRun => !store.is_held(image.id),
+                CollectMode::Remove => store.take_away_unless_held(image.id)?,
+            };
+            if !goes {
+                continue;
+            }
+            for (file, (count, bytes)) in &image.files {
+                if let Some(all) = names.get_mut(file) {
+                    all.0 -= count;
+                    if all.0 == 0 {
+                        freed.bytes += bytes;
+                        freed.kept_bytes -= bytes;
+                    }
+                }
+            }
+            freed.images.push(image.id);
+        }
+        Ok(freed)
+    }
+
+    /// How many bytes of the disk all images take together at most. They may share files, so it can be less.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn bytes_at_most(&self) -> Result<u64, BaseError> {
+        let images = self.store.images()?;
+        let sizes = images.iter().filter_map(|(_, path)| Info::read(path));
+        Ok(sizes.map(|info| info.bytes).sum())
+    }
+}
+
+impl Store {
+    fn is_held(&self, id: ManifestId) -> bool {
+        self.lock().get(&id).is_some_and(|pin| pin.strong_count() > 0)
+    }
+
+    fn images(&self) -> Result<Vec<(ManifestId, PathBuf)>, BaseError> {
+        let failed = |error| BaseError::io("reading", &self.directory)(error);
+        let mut images = Vec::new();
+        for entry in fs::read_dir(&self.directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let id = entry.file_name().to_str().and_then(ManifestId::from_text);
+            images.extend(id.map(|id| (id, entry.path())));
+        }
+        Ok(images)
+    }
+
+    fn sized_images(&self) -> Result<Vec<Sized>, BaseError> {
+        let mut images = Vec::new();
+        for (id, path) in self.images()? {
+            let sized = || -> io::Result<Sized> {
+                let mut files = HashMap::new();
+                measure(&path, &mut files)?;
+                Ok(Sized {
+                    id,
+                    last_use: Info::last_use(&path).unwrap_or(FileTime {
+                        seconds: 0,
+                        nanoseconds: 0,
+                    }),
+                    files,
+                })
+            };
+            match sized() {
+                Ok(sized) => images.push(sized),
+                // It was removed meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !path.exists() => {}
+                Err(error) => return Err(BaseError::io("measuring", &path)(error)),
+            }
+        }
+        Ok(images)
+    }
+}
+
+/// Adds up what is at and below a directory.
+fn measure(directory: &Path, files: &mut HashMap<(u64, u64), (u64, u64)>) -> io::Result<()> {
+    let mut left = vec![directory.to_owned()];
+    while let Some(directory) = left.pop() {
+        add(&fs::symlink_metadata(&directory)?, files);
+        for entry in fs::read_dir(&directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                left.push(entry.path());
+            } else {
+                match entry.metadata() {
+                    Ok(found) => add(&found, files),
+                    // The file that says when the image was used is replaced now and then.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn add(found: &fs::Metadata, files: &mut HashMap<(u64, u64), (u64, u64)>) {
+    let file = files
+        .entry((found.dev(), found.ino()))
+        .or_insert((0, found.blocks() * 512));
+    file.0 += 1;
+}

@@ -1,0 +1,30 @@
+//! The base of a plan: the workspace as it was at one moment, kept whole.
+//!
+//! [`Bases`] owns a directory of images. An image is named by its manifest, is made aside and renamed into place when it is
+//! whole, and its contents never change. Files that two images have in common are one file with two names. The time of a file
+//! in an image may be moved forward, never back: a workspace that has the same content with a later time must not look older
+//! to a build than it is.
+//!
+//! **What must not happen here:** writing to a workspace, or to the content of an image that is in place.
+
+mod collect;
+mod copy;
+mod derive;
+mod error;
+mod image;
+mod info;
+mod left_out;
+mod making;
+mod place;
+mod read;
+mod store;
+mod take;
+mod times;
+mod verify;
+
+pub use collect::{CollectMode, Freed};
+pub use error::BaseError;
+pub use image::Base;
+pub use left_out::{Ignored, LeftOut, WhyLeftOut};
+pub use store::Bases;
+pub use take::Taken;

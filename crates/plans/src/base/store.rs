@@ -1,0 +1,309 @@
+//! The store of images.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use kernel::Scope;
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
+
+use super::error::BaseError;
+use super::image::{Base, Pin};
+use super::info::Info;
+use super::making::Making;
+use super::verify::is_sound;
+use crate::manifest::{Manifest, ManifestId};
+use crate::scan::random_name;
+use crate::stat_cache::FileTime;
+
+/// What is being made has such a name.
+pub(super) const MAKING_PREFIX: &str = "making-";
+/// What is being removed has such a name.
+const LEAVING_PREFIX: &str = "leaving-";
+
+/// All images, in one directory that nobody else uses. Everything here blocks.
+#[derive(Clone, Debug)]
+pub struct Bases {
+    pub(super) store: Arc<Store>,
+}
+
+#[derive(Debug)]
+pub(super) struct Store {
+    pub(super) directory: PathBuf,
+    pub(super) quota_bytes: u64,
+    /// Guards which images are there and which of them are held: one is put in place, pinned or taken away only under this
+    /// lock. It is held for a single look or rename, never while files are read or written.
+    pins: Mutex<HashMap<ManifestId, Weak<Pin>>>,
+}
+
+impl Bases {
+    /// Opens the store, and makes it if it is not there. What a killed process left half done is removed.
+    ///
+    /// # Errors
+    /// The directory cannot be made, read or written.
+    pub fn open(directory: PathBuf, quota_bytes: u64) -> Result<Self, BaseError> {
+        let failed = |error| BaseError::io("opening", &directory)(error);
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)
+            .map_err(failed)?;
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).map_err(failed)?;
+        for entry in fs::read_dir(&directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if [MAKING_PREFIX, LEAVING_PREFIX]
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+            {
+                remove_tree(&entry.path())?;
+            }
+        }
+        let store = Store {
+            directory,
+            quota_bytes,
+            pins: Mutex::default(),
+        };
+        Ok(Self {
+            store: Arc::new(store),
+        })
+    }
+
+    /// The image of a manifest, if there is one. One from before a power loss is read through first, unless it was
+    /// [settled](Self::settle), and removed if it is not whole.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn find(&self, id: ManifestId) -> Result<Option<Base>, BaseError> {
+        match self.store.pin(id)? {
+            Some(pin) => self.store.hold(pin),
+            None => Ok(None),
+        }
+    }
+
+    /// Waits until an image is on the disk, so that it can be used after a power loss without being read through. This
+    /// waits for everything that is being written to that file system; call it where nobody waits.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn settle(&self, base: &Base) -> Result<(), BaseError> {
+        let image = self.store.image(base.id);
+        let Some(info) = Info::read(&image).filter(|info| base.pin.is_some() && !info.is_settled) else {
+            return Ok(());
+        };
+        let settled = Info {
+            is_settled: true,
+            ..info
+        };
+        fs::File::open(&image)
+            .and_then(|opened| Ok(rustix::fs::syncfs(opened)?))
+            .and_then(|()| settled.write(&image))
+            .map_err(BaseError::io("syncing", &image))
+    }
+}
+
+impl Store {
+    /// Where an image is.
+    pub(super) fn image(&self, id: ManifestId) -> PathBuf {
+        self.directory.join(id.to_string())
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<ManifestId, Weak<Pin>>> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds an image, if it is there. It has not been looked at yet.
+    pub(super) fn pin(&self, id: ManifestId) -> Result<Option<Arc<Pin>>, BaseError> {
+        let image = self.image(id);
+        let mut pins = self.lock();
+        if let Some(pin) = pins.get(&id).and_then(Weak::upgrade) {
+            return Ok(Some(pin));
+        }
+        match image.try_exists() {
+            Ok(true) => Ok(Some(new_pin(&mut pins, id))),
+            Ok(false) => Ok(None),
+            Err(error) => Err(BaseError::io("looking for", &image)(error)),
+        }
+    }
+
+    /// The base of an image that is held. `None` if the image is not whole; then it is removed.
+    pub(super) fn hold(&self, pin: Arc<Pin>) -> Result<Option<Base>, BaseError> {
+        let image = self.image(pin.id);
+        let manifest = match pin.manifest.get() {
+            Some(manifest) => Arc::clone(manifest),
+            None => match self.load(&image, pin.id)? {
+                Some(manifest) => Arc::clone(pin.manifest.get_or_init(|| Arc::new(manifest))),
+                None => {
+                    self.take_away(pin.id)?;
+                    return Ok(None);
+                }
+            },
+        };
+        Info::touch(&image).map_err(BaseError::io("touching", &image))?;
+        Ok(Some(Base {
+            id: pin.id,
+            manifest,
+            tree: image.join("tree"),
+            pin: Some(pin),
+        }))
+    }
+
+    /// Reads an image's manifest, and the whole image if it cannot be trusted otherwise.
+    fn load(&self, image: &Path, id: ManifestId) -> Result<Option<Manifest>, BaseError> {
+        let manifest = match fs::read(image.join("manifest")) {
+            Ok(bytes) => match Manifest::decode_named(&bytes, id) {
+                Ok(manifest) => manifest,
+                Err(bad) => {
+                    tracing::warn!(%id, %bad, "an image is removed");
+                    return Ok(None);
+                }
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(BaseError::io("reading", &image.join("manifest"))(error)),
+        };
+        if Info::read(image).is_some_and(|info| info.is_trusted()) {
+            return Ok(Some(manifest));
+        }
+        if !is_sound(&image.join("tree"), &manifest)? {
+            tracing::warn!(%id, "an image is not whole, and removed");
+            return Ok(None);
+        }
+        let info = Info::of_this_boot(manifest.bytes());
+        info.write(image).map_err(BaseError::io("writing", image))?;
+        Ok(Some(manifest))
+    }
+
+    /// Puts an image in place that is whole. If there is one already, that is used.
+    pub(super) fn put(
+        &self,
+        mut making: Making,
+        manifest: Manifest,
+        id: ManifestId,
+    ) -> Result<Base, BaseError> {
+        making.write(&manifest)?;
+        let image = self.image(id);
+        let pin = {
+            let mut pins = self.lock();
+            match fs::rename(making.path(), &image) {
+                Ok(()) => {
+                    making.stay();
+                    Some(new_pin(&mut pins, id))
+                }
+                // Somebody else was faster. A directory that is not empty cannot be replaced by a rename.
+                Err(_) if image.exists() => None,
+                Err(error) => return Err(BaseError::io("placing", &image)(error)),
+            }
+        };
+        match pin {
+            Some(pin) => {
+                let manifest = Arc::clone(pin.manifest.get_or_init(|| Arc::new(manifest)));
+                Ok(Base {
+                    id,
+                    manifest,
+                    tree: image.join("tree"),
+                    pin: Some(pin),
+                })
+            }
+            None => {
+                let found = self.pin(id)?.map(|pin| self.hold(pin)).transpose()?.flatten();
+                found.ok_or_else(|| BaseError::io("placing", &image)(io::ErrorKind::AlreadyExists.into()))
+            }
+        }
+    }
+
+    /// Takes an image away, whoever holds it.
+    fn take_away(&self, id: ManifestId) -> Result<(), BaseError> {
+        let leaving = {
+            let mut pins = self.lock();
+            pins.remove(&id);
+            self.rename_away(id)?
+        };
+        leaving.map_or(Ok(()), |leaving| remove_tree(&leaving))
+    }
+
+    /// Takes an image away unless it is held; gives back whether it did.
+    pub(super) fn take_away_unless_held(&self, id: ManifestId) -> Result<bool, BaseError> {
+        let leaving = {
+            let mut pins = self.lock();
+            if pins.get(&id).is_some_and(|pin| pin.strong_count() > 0) {
+                return Ok(false);
+            }
+            pins.remove(&id);
+            self.rename_away(id)?
+        };
+        leaving.map_or(Ok(false), |leaving| remove_tree(&leaving).map(|()| true))
+    }
+
+    fn rename_away(&self, id: ManifestId) -> Result<Option<PathBuf>, BaseError> {
+        let image = self.image(id);
+        let leaving = self.directory.join(format!("{LEAVING_PREFIX}{}", random_name()));
+        match fs::rename(&image, &leaving) {
+            Ok(()) => Ok(Some(leaving)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(BaseError::io("removing", &image)(error)),
+        }
+    }
+
+    /// The directories that no base may hold, by device and inode: this store, and the one that it is in.
+    pub(super) fn own_directories(&self) -> Vec<(u64, u64)> {
+        let directories = [Some(self.directory.as_path()), self.directory.parent()];
+        let found = directories
+            .into_iter()
+            .flatten()
+            .filter_map(|path| fs::metadata(path).ok());
+        found.map(|found| (found.dev(), found.ino())).collect()
+    }
+
+    /// What time it is for files: that of the kernel's clock for them, which lags behind the precise one.
+    pub(super) fn file_clock(&self) -> Result<FileTime, BaseError> {
+        let path = self.directory.join("clock");
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_NOW,
+        };
+        let times = Timestamps {
+            last_access: now,
+            last_modification: now,
+        };
+        let told = || -> io::Result<FileTime> {
+            let file = fs::OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(&path)?;
+            rustix::fs::futimens(&file, &times)?;
+            Ok(FileTime::modified(&rustix::fs::fstat(&file)?))
+        };
+        told().map_err(BaseError::io("touching", &path))
+    }
+}
+
+fn new_pin(pins: &mut HashMap<ManifestId, Weak<Pin>>, id: ManifestId) -> Arc<Pin> {
+    let pin = Arc::new(Pin {
+        id,
+        manifest: Default::default(),
+    });
+    pins.retain(|_, pin| pin.strong_count() > 0);
+    pins.insert(id, Arc::downgrade(&pin));
+    pin
+}
+
+/// Removes a tree of ours. All directories in it can be written by us.
+pub(super) fn remove_tree(path: &Path) -> Result<(), BaseError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(BaseError::io("removing", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether nobody wants the work any more.
+pub(super) fn check(scope: &Scope) -> Result<(), BaseError> {
+    if scope.is_cancelled() {
+        return Err(BaseError::Cancelled);
+    }
+    Ok(())
+}

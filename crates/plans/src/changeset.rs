@@ -1,0 +1,67 @@
+//! Changesets: what one actor changed inside a plan.
+
+use eventlog::UnixMs;
+use kernel::{ChangesetId, PlanId};
+use serde::{Deserialize, Serialize};
+
+use crate::as_text;
+use crate::plan::{Actor, Recorded};
+
+/// A changeset that is wanted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NewChangeset {
+    /// Whose it is.
+    pub actor: Actor,
+    /// With what the changes are made: `shell`, `api`, `merge` or the name of a tool.
+    pub tool: String,
+    /// Why.
+    pub reason: String,
+    /// The job whose changes they are.
+    pub job: Option<String>,
+}
+
+/// A changeset, as the log has it. It is the body of the changeset's head.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct ChangesetRecord {
+    /// Its plan.
+    #[serde(with = "as_text")]
+    pub plan: PlanId,
+    /// Its place among the changesets of the plan, from 1.
+    pub number: u64,
+    /// Whose it is.
+    pub actor: Actor,
+    /// With what the changes are made.
+    pub tool: String,
+    /// Why.
+    pub reason: String,
+    /// The job whose changes they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// When it was started.
+    pub started_at: UnixMs,
+    /// Whether more may come.
+    pub state: ChangesetState,
+    /// How many changes it has.
+    pub entries: u64,
+}
+
+/// Whether a changeset takes more.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangesetState {
+    /// It does.
+    Open,
+    /// It does not.
+    Closed,
+}
+
+/// A changeset, as somebody sees it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Changeset {
+    /// Its id.
+    pub id: ChangesetId,
+    /// The rest.
+    pub record: ChangesetRecord,
+    /// The changes, in the order of their effects; empty in lists.
+    pub changes: Vec<Recorded>,
+}

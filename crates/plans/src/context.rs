@@ -1,0 +1,114 @@
+//! A plan, as one actor works in it.
+//!
+//! Starting a changeset and making it current is one step at the plan's desk, and so is finding the changeset of a
+//! change and recording it. A handle names its changeset, so that nobody who starts another one gets in between.
+
+use std::sync::Arc;
+
+use kernel::{ChangesetId, PlanId};
+
+use crate::changeset::NewChangeset;
+use crate::desk::RecordTo;
+use crate::entry::Change;
+use crate::error::PlanError;
+use crate::plan::{Actor, Recorded};
+use crate::shared::Shared;
+
+/// A plan, as one actor works in it. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct PlanExecutionContext {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) plan: PlanId,
+    pub(crate) actor: Actor,
+}
+
+/// A changeset that takes changes. Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct ChangesetHandle {
+    shared: Arc<Shared>,
+    plan: PlanId,
+    id: ChangesetId,
+}
+
+impl PlanExecutionContext {
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> PlanId {
+        self.plan
+    }
+
+    /// Starts a changeset, which is the actor's current one from then on. *Cancel safety*: dropped half-way, it may or
+    /// may not be started.
+    ///
+    /// # Errors
+    /// The plan takes no changes.
+    pub async fn start_changeset(&self, tool: &str, reason: &str) -> Result<ChangesetHandle, PlanError> {
+        let new = NewChangeset {
+            actor: Arc::clone(&self.actor),
+            tool: tool.to_owned(),
+            reason: reason.to_owned(),
+            job: None,
+        };
+        let started = self
+            .shared
+            .at_plan(self.plan, move |desk| Box::pin(desk.start_changeset(new)));
+        Ok(ChangesetHandle {
+            id: started.await?,
+            shared: Arc::clone(&self.shared),
+            plan: self.plan,
+        })
+    }
+
+    /// Records a change that was made, in the actor's current changeset. The log must have its contents. *Cancel
+    /// safety*: dropped half-way, it may or may not be recorded.
+    ///
+    /// # Errors
+    /// [`PlanError::NoActiveChangeset`] if the actor has none.
+    pub async fn record_change(&self, change: Change) -> Result<Recorded, PlanError> {
+        let to = RecordTo::Current(Arc::clone(&self.actor));
+        record(&self.shared, self.plan, to, change).await
+    }
+}
+
+impl ChangesetHandle {
+    /// Names it.
+    #[must_use]
+    pub fn id(&self) -> ChangesetId {
+        self.id
+    }
+
+    /// Records a change that was made. The log must have its contents. *Cancel safety*: dropped half-way, it may or may
+    /// not be recorded.
+    ///
+    /// # Errors
+    /// [`PlanError::ChangesetClosed`] if it takes no more.
+    pub async fn record(&self, change: Change) -> Result<Recorded, PlanError> {
+        record(&self.shared, self.plan, RecordTo::Changeset(self.id), change).await
+    }
+
+    /// It takes no more. *Cancel safety*: dropped half-way, it may or may not be closed.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub async fn close(&self) -> Result<(), PlanError> {
+        let id = self.id;
+        self.shared
+            .at_plan(self.plan, move |desk| Box::pin(desk.close_changeset(id)))
+            .await
+    }
+}
+
+async fn record(
+    shared: &Arc<Shared>,
+    plan: PlanId,
+    to: RecordTo,
+    change: Change,
+) -> Result<Recorded, PlanError> {
+    let recorded = shared.at_plan(plan, move |desk| {
+        Box::pin(async move {
+            let (_, recorded) = desk.record(to, vec![change]).await?;
+            recorded.into_iter().next().ok_or(PlanError::Closing)
+        })
+    });
+    recorded.await
+}

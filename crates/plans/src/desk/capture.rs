@@ -1,0 +1,217 @@
+//! What was changed in a sandbox by other means than ours is found by looking, and recorded.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use eventlog::BlobId;
+use kernel::ChangesetId;
+
+use super::{Desk, RecordTo};
+use crate::base::{Base, LeftOut};
+use crate::changeset::NewChangeset;
+use crate::entry::{Change, Entry};
+use crate::error::PlanError;
+use crate::log_contents::{self, Source};
+use crate::path::RelPath;
+use crate::plan::{Actor, Recorded};
+use crate::sandbox::Sandbox;
+use crate::shared::blocking;
+use crate::tree::TreeError;
+
+/// How often the sandbox is looked at again because a file went away between two looks.
+const LOOKS: usize = 5;
+/// How many things that are left out are named.
+const LEFT_OUT_LIMIT: usize = 100;
+
+/// Whose doing it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Doing {
+    pub(crate) actor: Actor,
+    pub(crate) tool: String,
+    pub(crate) reason: String,
+    pub(crate) job: Option<String>,
+}
+
+impl Doing {
+    /// Nobody knows: the daemon was killed before it could write it down.
+    pub(super) fn unknown() -> Self {
+        Self {
+            actor: Arc::from("unknown"),
+            tool: "recovered".to_owned(),
+            reason: "found in the sandbox after the daemon had ended".to_owned(),
+            job: None,
+        }
+    }
+}
+
+impl Desk {
+    /// Looks at the sandbox, and records what is different from what is known as one changeset, which is closed then.
+    pub(super) async fn capture(
+        &mut self,
+        doing: &Doing,
+    ) -> Result<Option<(ChangesetId, Vec<Recorded>)>, PlanError> {
+        let Some(changes) = self.look_at_sandbox().await? else {
+            return Ok(None);
+        };
+        let new = NewChangeset {
+            actor: Arc::clone(&doing.actor),
+            tool: doing.tool.clone(),
+            reason: doing.reason.clone(),
+            job: doing.job.clone(),
+        };
+        let id = self.start_changeset(new).await?;
+        let (_, recorded) = self.record(RecordTo::Changeset(id), changes).await?;
+        self.close_changeset(id).await?;
+        Ok(Some((id, recorded)))
+    }
+
+    /// What is different from what is known, with the contents in the log. If somebody writes at the same moment, it is
+    /// looked at again.
+    async fn look_at_sandbox(&mut self) -> Result<Option<Vec<Change>>, PlanError> {
+        let sandbox = self.sandbox_if_open()?;
+        let mut tries = 0..LOOKS;
+        loop {
+            let (looked, known) = (Arc::clone(&sandbox), self.known().await?);
+            let captured = blocking(move || looked.capture(&known)).await?;
+            let captured = captured.map_err(|source| PlanError::Io {
+                what: "looking at the sandbox".to_owned(),
+                source,
+            })?;
+            self.say_left_out(captured.left_out).await?;
+            if captured.changes.is_empty() {
+                return Ok(None);
+            }
+            match self.keep_contents(captured.changes).await {
+                Err(PlanError::FileRefused { .. }) if tries.next().is_some() => {}
+                kept => return kept.map(Some),
+            }
+        }
+    }
+
+    fn sandbox_if_open(&self) -> Result<Arc<dyn Sandbox>, PlanError> {
+        match &self.open {
+            Some(open) => Ok(Arc::clone(&open.sandbox)),
+            None => Err(PlanError::SandboxGone(self.id)),
+        }
+    }
+
+    /// Writes down what is in the sandbox and is not carried, if that is new.
+    async fn say_left_out(&mut self, mut left_out: Vec<LeftOut>) -> Result<(), PlanError> {
+        left_out.truncate(LEFT_OUT_LIMIT);
+        let loaded = self.loaded().await?;
+        let is_new = left_out.iter().any(|left| !loaded.record.left_out.contains(left));
+        if is_new {
+            self.change(None, |_, record, now| {
+                let mut next = record.clone();
+                next.left_out.extend(
+                    left_out
+                        .iter()
+                        .filter(|left| !record.left_out.contains(left))
+                        .cloned(),
+                );
+                next.left_out.truncate(LEFT_OUT_LIMIT);
+                next.changed_at = now;
+                Ok((next, Vec::new()))
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// Puts the contents of changes into the log, before and after. A file that has changed again since it was looked at
+    /// is recorded as what was put.
+    pub(super) async fn keep_contents(&mut self, mut changes: Vec<Change>) -> Result<Vec<Change>, PlanError> {
+        let Some(open) = &self.open else {
+            return Err(PlanError::SandboxGone(self.id));
+        };
+        let (sandbox, base) = (Arc::clone(&open.sandbox), open.base.clone());
+        let wanted = changes.clone();
+        let opened = blocking(move || sources(&wanted, &*sandbox, &base)).await?;
+        let (places, sources): (Vec<Place>, Vec<Wanted>) = opened?.into_iter().unzip();
+        let put = log_contents::put_all(&self.shared.log, sources).await?;
+        for (place, (id, put_size)) in places.into_iter().zip(put) {
+            let change = &mut changes[place.change];
+            let entry = match place.side {
+                Side::Before => &mut change.before,
+                Side::After => &mut change.after,
+            };
+            if let Some(Entry::File { hash, size, .. }) = entry {
+                (*hash, *size) = (id, put_size);
+            }
+        }
+        // What changed back in between is no change.
+        changes.retain(|change| change.before != change.after || change.from.is_some());
+        Ok(changes)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    Before,
+    After,
+}
+
+/// A content to be kept, with its address if that is known.
+type Wanted = (Option<BlobId>, Source);
+
+/// Where the address of a content goes.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    change: usize,
+    side: Side,
+}
+
+/// Opens the contents of changes. What is `before` comes from the base, if the log does not have it from an earlier
+/// change; what is `after` from the sandbox.
+fn sources(
+    changes: &[Change],
+    sandbox: &dyn Sandbox,
+    base: &Base,
+) -> Result<Vec<(Place, Wanted)>, PlanError> {
+    let mut sources = Vec::new();
+    for (index, change) in changes.iter().enumerate() {
+        let place = |side| Place { change: index, side };
+        let old_path = change.from.as_ref().unwrap_or(&change.path);
+        if let Some(Entry::File { hash, .. }) = &change.before
+            && base.manifest.get(old_path).and_then(Entry::content) == Some(*hash)
+        {
+            let file = in_base(base, old_path)?;
+            sources.push((place(Side::Before), (Some(*hash), Source::File(file))));
+        }
+        if change
+            .after
+            .as_ref()
+            .is_some_and(|entry| entry.content().is_some())
+        {
+            match sandbox.tree().open_file(&change.path) {
+                Ok(file) => sources.push((place(Side::After), (None, Source::File(file)))),
+                Err(TreeError::Io { path, source, .. }) => {
+                    return Err(PlanError::Io {
+                        what: format!("reading `{path}`"),
+                        source,
+                    });
+                }
+                // It is not what it was a moment ago.
+                Err(error) => {
+                    return Err(PlanError::FileRefused {
+                        path: change.path.to_string(),
+                        why: format!("somebody else changed it at the same moment: {error}"),
+                    });
+                }
+            }
+        }
+    }
+    Ok(sources)
+}
+
+fn in_base(base: &Base, path: &RelPath) -> Result<File, PlanError> {
+    File::open(base.tree.join(path.as_path())).map_err(|source| unreadable(path, source))
+}
+
+fn unreadable(path: &RelPath, source: io::Error) -> PlanError {
+    PlanError::Io {
+        what: format!("reading `{path}`"),
+        source,
+    }
+}

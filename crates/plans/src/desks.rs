@@ -1,0 +1,148 @@
+//! Desks: one task for each thing, which does what is wanted of it one after the other.
+//!
+//! Where several want to change one thing and each change takes I/O, a lock would be held across it. A desk is a queue
+//! instead: it owns the thing, and whoever wants something leaves a piece of work and waits for the answer. Who stops
+//! waiting changes nothing about the work.
+//!
+//! A desk that has had nothing to do for a while is closed, and the thing dropped; the next who comes opens another
+//! one. For a moment there may be two desks for one thing: the old one at its last piece of work, and the new one. That
+//! is why a desk is for order and speed only. What must never happen twice is refused by the log, which names versions.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::hash::Hash;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kernel::{Clock, Deadline};
+use process::Tasks;
+use tokio::sync::{mpsc, oneshot};
+
+/// How many pieces of work may wait at one desk. Each belongs to somebody who waits for it; who comes when it is full
+/// waits to be let in.
+const QUEUE: usize = 256;
+/// How long a desk stays open with nothing to do. It is about as long as a person thinks, and what it holds (a mounted
+/// sandbox, a parsed manifest) is made again in milliseconds.
+const IDLE: Duration = Duration::from_secs(120);
+/// How often somebody who came to a desk that was just closing goes to the next one. It closes once in two minutes.
+const TRIES: usize = 4;
+
+/// A piece of work at a desk.
+type Work<T> = Box<dyn for<'a> FnOnce(&'a mut T) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> + Send>;
+
+/// The desks of one kind of thing, by key.
+pub(crate) struct Desks<K, T> {
+    name: &'static str,
+    tasks: Tasks,
+    clock: Arc<dyn Clock>,
+    /// Guards which desks are open; `None` when no more are opened. Only looked up and replaced under it.
+    open: Mutex<Option<HashMap<K, mpsc::Sender<Work<T>>>>>,
+}
+
+/// The work was not done: the daemon is stopping.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Closed;
+
+impl<K, T> fmt::Debug for Desks<K, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Desks")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Desks<K, T> {
+    pub(crate) fn new(name: &'static str, tasks: Tasks, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            name,
+            tasks,
+            clock,
+            open: Mutex::new(Some(HashMap::new())),
+        }
+    }
+
+    /// Has a piece of work done, and waits for its answer. `make` makes the thing if its desk is not open.
+    ///
+    /// *Cancel safety*: dropped half-way, the work is done all the same, or was never left.
+    pub(crate) async fn at<R: Send + 'static>(
+        &self,
+        key: K,
+        make: impl Fn() -> T,
+        work: impl for<'a> FnOnce(&'a mut T) -> Pin<Box<dyn Future<Output = R> + Send + 'a>> + Send + 'static,
+    ) -> Result<R, Closed> {
+        let (answer, answered) = oneshot::channel();
+        let mut work: Work<T> = Box::new(move |thing| {
+            Box::pin(async move {
+                // Whoever asked may have gone.
+                drop(answer.send(work(thing).await));
+            })
+        });
+        for _ in 0..TRIES {
+            let desk = self.desk(&key, &make).ok_or(Closed)?;
+            match desk.send(work).await {
+                Ok(()) => return answered.await.map_err(|_| Closed),
+                Err(refused) => work = refused.0,
+            }
+        }
+        Err(Closed)
+    }
+
+    /// Leaves a piece of work that nobody waits for. It is dropped if the desk is full.
+    pub(crate) fn leave(
+        &self,
+        key: &K,
+        make: impl Fn() -> T,
+        work: impl for<'a> FnOnce(&'a mut T) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> + Send + 'static,
+    ) {
+        if let Some(desk) = self.desk(key, &make) {
+            drop(desk.try_send(Box::new(work)));
+        }
+    }
+
+    /// Closes all desks: what was left is done, nothing more is taken.
+    pub(crate) fn close(&self) {
+        *self.open() = None;
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<HashMap<K, mpsc::Sender<Work<T>>>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn desk(&self, key: &K, make: &impl Fn() -> T) -> Option<mpsc::Sender<Work<T>>> {
+        let mut guard = self.open();
+        let open = guard.as_mut()?;
+        if let Some(desk) = open.get(key).filter(|desk| !desk.is_closed()) {
+            return Some(desk.clone());
+        }
+        // Those that have closed since are let go here, so that the map does not grow with what was once in use.
+        open.retain(|_, desk| !desk.is_closed());
+        let (desk, inbox) = mpsc::channel(QUEUE);
+        open.insert(key.clone(), desk.clone());
+        drop(guard);
+        self.tasks
+            .spawn(self.name, serve(make(), inbox, Arc::clone(&self.clock)));
+        Some(desk)
+    }
+}
+
+/// Does one piece of work after the other, until none has come for a while or none can come any more.
+async fn serve<T: Send>(mut thing: T, mut inbox: mpsc::Receiver<Work<T>>, clock: Arc<dyn Clock>) {
+    loop {
+        let idle = Deadline::after(&clock, IDLE);
+        let work = tokio::select! {
+            biased;
+            work = inbox.recv() => work,
+            () = idle.passed(), if !inbox.is_closed() => {
+                inbox.close();
+                continue;
+            }
+        };
+        match work {
+            Some(work) => work(&mut thing).await,
+            None => return,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What can go wrong with a plan.
+
+use std::io;
+use std::path::PathBuf;
+
+use eventlog::{BlobError, CommitError, LogError};
+use kernel::{ChangesetId, PlanId, WorkspaceId};
+
+use crate::path::BadPath;
+use crate::plan::{CheckState, State};
+use crate::sandbox::SandboxError;
+
+/// Something was not done, and why.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// There is no plan of this id.
+    #[error("there is no plan {0}")]
+    NotFound(PlanId),
+    /// There is no changeset of this id in the plan.
+    #[error("there is no changeset {0} in this plan")]
+    ChangesetNotFound(ChangesetId),
+    /// The caller has no changeset that is open.
+    #[error("there is no active changeset; start one first")]
+    NoActiveChangeset,
+    /// The changeset takes no more.
+    #[error("the changeset {0} is closed")]
+    ChangesetClosed(ChangesetId),
+    /// It makes no sense in the state that the plan is in.
+    #[error("the plan {plan} is {}; that cannot be done now", state.name())]
+    WrongState {
+        /// The plan.
+        plan: PlanId,
+        /// What it is.
+        state: State,
+    },
+    /// Commands run in it, or it is being applied.
+    #[error("the plan {plan} is in use: {by}")]
+    Busy {
+        /// The plan.
+        plan: PlanId,
+        /// By what.
+        by: String,
+    },
+    /// The plan is not at the version that the caller saw.
+    #[error("the plan {plan} has moved on; it is at version {actual} now")]
+    Stale {
+        /// The plan.
+        plan: PlanId,
+        /// Its version.
+        actual: u64,
+    },
+    /// The plan has work in it that was not applied.
+    #[error("the plan {plan} has {files} changed files that are not applied")]
+    HasWork {
+        /// The plan.
+        plan: PlanId,
+        /// How many files.
+        files: u64,
+    },
+    /// Checks have not passed.
+    #[error("{} of the plan's checks have not passed", checks.len())]
+    ChecksNotPassed {
+        /// The plan.
+        plan: PlanId,
+        /// Which, and what became of each.
+        checks: Vec<(String, CheckState)>,
+    },
+    /// The plans of one apply do not belong together.
+    #[error("the plans are not of one workspace or one parent")]
+    NotTogether,
+    /// There is no room for another sandbox.
+    #[error("there is no room for another sandbox: {why}")]
+    NoRoom {
+        /// Why not.
+        why: String,
+    },
+    /// Its sandbox was collected.
+    #[error("the sandbox of the plan {0} is gone")]
+    SandboxGone(PlanId),
+    /// Its sandbox is on another machine.
+    #[error("the plan {plan} belongs to another daemon, {home}")]
+    Elsewhere {
+        /// The plan.
+        plan: PlanId,
+        /// The home of that daemon.
+        home: String,
+    },
+    /// Plans would be nested too deeply.
+    #[error("a plan may have at most {limit} plans above it")]
+    TooDeep {
+        /// How many.
+        limit: u16,
+    },
+    /// The idempotency key belongs to a plan that was asked for in other words.
+    #[error("the idempotency key belongs to the plan {0}, which is another one")]
+    KeyReused(PlanId),
+    /// A directory cannot be a workspace.
+    #[error("{} cannot be a workspace: {why}", root.display())]
+    BadWorkspace {
+        /// The directory.
+        root: PathBuf,
+        /// What is in the way.
+        why: String,
+    },
+    /// There is no workspace of this id.
+    #[error("there is no workspace {0}")]
+    WorkspaceNotFound(WorkspaceId),
+    /// The workspace has moved or vanished.
+    #[error("the workspace {} is not there: {why}", root.display())]
+    WorkspaceGone {
+        /// Where it was.
+        root: PathBuf,
+        /// What is there.
+        why: String,
+    },
+    /// The workspace has plans that are not over.
+    #[error("the workspace has {plans} plans that are open or sealed")]
+    WorkspaceInUse {
+        /// How many.
+        plans: u64,
+    },
+    /// A path that cannot be used.
+    #[error(transparent)]
+    BadPath(#[from] BadPath),
+    /// A write to a file of the sandbox was refused.
+    #[error("`{path}` was not changed: {why}")]
+    FileRefused {
+        /// The path.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// There is nothing at a path of the sandbox.
+    #[error("there is nothing at `{path}`")]
+    FileNotFound {
+        /// The path.
+        path: String,
+    },
+    /// The file is not what the caller saw.
+    #[error("`{path}` is not what it was")]
+    FileStale {
+        /// The path.
+        path: String,
+        /// What it is now; nothing if there is none.
+        hash: Option<String>,
+    },
+    /// A git commit was wanted and cannot be made.
+    #[error("no git commit can be made: {why}")]
+    NoGitCommit {
+        /// Why.
+        why: String,
+    },
+    /// The sandbox.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// The base.
+    #[error("the workspace cannot be read: {0}")]
+    Base(String),
+    /// A file.
+    #[error("{what} failed")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The daemon is stopping.
+    #[error("the daemon is stopping")]
+    Closing,
+    /// A content of a plan.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// The log refused.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The log failed.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}

@@ -1,0 +1,402 @@
+//! A git commit of a few paths, as they are in the working tree, and of nothing else.
+//!
+//! It is made beside the user's index: a tree is built in an index of its own, from the tree of HEAD and the paths, and the
+//! branch is moved by compare and swap. What the user has staged stays staged. In the user's index only these paths
+//! are brought up to date, and only those of which nothing was staged.
+//!
+//! No hooks are run: not `pre-commit`, not `commit-msg`, none. What was applied has passed the checks of its plan, and a hook
+//! would see an index that the user never made. The commit is not signed.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::path::RelPath;
+use crate::tree::{FileKind, Tree, TreeError};
+
+/// What is in the git directory while something is going on that a commit would disturb, and what that is.
+const GOING_ON: &[(&str, &str)] = &[
+    ("MERGE_HEAD", "a merge"),
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase, or the applying of patches"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    ("sequencer", "a cherry-pick or revert of several commits"),
+];
+/// How much of what git says is shown.
+const SAID_CHARACTERS: usize = 2000;
+
+/// Who a commit is by. Without one it is whom git knows.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Author {
+    /// The name.
+    pub name: String,
+    /// The mail address.
+    pub email: String,
+}
+
+/// A commit that was made.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct GitCommit {
+    /// Its hash.
+    pub id: String,
+    /// Paths of which the user has staged something else. Their index has it still.
+    pub still_staged: Vec<RelPath>,
+    /// Why the user's index could not be brought up to date, if it could not. Then git shows the paths as staged the other
+    /// way round, until `git reset` of them.
+    pub index_left: Option<String>,
+}
+
+/// A commit could not be made. Nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum GitCommitError {
+    /// The directory is not the top of a git working tree.
+    #[error("{0} is not the top of a git working tree")]
+    NotTheTop(String),
+    /// Something is going on that the user has to end first.
+    #[error("the repository is in the middle of {0}; finish or abort it first")]
+    GoingOn(&'static str),
+    /// The paths are in HEAD as they are in the working tree.
+    #[error("there is nothing to commit")]
+    Nothing,
+    /// The message is empty.
+    #[error("a commit needs a message")]
+    NoMessage,
+    /// Somebody else moved the branch meanwhile.
+    #[error("the branch was moved by somebody else meanwhile")]
+    Moved,
+    /// A file could not be looked at.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// The git program cannot be run.
+    #[error("git cannot be run")]
+    Run(#[source] io::Error),
+    /// The git program failed.
+    #[error("git {command} failed: {said}")]
+    Git {
+        /// Which command of it.
+        command: String,
+        /// What it said.
+        said: String,
+    },
+}
+
+/// Commits paths as they are in the working tree, on the current branch, or on a HEAD that is detached. It blocks.
+///
+/// # Errors
+/// Nothing has changed then, see [`GitCommitError`].
+pub fn commit_paths(
+    root: &Path,
+    paths: &[RelPath],
+    message: &str,
+    author: Option<&Author>,
+) -> Result<GitCommit, GitCommitError> {
+    if message.trim().is_empty() {
+        return Err(GitCommitError::NoMessage);
+    }
+    let git = Git { root };
+    let directory = git.directory()?;
+    git.nothing_going_on(&directory)?;
+    let head = git.head()?;
+    let (tree, beside) = (Tree::open(root)?, Beside::new(&directory));
+
+    let old = head.commit.as_deref();
+    let old_tree = match old {
+        Some(commit) => commit.to_owned(),
+        None => git.line(&["hash-object", "-t", "tree", "/dev/null"])?,
+    };
+    let staged = git.differ(&old_tree, paths)?;
+    match old {
+        Some(commit) => git.run(Some(&beside.0), &["read-tree", commit], b"")?,
+        None => git.run(Some(&beside.0), &["read-tree", "--empty"], b"")?,
+    };
+    git.take_up(&beside, &tree, paths)?;
+    let new_tree = text(&git.run(Some(&beside.0), &["write-tree"], b"")?);
+    if let Some(commit) = old
+        && git.line(&["rev-parse", &format!("{commit}^{{tree}}")])? == new_tree
+    {
+        return Err(GitCommitError::Nothing);
+    }
+    let new = git.commit_tree(&new_tree, old, message, author)?;
+    git.move_branch(&head, &new, message)?;
+
+    // From here on the commit is made, whatever happens to the index.
+    let refreshed = git.refresh(&new, paths, &staged);
+    let still_staged = git.differ(&new, paths);
+    Ok(GitCommit {
+        id: new,
+        still_staged: still_staged
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|path| staged.contains(path))
+            .collect(),
+        index_left: refreshed.err().map(|error| error.to_string()),
+    })
+}
+
+/// An index of our own, which goes when it is dropped.
+struct Beside(PathBuf);
+
+impl Beside {
+    fn new(directory: &Path) -> Self {
+        Self(directory.join(format!("tidelock-index-{}", kernel::RequestId::generate())))
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        for suffix in ["", ".lock"] {
+            let mut path = self.0.clone().into_os_string();
+            path.push(suffix);
+            // Usually there is no lock; and a small file that stays behind does no harm.
+            std::fs::remove_file(path).ok();
+        }
+    }
+}
+
+/// Where HEAD is.
+struct Head {
+    /// The branch; `None` if it is detached.
+    branch: Option<String>,
+    /// Its commit; `None` if there is none yet.
+    commit: Option<String>,
+}
+
+struct Git<'a> {
+    root: &'a Path,
+}
+
+impl Git<'_> {
+    fn directory(&self) -> Result<PathBuf, GitCommitError> {
+        let not_the_top = || GitCommitError::NotTheTop(self.root.display().to_string());
+        let said = match self.run(
+            None,
+            &[
+                "rev-parse",
+                "--show-prefix",
+                "--is-inside-work-tree",
+                "--absolute-git-dir",
+            ],
+            b"",
+        ) {
+            Err(GitCommitError::Git { .. }) => return Err(not_the_top()),
+            said => said?,
+        };
+        let mut lines = said.splitn(3, |byte| *byte == b'\n');
+        match (lines.next(), lines.next(), lines.next()) {
+            (Some(b""), Some(b"true"), Some(directory)) => {
+                let directory = directory.strip_suffix(b"\n").unwrap_or(directory);
+                Ok(PathBuf::from(OsString::from_vec(directory.to_vec())))
+            }
+            _ => Err(not_the_top()),
+        }
+    }
+
+    fn nothing_going_on(&self, directory: &Path) -> Result<(), GitCommitError> {
+        for (name, what) in GOING_ON {
+            if directory.join(name).symlink_metadata().is_ok() {
+                return Err(GitCommitError::GoingOn(what));
+            }
+        }
+        if !self.run(None, &["ls-files", "-u", "-z"], b"")?.is_empty() {
+            return Err(GitCommitError::GoingOn("a merge with conflicts"));
+        }
+        Ok(())
+    }
+
+    fn head(&self) -> Result<Head, GitCommitError> {
+        let said = |answer| match answer {
+            Ok(line) => Ok(Some(line)),
+            Err(GitCommitError::Git { .. }) => Ok(None),
+            Err(error) => Err(error),
+        };
+        Ok(Head {
+            branch: said(self.line(&["symbolic-ref", "-q", "HEAD"]))?,
+            commit: said(self.line(&["rev-parse", "-q", "--verify", "HEAD^{commit}"]))?,
+        })
+    }
+
+    /// Those of the paths that the user's index has otherwise than a tree.
+    fn differ(&self, tree: &str, paths: &[RelPath]) -> Result<BTreeSet<RelPath>, GitCommitError> {
+        let wanted: HashSet<&[u8]> = paths.iter().map(RelPath::as_bytes).collect();
+        let said = self.run(
+            None,
+            &[
+                "diff-index",
+                "--cached",
+                "--no-renames",
+                "--name-only",
+                "-z",
+                tree,
+            ],
+            b"",
+        )?;
+        let names = said.split(|byte| *byte == 0).filter(|name| wanted.contains(name));
+        Ok(names.filter_map(|name| RelPath::from_bytes(name).ok()).collect())
+    }
+
+    /// Takes the paths up into the index beside, as they are in the working tree.
+    fn take_up(&self, beside: &Beside, tree: &Tree, paths: &[RelPath]) -> Result<(), GitCommitError> {
+        let (mut there, mut gone) = (Vec::new(), Vec::new());
+        for path in paths {
+            let kind = tree.stat(path)?.map(|stat| stat.kind);
+            let list = match kind {
+                Some(FileKind::File | FileKind::Symlink) => &mut there,
+                // Git knows no directories; if there was a file in its place, that is gone.
+                Some(FileKind::Directory | FileKind::Special) | None => &mut gone,
+            };
+            list.extend_from_slice(path.as_bytes());
+            list.push(0);
+        }
+        self.run(
+            Some(&beside.0),
+            &["update-index", "--force-remove", "-z", "--stdin"],
+            &gone,
+        )?;
+        let take = ["update-index", "--add", "--replace", "-z", "--stdin"];
+        self.run(Some(&beside.0), &take, &there).map(drop)
+    }
+
+    fn commit_tree(
+        &self,
+        tree: &str,
+        parent: Option<&str>,
+        message: &str,
+        author: Option<&Author>,
+    ) -> Result<String, GitCommitError> {
+        let mut command = self.command(None);
+        command.args(["commit-tree", tree, "-F", "-"]);
+        if let Some(parent) = parent {
+            command.args(["-p", parent]);
+        }
+        if let Some(author) = author {
+            command.env("GIT_AUTHOR_NAME", &author.name);
+            command.env("GIT_AUTHOR_EMAIL", &author.email);
+        }
+        let mut message = message.trim_end().to_owned();
+        message.push('\n');
+        finish(command, "commit-tree", message.as_bytes()).map(|said| text(&said))
+    }
+
+    /// Moves the branch from the commit that was seen to the new one.
+    fn move_branch(&self, head: &Head, new: &str, message: &str) -> Result<(), GitCommitError> {
+        let subject = format!("commit: {}", message.lines().next().unwrap_or_default());
+        // Nothing as the old value means that there must be none.
+        let old = head.commit.as_deref().unwrap_or_default();
+        let moved = match &head.branch {
+            Some(branch) => self.run(None, &["update-ref", "-m", &subject, branch, new, old], b""),
+            None => self.run(
+                None,
+                &["update-ref", "--no-deref", "-m", &subject, "HEAD", new, old],
+                b"",
+            ),
+        };
+        match moved {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let now = self.head()?;
+                if now.commit == head.commit {
+                    Err(error)
+                } else {
+                    Err(GitCommitError::Moved)
+                }
+            }
+        }
+    }
+
+    /// Brings the paths up to date in the user's index, but for those of which something was staged.
+    fn refresh(
+        &self,
+        commit: &str,
+        paths: &[RelPath],
+        staged: &BTreeSet<RelPath>,
+    ) -> Result<(), GitCommitError> {
+        let said = self.run(None, &["ls-tree", "-r", "-z", "--full-tree", commit], b"")?;
+        let lines = said.split(|byte| *byte == 0).filter_map(|line| {
+            let tab = line.iter().position(|byte| *byte == b'\t')?;
+            Some((&line[tab + 1..], line))
+        });
+        let lines: BTreeMap<&[u8], &[u8]> = lines.collect();
+        let null = "0".repeat(commit.len());
+        let (mut gone, mut there) = (Vec::new(), Vec::new());
+        for path in paths.iter().filter(|path| !staged.contains(path)) {
+            match lines.get(path.as_bytes()) {
+                Some(line) => {
+                    there.extend_from_slice(line);
+                    there.push(0);
+                }
+                None => {
+                    gone.extend_from_slice(format!("0 {null}\t").as_bytes());
+                    gone.extend_from_slice(path.as_bytes());
+                    gone.push(0);
+                }
+            }
+        }
+        // First what goes: a file may be where a directory was.
+        gone.extend(there);
+        let update = ["update-index", "--add", "--replace", "-z", "--index-info"];
+        self.run(None, &update, &gone).map(drop)
+    }
+
+    fn line(&self, arguments: &[&str]) -> Result<String, GitCommitError> {
+        self.run(None, arguments, b"").map(|said| text(&said))
+    }
+
+    fn run(&self, index: Option<&Path>, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, GitCommitError> {
+        let mut command = self.command(index);
+        command.args(arguments);
+        finish(command, arguments.first().unwrap_or(&""), input)
+    }
+
+    /// A command of git that knows nothing of where it is started from, and runs no hooks.
+    fn command(&self, index: Option<&Path>) -> Command {
+        let mut command = Command::new("git");
+        for (name, _) in std::env::vars_os() {
+            if name.as_bytes().starts_with(b"GIT_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .arg("-C")
+            .arg(self.root)
+            .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
+        if let Some(index) = index {
+            command.env(OsStr::new("GIT_INDEX_FILE"), index);
+        }
+        command
+    }
+}
+
+/// Runs a command that takes all its input before it says much.
+fn finish(mut command: Command, name: &str, input: &[u8]) -> Result<Vec<u8>, GitCommitError> {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(GitCommitError::Run)?;
+    // It is closed here, whether it took all or not: a command that fails early says why itself.
+    let fed = child
+        .stdin
+        .take()
+        .map_or(Ok(()), |mut stdin| stdin.write_all(input));
+    let output = child.wait_with_output().map_err(GitCommitError::Run)?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(GitCommitError::Git {
+            command: name.to_owned(),
+            said: said.trim().chars().take(SAID_CHARACTERS).collect(),
+        });
+    }
+    fed.map_err(GitCommitError::Run)?;
+    Ok(output.stdout)
+}
+
+fn text(said: &[u8]) -> String {
+    String::from_utf8_lossy(said).trim().to_owned()
+}

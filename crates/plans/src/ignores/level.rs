@@ -1,0 +1,126 @@
+//! The rules that hold in one directory.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+use bstr::ByteSlice;
+use gix_ignore::search::pattern_matching_relative_path;
+
+use super::sources::{IgnoreSources, RuleList, rule_list};
+use crate::path::RelPath;
+
+/// The rules that hold in one directory: its own, and those above.
+#[derive(Debug)]
+pub(crate) struct Level {
+    above: Option<Arc<Level>>,
+    list: Option<RuleList>,
+    standing: Verdict,
+}
+
+/// What becomes of a path.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Verdict {
+    /// It is part of the tree.
+    Part,
+    /// It is ignored, and wanted all the same. What is in it, if it is a directory, too.
+    Included,
+    /// It is a directory that is ignored, but something in it may be part of the tree.
+    Entered,
+    /// It is ignored, with all that is in it.
+    Ignored,
+}
+
+impl Level {
+    /// The rules of the root, with the content of its `.gitignore`.
+    pub(crate) fn root(gitignore: Option<&[u8]>, sources: &IgnoreSources) -> Arc<Self> {
+        Arc::new(Self {
+            above: None,
+            list: gitignore.map(|bytes| rule_list(bytes, &sources.prefix)),
+            standing: Verdict::Part,
+        })
+    }
+
+    /// The rules of a directory in this one, of which this one has judged so.
+    pub(crate) fn below(
+        above: &Arc<Self>,
+        directory: &RelPath,
+        verdict: Verdict,
+        gitignore: Option<&[u8]>,
+        sources: &IgnoreSources,
+    ) -> Arc<Self> {
+        // Git does not look for rules inside of what it ignores.
+        let gitignore = gitignore.filter(|_| verdict == Verdict::Part);
+        let base = || [&sources.prefix, directory.as_bytes(), b"/"].concat();
+        Arc::new(Self {
+            above: Some(Arc::clone(above)),
+            list: gitignore.map(|bytes| rule_list(bytes, &base())),
+            standing: verdict,
+        })
+    }
+
+    /// Its own rules.
+    pub(super) fn list(&self) -> Option<&RuleList> {
+        self.list.as_ref()
+    }
+
+    /// What becomes of something in this directory.
+    ///
+    /// # Errors
+    /// It is ignored, and the index cannot be read to see whether it is tracked.
+    pub(crate) fn judge(
+        &self,
+        sources: &IgnoreSources,
+        path: &RelPath,
+        is_directory: bool,
+    ) -> io::Result<Verdict> {
+        let in_repository = if sources.prefix.is_empty() {
+            Cow::Borrowed(path.as_bytes())
+        } else {
+            Cow::Owned([&sources.prefix, path.as_bytes()].concat())
+        };
+        let stands_free = self.standing == Verdict::Part;
+        if stands_free && !self.matches(sources, &in_repository, is_directory) {
+            return Ok(Verdict::Part);
+        }
+        let include = sources.include.as_ref();
+        let is_included = include
+            .and_then(|include| include.says(path.as_bytes(), is_directory, sources.case))
+            .unwrap_or(self.standing == Verdict::Included);
+        if is_included {
+            return Ok(Verdict::Included);
+        }
+        if let Some(tracked) = sources.tracked()? {
+            if tracked.contains(&in_repository) {
+                // A file that is tracked, or a submodule.
+                return Ok(Verdict::Part);
+            }
+            if is_directory && tracked.has_below(&in_repository) {
+                return Ok(Verdict::Entered);
+            }
+        }
+        if is_directory && include.is_some_and(|include| include.leads_into(path.as_bytes())) {
+            return Ok(Verdict::Entered);
+        }
+        Ok(Verdict::Ignored)
+    }
+
+    /// What the last pattern that matches says, the nearest file of rules first.
+    fn matches(&self, sources: &IgnoreSources, path: &[u8], is_directory: bool) -> bool {
+        let name_at = path.rfind_byte(b'/').map(|slash| slash + 1);
+        let levels = std::iter::successors(Some(self), |level| level.above.as_deref());
+        levels
+            .filter_map(|level| level.list.as_ref())
+            .chain(sources.lists.iter().rev())
+            .find_map(|list| {
+                pattern_matching_relative_path(
+                    list,
+                    path.as_bstr(),
+                    name_at,
+                    Some(is_directory),
+                    sources.case,
+                )
+            })
+            .is_some_and(|found| !found.pattern.is_negative())
+    }
+}

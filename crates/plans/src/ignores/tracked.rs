@@ -1,0 +1,59 @@
+//! What git tracks: such files are never ignored.
+
+use std::io;
+
+use bstr::ByteSlice;
+use gix_index::File;
+
+use super::git_settings::git;
+use super::repository::Repository;
+
+/// What git tracks in a repository.
+pub(super) enum Tracked {
+    /// The index, as it stands.
+    Index(Box<File>),
+    /// A list that git made of an index that we cannot read, sorted.
+    Listed(Vec<Vec<u8>>),
+}
+
+impl Tracked {
+    /// Reads the index of a repository. A repository without one tracks nothing.
+    pub(super) fn read(repository: &Repository) -> io::Result<Self> {
+        let index = repository.git_directory.join("index");
+        if !index.exists() {
+            return Ok(Self::Listed(Vec::new()));
+        }
+        // The hash at the end of the file is not worth its time here: git checks it, and writes the file by rename.
+        let options = gix_index::decode::Options::default();
+        if let Ok(file) = File::at(&index, gix_index::hash::Kind::Sha1, true, options) {
+            return Ok(Self::Index(Box::new(file)));
+        }
+        let listed = git(&repository.root, &["ls-files", "--cached", "-z"]).ok_or_else(|| {
+            io::Error::other(format!("{} cannot be read, by us or by git", index.display()))
+        })?;
+        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        let mut paths: Vec<Vec<u8>> = paths.map(<[u8]>::to_vec).collect();
+        paths.sort();
+        Ok(Self::Listed(paths))
+    }
+
+    /// Whether this very path is tracked.
+    pub(super) fn contains(&self, path: &[u8]) -> bool {
+        match self {
+            Self::Index(file) => file.entry_by_path(path.as_bstr()).is_some(),
+            Self::Listed(paths) => paths.binary_search_by(|other| other.as_slice().cmp(path)).is_ok(),
+        }
+    }
+
+    /// Whether something below this directory is tracked.
+    pub(super) fn has_below(&self, directory: &[u8]) -> bool {
+        let begin = [directory, b"/"].concat();
+        match self {
+            Self::Index(file) => file.prefixed_entries(begin.as_bstr()).is_some(),
+            Self::Listed(paths) => {
+                let first = paths.partition_point(|path| *path < begin);
+                paths.get(first).is_some_and(|path| path.starts_with(&begin))
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Applying plans: what they changed, merged into the workspace or into their parent.
+
+use std::sync::Arc;
+
+use kernel::PlanId;
+
+use super::begin::Wanted;
+use super::written;
+use super::{Lander, TRIES};
+use crate::answers::{ApplyOrder, Outcome};
+use crate::desk::Snapshot;
+use crate::entry::Change;
+use crate::error::PlanError;
+use crate::merge::{Effect, fold, invert};
+use crate::plan::{Attempt, State};
+use crate::shared::Shared;
+use crate::state;
+
+impl Lander {
+    /// Applies plans, all of them or none.
+    pub(crate) async fn apply(&mut self, order: ApplyOrder) -> Result<Outcome, PlanError> {
+        for _ in 0..TRIES {
+            let mut snapshots = Vec::new();
+            for plan in &order.plans {
+                snapshots.push(self.snapshot(*plan).await?);
+            }
+            for (index, Snapshot { plan, .. }) in snapshots.iter().enumerate() {
+                state::may_land(plan.id, &plan.record, Attempt::Apply)?;
+                // Whoever has looked at a diff decided on that, and on nothing that came later.
+                if order
+                    .seen
+                    .get(index)
+                    .is_some_and(|seen| *seen != plan.record.fingerprint)
+                {
+                    return Err(PlanError::Stale {
+                        plan: plan.id,
+                        actual: plan.version.get(),
+                    });
+                }
+            }
+            let mut lists = Vec::new();
+            for snapshot in &snapshots {
+                lists.push(self.wanted_by(snapshot).await?);
+            }
+            let wanted = Wanted {
+                what: Attempt::Apply,
+                by: Arc::clone(&order.by),
+                run: order.run,
+                commit: order.commit.clone(),
+                snapshots,
+                lists,
+                changeset: None,
+            };
+            if let Some(outcome) = self.land(wanted).await? {
+                return Ok(outcome);
+            }
+        }
+        Err(moving(order.plans.first().copied()))
+    }
+
+    /// A plan with everything recorded that is in its sandbox.
+    pub(super) async fn snapshot(&self, plan: PlanId) -> Result<Snapshot, PlanError> {
+        let snapshot = self.shared.at_plan(plan, |desk| {
+            Box::pin(async move {
+                if matches!(desk.plan().await?.record.state, State::Open | State::Sealed) {
+                    desk.catch_up().await?;
+                }
+                desk.snapshot().await
+            })
+        });
+        snapshot.await
+    }
+
+    /// What a plan wants to be changed. One that was taken back wants what that took.
+    async fn wanted_by(&self, snapshot: &Snapshot) -> Result<Vec<Change>, PlanError> {
+        let plan = &snapshot.plan;
+        match plan.record.state {
+            State::Undone => Ok(fold(&invert(&last_deeds(&self.shared, snapshot).await?))),
+            _ => Ok(snapshot.changes.to_vec()),
+        }
+    }
+}
+
+/// What the last landing of a plan did, as changes.
+pub(super) async fn last_deeds(shared: &Shared, snapshot: &Snapshot) -> Result<Vec<Change>, PlanError> {
+    let plan = &snapshot.plan;
+    let landed = plan.record.landed.as_ref().ok_or(PlanError::WrongState {
+        plan: plan.id,
+        state: plan.record.state,
+    })?;
+    let plans = written::record(&shared.log, &landed.landing).await?.plans.len();
+    let mut deeds = written::deeds(&shared.log, &landed.landing, plans).await?;
+    let number = landed.number as usize;
+    if number >= deeds.each.len() {
+        return Ok(Vec::new());
+    }
+    Ok(as_changes(deeds.each.swap_remove(number)))
+}
+
+fn as_changes(effects: Vec<Effect>) -> Vec<Change> {
+    let change = |effect: Effect| Change {
+        path: effect.path,
+        before: effect.before,
+        after: effect.after,
+        from: None,
+    };
+    effects.into_iter().map(change).collect()
+}
+
+/// Somebody is always a step ahead.
+pub(super) fn moving(plan: Option<PlanId>) -> PlanError {
+    let by = "it is being changed by somebody else all the time".to_owned();
+    match plan {
+        Some(plan) => PlanError::Busy { plan, by },
+        None => PlanError::NotTogether,
+    }
+}

@@ -1,0 +1,448 @@
+//! How a landing ends: what became of it is committed, and then what was staged goes.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use eventlog::{Commit, Write};
+
+use super::Lander;
+use super::begin::{Begun, Wanted, ground, land_error, plan_write};
+use super::place::Place;
+use super::telling::outcome_paths;
+use super::written;
+use crate::answers::{Outcome, OutcomeKind};
+use crate::entry::Entry;
+use crate::error::PlanError;
+use crate::git_commit;
+use crate::landing::{self, Cleaned, Kept, StepKind, WhyTakenBack};
+use crate::landings::LandingState;
+use crate::log_contents::{self, Source};
+use crate::merge::{Conflict, Effect};
+use crate::path::RelPath;
+use crate::plan::{Attempt, Landed, Plan, Refused, State};
+use crate::shared::blocking;
+use crate::state;
+use crate::store;
+use crate::streams;
+use crate::workspace::Workspace;
+
+/// How often what was staged is looked at again before it goes, because somebody still writes to an old file.
+const CLEANINGS: usize = 3;
+
+/// What is said of an end beside its outcome.
+struct Told {
+    plans: Vec<Plan>,
+    notes: Vec<String>,
+}
+
+impl Lander {
+    /// Ends a landing whose outcome is known, and answers.
+    pub(super) async fn end(
+        &self,
+        workspace: &Workspace,
+        wanted: &Wanted,
+        (begun, outcome): (Begun, landing::Outcome),
+    ) -> Result<Outcome, PlanError> {
+        let combined = begun.combined.clone();
+        match outcome {
+            landing::Outcome::Landed { effects, kept } => {
+                let told = self.end_landed(begun, &effects, kept).await?;
+                let mut answer = Outcome {
+                    kind: OutcomeKind::Done,
+                    plans: told.plans,
+                    paths: outcome_paths(&effects, &combined),
+                    conflicts: Vec::new(),
+                    commit: None,
+                    notes: told.notes,
+                };
+                if let Some(message) = &wanted.commit {
+                    self.commit_to_git(workspace, wanted, message.text.clone(), &effects, &mut answer)
+                        .await?;
+                }
+                Ok(answer)
+            }
+            landing::Outcome::TakenBack { why, kept } => {
+                let conflicts = conflicts(&why);
+                let told = self.end_taken_back(begun, conflicts.clone(), kept).await?;
+                if let WhyTakenBack::Failed(error) = why {
+                    return Err(land_error(&error));
+                }
+                Ok(Outcome {
+                    kind: OutcomeKind::Conflicted,
+                    plans: told.plans,
+                    paths: Vec::new(),
+                    conflicts,
+                    commit: None,
+                    notes: told.notes,
+                })
+            }
+        }
+    }
+
+    /// Ends a landing that an earlier life has left, and says what became of it.
+    pub(super) async fn end_recovered(
+        &self,
+        begun: Begun,
+        outcome: landing::Outcome,
+    ) -> Result<&'static str, PlanError> {
+        match outcome {
+            landing::Outcome::Landed { effects, kept } => {
+                self.end_landed(begun, &effects, kept).await?;
+                Ok("it was finished")
+            }
+            landing::Outcome::TakenBack { why, kept } => {
+                self.end_taken_back(begun, conflicts(&why), kept).await?;
+                Ok("it was taken back")
+            }
+        }
+    }
+
+    async fn end_landed(
+        &self,
+        mut begun: Begun,
+        effects: &[Effect],
+        kept: Vec<Kept>,
+    ) -> Result<Told, PlanError> {
+        self.correct(&mut begun, effects).await?;
+        let mut notes = self.save_kept(&begun, &kept).await?;
+        let record = begun.written.record.clone();
+        let (state, what) = match (record.what, record.changeset) {
+            (Attempt::Apply | Attempt::Refresh, _) => (State::Applied, "applied"),
+            // The rest of the plan is still in the workspace.
+            (Attempt::Undo, Some(_)) => (State::Applied, "a changeset taken back"),
+            (Attempt::Undo, None) => (State::Undone, "taken back"),
+        };
+        let count = outcome_paths(effects, &HashSet::new()).len();
+        let s = if count == 1 { "" } else { "s" };
+        let text = format!("{what}: {count} file{s}");
+        let landing = begun.landing.id.to_string();
+        let plans = self
+            .commit_end(&begun, LandingState::Done, |number, plan, now| {
+                let landed = match (&record.changeset, &plan.record.landed) {
+                    // What the whole apply did is what an undo of the plan takes back.
+                    (Some(_), Some(landed)) => landed.clone(),
+                    _ => Landed {
+                        landing: landing.clone(),
+                        number,
+                        commit: None,
+                    },
+                };
+                state::landed(
+                    &plan.record,
+                    (record.what, &record.by),
+                    (state, landed),
+                    text.clone(),
+                    now,
+                )
+            })
+            .await?;
+        begun.holds.clear();
+        self.finish(&begun, kept, &mut notes).await?;
+        Ok(Told { plans, notes })
+    }
+
+    async fn end_taken_back(
+        &self,
+        mut begun: Begun,
+        conflicts: Vec<Conflict>,
+        kept: Vec<Kept>,
+    ) -> Result<Told, PlanError> {
+        let mut notes = self.save_kept(&begun, &kept).await?;
+        let record = begun.written.record.clone();
+        let plans = self
+            .commit_end(&begun, LandingState::TakenBack, |_, plan, now| {
+                let refused = Refused {
+                    what: record.what,
+                    by: Arc::clone(&record.by),
+                    at: now,
+                    conflicts: conflicts.clone(),
+                };
+                state::refused(&plan.record, refused, now)
+            })
+            .await?;
+        begun.holds.clear();
+        self.finish(&begun, kept, &mut notes).await?;
+        Ok(Told { plans, notes })
+    }
+
+    /// Writes down what was carried out in another way than was planned.
+    async fn correct(&self, begun: &mut Begun, effects: &[Effect]) -> Result<(), PlanError> {
+        let other: Vec<Effect> = effects
+            .iter()
+            .filter(|effect| !begun.deeds.effects.contains(effect))
+            .cloned()
+            .collect();
+        if other.is_empty() {
+            return Ok(());
+        }
+        self.keep_contents_of(begun, &other).await?;
+        written::correct(&self.shared.log, &mut begun.written, None, &other).await?;
+        if begun.deeds.each.len() > 1 {
+            for effect in &other {
+                let touches = |effects: &Vec<Effect>| effects.iter().any(|known| known.path == effect.path);
+                if let Some(plan) = begun.deeds.each.iter().rposition(touches) {
+                    let plan = u32::try_from(plan).unwrap_or(u32::MAX);
+                    written::correct(
+                        &self.shared.log,
+                        &mut begun.written,
+                        Some(plan),
+                        std::slice::from_ref(effect),
+                    )
+                    .await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts contents into the log that were merged while the landing was carried out, or saved by others before.
+    async fn keep_contents_of(&self, begun: &Begun, effects: &[Effect]) -> Result<(), PlanError> {
+        let (place, paths) = (begun.place.clone(), effects.to_vec());
+        let opened = blocking(move || {
+            place.with_tree(|tree| {
+                let files = paths.iter().filter(|effect| {
+                    effect
+                        .after
+                        .as_ref()
+                        .is_some_and(|after| after.content().is_some())
+                });
+                files
+                    .filter_map(|effect| tree.open_file(&effect.path).ok())
+                    .collect::<Vec<_>>()
+            })
+        });
+        let sources = opened.await??.into_iter().map(|file| (None, Source::File(file)));
+        log_contents::put_all(&self.shared.log, sources.collect()).await?;
+        Ok(())
+    }
+
+    /// What others saved and what has no place in the tree is put where they can find it.
+    async fn save_kept(&self, begun: &Begun, kept: &[Kept]) -> Result<Vec<String>, PlanError> {
+        if kept.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (shared, place) = (Arc::clone(&self.shared), begun.place.clone());
+        let (id, kept) = (begun.landing.id.clone(), kept.to_vec());
+        let saved = blocking(move || {
+            let (contents, staging) = (shared.contents.clone(), shared.staging());
+            let to = shared.directory.join("kept").join(id.as_str());
+            place.with_tree(|tree| {
+                let again = landing::NoRemerge;
+                let ground = ground(tree, &staging, (&contents, &again), &*shared.steps.0);
+                let mut notes = Vec::new();
+                for (number, kept) in kept.iter().enumerate() {
+                    let file = ground.open_kept(&id, kept).map_err(|error| land_error(&error))?;
+                    let at = save(&to, number, &kept.path, file).map_err(|source| PlanError::Io {
+                        what: format!("keeping what was saved to `{}`", kept.path),
+                        source,
+                    })?;
+                    notes.push(format!(
+                        "what somebody saved to `{}` meanwhile is kept in {}",
+                        kept.path,
+                        at.display()
+                    ));
+                }
+                Ok::<_, PlanError>(notes)
+            })
+        });
+        saved.await??
+    }
+
+    /// One commit for the landing, the workspace, the plans and the parent.
+    async fn commit_end(
+        &self,
+        begun: &Begun,
+        end: LandingState,
+        step: impl Fn(u32, &Plan, eventlog::UnixMs) -> (crate::plan::Record, Vec<crate::streams::Happening>),
+    ) -> Result<Vec<Plan>, PlanError> {
+        self.shared.reached(StepKind::Ending);
+        let now = self.shared.time.now();
+        let mut record = begun.written.record.clone();
+        record.state = end;
+        let mut writes = vec![Write {
+            stream: streams::landing_stream(begun.landing.id.as_str())?,
+            expected: begun.written.version,
+            head: Some(streams::landing_head(&record)),
+            events: Vec::new(),
+        }];
+        // While the landing is on, nobody else writes these: each says so itself.
+        let workspace = crate::workspaces::get(&self.shared, self.id).await?;
+        let mut free = workspace.record.clone();
+        free.landing = None;
+        writes.push(Write {
+            stream: streams::workspace_stream(self.id)?,
+            expected: workspace.version,
+            head: Some(streams::workspace_head(&free)),
+            events: Vec::new(),
+        });
+        let mut plans = Vec::new();
+        for (number, plan) in (0..).zip(&record.plans) {
+            let plan = store::plan(&self.shared.log, plan.0).await?;
+            let (next, said) = step(number, &plan, now);
+            writes.push(plan_write(&plan, &next, said)?);
+            plans.push((plan.id, next));
+        }
+        if let Place::Parent(parent, _) = &begun.place {
+            let parent = store::plan(&self.shared.log, *parent).await?;
+            let mut next = parent.record.clone();
+            next.landing = None;
+            next.changed_at = now;
+            let said = match (end, record.what) {
+                (LandingState::Done, Attempt::Apply) => {
+                    vec![crate::streams::Happening::new("child_merged", &record.by, "")]
+                }
+                _ => Vec::new(),
+            };
+            writes.push(plan_write(&parent, &next, said)?);
+        }
+        let count = plans.len();
+        let committed = self.shared.log.commit(Commit::all(writes)).await?;
+        self.shared.reached(StepKind::Ended);
+        let versions = committed.iter().skip(2).take(count);
+        let answer = plans
+            .into_iter()
+            .zip(versions)
+            .map(|((id, record), committed)| Plan {
+                id,
+                version: committed.version,
+                record,
+            });
+        Ok(answer.collect())
+    }
+
+    /// After the commit: the plans' desks look again, the parent records what came, and what was staged goes.
+    pub(super) async fn finish(
+        &self,
+        begun: &Begun,
+        mut kept: Vec<Kept>,
+        notes: &mut Vec<String>,
+    ) -> Result<(), PlanError> {
+        for plan in &begun.written.record.plans {
+            // Whether it still stands in anybody's way may have changed.
+            let looked = self.shared.at_plan(plan.0, |desk| {
+                Box::pin(async move {
+                    desk.snapshot().await?;
+                    desk.publish();
+                    Ok(())
+                })
+            });
+            looked.await?;
+        }
+        if let (Place::Parent(parent, _), Some(stay)) = (&begun.place, begun.stay.clone()) {
+            let recorded = self.shared.at_plan(*parent, move |desk| {
+                Box::pin(async move {
+                    desk.snapshot().await?;
+                    desk.leave(&stay).await
+                })
+            });
+            recorded.await?;
+        }
+        for _ in 0..CLEANINGS {
+            match self.clean(begun, &kept).await? {
+                Cleaned::Gone => return Ok(()),
+                Cleaned::More(more) => {
+                    notes.extend(self.save_kept(begun, &more).await?);
+                    kept.extend(more);
+                }
+            }
+        }
+        notes.push("somebody still writes to a file that was replaced; the old file is kept".to_owned());
+        Ok(())
+    }
+
+    async fn clean(&self, begun: &Begun, kept: &[Kept]) -> Result<Cleaned, PlanError> {
+        let (shared, place) = (Arc::clone(&self.shared), begun.place.clone());
+        let (landing, kept) = (begun.landing.clone(), kept.to_vec());
+        let cleaned = blocking(move || {
+            let (contents, staging) = (shared.contents.clone(), shared.staging());
+            place.with_tree(|tree| {
+                let again = landing::NoRemerge;
+                ground(tree, &staging, (&contents, &again), &*shared.steps.0).clean(&landing, &kept)
+            })
+        });
+        cleaned.await??.map_err(|error| land_error(&error))
+    }
+
+    /// Makes a git commit of what was applied. If that is not possible, the apply stands, and it is said.
+    async fn commit_to_git(
+        &self,
+        workspace: &Workspace,
+        wanted: &Wanted,
+        message: Option<String>,
+        effects: &[Effect],
+        answer: &mut Outcome,
+    ) -> Result<(), PlanError> {
+        let titles: Vec<&str> = wanted
+            .snapshots
+            .iter()
+            .map(|snapshot| snapshot.plan.record.facts.title.as_str())
+            .collect();
+        let message = message.unwrap_or_else(|| titles.join("\n"));
+        let is_file = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| !entry.is_directory());
+        let paths = effects
+            .iter()
+            .filter(|effect| is_file(&effect.before) || is_file(&effect.after));
+        let paths: Vec<RelPath> = paths.map(|effect| effect.path.clone()).collect();
+        let root = workspace.record.root.clone();
+        let made = blocking(move || git_commit::commit_paths(&root, &paths, &message, None)).await?;
+        match made {
+            Ok(commit) => {
+                for plan in &mut answer.plans {
+                    *plan = self.keep_commit(plan.id, commit.id.clone()).await?;
+                }
+                let staged = commit.still_staged.iter();
+                answer
+                    .notes
+                    .extend(staged.map(|path| format!("what you had staged of `{path}` is still staged")));
+                answer.notes.extend(
+                    commit
+                        .index_left
+                        .map(|why| format!("your index was not brought up to date: {why}")),
+                );
+                answer.commit = Some(commit.id);
+            }
+            Err(error) => answer
+                .notes
+                .push(format!("it was applied, and no git commit was made: {error}")),
+        }
+        Ok(())
+    }
+
+    async fn keep_commit(&self, plan: kernel::PlanId, commit: String) -> Result<Plan, PlanError> {
+        let kept = self.shared.at_plan(plan, move |desk| {
+            Box::pin(async move {
+                let keep = desk.change(None, |_, record, now| {
+                    let mut next = record.clone();
+                    next.changed_at = now;
+                    if let Some(landed) = &mut next.landed {
+                        landed.commit = Some(commit.clone());
+                    }
+                    Ok((next, Vec::new()))
+                });
+                keep.await
+            })
+        });
+        kept.await
+    }
+}
+
+/// What was in the way of a landing that was taken back.
+fn conflicts(why: &WhyTakenBack) -> Vec<Conflict> {
+    match why {
+        WhyTakenBack::Conflicts(conflicts) => conflicts.clone(),
+        WhyTakenBack::Failed(_) | WhyTakenBack::NeverStaged | WhyTakenBack::Unknown => Vec::new(),
+    }
+}
+
+fn save(to: &PathBuf, number: usize, path: &RelPath, mut file: fs::File) -> io::Result<PathBuf> {
+    fs::create_dir_all(to)?;
+    let name = String::from_utf8_lossy(std::os::unix::ffi::OsStrExt::as_bytes(path.name())).into_owned();
+    let at = to.join(format!("{number}-{name}"));
+    let mut copy = fs::File::create(&at)?;
+    io::copy(&mut file, &mut copy)?;
+    copy.sync_all()?;
+    Ok(at)
+}

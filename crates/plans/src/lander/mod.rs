@@ -1,0 +1,68 @@
+//! The desk of a workspace: what is carried out on it, one thing after the other.
+//!
+//! Applies, undos and refreshes of all plans of a workspace go through here, and so does the making of bases, which must
+//! not see a landing half-way. The lander asks the desks of plans; they never ask it, so nobody waits in a circle.
+//!
+//! A landing is written down in the log, staged, begun with one commit that all its plans and the workspace take part in,
+//! carried out, and ended with another such commit. Whoever has moved a plan in between makes the first commit fail, and
+//! everything is decided again; after it, nobody can.
+
+mod again;
+mod apply;
+mod begin;
+mod ends;
+mod place;
+mod recover;
+mod refresh;
+mod telling;
+mod undo;
+mod written;
+
+use std::sync::Arc;
+
+use kernel::WorkspaceId;
+
+use crate::base::Taken;
+use crate::error::PlanError;
+use crate::shared::{Shared, base_error, blocking};
+use crate::workspace::{Presence, Workspace};
+use crate::workspaces;
+
+pub(crate) use recover::{left_staged, never_begun};
+
+/// How often a landing is decided again because a plan or a file has moved meanwhile.
+const TRIES: usize = 6;
+
+/// The desk of a workspace.
+#[derive(Debug)]
+pub(crate) struct Lander {
+    shared: Arc<Shared>,
+    id: WorkspaceId,
+}
+
+impl Lander {
+    pub(crate) fn new(shared: Arc<Shared>, id: WorkspaceId) -> Self {
+        Self { shared, id }
+    }
+
+    /// The workspace, if it is there.
+    async fn workspace(&self) -> Result<Workspace, PlanError> {
+        let workspace = workspaces::get(&self.shared, self.id).await?;
+        match workspace.presence {
+            Presence::Present => Ok(workspace),
+            Presence::Missing | Presence::Replaced => Err(workspaces::gone(&workspace)),
+        }
+    }
+
+    /// The workspace as it is now. Nothing is being carried out on it meanwhile.
+    pub(crate) async fn take_base(&mut self) -> Result<Taken, PlanError> {
+        let workspace = self.workspace().await?;
+        self.settle(&workspace).await?;
+        let (bases, scope) = (self.shared.bases.clone(), self.shared.scope.clone());
+        let cache = self.shared.stat_cache(self.id);
+        let taken = blocking(move || bases.take(&workspace.record.root, &cache, &scope)).await?;
+        let taken = taken.map_err(|error| base_error(&error))?;
+        self.shared.settle_base(taken.base.clone());
+        Ok(taken)
+    }
+}

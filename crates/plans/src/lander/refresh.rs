@@ -1,0 +1,260 @@
+//! Moving an open plan to the workspace's present state: a new sandbox on a new base, with the plan's changes merged in.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use kernel::PlanId;
+
+use super::begin::Wanted;
+use super::telling::outcome_paths;
+use super::{Lander, TRIES};
+use crate::answers::{Outcome, OutcomeKind, Run};
+use crate::base::{Base, Taken};
+use crate::desk::{Snapshot, sandbox_order};
+use crate::entry::{Change, Entry};
+use crate::error::PlanError;
+use crate::log_contents;
+use crate::manifest::Manifest;
+use crate::merge::{Effect, Merged, Ours, merge_changes};
+use crate::path::RelPath;
+use crate::plan::{Actor, Attempt, Plan};
+use crate::sandbox::{Sandbox, SandboxOrder};
+use crate::shared::blocking;
+use crate::state;
+
+impl Lander {
+    /// Refreshes a plan.
+    pub(crate) async fn refresh(
+        &mut self,
+        plan: PlanId,
+        by: Actor,
+        seen: Option<u64>,
+    ) -> Result<Outcome, PlanError> {
+        for _ in 0..TRIES {
+            let snapshot = self.snapshot(plan).await?;
+            let record = &snapshot.plan.record;
+            let actual = snapshot.plan.version.get();
+            if seen.is_some_and(|seen| seen != actual) {
+                return Err(PlanError::Stale { plan, actual });
+            }
+            state::may_land(plan, record, Attempt::Refresh)?;
+            if record.facts.parent.is_some() {
+                return Err(PlanError::Busy {
+                    plan,
+                    by: "it begins with its parent, and cannot be moved to the workspace".to_owned(),
+                });
+            }
+            let taken = self.take_base().await?;
+            let merged = self.onto(&taken.base, &snapshot).await?;
+            if !merged.conflicts.is_empty() {
+                let wanted = Wanted {
+                    what: Attempt::Refresh,
+                    by,
+                    run: Run::Real,
+                    commit: None,
+                    snapshots: vec![snapshot],
+                    lists: Vec::new(),
+                    changeset: None,
+                };
+                let conflicts = merged.conflicts;
+                let plan = self.keep_refusal(plan, &wanted, conflicts.clone()).await?;
+                return Ok(Outcome {
+                    kind: OutcomeKind::Conflicted,
+                    plans: vec![plan],
+                    paths: Vec::new(),
+                    conflicts,
+                    commit: None,
+                    notes: Vec::new(),
+                });
+            }
+            if let Some(outcome) = self.move_to(&by, &snapshot, taken, merged).await? {
+                return Ok(outcome);
+            }
+        }
+        Err(super::apply::moving(Some(plan)))
+    }
+
+    /// What the plan changes on top of a new base.
+    async fn onto(&self, base: &Base, snapshot: &Snapshot) -> Result<Merged, PlanError> {
+        let (manifest, changes) = (Arc::clone(&base.manifest), Arc::clone(&snapshot.changes));
+        let contents = self.shared.contents.clone();
+        self.keep_base_contents(base, &changes).await?;
+        let merged = blocking(move || merge_changes(&changes, &ManifestOurs(&manifest), &contents));
+        merged.await?.map_err(|source| PlanError::Io {
+            what: "merging".to_owned(),
+            source,
+        })
+    }
+
+    /// The merge reads contents from the log, and the new base may have some that are not there yet.
+    async fn keep_base_contents(&self, base: &Base, changes: &[Change]) -> Result<(), PlanError> {
+        let paths = changes
+            .iter()
+            .flat_map(|change| [Some(&change.path), change.from.as_ref()])
+            .flatten();
+        let wanted: Vec<_> = paths
+            .filter_map(|path| Some((path.clone(), base.manifest.get(path)?.content()?)))
+            .collect();
+        let tree = base.tree.clone();
+        let opened = blocking(move || {
+            let open = |(path, content): (RelPath, eventlog::BlobId)| {
+                let file = std::fs::File::open(tree.join(path.as_path()))?;
+                Ok((Some(content), log_contents::Source::File(file)))
+            };
+            wanted.into_iter().map(open).collect::<std::io::Result<Vec<_>>>()
+        });
+        let sources = opened.await?.map_err(|source| PlanError::Io {
+            what: "reading the base".to_owned(),
+            source,
+        })?;
+        log_contents::put_all(&self.shared.log, sources).await?;
+        Ok(())
+    }
+
+    /// Makes the new sandbox and moves the plan to it. `None` if the plan has moved meanwhile.
+    async fn move_to(
+        &self,
+        by: &Actor,
+        snapshot: &Snapshot,
+        taken: Taken,
+        merged: Merged,
+    ) -> Result<Option<Outcome>, PlanError> {
+        let old = &snapshot.plan;
+        let mut record = old.record.clone();
+        record.sandbox += 1;
+        record.base = taken.base.id;
+        record.ignored = taken.ignored;
+        let next = Plan {
+            id: old.id,
+            version: old.version,
+            record,
+        };
+        let made = merged
+            .made
+            .values()
+            .cloned()
+            .map(|content| (None, log_contents::Source::Bytes(content)));
+        log_contents::put_all(&self.shared.log, made.collect()).await?;
+        let strategy = self.shared.strategies.get(next.record.facts.strategy);
+        let order = sandbox_order(&self.shared, &next, taken.base.clone());
+        strategy.create(&order).await?;
+        let filled = self.fill(&*strategy, &order, &merged.effects).await;
+        let changes: Vec<Change> = merged.effects.iter().map(as_change).collect();
+        let moved = match filled {
+            Ok(()) => {
+                self.shared
+                    .at_plan(old.id, {
+                        let (by, next, changes, seen) =
+                            (Arc::clone(by), next.record.clone(), changes, old.version);
+                        move |desk| Box::pin(desk.refreshed(by, seen, next, changes))
+                    })
+                    .await
+            }
+            Err(error) => Err(error),
+        };
+        let plan = match moved {
+            Ok(Some(plan)) => plan,
+            Ok(None) => {
+                strategy.remove(&order).await?;
+                return Ok(None);
+            }
+            Err(error) => {
+                strategy.remove(&order).await?;
+                return Err(error);
+            }
+        };
+        let old_base = self.shared.base(old.record.base).await?.unwrap_or(taken.base);
+        strategy
+            .remove(&sandbox_order(&self.shared, old, old_base))
+            .await?;
+        let combined: HashSet<RelPath> = merged.combined.into_iter().collect();
+        Ok(Some(Outcome {
+            kind: OutcomeKind::Done,
+            plans: vec![plan],
+            paths: outcome_paths(&merged.effects, &combined),
+            conflicts: Vec::new(),
+            commit: None,
+            notes: Vec::new(),
+        }))
+    }
+
+    /// Writes the plan's changes into a new sandbox. Nobody else has it yet.
+    async fn fill(
+        &self,
+        strategy: &dyn crate::sandbox::Strategy,
+        order: &SandboxOrder,
+        effects: &[Effect],
+    ) -> Result<(), PlanError> {
+        let sandbox = strategy.open(order).await?;
+        let (effects, contents) = (effects.to_vec(), self.shared.contents.clone());
+        let written = blocking(move || write_all(&*sandbox, &effects, &contents)).await?;
+        written.map_err(|source| PlanError::Io {
+            what: "filling the new sandbox".to_owned(),
+            source,
+        })
+    }
+}
+
+fn as_change(effect: &Effect) -> Change {
+    Change {
+        path: effect.path.clone(),
+        before: effect.before.clone(),
+        after: effect.after.clone(),
+        from: None,
+    }
+}
+
+/// What goes goes first, the innermost before what it is in; then what comes, the outermost first.
+fn write_all(
+    sandbox: &dyn Sandbox,
+    effects: &[Effect],
+    contents: &dyn crate::contents::Contents,
+) -> std::io::Result<()> {
+    let tree = sandbox.tree();
+    let replaces = |effect: &&Effect| {
+        let directory = |entry: &Option<Entry>| entry.as_ref().map(Entry::is_directory);
+        effect.before.is_some()
+            && (effect.after.is_none() || directory(&effect.before) != directory(&effect.after))
+    };
+    for effect in effects.iter().rev().filter(replaces) {
+        tree.remove(&effect.path)?;
+    }
+    for effect in effects {
+        match &effect.after {
+            None => {}
+            Some(Entry::Directory) => tree.make_directories(&effect.path)?,
+            Some(Entry::Symlink { target }) => {
+                if tree.stat(&effect.path)?.is_some() {
+                    tree.remove(&effect.path)?;
+                }
+                tree.symlink(&effect.path, target)?;
+            }
+            Some(Entry::File { hash, mode, .. }) => {
+                let mut content = Vec::new();
+                contents.copy_to(*hash, &mut content)?;
+                tree.write(&effect.path, std::io::Cursor::new(content), *mode)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A manifest, as a merge sees it.
+struct ManifestOurs<'a>(&'a Manifest);
+
+impl Ours for ManifestOurs<'_> {
+    fn at(&self, path: &RelPath) -> std::io::Result<Option<Entry>> {
+        Ok(self.0.get(path).cloned())
+    }
+
+    fn has_others(&self, directory: &RelPath, beside: &dyn Fn(&RelPath) -> bool) -> std::io::Result<bool> {
+        Ok(self.0.below(directory).any(|(path, _)| !beside(path)))
+    }
+
+    fn find(&self, content: eventlog::BlobId) -> Option<RelPath> {
+        let mut entries = self.0.iter();
+        entries
+            .find(|(_, entry)| entry.content() == Some(content))
+            .map(|(path, _)| path.clone())
+    }
+}

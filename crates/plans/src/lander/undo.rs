@@ -1,0 +1,53 @@
+//! Taking an applied plan back, or one changeset of it: the inverse merge, which leaves everybody else's edits alone.
+
+use std::sync::Arc;
+
+use super::apply::{last_deeds, moving};
+use super::begin::Wanted;
+use super::{Lander, TRIES};
+use crate::answers::{Outcome, UndoOrder};
+use crate::entry::Change;
+use crate::error::PlanError;
+use crate::merge::{fold, invert};
+use crate::plan::Attempt;
+use crate::state;
+use crate::store;
+
+impl Lander {
+    /// Takes a plan back.
+    pub(crate) async fn undo(&mut self, order: UndoOrder) -> Result<Outcome, PlanError> {
+        for _ in 0..TRIES {
+            let snapshot = self.snapshot(order.plan).await?;
+            let actual = snapshot.plan.version.get();
+            if order.seen.is_some_and(|seen| seen != actual) {
+                let plan = order.plan;
+                return Err(PlanError::Stale { plan, actual });
+            }
+            state::may_land(order.plan, &snapshot.plan.record, Attempt::Undo)?;
+            let done: Vec<Change> = match order.changeset {
+                None => last_deeds(&self.shared, &snapshot).await?,
+                Some(id) => {
+                    let changeset = store::changeset(&self.shared.log, order.plan, id).await?;
+                    changeset
+                        .changes
+                        .into_iter()
+                        .map(|recorded| recorded.change)
+                        .collect()
+                }
+            };
+            let wanted = Wanted {
+                what: Attempt::Undo,
+                by: Arc::clone(&order.by),
+                run: order.run,
+                commit: None,
+                lists: vec![fold(&invert(&done))],
+                snapshots: vec![snapshot],
+                changeset: order.changeset,
+            };
+            if let Some(outcome) = self.land(wanted).await? {
+                return Ok(outcome);
+            }
+        }
+        Err(moving(Some(order.plan)))
+    }
+}

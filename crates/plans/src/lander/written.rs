@@ -1,0 +1,211 @@
+//! A landing, written down in the log before anything is touched.
+
+use eventlog::{Commit, CommitError, Log, NewEvent, Sequence, Version, Write};
+use serde::{Deserialize, Serialize};
+
+use crate::entry::Entry;
+use crate::error::PlanError;
+use crate::landings::LandingRecord;
+use crate::merge::Effect;
+use crate::streams;
+
+/// How many effects go into one event. Each refers to up to two contents, and a commit has room for 1,024 things.
+const TOGETHER: usize = 256;
+/// The kind of the events that list effects.
+const EFFECTS_EVENT: &str = "effects";
+/// How many events are read at a time.
+const PAGE: u32 = 64;
+
+/// What a landing does.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Deeds {
+    /// To the tree, in the order of paths.
+    pub(super) effects: Vec<Effect>,
+    /// The same, plan by plan: what each does on top of the ones before it.
+    pub(super) each: Vec<Vec<Effect>>,
+}
+
+/// The body of an event that lists effects.
+#[derive(Debug, Serialize, Deserialize)]
+struct Listed {
+    /// Of which plan they are; of all together if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    plan: Option<u32>,
+    effects: Vec<Effect>,
+    /// Whether they are as they were carried out, in place of those of the same path that were listed before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    instead: bool,
+}
+
+/// A landing in the log, with the version that the next write must name.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    pub(super) id: String,
+    pub(super) version: Version,
+    pub(super) record: LandingRecord,
+}
+
+/// Writes a landing down. The contents that it names must be in the log.
+pub(super) async fn write(
+    log: &Log,
+    id: &str,
+    record: LandingRecord,
+    deeds: &Deeds,
+) -> Result<Written, PlanError> {
+    let mut events = listed(None, &deeds.effects);
+    // One plan alone does what all together do.
+    if deeds.each.len() > 1 {
+        for (plan, effects) in (0..).zip(&deeds.each) {
+            events.extend(listed(Some(plan), effects));
+        }
+    }
+    let mut written = Written {
+        id: id.to_owned(),
+        version: Version::NONE,
+        record,
+    };
+    let head = streams::landing_head(&written.record);
+    let mut events = events.into_iter();
+    append(log, &mut written, Some(head), events.next().into_iter().collect()).await?;
+    for event in events {
+        append(log, &mut written, None, vec![event]).await?;
+    }
+    Ok(written)
+}
+
+fn listed(plan: Option<u32>, effects: &[Effect]) -> Vec<NewEvent> {
+    effects
+        .chunks(TOGETHER)
+        .map(|some| event(plan, some, Instead::No))
+        .collect()
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Instead {
+    No,
+    Yes,
+}
+
+fn event(plan: Option<u32>, effects: &[Effect], instead: Instead) -> NewEvent {
+    let mut blobs: Vec<_> = effects
+        .iter()
+        .flat_map(|effect| [&effect.before, &effect.after])
+        .flatten()
+        .filter_map(Entry::content)
+        .collect();
+    blobs.sort_unstable();
+    blobs.dedup();
+    NewEvent {
+        kind: EFFECTS_EVENT.into(),
+        body: streams::json(&Listed {
+            plan,
+            effects: effects.to_vec(),
+            instead: instead == Instead::Yes,
+        }),
+        blobs,
+    }
+}
+
+async fn append(
+    log: &Log,
+    written: &mut Written,
+    head: Option<eventlog::Head>,
+    events: Vec<NewEvent>,
+) -> Result<(), PlanError> {
+    let write = Write {
+        stream: streams::landing_stream(&written.id)?,
+        expected: written.version,
+        head,
+        events,
+    };
+    let committed = log.commit(Commit::one(write)).await?;
+    if let Some(committed) = committed.first() {
+        written.version = committed.version;
+    }
+    Ok(())
+}
+
+/// Writes down that some effects were carried out in another way than was planned: somebody had saved meanwhile.
+pub(super) async fn correct(
+    log: &Log,
+    written: &mut Written,
+    plan: Option<u32>,
+    effects: &[Effect],
+) -> Result<(), PlanError> {
+    for some in effects.chunks(TOGETHER) {
+        append(log, written, None, vec![event(plan, some, Instead::Yes)]).await?;
+    }
+    Ok(())
+}
+
+/// Forgets a landing that was never begun.
+pub(super) async fn forget(log: &Log, written: &Written) -> Result<(), PlanError> {
+    let stream = streams::landing_stream(&written.id)?;
+    match log.remove(vec![(stream, written.version)]).await {
+        Ok(()) | Err(CommitError::Conflict { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads what a landing does.
+pub(super) async fn deeds(log: &Log, id: &str, plans: usize) -> Result<Deeds, PlanError> {
+    let stream = streams::landing_stream(id)?;
+    let mut all = Lists::default();
+    let mut each: Vec<Lists> = (0..plans).map(|_| Lists::default()).collect();
+    let mut after = Sequence::default();
+    loop {
+        let page = log.read(&stream, after, PAGE).await?;
+        for event in page.events.iter().filter(|event| &*event.kind == EFFECTS_EVENT) {
+            let listed: Listed = streams::parse(&stream, &event.body)?;
+            let list = match listed.plan {
+                None => Some(&mut all),
+                Some(plan) => each.get_mut(plan as usize),
+            };
+            if let Some(list) = list {
+                list.take(listed);
+            }
+        }
+        match page.events.last() {
+            Some(last) if last.sequence < page.last => after = last.sequence,
+            _ => break,
+        }
+    }
+    let effects = all.0;
+    let each = match plans {
+        1 => vec![effects.clone()],
+        _ => each.into_iter().map(|list| list.0).collect(),
+    };
+    Ok(Deeds { effects, each })
+}
+
+/// Effects, of which some may be listed again.
+#[derive(Debug, Default)]
+struct Lists(Vec<Effect>);
+
+impl Lists {
+    fn take(&mut self, listed: Listed) {
+        if !listed.instead {
+            self.0.extend(listed.effects);
+            return;
+        }
+        for effect in listed.effects {
+            match self.0.iter_mut().find(|known| known.path == effect.path) {
+                Some(known) => *known = effect,
+                None => self.0.push(effect),
+            }
+        }
+    }
+}
+
+/// A landing as its head tells.
+pub(super) async fn stored(log: &Log, id: &str) -> Result<(Version, LandingRecord), PlanError> {
+    let stream = streams::landing_stream(id)?;
+    let stored = log.head(&stream).await?;
+    let stored = stored.ok_or_else(|| PlanError::Base(format!("the landing {id} is not in the log")))?;
+    Ok((stored.version, streams::parse(&stream, &stored.head.body)?))
+}
+
+/// The same without its version.
+pub(super) async fn record(log: &Log, id: &str) -> Result<LandingRecord, PlanError> {
+    Ok(stored(log, id).await?.1)
+}

@@ -1,0 +1,267 @@
+//! Carrying out: one path after the other, each in one step of the kernel, each looked at afterwards.
+
+use std::collections::BTreeSet;
+
+use rustix::fs::RenameFlags;
+
+use crate::entry::Entry;
+use crate::landing::error::{LandError, Outcome, WhyTakenBack};
+use crate::landing::hands::{Hands, Stop, in_the_way};
+use crate::landing::item::{Item, Operation};
+use crate::landing::kept::Verdict;
+use crate::landing::steps::StepKind;
+use crate::merge::ConflictKind;
+use crate::path::RelPath;
+use crate::tree::{FileKind, TreeError};
+
+/// Up to how many directories are brought to the disk one by one, see the same for files.
+const SYNC_ONE_BY_ONE: usize = 64;
+
+/// How far a path is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Progress {
+    /// It is as it was.
+    NotYet,
+    /// It is as wanted.
+    Done,
+    /// It is as it was, and that is not what was expected.
+    Changed,
+}
+
+impl Hands<'_> {
+    pub(super) fn carry_out(&self, items: &mut [Item]) -> Result<Outcome, LandError> {
+        self.bring_to_an_end(items, |_, _| Ok(Progress::NotYet))
+    }
+
+    /// Carries everything out, each path from where `progress` says it is, or takes everything back.
+    pub(super) fn bring_to_an_end(
+        &self,
+        items: &mut [Item],
+        progress: impl Fn(&Self, &mut Item) -> Result<Progress, Stop>,
+    ) -> Result<Outcome, LandError> {
+        let carried = items.iter_mut().try_for_each(|item| {
+            let progress = progress(self, item)?;
+            self.carry(item, progress)
+        });
+        let landed = carried.and_then(|()| {
+            self.reached(StepKind::AllCarriedOut, None);
+            self.sync_directories(items)?;
+            self.reached(StepKind::DirectoriesSynced, None);
+            Ok(self.kept(items, Verdict::Landed)?)
+        });
+        match landed {
+            Ok(kept) => {
+                let done = items.iter().filter(|item| item.operation() != Operation::Nothing);
+                let mut effects: Vec<_> = done.map(Item::effect).collect();
+                effects.sort_by(|one, other| one.path.cmp(&other.path));
+                Ok(Outcome::Landed { effects, kept })
+            }
+            Err(Stop::Conflict(conflict)) => self.take_back(items, WhyTakenBack::Conflicts(vec![*conflict])),
+            Err(Stop::Failed(error)) => self.take_back(items, WhyTakenBack::Failed(error)),
+        }
+    }
+
+    /// Brings one path to its end, from wherever it is.
+    fn carry(&self, item: &mut Item, mut progress: Progress) -> Result<(), Stop> {
+        loop {
+            match progress {
+                Progress::Done => return Ok(()),
+                Progress::NotYet => progress = self.attempt(item)?,
+                Progress::Changed => {
+                    self.again(item)?;
+                    progress = Progress::NotYet;
+                }
+            }
+        }
+    }
+
+    fn attempt(&self, item: &mut Item) -> Result<Progress, Stop> {
+        match item.operation() {
+            Operation::Nothing => Ok(Progress::Done),
+            Operation::Create => self.create(item),
+            Operation::Replace => self.replace(item),
+            Operation::Delete => self.delete(item),
+            Operation::DeleteDirectory => self.delete_directory(item),
+            Operation::ReplaceDirectory => match self.stand_in(item)? {
+                Progress::Done => self.create(item),
+                progress => Ok(progress),
+            },
+        }
+    }
+
+    fn create(&self, item: &mut Item) -> Result<Progress, Stop> {
+        let name = item.new_name(item.round);
+        self.area.tree.touch(&name)?;
+        self.reached(StepKind::PuttingIn, Some(&item.path));
+        match self
+            .area
+            .tree
+            .rename_into(&name, self.ground.tree, &item.path, RenameFlags::NOREPLACE)
+        {
+            Ok(()) => {
+                self.reached(StepKind::PutIn, Some(&item.path));
+                Ok(Progress::Done)
+            }
+            Err(TreeError::Exists { .. }) => Ok(Progress::Changed),
+            Err(error) => Err(self.no_way(item, error)),
+        }
+    }
+
+    fn replace(&self, item: &mut Item) -> Result<Progress, Stop> {
+        let name = item.new_name(item.round);
+        self.area.tree.touch(&name)?;
+        self.reached(StepKind::Exchanging, Some(&item.path));
+        match self
+            .area
+            .tree
+            .rename_into(&name, self.ground.tree, &item.path, RenameFlags::EXCHANGE)
+        {
+            Ok(()) => {}
+            Err(TreeError::NotFound { .. }) if self.parent_is_there(item)? => return Ok(Progress::Changed),
+            Err(error) => return Err(self.no_way(item, error)),
+        }
+        self.reached(StepKind::Exchanged, Some(&item.path));
+        self.look_at_exchanged(item)
+    }
+
+    /// Looks at what came out of an exchange, and puts it back if it is not what was expected.
+    pub(super) fn look_at_exchanged(&self, item: &mut Item) -> Result<Progress, Stop> {
+        match self.in_area(&item.new_name(item.round))? {
+            Some(held) if held.is(item.before.as_ref()) => {
+                item.out = Some(held.stat);
+                Ok(Progress::Done)
+            }
+            _ => {
+                self.reached(StepKind::PuttingBack, Some(&item.path));
+                self.exchange_back(item)?;
+                self.reached(StepKind::PutBack, Some(&item.path));
+                Ok(Progress::Changed)
+            }
+        }
+    }
+
+    fn delete(&self, item: &mut Item) -> Result<Progress, Stop> {
+        let name = item.old_name(item.round);
+        self.reached(StepKind::TakingOut, Some(&item.path));
+        match self
+            .ground
+            .tree
+            .rename_into(&item.path, &self.area.tree, &name, RenameFlags::NOREPLACE)
+        {
+            Ok(()) => {}
+            Err(error) if error.is_absence() => {
+                self.let_be(item, None)?;
+                return Ok(Progress::Done);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        self.reached(StepKind::TakenOut, Some(&item.path));
+        self.look_at_taken_out(item)
+    }
+
+    /// Looks at what was taken out, and puts it back if it is not what was expected.
+    pub(super) fn look_at_taken_out(&self, item: &mut Item) -> Result<Progress, Stop> {
+        match self.in_area(&item.old_name(item.round))? {
+            Some(held) if held.is(item.before.as_ref()) => {
+                item.out = Some(held.stat);
+                Ok(Progress::Done)
+            }
+            _ => {
+                self.reached(StepKind::PuttingBack, Some(&item.path));
+                self.put_old_back(item)?;
+                self.reached(StepKind::PutBack, Some(&item.path));
+                Ok(Progress::Changed)
+            }
+        }
+    }
+
+    fn delete_directory(&self, item: &mut Item) -> Result<Progress, Stop> {
+        match self.stand_in(item)? {
+            // Somebody has put something into it: then it stays.
+            Progress::Changed => match self.in_tree(&item.path)? {
+                Some(held) if held.stat.kind == FileKind::Directory => {
+                    self.let_be(item, Some(Entry::Directory))?;
+                    Ok(Progress::Done)
+                }
+                None => {
+                    self.let_be(item, None)?;
+                    Ok(Progress::Done)
+                }
+                held => Err(in_the_way(item, ConflictKind::DirectoryAndFile, held.as_ref())),
+            },
+            progress => Ok(progress),
+        }
+    }
+
+    /// Removes an empty directory. It is not moved out: whoever is just putting a file into it would lose it. What stays in
+    /// the staging directory is a stand-in with the same permissions. It is made first, so that a directory that is gone
+    /// while the stand-in is there went by our hand.
+    fn stand_in(&self, item: &mut Item) -> Result<Progress, Stop> {
+        let name = item.old_name(item.round);
+        let stand_in = self.area.tree.stat(&name)?;
+        match self.ground.tree.stat(&item.path)? {
+            None if stand_in.is_some() => return Ok(Progress::Done),
+            Some(stat) if stat.kind == FileKind::Directory => {
+                if stand_in.is_none() {
+                    self.area.tree.make_directory(&name)?;
+                    self.area.tree.set_mode(&name, stat.mode)?;
+                }
+            }
+            _ => return Ok(Progress::Changed),
+        }
+        self.reached(StepKind::StandInMade, Some(&item.path));
+        match self.ground.tree.remove_directory(&item.path) {
+            Ok(()) => {
+                self.reached(StepKind::TakenOut, Some(&item.path));
+                Ok(Progress::Done)
+            }
+            Err(
+                TreeError::NotEmpty { .. }
+                | TreeError::Exists { .. }
+                | TreeError::NotADirectory { .. }
+                | TreeError::NotFound { .. },
+            ) => {
+                self.area.tree.remove(&name)?;
+                Ok(Progress::Changed)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn parent_is_there(&self, item: &Item) -> Result<bool, TreeError> {
+        match item.path.parent() {
+            None => Ok(true),
+            Some(parent) => {
+                let stat = self.ground.tree.stat(&parent)?;
+                Ok(stat.is_some_and(|stat| stat.kind == FileKind::Directory))
+            }
+        }
+    }
+
+    /// The directory that a path is in is not there, or is something else.
+    fn no_way(&self, item: &Item, error: TreeError) -> Stop {
+        match error {
+            TreeError::NotFound { .. } => in_the_way(item, ConflictKind::Moving, None),
+            TreeError::NotADirectory { .. } | TreeError::LeadsOut { .. } | TreeError::IsADirectory { .. } => {
+                in_the_way(item, ConflictKind::DirectoryAndFile, None)
+            }
+            error => error.into(),
+        }
+    }
+
+    /// Brings the names to the disk, in the tree and in the staging directory.
+    pub(super) fn sync_directories(&self, items: &[Item]) -> Result<(), TreeError> {
+        let parents: BTreeSet<Option<RelPath>> = items.iter().map(|item| item.path.parent()).collect();
+        if parents.len() > SYNC_ONE_BY_ONE {
+            return self.ground.tree.sync_everything();
+        }
+        for parent in &parents {
+            match self.ground.tree.sync_directory(parent.as_ref()) {
+                // It went as well; the one that it was in is one of the others.
+                Err(error) if error.is_absence() => {}
+                synced => synced?,
+            }
+        }
+        self.area.tree.sync_directory(None)
+    }
+}

@@ -1,0 +1,130 @@
+//! Where a landing happens, and the three things that can be done there.
+
+use std::fs::File;
+use std::path::Path;
+
+use kernel::Scope;
+
+use crate::contents::Contents;
+use crate::landing::again::Remerge;
+use crate::landing::area::{Area, staging};
+use crate::landing::error::{LandError, Outcome};
+use crate::landing::hands::Hands;
+use crate::landing::item::{self, Item};
+use crate::landing::journal::{Landing, LandingId};
+use crate::landing::kept::{Cleaned, Kept};
+use crate::landing::steps::Steps;
+use crate::tree::Tree;
+
+/// Where a landing happens. Everything here blocks, and nothing but staging can be cancelled.
+#[derive(Clone, Copy)]
+pub struct Ground<'a> {
+    /// The tree that is written.
+    pub tree: &'a Tree,
+    /// Where it is staged, if that is on the same file system. Otherwise it is staged in `.tidelock` inside the tree.
+    pub staging: &'a Path,
+    /// Where the new contents come from.
+    pub contents: &'a dyn Contents,
+    /// Who merges again when somebody has saved meanwhile.
+    pub remerge: &'a dyn Remerge,
+    /// Who is told of every step.
+    pub steps: &'a dyn Steps,
+}
+
+/// A landing that is staged: nothing of the tree has been touched yet.
+#[derive(Debug)]
+pub struct Staged {
+    pub(super) area: Area,
+    pub(super) items: Vec<Item>,
+}
+
+impl Ground<'_> {
+    /// Stages a landing: afterwards everything that is needed to carry it out is on the disk. When this fails, nothing is
+    /// left of it.
+    ///
+    /// # Errors
+    /// It was cancelled, a content cannot be had, or there is no place for it.
+    pub fn stage(&self, landing: &Landing, scope: &Scope) -> Result<Staged, LandError> {
+        let items = item::in_order(&landing.effects)?;
+        let area = Area::make(self.tree, self.staging, &landing.id)?;
+        let hands = Hands {
+            ground: self,
+            area: &area,
+        };
+        match hands.stage(&items, scope) {
+            Ok(()) => Ok(Staged { area, items }),
+            Err(error) => {
+                if let Err(left) = area.remove(self.tree) {
+                    tracing::warn!(landing = %landing.id, error = %left, "a staging directory stays behind");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Carries a staged landing out, or takes it back. Commit the outcome, and then [`clean`](Self::clean).
+    ///
+    /// # Errors
+    /// It could neither be finished nor taken back. [`recover`](Self::recover) it later.
+    pub fn carry_out(&self, staged: Staged) -> Result<Outcome, LandError> {
+        let Staged { area, mut items } = staged;
+        let hands = Hands {
+            ground: self,
+            area: &area,
+        };
+        hands.carry_out(&mut items)
+    }
+
+    /// Brings a landing to its end whose process was killed after the journal was committed and before the outcome was.
+    /// It may be killed and done again.
+    ///
+    /// # Errors
+    /// It can neither be finished nor taken back now.
+    pub fn recover(&self, landing: &Landing) -> Result<Outcome, LandError> {
+        crate::landing::recover::recover(self, landing)
+    }
+
+    /// Removes what a landing has staged, after its outcome was committed, unless somebody has written into an old file
+    /// since it was last looked at. None there is no error.
+    ///
+    /// # Errors
+    /// It cannot be looked at or removed.
+    pub fn clean(&self, landing: &Landing, seen: &[Kept]) -> Result<Cleaned, LandError> {
+        crate::landing::kept::clean(self, landing, seen)
+    }
+
+    /// Removes what a landing has staged, whatever is in it.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn discard(&self, id: &LandingId) -> Result<(), LandError> {
+        match Area::find(self.tree, self.staging, id)? {
+            Some(area) => area.remove(self.tree),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens a content that was kept. It is there until the landing is cleaned.
+    ///
+    /// # Errors
+    /// It is not there any more, or is not a file.
+    pub fn open_kept(&self, id: &LandingId, kept: &Kept) -> Result<File, LandError> {
+        let not_there = || crate::tree::TreeError::NotFound {
+            path: kept.at.to_string(),
+        };
+        let area = Area::find(self.tree, self.staging, id)?;
+        let area = area.ok_or_else(|| staging(self.staging, not_there()))?;
+        let opened = area.tree.open_file(&kept.at);
+        opened.map_err(|error| staging(area.tree.path(), error))
+    }
+}
+
+impl std::fmt::Debug for Ground<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Ground")
+            .field("tree", self.tree)
+            .field("staging", &self.staging)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,126 @@
+//! One effect on its way, and its names in the staging directory.
+
+use crate::entry::Entry;
+use crate::landing::error::LandError;
+use crate::merge::Effect;
+use crate::path::RelPath;
+use crate::tree::FileStat;
+
+/// One effect on its way. Its entries are those of the present round.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// Its place in the journal, by which its files are named.
+    pub(super) index: usize,
+    pub(super) path: RelPath,
+    /// How often it was merged again.
+    pub(super) round: u32,
+    pub(super) before: Option<Entry>,
+    pub(super) after: Option<Entry>,
+    /// What was expected at the path, and what was put there, in the rounds before this one.
+    pub(super) earlier: Vec<(Option<Entry>, Option<Entry>)>,
+    /// What the file system said of what came out when it was last looked at.
+    pub(super) out: Option<FileStat>,
+}
+
+/// What has to be done for an effect.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Operation {
+    /// It is as wanted.
+    Nothing,
+    /// Something comes where nothing is.
+    Create,
+    /// A file or symlink is replaced by anything.
+    Replace,
+    /// A file or symlink goes.
+    Delete,
+    /// An empty directory goes.
+    DeleteDirectory,
+    /// An empty directory goes, and a file or symlink comes.
+    ReplaceDirectory,
+}
+
+impl Item {
+    pub(super) fn operation(&self) -> Operation {
+        match (&self.before, &self.after) {
+            (before, after) if before == after => Operation::Nothing,
+            (None, _) => Operation::Create,
+            (Some(Entry::Directory), None) => Operation::DeleteDirectory,
+            (Some(Entry::Directory), Some(_)) => Operation::ReplaceDirectory,
+            (Some(_), None) => Operation::Delete,
+            (Some(_), Some(_)) => Operation::Replace,
+        }
+    }
+
+    /// The effect as it is in the present round.
+    pub(super) fn effect(&self) -> Effect {
+        Effect {
+            path: self.path.clone(),
+            before: self.before.clone(),
+            after: self.after.clone(),
+        }
+    }
+
+    /// The effect is another one from now on.
+    pub(super) fn next_round(&mut self, before: Option<Entry>, after: Option<Entry>) {
+        let earlier = (
+            std::mem::replace(&mut self.before, before),
+            std::mem::replace(&mut self.after, after),
+        );
+        self.earlier.push(earlier);
+        self.round += 1;
+        self.out = None;
+    }
+
+    /// The file that is to come in a round, and after an exchange what came out.
+    pub(super) fn new_name(&self, round: u32) -> RelPath {
+        self.name(round, "new")
+    }
+
+    /// What was taken out in a round.
+    pub(super) fn old_name(&self, round: u32) -> RelPath {
+        self.name(round, "old")
+    }
+
+    /// The note that says what the effect of a round is.
+    pub(super) fn note_name(&self, round: u32) -> RelPath {
+        self.name(round, "effect")
+    }
+
+    fn name(&self, round: u32, what: &str) -> RelPath {
+        plain_name(&format!("{}.{round}.{what}", self.index))
+    }
+}
+
+/// A name that we made ourselves, of letters, digits and dots, as a path.
+pub(super) fn plain_name(name: &str) -> RelPath {
+    match RelPath::from_bytes(name.as_bytes()) {
+        Ok(path) => path,
+        Err(bad) => panic!("a name that we made is a path: {bad}"),
+    }
+}
+
+/// The effects in the order in which they are carried out: what goes, the deepest first; then what comes, directories
+/// before what is in them. It is the order of the journal's effects, whatever they became in later rounds.
+pub(super) fn in_order(effects: &[Effect]) -> Result<Vec<Item>, LandError> {
+    let mut by_path: Vec<_> = effects.iter().enumerate().collect();
+    // In the order of bytes a directory stands before everything that is in it.
+    by_path.sort_by(|(_, one), (_, other)| one.path.cmp(&other.path));
+    if let Some(pair) = by_path.windows(2).find(|pair| pair[0].1.path == pair[1].1.path) {
+        return Err(LandError::Twice {
+            path: pair[0].1.path.to_string(),
+        });
+    }
+    let item = |(index, effect): &(usize, &Effect)| Item {
+        index: *index,
+        path: effect.path.clone(),
+        round: 0,
+        before: effect.before.clone(),
+        after: effect.after.clone(),
+        earlier: Vec::new(),
+        out: None,
+    };
+    let goes = |(_, effect): &&(usize, &Effect)| effect.after.is_none();
+    let going = by_path.iter().filter(goes).rev().map(item);
+    let coming = by_path.iter().filter(|effect| !goes(effect)).map(item);
+    Ok(going.chain(coming).collect())
+}

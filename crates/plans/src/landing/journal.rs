@@ -1,0 +1,94 @@
+//! What is to be landed, as it is written down before anything is touched.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::merge::Effect;
+
+/// What is to be landed. It is committed before anything is touched; with it and the staging directory a landing can be
+/// finished or taken back after a kill.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Landing {
+    /// Names it, and its directory below the staging directory.
+    pub id: LandingId,
+    /// What is to be done; one effect per path.
+    pub effects: Vec<Effect>,
+}
+
+/// Names a landing.
+#[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LandingId(String);
+
+/// A text that cannot name a landing.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{0}` cannot name a landing: 1 to 64 letters, digits, `-` and `_`")]
+pub struct BadLandingId(pub String);
+
+impl LandingId {
+    /// A new one, unlike any other.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(format!("landing_{}", kernel::RequestId::generate()))
+    }
+
+    /// As text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for LandingId {
+    type Err = BadLandingId;
+
+    fn from_str(text: &str) -> Result<Self, BadLandingId> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if (1..=64).contains(&text.len()) && text.bytes().all(plain) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(BadLandingId(text.chars().take(80).collect()))
+        }
+    }
+}
+
+impl TryFrom<String> for LandingId {
+    type Error = BadLandingId;
+
+    fn try_from(text: String) -> Result<Self, BadLandingId> {
+        text.parse()
+    }
+}
+
+impl From<LandingId> for String {
+    fn from(id: LandingId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for LandingId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_no_path() {
+        let made = LandingId::generate();
+        assert_eq!(made.as_str().parse(), Ok(made.clone()));
+        assert_eq!(
+            serde_json::from_value::<LandingId>(serde_json::json!(made)).unwrap(),
+            made
+        );
+        for bad in ["", ".", "..", "a/b", "a b", "a.b", &"a".repeat(65)] {
+            bad.parse::<LandingId>().unwrap_err();
+            serde_json::from_value::<LandingId>(serde_json::json!(bad)).unwrap_err();
+        }
+    }
+}

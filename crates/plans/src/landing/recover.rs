@@ -1,0 +1,78 @@
+//! Recovery: a landing whose process was killed is brought to its end.
+
+use crate::landing::area::{Area, staging};
+use crate::landing::carry::Progress;
+use crate::landing::error::{LandError, Outcome, WhyTakenBack};
+use crate::landing::ground::Ground;
+use crate::landing::hands::{Hands, Stop};
+use crate::landing::item::{self, Item, Operation};
+use crate::landing::journal::Landing;
+use crate::landing::steps::StepKind;
+use crate::merge::Effect;
+
+pub(super) fn recover(ground: &Ground<'_>, landing: &Landing) -> Result<Outcome, LandError> {
+    let mut items = item::in_order(&landing.effects)?;
+    let never_staged = || Outcome::TakenBack {
+        why: WhyTakenBack::NeverStaged,
+        kept: Vec::new(),
+    };
+    let Some(area) = Area::find(ground.tree, ground.staging, &landing.id)? else {
+        return Ok(never_staged());
+    };
+    if !area.is_complete()? {
+        return Ok(never_staged());
+    }
+    let hands = Hands { ground, area: &area };
+    for item in &mut items {
+        hands.read_notes(item)?;
+    }
+    if area.is_back()? {
+        return hands.take_back(&mut items, WhyTakenBack::Unknown);
+    }
+    hands.bring_to_an_end(&mut items, |hands, item| {
+        hands.reached(StepKind::Recovering, Some(&item.path));
+        hands.progress(item)
+    })
+}
+
+impl Hands<'_> {
+    /// Takes up what an effect became in later rounds.
+    pub(super) fn read_notes(&self, item: &mut Item) -> Result<(), LandError> {
+        loop {
+            let name = item.note_name(item.round + 1);
+            let note = self
+                .area
+                .read_note(&name)
+                .map_err(|error| staging(self.area.tree.path(), error))?;
+            let Some(note) = note else { return Ok(()) };
+            let Effect { before, after, .. } =
+                serde_json::from_slice(&note).map_err(|source| LandError::Note {
+                    name: name.to_string(),
+                    source,
+                })?;
+            item.next_round(before, after);
+        }
+    }
+
+    /// How far a path is, by what the tree and the staging directory have.
+    fn progress(&self, item: &mut Item) -> Result<Progress, Stop> {
+        let (new, old) = (item.new_name(item.round), item.old_name(item.round));
+        match item.operation() {
+            Operation::Nothing => Ok(Progress::Done),
+            Operation::Create | Operation::ReplaceDirectory => match self.area.tree.stat(&new)? {
+                None => Ok(Progress::Done),
+                Some(_) => Ok(Progress::NotYet),
+            },
+            Operation::Replace => match self.in_area(&new)? {
+                Some(held) if held.is(item.after.as_ref()) => Ok(Progress::NotYet),
+                _ => self.look_at_exchanged(item),
+            },
+            Operation::Delete => match self.area.tree.stat(&old)? {
+                None => Ok(Progress::NotYet),
+                Some(_) => self.look_at_taken_out(item),
+            },
+            // The attempt sees by itself how far it is.
+            Operation::DeleteDirectory => Ok(Progress::NotYet),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Landings as the log has them: what an apply or an undo does, path by path, written down before anything is touched.
+
+use eventlog::UnixMs;
+use kernel::{ChangesetId, HomeId, PlanId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+
+use crate::as_text;
+use crate::plan::{Actor, Attempt};
+
+/// A landing. It is the body of its head; what it does stands in its events.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LandingRecord {
+    /// Where it stands.
+    pub(crate) state: LandingState,
+    /// What it is.
+    pub(crate) what: Attempt,
+    /// Who wants it.
+    pub(crate) by: Actor,
+    /// When it began.
+    pub(crate) at: UnixMs,
+    /// The workspace.
+    #[serde(with = "as_text")]
+    pub(crate) workspace: WorkspaceId,
+    /// The plan whose sandbox it is carried out on, if that is not the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "as_text::optional")]
+    pub(crate) parent: Option<PlanId>,
+    /// The plans that it is for.
+    pub(crate) plans: Vec<PlanText>,
+    /// The one changeset that is taken back, if it is not the whole plan.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "as_text::optional")]
+    pub(crate) changeset: Option<ChangesetId>,
+    /// The home whose machine has the workspace.
+    #[serde(with = "as_text")]
+    pub(crate) home: HomeId,
+    /// How many effects it has. Fewer events mean that it was never written down whole, and so never begun.
+    pub(crate) effects: u64,
+}
+
+/// A plan's id, as text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct PlanText(#[serde(with = "as_text")] pub(crate) PlanId);
+
+/// Where a landing stands.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LandingState {
+    /// It is being written down. Nothing was touched.
+    Written,
+    /// Files may have changed.
+    Begun,
+    /// All of it was done.
+    Done,
+    /// Nothing of it is done.
+    TakenBack,
+}
+
+impl LandingState {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Written => "written",
+            Self::Begun => "begun",
+            Self::Done => "done",
+            Self::TakenBack => "taken_back",
+        }
+    }
+}

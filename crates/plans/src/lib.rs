@@ -1,0 +1,89 @@
+//! Plans: isolated pieces of work on a workspace, applied whole or not at all, and taken back one by one.
+//!
+//! - [`Plans`] is the service: it opens plans, records what is changed in them, applies them and takes them back.
+//! - [`PlanExecutionContext`] is a plan as one actor works in it; a [`ChangesetHandle`] takes that actor's changes.
+//! - [`Bases`] keep a workspace as it was; a [`Sandbox`] shows it to a command and keeps what the command writes apart.
+//! - [`merge_changes`], [`diff`](fn@diff) and [`Overlaps`] say what changes come to, and touch nothing.
+//! - [`landing`] carries changes out on a tree, all of them or none.
+//!
+//! **Who owns the state:** the log. One task for each plan (its desk) and one for each workspace (its lander) do one thing
+//! after the other, and every change is a commit on the version that they saw.
+//!
+//! **What must not happen here:** HTTP, jobs, agents.
+
+mod answers;
+mod as_text;
+mod base;
+mod changeset;
+mod collect;
+mod contents;
+mod context;
+mod desk;
+mod desks;
+mod diff;
+mod entry;
+mod error;
+mod git_commit;
+mod ignores;
+mod lander;
+pub mod landing;
+mod landings;
+mod log_contents;
+mod manifest;
+mod merge;
+mod opening;
+mod options;
+mod oracle;
+mod overlaps;
+mod path;
+mod plan;
+mod reading;
+mod recover;
+mod sandbox;
+mod scan;
+mod service;
+mod shared;
+mod stat_cache;
+mod state;
+#[cfg(test)]
+mod state_cases;
+#[cfg(test)]
+mod state_model;
+mod store;
+mod streams;
+mod tree;
+mod workspace;
+mod workspaces;
+
+pub use answers::{
+    ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FileOperation, FilesChanged, GcPolicy, GitMessage,
+    Moment, NewStay, Opened, Outcome, OutcomeKind, OutcomePath, Overlap, PlanQuery, Run, SeenFile, Stay,
+    Unapplied, UndoOrder,
+};
+pub use base::{Base, BaseError, Bases, CollectMode, Freed, Ignored, LeftOut, Taken, WhyLeftOut};
+pub use changeset::{Changeset, ChangesetRecord, ChangesetState, NewChangeset};
+pub use contents::{Contents, TEXT_LIMIT_BYTES};
+pub use context::{ChangesetHandle, PlanExecutionContext};
+pub use diff::{Diff, DiffHunk, DiffLine, DiffLineKind, FileDiff, diff, write_patch};
+pub use entry::{Change, ChangeKind, Entry, LinkTarget, MODE_MASK};
+pub use error::PlanError;
+pub use git_commit::{Author, GitCommit, GitCommitError, commit_paths};
+pub use ignores::{IgnoreRules, IgnoreSources};
+pub use manifest::{BadManifest, Manifest, ManifestId};
+pub use merge::{
+    Conflict, ConflictHunk, ConflictKind, Effect, ListConflict, Merged, MergedAll, Net, Ours, TextMerge,
+    fold, invert, is_text, merge_all, merge_changes, merge_text,
+};
+pub use options::{LandingSteps, PlansOptions, PlansSettings};
+pub use oracle::{OverlapPath, Overlaps};
+pub use path::{BadPath, RelPath};
+pub use plan::{
+    Actor, Attempt, Check, CheckEnd, CheckRun, CheckState, Facts, Ground, IfChildFails, Landed, NewPlan,
+    OpenChangeset, Plan, Record, Recorded, Refused, Running, State,
+};
+pub use sandbox::{
+    Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategies, Strategy, StrategyName,
+};
+pub use service::Plans;
+pub use tree::{FileKind, FileStat, Tree, TreeError};
+pub use workspace::{Presence, Workspace, WorkspaceRecord};

@@ -1,0 +1,108 @@
+//! The contents of files, as the log keeps them.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use eventlog::{BlobError, BlobId, Log};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use tokio::runtime::Handle;
+
+use crate::contents::{Contents, TEXT_LIMIT_BYTES};
+use crate::error::PlanError;
+
+/// How many contents are put at once. The log takes what comes together in one go, so one by one would wait for the disk
+/// each time.
+const PUT_TOGETHER: usize = 64;
+
+/// The contents in a log, for code that blocks.
+#[derive(Clone, Debug)]
+pub(crate) struct LogContents {
+    log: Log,
+    /// Reading goes on there while the caller blocks.
+    runtime: Handle,
+}
+
+impl LogContents {
+    /// Must be called inside the runtime of the log.
+    pub(crate) fn new(log: Log) -> Self {
+        Self {
+            log,
+            runtime: Handle::current(),
+        }
+    }
+
+    /// Puts a content into the log. It blocks.
+    pub(crate) fn keep(&self, content: &Bytes) -> io::Result<()> {
+        let put = self.runtime.block_on(self.log.put_blob(&**content));
+        put.map(drop).map_err(|error| to_io(&error))
+    }
+
+    fn read(&self, id: BlobId, to: &mut dyn Write, limit: Option<u64>) -> io::Result<()> {
+        let reader = self.runtime.block_on(self.log.read_blob(id));
+        let mut reader = reader.map_err(|error| to_io(&error))?;
+        if limit.is_some_and(|limit| reader.info().size_bytes > limit) {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        while let Some(chunk) = self
+            .runtime
+            .block_on(reader.next_chunk())
+            .map_err(|error| to_io(&error))?
+        {
+            to.write_all(&chunk)?;
+        }
+        Ok(())
+    }
+}
+
+impl Contents for LogContents {
+    fn get(&self, id: BlobId) -> io::Result<Bytes> {
+        let mut content = Vec::new();
+        self.read(id, &mut content, Some(TEXT_LIMIT_BYTES))?;
+        Ok(content.into())
+    }
+
+    fn copy_to(&self, id: BlobId, to: &mut dyn Write) -> io::Result<()> {
+        self.read(id, to, None)
+    }
+}
+
+fn to_io(error: &BlobError) -> io::Error {
+    match error {
+        BlobError::Missing(_) => io::Error::new(io::ErrorKind::NotFound, error.to_string()),
+        _ => io::Error::other(error.to_string()),
+    }
+}
+
+/// A content that is to be put into the log.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// It is in a file.
+    File(File),
+    /// It is in memory.
+    Bytes(Bytes),
+}
+
+/// Puts contents into the log, many at a time, and says where each is, in order. What is there already is not put again.
+pub(crate) async fn put_all(
+    log: &Log,
+    sources: Vec<(Option<BlobId>, Source)>,
+) -> Result<Vec<(BlobId, u64)>, PlanError> {
+    let puts = sources
+        .into_iter()
+        .map(|(expected, source)| put(log, expected, source));
+    stream::iter(puts).buffered(PUT_TOGETHER).try_collect().await
+}
+
+async fn put(log: &Log, expected: Option<BlobId>, source: Source) -> Result<(BlobId, u64), PlanError> {
+    if let Some(id) = expected
+        && let Some(info) = log.blob_info(id).await?
+    {
+        return Ok((id, info.size_bytes));
+    }
+    let (id, info) = match source {
+        Source::File(file) => log.put_blob(tokio::fs::File::from_std(file)).await?,
+        Source::Bytes(bytes) => log.put_blob(&*bytes).await?,
+    };
+    Ok((id, info.size_bytes))
+}

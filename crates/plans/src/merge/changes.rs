@@ -1,0 +1,306 @@
+//! The merge of a list of changes into a tree: first every path for itself, then what paths mean for each other.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+
+use bytes::Bytes;
+use eventlog::BlobId;
+
+use super::entry::{MergeFiles, Outcome, merge_entry};
+use super::fold::fold;
+use super::types::{Conflict, ConflictHunk, ConflictKind, Effect, Merged, Ours};
+use crate::contents::Contents;
+use crate::entry::{Change, Entry};
+use crate::path::RelPath;
+
+/// Merges what a plan changed into a tree that may have changed as well. The order of the changes does not matter,
+/// unless several are of one path; those are taken in their order.
+///
+/// The effects are complete: a directory that is missing on the way to a file is among them. A directory that the plan
+/// deleted stays if anything is left in it.
+///
+/// # Errors
+/// The tree or a content cannot be read.
+pub fn merge_changes(changes: &[Change], ours: &dyn Ours, mut contents: &dyn Contents) -> io::Result<Merged> {
+    let mut merge = Merge::new(ours, &mut contents);
+    for change in fold(changes) {
+        merge.add(&change)?;
+    }
+    merge.finish()
+}
+
+/// A merge that is under way.
+pub(crate) struct Merge<'a> {
+    ours: &'a dyn Ours,
+    texts: &'a mut dyn MergeFiles,
+    effects: BTreeMap<RelPath, Effect>,
+    merged: Merged,
+}
+
+impl<'a> Merge<'a> {
+    pub(crate) fn new(ours: &'a dyn Ours, texts: &'a mut dyn MergeFiles) -> Self {
+        Self {
+            ours,
+            texts,
+            effects: BTreeMap::new(),
+            merged: Merged::default(),
+        }
+    }
+
+    /// Merges one change, for itself.
+    pub(crate) fn add(&mut self, change: &Change) -> io::Result<()> {
+        let new = self.ours.at(&change.path)?;
+        let Some(from) = &change.from else {
+            let outcome = merge_entry(
+                change.before.as_ref(),
+                new.as_ref(),
+                change.after.as_ref(),
+                self.texts,
+            )?;
+            self.settle(change, change.before.clone(), new, outcome);
+            return Ok(());
+        };
+        let old = self.ours.at(from)?;
+        match (old, new) {
+            (Some(old), None) => self.add_move(change, from, old),
+            (None, None) => {
+                let moved = self.moved(change.before.as_ref());
+                let kind = match moved {
+                    Some(_) => ConflictKind::BothRenamed,
+                    None => ConflictKind::DeletedByWorkspace,
+                };
+                let other = moved.unwrap_or_else(|| from.clone());
+                self.conflict(change, change.before.clone(), None, kind, Some(other), Vec::new());
+                Ok(())
+            }
+            // The workspace has given it the same name.
+            (None, Some(new)) if is_same_content(&new, change.before.as_ref()) => {
+                let outcome = merge_entry(
+                    change.before.as_ref(),
+                    Some(&new),
+                    change.after.as_ref(),
+                    self.texts,
+                )?;
+                self.settle(change, change.before.clone(), Some(new), outcome);
+                Ok(())
+            }
+            (old, new) => {
+                let outcome = merge_entry(None, new.as_ref(), change.after.as_ref(), self.texts)?;
+                self.settle(change, None, new, outcome);
+                // The new path is as wanted, or it is a conflict. Either way the old one is to go.
+                self.add_deletion(change, from, old)
+            }
+        }
+    }
+
+    /// The plan gave a file another name, and the workspace has it at the old one.
+    fn add_move(&mut self, change: &Change, from: &RelPath, old: Entry) -> io::Result<()> {
+        let outcome = merge_entry(
+            change.before.as_ref(),
+            Some(&old),
+            change.after.as_ref(),
+            self.texts,
+        )?;
+        let (wanted, content) = match outcome {
+            Outcome::Keep => (Some(old.clone()), None),
+            Outcome::Take => (change.after.clone(), None),
+            Outcome::Combine(entry, content) => (Some(entry), content),
+            Outcome::Conflict(kind, hunks) => {
+                let other = Some(from.clone());
+                self.conflict(change, change.before.clone(), Some(old), kind, other, hunks);
+                return Ok(());
+            }
+        };
+        if Some(&old) != change.before.as_ref() {
+            self.merged.combined.push(change.path.clone());
+        }
+        self.make(&wanted, content);
+        self.effect(&change.path, None, wanted);
+        self.effect(from, Some(old), None);
+        Ok(())
+    }
+
+    fn add_deletion(&mut self, change: &Change, path: &RelPath, ours: Option<Entry>) -> io::Result<()> {
+        let outcome = merge_entry(change.before.as_ref(), ours.as_ref(), None, self.texts)?;
+        let deletion = Change {
+            path: path.clone(),
+            before: change.before.clone(),
+            after: None,
+            from: None,
+        };
+        self.settle(&deletion, change.before.clone(), ours, outcome);
+        Ok(())
+    }
+
+    fn settle(&mut self, change: &Change, base: Option<Entry>, ours: Option<Entry>, outcome: Outcome) {
+        match outcome {
+            Outcome::Keep => {}
+            Outcome::Take => self.effect(&change.path, ours, change.after.clone()),
+            Outcome::Combine(entry, content) => {
+                self.merged.combined.push(change.path.clone());
+                let wanted = Some(entry);
+                self.make(&wanted, content);
+                self.effect(&change.path, ours, wanted);
+            }
+            Outcome::Conflict(kind, hunks) => {
+                let other = match kind {
+                    ConflictKind::DeletedByWorkspace => self.moved(base.as_ref()),
+                    _ => change.from.clone(),
+                };
+                self.conflict(change, base, ours, kind, other, hunks);
+            }
+        }
+    }
+
+    /// Where the workspace has moved something, as far as it can tell. An empty file is everywhere.
+    fn moved(&self, entry: Option<&Entry>) -> Option<RelPath> {
+        match entry? {
+            Entry::File { hash, size: 1.., .. } => self.ours.find(*hash),
+            Entry::File { .. } | Entry::Symlink { .. } | Entry::Directory => None,
+        }
+    }
+
+    fn make(&mut self, entry: &Option<Entry>, content: Option<Bytes>) {
+        let hash: Option<BlobId> = entry.as_ref().and_then(Entry::content);
+        self.merged.made.extend(hash.zip(content));
+    }
+
+    fn effect(&mut self, path: &RelPath, before: Option<Entry>, after: Option<Entry>) {
+        if before != after {
+            let path = path.clone();
+            self.effects.insert(path.clone(), Effect { path, before, after });
+        }
+    }
+
+    fn conflict(
+        &mut self,
+        change: &Change,
+        base: Option<Entry>,
+        ours: Option<Entry>,
+        kind: ConflictKind,
+        other: Option<RelPath>,
+        hunks: Vec<ConflictHunk>,
+    ) {
+        self.merged.conflicts.push(Conflict {
+            path: change.path.clone(),
+            kind,
+            base,
+            ours,
+            theirs: change.after.clone(),
+            other,
+            hunks,
+        });
+    }
+
+    /// Whether something cannot be merged, as far as every path for itself goes.
+    pub(crate) fn has_conflicts(&self) -> bool {
+        !self.merged.conflicts.is_empty()
+    }
+
+    /// Looks at what the paths mean for each other, and says what it all came to.
+    pub(crate) fn finish(mut self) -> io::Result<Merged> {
+        self.make_directories()?;
+        self.empty_directories()?;
+        self.merged.effects = self.effects.into_values().collect();
+        self.merged.combined.sort();
+        self.merged
+            .conflicts
+            .sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(self.merged)
+    }
+
+    /// Everything that will be there needs directories to be in.
+    fn make_directories(&mut self) -> io::Result<()> {
+        let in_conflict: HashSet<RelPath> = self
+            .merged
+            .conflicts
+            .iter()
+            .map(|conflict| conflict.path.clone())
+            .collect();
+        let present = self.effects.values().filter(|effect| effect.after.is_some());
+        let present: Vec<Effect> = present.cloned().collect();
+        let mut seen = HashSet::new();
+        for effect in present {
+            for directory in effect.path.ancestors() {
+                if in_conflict.contains(&directory) {
+                    break;
+                }
+                if seen.contains(&directory) {
+                    continue;
+                }
+                let found = match self.effects.get(&directory) {
+                    // It is to be deleted, and will not be: something is in it.
+                    Some(Effect {
+                        after: None,
+                        before: Some(Entry::Directory),
+                        ..
+                    }) => Some(Entry::Directory),
+                    Some(effect) => effect.after.clone(),
+                    None => self.ours.at(&directory)?,
+                };
+                match found {
+                    Some(Entry::Directory) => {}
+                    None => {
+                        let before = self.effects.remove(&directory).and_then(|effect| effect.before);
+                        self.effect(&directory, before, Some(Entry::Directory));
+                    }
+                    Some(_) => {
+                        let change = Change {
+                            path: effect.path.clone(),
+                            before: None,
+                            after: effect.after.clone(),
+                            from: None,
+                        };
+                        let kind = ConflictKind::DirectoryAndFile;
+                        self.conflict(&change, None, found, kind, Some(directory), Vec::new());
+                        break;
+                    }
+                }
+                seen.insert(directory);
+            }
+        }
+        Ok(())
+    }
+
+    /// A directory can only go if nothing stays in it.
+    fn empty_directories(&mut self) -> io::Result<()> {
+        let leaves = |effect: &&Effect| {
+            effect.before.as_ref().is_some_and(Entry::is_directory)
+                && !effect.after.as_ref().is_some_and(Entry::is_directory)
+        };
+        let leaving: Vec<Effect> = self.effects.values().filter(leaves).cloned().collect();
+        let present = self.effects.values().filter(|effect| effect.after.is_some());
+        let inhabited: HashSet<RelPath> = present.flat_map(|effect| effect.path.ancestors()).collect();
+        // The innermost first: one that stays keeps those around it.
+        for effect in leaving.into_iter().rev() {
+            let goes = |path: &RelPath| {
+                self.effects
+                    .get(path)
+                    .is_some_and(|effect| effect.after.is_none())
+            };
+            let is_used = inhabited.contains(&effect.path) || self.ours.has_others(&effect.path, &goes)?;
+            if !is_used {
+                continue;
+            }
+            self.effects.remove(&effect.path);
+            if effect.after.is_some() {
+                let change = Change {
+                    path: effect.path,
+                    before: effect.before.clone(),
+                    after: effect.after,
+                    from: None,
+                };
+                let (base, kind) = (effect.before.clone(), ConflictKind::DirectoryAndFile);
+                self.conflict(&change, base, effect.before, kind, None, Vec::new());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_same_content(entry: &Entry, other: Option<&Entry>) -> bool {
+    match (entry.content(), other.and_then(Entry::content)) {
+        (Some(one), Some(other)) => one == other,
+        _ => Some(entry) == other,
+    }
+}

@@ -1,0 +1,180 @@
+//! The three-way merge of one path: what both began with, what each has made of it. Nothing here looks at other paths.
+
+use std::io;
+
+use bytes::Bytes;
+use eventlog::BlobId;
+
+use super::text::{TextMerge, merge_text};
+use super::types::{ConflictHunk, ConflictKind};
+use crate::contents::{Contents, TEXT_LIMIT_BYTES};
+use crate::entry::Entry;
+
+/// A NUL in that many bytes at the beginning makes a file binary, as for git.
+const BINARY_LOOK_BYTES: usize = 8000;
+
+/// Whether a content is text, for merges and for diffs.
+#[must_use]
+pub fn is_text(content: &[u8]) -> bool {
+    let start = &content[..content.len().min(BINARY_LOOK_BYTES)];
+    !start.contains(&0) && content.len() as u64 <= TEXT_LIMIT_BYTES
+}
+
+/// What became of a path.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It stays as the workspace has it.
+    Keep,
+    /// It becomes what the plan has.
+    Take,
+    /// Both changed it, and this is both; with its content if neither side had that.
+    Combine(Entry, Option<Bytes>),
+    /// It cannot be merged.
+    Conflict(ConflictKind, Vec<ConflictHunk>),
+}
+
+impl Outcome {
+    fn conflict(kind: ConflictKind) -> Self {
+        Self::Conflict(kind, Vec::new())
+    }
+}
+
+/// Merges one path.
+pub(super) fn merge_entry(
+    base: Option<&Entry>,
+    ours: Option<&Entry>,
+    theirs: Option<&Entry>,
+    texts: &mut dyn MergeFiles,
+) -> io::Result<Outcome> {
+    use Entry::{Directory, File, Symlink};
+    if ours == theirs || base == theirs {
+        return Ok(Outcome::Keep);
+    }
+    if ours == base {
+        return Ok(Outcome::Take);
+    }
+    Ok(match (base, ours, theirs) {
+        // A directory is only a place for files. Who deletes one, or makes a file of it, says nothing about what else
+        // has become of that path.
+        (Some(Directory), _, None) => Outcome::Keep,
+        (Some(Directory), None, Some(_)) => Outcome::Take,
+        (_, None, Some(Directory)) => Outcome::Take,
+        (_, Some(Directory), None) => Outcome::Keep,
+        (_, Some(Directory), Some(_)) | (_, Some(_), Some(Directory)) => {
+            Outcome::conflict(ConflictKind::DirectoryAndFile)
+        }
+        (_, Some(_), None) => Outcome::conflict(ConflictKind::DeletedByPlan),
+        (_, None, _) => Outcome::conflict(ConflictKind::DeletedByWorkspace),
+        (None | Some(Directory), Some(ours), Some(theirs)) => {
+            Outcome::Conflict(ConflictKind::BothAdded, both_added(ours, theirs, texts)?)
+        }
+        (Some(base @ File { .. }), Some(ours @ File { .. }), Some(theirs @ File { .. })) => {
+            merge_file(base, ours, theirs, texts)?
+        }
+        (Some(File { .. } | Symlink { .. }), Some(_), Some(_)) => Outcome::conflict(ConflictKind::Type),
+    })
+}
+
+fn merge_file(base: &Entry, ours: &Entry, theirs: &Entry, texts: &mut dyn MergeFiles) -> io::Result<Outcome> {
+    let (base, ours, theirs) = (FileEntry::of(base), FileEntry::of(ours), FileEntry::of(theirs));
+    let (Some(base), Some(ours), Some(theirs)) = (base, ours, theirs) else {
+        return Ok(Outcome::conflict(ConflictKind::Type));
+    };
+    // Bit by bit, so that two sides can never disagree: a bit that both changed, both changed to the same.
+    let mode = ours.mode ^ ((base.mode ^ theirs.mode) & !(base.mode ^ ours.mode));
+    let kept = |file: FileEntry| Outcome::Combine(file.entry(mode), None);
+    if ours.hash == theirs.hash || base.hash == theirs.hash {
+        return Ok(kept(ours));
+    }
+    if base.hash == ours.hash {
+        return Ok(kept(theirs));
+    }
+    Ok(match texts.merge(Some(base), ours, theirs)? {
+        FileMerge::NotText => Outcome::conflict(ConflictKind::Binary),
+        FileMerge::Text(TextMerge::Clean(merged)) => {
+            let hash = BlobId::from_bytes(*blake3::hash(&merged).as_bytes());
+            let size = merged.len() as u64;
+            Outcome::Combine(Entry::File { hash, size, mode }, Some(merged.into()))
+        }
+        FileMerge::Text(TextMerge::Conflicted(hunks)) => Outcome::Conflict(ConflictKind::Content, hunks),
+    })
+}
+
+/// Where two files differ that both sides made at one path, if they are text.
+fn both_added(ours: &Entry, theirs: &Entry, texts: &mut dyn MergeFiles) -> io::Result<Vec<ConflictHunk>> {
+    let (Some(ours), Some(theirs)) = (FileEntry::of(ours), FileEntry::of(theirs)) else {
+        return Ok(Vec::new());
+    };
+    Ok(match texts.merge(None, ours, theirs)? {
+        FileMerge::Text(TextMerge::Conflicted(hunks)) => hunks,
+        FileMerge::Text(TextMerge::Clean(_)) | FileMerge::NotText => Vec::new(),
+    })
+}
+
+/// How the contents of files are merged. It is a trait because the oracle only wants to know whether they can be.
+pub(crate) trait MergeFiles {
+    /// Merges two files; without a base, they began with nothing.
+    fn merge(&mut self, base: Option<FileEntry>, ours: FileEntry, theirs: FileEntry)
+    -> io::Result<FileMerge>;
+}
+
+/// What a merge of files came to.
+#[derive(Debug)]
+pub(crate) enum FileMerge {
+    /// One of them is not text, or too large to be looked into.
+    NotText,
+    /// All of them are text.
+    Text(TextMerge),
+}
+
+/// Merges what the files really hold.
+impl MergeFiles for &dyn Contents {
+    fn merge(
+        &mut self,
+        base: Option<FileEntry>,
+        ours: FileEntry,
+        theirs: FileEntry,
+    ) -> io::Result<FileMerge> {
+        let mut texts = [const { Bytes::new() }; 3];
+        for (text, file) in texts.iter_mut().zip([base, Some(ours), Some(theirs)]) {
+            let Some(file) = file else { continue };
+            match text_of(file.hash, file.size, *self)? {
+                Some(content) => *text = content,
+                None => return Ok(FileMerge::NotText),
+            }
+        }
+        let [base, ours, theirs] = texts;
+        Ok(FileMerge::Text(merge_text(&base, &ours, &theirs)))
+    }
+}
+
+/// The content of a file, if it is text.
+pub(crate) fn text_of(hash: BlobId, size: u64, contents: &dyn Contents) -> io::Result<Option<Bytes>> {
+    if size > TEXT_LIMIT_BYTES {
+        return Ok(None);
+    }
+    let content = contents.get(hash)?;
+    Ok(is_text(&content).then_some(content))
+}
+
+/// A file, without what else an entry could be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileEntry {
+    pub(crate) hash: BlobId,
+    pub(crate) size: u64,
+    pub(crate) mode: u32,
+}
+
+impl FileEntry {
+    pub(crate) fn of(entry: &Entry) -> Option<Self> {
+        match *entry {
+            Entry::File { hash, size, mode } => Some(Self { hash, size, mode }),
+            Entry::Symlink { .. } | Entry::Directory => None,
+        }
+    }
+
+    fn entry(self, mode: u32) -> Entry {
+        let Self { hash, size, .. } = self;
+        Entry::File { hash, size, mode }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a sequence of changes comes to, and how it is taken back.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::entry::{Change, Entry};
+use crate::path::RelPath;
+
+/// What a sequence of changes comes to so far. The changes of a plan are added to it one by one, as they are recorded.
+///
+/// It is exact: carrying out [`changes`](Self::changes) gives the tree that carrying out the sequence gives.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Net {
+    paths: BTreeMap<RelPath, Touched>,
+}
+
+/// A path that a sequence of changes touched.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+struct Touched {
+    /// What was there before the first change.
+    first: Option<Entry>,
+    /// What is there now.
+    now: Option<Entry>,
+    /// Where what is there now was before the first change: here, elsewhere if it was renamed, nowhere if it was made
+    /// since.
+    origin: Option<RelPath>,
+}
+
+impl Net {
+    /// Adds the next change.
+    pub fn add(&mut self, change: &Change) {
+        let origin = match &change.from {
+            Some(from) => {
+                let old = self.touch(from, change.before.as_ref());
+                old.now = None;
+                old.origin.take()
+            }
+            None => None,
+        };
+        let before = change.before.as_ref().filter(|_| change.from.is_none());
+        let new = self.touch(&change.path, before);
+        if change.from.is_some() {
+            new.origin = origin;
+        } else if change.before.is_none() || change.after.is_none() {
+            // What is made now has no history, and neither has what is gone.
+            new.origin = None;
+        }
+        new.now.clone_from(&change.after);
+    }
+
+    /// What it comes to, in the order of paths, with at most one change for each.
+    #[must_use]
+    pub fn changes(&self) -> Vec<Change> {
+        let renames: BTreeMap<&RelPath, &RelPath> = self
+            .paths
+            .iter()
+            .filter_map(|(path, touched)| Some((path, self.renamed_from(path, touched)?)))
+            .collect();
+        let left: HashSet<&RelPath> = renames.values().copied().collect();
+        let kept = self.paths.iter().filter(|(path, _)| !left.contains(path));
+        kept.filter_map(|(path, touched)| {
+            let from = renames.get(path).copied();
+            let before = match from {
+                Some(from) => &self.paths.get(from)?.first,
+                None => &touched.first,
+            };
+            (from.is_some() || *before != touched.now).then(|| Change {
+                path: path.clone(),
+                before: before.clone(),
+                after: touched.now.clone(),
+                from: from.cloned(),
+            })
+        })
+        .collect()
+    }
+
+    /// What is at the paths that are not as they were; `None` for what is gone.
+    #[must_use]
+    pub fn since(&self) -> BTreeMap<RelPath, Option<Entry>> {
+        let changed = self
+            .paths
+            .iter()
+            .filter(|(_, touched)| touched.first != touched.now);
+        changed
+            .map(|(path, touched)| (path.clone(), touched.now.clone()))
+            .collect()
+    }
+
+    /// What is at a path, if the sequence touched it.
+    #[must_use]
+    pub fn at(&self, path: &RelPath) -> Option<Option<&Entry>> {
+        Some(self.paths.get(path)?.now.as_ref())
+    }
+
+    /// Whether it comes to nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.paths.values().all(|touched| touched.first == touched.now)
+    }
+
+    fn touch(&mut self, path: &RelPath, before: Option<&Entry>) -> &mut Touched {
+        self.paths.entry(path.clone()).or_insert_with(|| Touched {
+            first: before.cloned(),
+            now: before.cloned(),
+            origin: before.map(|_| path.clone()),
+        })
+    }
+
+    /// A change can be told as a rename if the new path was free and the old one is now.
+    fn renamed_from<'a>(&'a self, path: &RelPath, touched: &'a Touched) -> Option<&'a RelPath> {
+        let origin = touched.origin.as_ref().filter(|origin| *origin != path)?;
+        let left = self.paths.get(origin)?;
+        let is_rename =
+            touched.first.is_none() && touched.now.is_some() && left.first.is_some() && left.now.is_none();
+        is_rename.then_some(origin)
+    }
+}
+
+impl<'a> Extend<&'a Change> for Net {
+    fn extend<I: IntoIterator<Item = &'a Change>>(&mut self, changes: I) {
+        changes.into_iter().for_each(|change| self.add(change));
+    }
+}
+
+impl<'a> FromIterator<&'a Change> for Net {
+    fn from_iter<I: IntoIterator<Item = &'a Change>>(changes: I) -> Self {
+        let mut net = Self::default();
+        net.extend(changes);
+        net
+    }
+}
+
+/// What a sequence of changes comes to, in the order of paths, with at most one change for each.
+pub fn fold<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<Change> {
+    Net::from_iter(changes).changes()
+}
+
+/// The changes that take others back, the last of those first. [`fold`] brings them into the order of paths.
+#[must_use]
+pub fn invert(changes: &[Change]) -> Vec<Change> {
+    let inverse = changes.iter().rev().map(|change| Change {
+        path: change.from.as_ref().unwrap_or(&change.path).clone(),
+        before: change.after.clone(),
+        after: change.before.clone(),
+        from: change.from.as_ref().map(|_| change.path.clone()),
+    });
+    inverse.collect()
+}

@@ -1,0 +1,222 @@
+//! Three-way merge of texts, line by line, with the outcome of `git merge-file`.
+//!
+//! Both sides are compared with what they began with. Changes of the two sides that overlap or touch are one place. If
+//! both made the same of it, that is taken; otherwise it is a conflict. Everything else is taken from the side that
+//! changed it. Ends of lines count: a line that ends in CRLF is another one than the same line that ends in LF, and a last
+//! line without an end is another one than the same line with one.
+//!
+//! The comparison is the one of Myers, with ambiguous changes moved as far down as they go. Those are the defaults of
+//! `git merge-file`. `git merge` compares with the histogram algorithm, which finds other places in some texts.
+
+use std::ops::Range;
+
+use gix_imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token, sources::byte_lines};
+
+use super::types::ConflictHunk;
+
+/// The most places that a conflict lists. A report is for people; a file with more of them is looked at whole.
+const HUNK_LIMIT: usize = 64;
+/// The most bytes of one side of one place that a conflict quotes, for the same reason.
+const QUOTE_LIMIT_BYTES: usize = 16 * 1024;
+/// Stands where a quotation was cut.
+const CUT_MARK: &str = "\n[...]\n";
+
+/// What a merge of texts came to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum TextMerge {
+    /// The merged text.
+    Clean(Vec<u8>),
+    /// Where both sides changed the same lines: the first places, with long quotations cut.
+    Conflicted(Vec<ConflictHunk>),
+}
+
+/// Merges two texts that began as one.
+#[must_use]
+pub fn merge_text(base: &[u8], ours: &[u8], theirs: &[u8]) -> TextMerge {
+    let texts = Texts::new(base, ours, theirs);
+    let (places, mut merged) = (texts.places(), Vec::with_capacity(ours.len().max(theirs.len())));
+    let conflicts: Vec<_> = places.iter().filter(|place| texts.is_conflict(place)).collect();
+    if !conflicts.is_empty() {
+        let hunks = conflicts.into_iter().take(HUNK_LIMIT);
+        return TextMerge::Conflicted(hunks.map(|place| texts.quote(place)).collect());
+    }
+    let mut done = 0;
+    for place in &places {
+        texts.write(&texts.base[done..place.base.start], &mut merged);
+        let side = match place.changed_by {
+            ChangedBy::Ours | ChangedBy::Both => &texts.ours[place.ours.clone()],
+            ChangedBy::Theirs => &texts.theirs[place.theirs.clone()],
+        };
+        texts.write(side, &mut merged);
+        done = place.base.end;
+    }
+    texts.write(&texts.base[done..], &mut merged);
+    TextMerge::Clean(merged)
+}
+
+/// How two texts differ, line by line: ranges of lines, in order, with at least one line that is the same between two.
+pub(crate) fn line_changes(before: &[u8], after: &[u8]) -> Vec<Hunk> {
+    compare(&InternedInput::new(byte_lines(before), byte_lines(after)))
+}
+
+fn compare(input: &InternedInput<&[u8]>) -> Vec<Hunk> {
+    let mut diff = Diff::compute(Algorithm::Myers, input);
+    diff.postprocess_no_heuristic(input);
+    diff.hunks().collect()
+}
+
+/// Who changed a place.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ChangedBy {
+    Ours,
+    Theirs,
+    Both,
+}
+
+/// A place that at least one side changed, in lines of each of the three texts, from 0.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Place {
+    changed_by: ChangedBy,
+    pub(crate) base: Range<usize>,
+    pub(crate) ours: Range<usize>,
+    pub(crate) theirs: Range<usize>,
+}
+
+impl Place {
+    pub(crate) fn is_by_both(&self) -> bool {
+        self.changed_by == ChangedBy::Both
+    }
+}
+
+/// The places that two sides changed, in order. Changes that touch, with no unchanged line between them, are one place.
+pub(crate) fn places(ours: &[Hunk], theirs: &[Hunk]) -> Vec<Place> {
+    let (mut ours, mut theirs) = (Side::new(ours), Side::new(theirs));
+    let mut places = Vec::new();
+    while let Some(start) = [ours.next_start(), theirs.next_start()]
+        .into_iter()
+        .flatten()
+        .min()
+    {
+        let (ours_start, theirs_start) = (ours.map(start), theirs.map(start));
+        let (mut end, mut by_ours, mut by_theirs) = (start, false, false);
+        // What is taken may reach further, and so touch more of either side.
+        loop {
+            if let Some(taken) = ours.take_up_to(end) {
+                (by_ours, end) = (true, end.max(taken));
+            } else if let Some(taken) = theirs.take_up_to(end) {
+                (by_theirs, end) = (true, end.max(taken));
+            } else {
+                break;
+            }
+        }
+        places.push(Place {
+            changed_by: match (by_ours, by_theirs) {
+                (true, false) => ChangedBy::Ours,
+                (false, true) => ChangedBy::Theirs,
+                _ => ChangedBy::Both,
+            },
+            base: start..end,
+            ours: ours_start..ours.map(end),
+            theirs: theirs_start..theirs.map(end),
+        });
+    }
+    places
+}
+
+/// The changes of one side that are not used up yet, and how far its lines have moved by those that are.
+struct Side<'a> {
+    rest: std::slice::Iter<'a, Hunk>,
+    before_lines: usize,
+    after_lines: usize,
+}
+
+impl<'a> Side<'a> {
+    fn new(hunks: &'a [Hunk]) -> Self {
+        Self {
+            rest: hunks.iter(),
+            before_lines: 0,
+            after_lines: 0,
+        }
+    }
+
+    fn next_start(&self) -> Option<usize> {
+        Some(self.rest.as_slice().first()?.before.start as usize)
+    }
+
+    /// Uses up the next change if it begins at that line at the latest, and says where it ends.
+    fn take_up_to(&mut self, end: usize) -> Option<usize> {
+        let hunk = self.rest.as_slice().first()?;
+        if hunk.before.start as usize > end {
+            return None;
+        }
+        self.rest.next();
+        (self.before_lines, self.after_lines) = (hunk.before.end as usize, hunk.after.end as usize);
+        Some(self.before_lines)
+    }
+
+    /// The line of this side that is a line of the base. It comes after what is used up and before the rest.
+    fn map(&self, line: usize) -> usize {
+        line - self.before_lines + self.after_lines
+    }
+}
+
+/// Three texts as numbers that stand for lines.
+struct Texts<'a> {
+    input: InternedInput<&'a [u8]>,
+    base: Vec<Token>,
+    ours: Vec<Token>,
+    theirs: Vec<Token>,
+    changes: [Vec<Hunk>; 2],
+}
+
+impl<'a> Texts<'a> {
+    fn new(base: &'a [u8], ours: &'a [u8], theirs: &'a [u8]) -> Self {
+        let mut input = InternedInput::new(byte_lines(base), byte_lines(ours));
+        let by_ours = compare(&input);
+        let ours = std::mem::take(&mut input.after);
+        input.update_after(byte_lines(theirs));
+        let by_theirs = compare(&input);
+        Self {
+            base: std::mem::take(&mut input.before),
+            ours,
+            theirs: std::mem::take(&mut input.after),
+            input,
+            changes: [by_ours, by_theirs],
+        }
+    }
+
+    fn places(&self) -> Vec<Place> {
+        let [ours, theirs] = &self.changes;
+        places(ours, theirs)
+    }
+
+    fn is_conflict(&self, place: &Place) -> bool {
+        place.is_by_both() && self.ours[place.ours.clone()] != self.theirs[place.theirs.clone()]
+    }
+
+    fn write(&self, lines: &[Token], to: &mut Vec<u8>) {
+        for line in lines {
+            to.extend_from_slice(self.input.interner[*line]);
+        }
+    }
+
+    fn quote(&self, place: &Place) -> ConflictHunk {
+        let quoted = |lines: &[Token]| {
+            let mut bytes = Vec::new();
+            for line in lines {
+                bytes.extend_from_slice(self.input.interner[*line]);
+                if bytes.len() > QUOTE_LIMIT_BYTES {
+                    bytes.truncate(QUOTE_LIMIT_BYTES);
+                    return String::from_utf8_lossy(&bytes).into_owned() + CUT_MARK;
+                }
+            }
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        ConflictHunk {
+            line: place.ours.start as u64 + 1,
+            base: quoted(&self.base[place.base.clone()]),
+            ours: quoted(&self.ours[place.ours.clone()]),
+            theirs: quoted(&self.theirs[place.theirs.clone()]),
+        }
+    }
+}

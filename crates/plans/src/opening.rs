@@ -1,0 +1,275 @@
+//! Opening a plan: a base, a sandbox on it, and then the plan itself.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use eventlog::{Commit, CommitError, Version, Write};
+use kernel::{PlanId, WorkspaceId};
+
+use crate::answers::Opened;
+use crate::base::{Base, Ignored, LeftOut};
+use crate::desk::sandbox_order;
+use crate::error::PlanError;
+use crate::plan::{Check, Facts, Ground, NewPlan, Plan, Record, State};
+use crate::shared::{Shared, base_error, blocking};
+use crate::store;
+use crate::streams::{self, Happening};
+
+/// The longest title, in characters. It stands in every list.
+const TITLE_LIMIT_CHARS: usize = 200;
+
+/// What a plan begins with.
+struct Beginning {
+    workspace: WorkspaceId,
+    root: PathBuf,
+    depth: u16,
+    base: Base,
+    ignored: Ignored,
+    left_out: Vec<LeftOut>,
+    checks: Vec<String>,
+}
+
+/// Opens a plan, or finds the one that was opened with the same key.
+pub(crate) async fn open_plan(shared: &Arc<Shared>, new: NewPlan) -> Result<Opened, PlanError> {
+    if let Some(key) = &new.idempotency_key
+        && let Some(opened) = known(shared, key, &new).await?
+    {
+        return Ok(opened);
+    }
+    must_have_room(shared).await?;
+    let beginning = match &new.on {
+        Ground::Directory(directory) => on_workspace(shared, directory.clone()).await?,
+        Ground::Plan(parent) => on_plan(shared, *parent).await?,
+    };
+    let (strategies, wanted, root) = (shared.strategies.clone(), new.strategy, beginning.root.clone());
+    let strategy = blocking(move || strategies.pick(wanted, &root)).await??;
+    let plan = Plan {
+        id: PlanId::generate(),
+        version: Version::NONE,
+        record: first_record(shared, &new, &beginning, strategy.name()),
+    };
+    let order = sandbox_order(shared, &plan, beginning.base);
+    strategy.create(&order).await?;
+    match commit(shared, &new, &plan).await {
+        Ok(version) => {
+            let plan = Plan { version, ..plan };
+            let published = shared.at_plan(plan.id, |desk| {
+                Box::pin(async move {
+                    desk.plan().await?;
+                    desk.publish();
+                    Ok(())
+                })
+            });
+            published.await?;
+            Ok(Opened { plan, known: false })
+        }
+        Err(error) => {
+            strategy.remove(&order).await?;
+            match (error, &new.idempotency_key) {
+                // Somebody else has opened it at the same moment.
+                (PlanError::Commit(CommitError::Conflict { .. }), Some(key)) => {
+                    known(shared, key, &new).await?.ok_or(PlanError::Closing)
+                }
+                (error, _) => Err(error),
+            }
+        }
+    }
+}
+
+/// Refuses another sandbox when there are too many, or the disk is nearly full.
+async fn must_have_room(shared: &Arc<Shared>) -> Result<(), PlanError> {
+    let (sandboxes, settings) = (shared.sandboxes(), shared.settings.clone());
+    let why = blocking(move || {
+        let count = std::fs::read_dir(&sandboxes)
+            .map(Iterator::count)
+            .unwrap_or_default();
+        if count >= settings.max_sandboxes {
+            return Some(format!(
+                "there are {count} already; apply or discard plans, then collect with `plan gc`"
+            ));
+        }
+        let free = rustix::fs::statvfs(&sandboxes).map(|found| found.f_bavail * found.f_frsize);
+        let free = free.ok().filter(|free| *free < settings.min_free_bytes)?;
+        Some(format!("only {} MiB are free on the disk", free / (1024 * 1024)))
+    });
+    match why.await? {
+        Some(why) => Err(PlanError::NoRoom { why }),
+        None => Ok(()),
+    }
+}
+
+/// The plan that was opened with a key.
+async fn known(shared: &Arc<Shared>, key: &str, new: &NewPlan) -> Result<Option<Opened>, PlanError> {
+    let stream = streams::key_stream(key)?;
+    let Some(stored) = shared.log.head(&stream).await? else {
+        return Ok(None);
+    };
+    let text: String = streams::parse(&stream, &stored.head.body)?;
+    let id: PlanId = text
+        .parse()
+        .map_err(|_| PlanError::Base(format!("`{text}` is no plan")))?;
+    let plan = store::plan(&shared.log, id).await?;
+    let facts = &plan.record.facts;
+    let is_same = match &new.on {
+        Ground::Plan(parent) => facts.parent == Some(*parent),
+        Ground::Directory(directory) => {
+            let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+            facts.parent.is_none() && directory.starts_with(&facts.root)
+        }
+    };
+    if is_same && facts.title == title(&new.title) {
+        Ok(Some(Opened { plan, known: true }))
+    } else {
+        Err(PlanError::KeyReused(id))
+    }
+}
+
+async fn on_workspace(shared: &Arc<Shared>, directory: PathBuf) -> Result<Beginning, PlanError> {
+    let workspace = shared
+        .at_registry(move |registry| Box::pin(registry.of_directory(directory)))
+        .await?;
+    let taken = shared
+        .at_workspace(workspace.id, |lander| Box::pin(lander.take_base()))
+        .await?;
+    Ok(Beginning {
+        workspace: workspace.id,
+        root: workspace.record.root,
+        depth: 0,
+        base: taken.base,
+        ignored: taken.ignored,
+        left_out: taken.left_out,
+        checks: workspace.record.checks,
+    })
+}
+
+async fn on_plan(shared: &Arc<Shared>, parent: PlanId) -> Result<Beginning, PlanError> {
+    let looked = shared.at_plan(parent, |desk| {
+        Box::pin(async move {
+            crate::state::may_work(desk.plan().await?.id, &desk.plan().await?.record)?;
+            desk.catch_up().await?;
+            Ok((desk.snapshot().await?, desk.look().await?))
+        })
+    });
+    let (snapshot, sandbox) = looked.await?;
+    let record = snapshot.plan.record;
+    let depth = record.facts.depth + 1;
+    if depth > shared.settings.max_depth {
+        return Err(PlanError::TooDeep {
+            limit: shared.settings.max_depth,
+        });
+    }
+    let base = shared
+        .base(record.base)
+        .await?
+        .ok_or(PlanError::SandboxGone(parent))?;
+    let base = if snapshot.changes.is_empty() {
+        base
+    } else {
+        let (bases, scope, changes) = (shared.bases.clone(), shared.scope.clone(), snapshot.changes);
+        let derived = blocking(move || {
+            let read = |path: &crate::path::RelPath| Ok(sandbox.tree().open_file(path)?);
+            bases.derive(&base, &changes, &read, &scope)
+        });
+        derived.await?.map_err(|error| base_error(&error))?
+    };
+    shared.settle_base(base.clone());
+    Ok(Beginning {
+        workspace: record.facts.workspace,
+        root: record.facts.root,
+        depth,
+        base,
+        ignored: record.ignored,
+        left_out: record.left_out,
+        checks: Vec::new(),
+    })
+}
+
+fn title(wanted: &str) -> String {
+    let line = wanted.lines().next().unwrap_or_default().trim();
+    let title: String = line
+        .chars()
+        .filter(|character| !character.is_control())
+        .take(TITLE_LIMIT_CHARS)
+        .collect();
+    if title.is_empty() {
+        "untitled".to_owned()
+    } else {
+        title
+    }
+}
+
+fn first_record(
+    shared: &Shared,
+    new: &NewPlan,
+    beginning: &Beginning,
+    strategy: crate::sandbox::StrategyName,
+) -> Record {
+    let now = shared.time.now();
+    let mut checks: Vec<Check> = Vec::new();
+    for command in beginning.checks.iter().chain(&new.checks) {
+        if !checks.iter().any(|check| check.command == *command) {
+            let command = command.clone();
+            checks.push(Check { command, run: None });
+        }
+    }
+    Record {
+        facts: Facts {
+            workspace: beginning.workspace,
+            root: beginning.root.clone(),
+            title: title(&new.title),
+            opened_by: Arc::clone(&new.by),
+            opened_at: now,
+            parent: match new.on {
+                Ground::Directory(_) => None,
+                Ground::Plan(parent) => Some(parent),
+            },
+            depth: beginning.depth,
+            strategy,
+            home: shared.home_id,
+            max_parallel: new.max_parallel,
+            if_child_fails: new.if_child_fails,
+            idempotency_key: new.idempotency_key.clone(),
+        },
+        state: State::Open,
+        changed_at: now,
+        base: beginning.base.id,
+        sandbox: 1,
+        ignored: beginning.ignored.clone(),
+        entries: 0,
+        outdated_entries: 0,
+        changesets: 0,
+        open_changesets: Vec::new(),
+        files: 0,
+        fingerprint: store::fingerprint(&[]),
+        running: Vec::new(),
+        checks,
+        landing: None,
+        landed: None,
+        refused: None,
+        left_out: beginning.left_out.clone(),
+        has_sandbox: true,
+    }
+}
+
+async fn commit(shared: &Shared, new: &NewPlan, plan: &Plan) -> Result<Version, PlanError> {
+    let opened = Happening::new("opened", &new.by, plan.record.facts.title.clone());
+    let mut writes = vec![Write {
+        stream: streams::plan_stream(plan.id)?,
+        expected: Version::NONE,
+        head: Some(streams::plan_head(&plan.record)),
+        events: vec![opened.to_event()],
+    }];
+    if let Some(key) = &new.idempotency_key {
+        writes.push(Write {
+            stream: streams::key_stream(key)?,
+            expected: Version::NONE,
+            head: Some(streams::key_head(plan.id)),
+            events: Vec::new(),
+        });
+    }
+    let committed = shared.log.commit(Commit::all(writes)).await?;
+    Ok(committed
+        .first()
+        .map(|committed| committed.version)
+        .unwrap_or_default())
+}

@@ -1,0 +1,79 @@
+//! What the service needs, and the choices that an owner of a daemon has.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use eventlog::Log;
+use kernel::{Clock, HomeId};
+use process::{Processes, Tasks};
+
+use crate::landing::{NoSteps, Steps};
+
+/// What the service needs.
+#[derive(Debug)]
+pub struct PlansOptions {
+    /// Where plans are kept.
+    pub log: Log,
+    /// Where sandboxes, bases and what is being applied are kept. Nobody else uses it.
+    pub directory: PathBuf,
+    /// The home of this daemon.
+    pub home_id: HomeId,
+    /// Who starts commands.
+    pub processes: Processes,
+    /// The environment of the user: where their home and their caches are.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// The choices.
+    pub settings: PlansSettings,
+    /// Where the tasks of the service run.
+    pub tasks: Tasks,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Who is told of the steps of a landing; for tests that stop it at one of them.
+    pub steps: LandingSteps,
+}
+
+/// Who is told of the steps of a landing.
+#[derive(Clone)]
+pub struct LandingSteps(pub Arc<dyn Steps>);
+
+impl Default for LandingSteps {
+    /// Nobody.
+    fn default() -> Self {
+        Self(Arc::new(NoSteps))
+    }
+}
+
+impl std::fmt::Debug for LandingSteps {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("LandingSteps")
+    }
+}
+
+/// The choices that an owner of a daemon has.
+#[derive(Clone, Debug)]
+pub struct PlansSettings {
+    /// How much the bases may take that no plan needs any more.
+    pub base_quota_bytes: u64,
+    /// How many sandboxes there may be. Those of plans that are over are collected in time.
+    pub max_sandboxes: usize,
+    /// How much must be free on the disk for another sandbox.
+    pub min_free_bytes: u64,
+    /// How deep plans may be nested.
+    pub max_depth: u16,
+    /// Where commands in a sandbox may write as well.
+    pub write_below: Vec<PathBuf>,
+}
+
+impl Default for PlansSettings {
+    fn default() -> Self {
+        Self {
+            base_quota_bytes: 5 * 1024 * 1024 * 1024,
+            max_sandboxes: 500,
+            min_free_bytes: 512 * 1024 * 1024,
+            max_depth: 8,
+            write_below: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Which open plans touch the same files, told while their actors still work.
+//!
+//! Each desk tells what its plan differs in whenever that changes; the plan is then compared with the others of the same
+//! ground. What was found is kept in memory: it follows from the plans, and is found again after a restart.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kernel::{Clock, PlanId, WorkspaceId};
+use process::Tasks;
+
+use crate::answers::{Counts, Overlap};
+use crate::desks::Desks;
+use crate::entry::Change;
+use crate::merge::Net;
+use crate::oracle::{OverlapPath, Overlaps};
+use crate::plan::{Record, State};
+use crate::shared::{Shared, blocking};
+use crate::streams::Happening;
+
+/// Which plans overlap.
+#[derive(Debug)]
+pub(crate) struct OverlapBook {
+    /// Guards what is known. Nothing is compared under it.
+    book: Mutex<Book>,
+    oracles: Desks<WorkspaceId, Oracle>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    /// What the plans that are not over differ in.
+    plans: HashMap<PlanId, Published>,
+    /// What two of them have in common: the first in the order of ids, as it sees the second.
+    pairs: BTreeMap<(PlanId, PlanId), Vec<OverlapPath>>,
+}
+
+/// What a plan differs in.
+#[derive(Clone, Debug)]
+struct Published {
+    /// Plans of the same ground can get into each other's way: of the same workspace, or of the same parent.
+    ground: (WorkspaceId, Option<PlanId>),
+    title: String,
+    state: State,
+    changes: Arc<Vec<Change>>,
+}
+
+/// Compares plans of one workspace, one after the other.
+#[derive(Debug, Default)]
+struct Oracle {
+    compared: Option<Overlaps>,
+}
+
+impl OverlapBook {
+    pub(crate) fn new(tasks: &Tasks, clock: &Arc<dyn Clock>) -> Self {
+        Self {
+            book: Mutex::default(),
+            oracles: Desks::new("overlaps of plans", tasks.clone(), Arc::clone(clock)),
+        }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many plans are not over.
+    pub(crate) fn counts(&self) -> Counts {
+        let book = self.book();
+        let count = |state| book.plans.values().filter(|plan| plan.state == state).count() as u64;
+        Counts {
+            open: count(State::Open),
+            sealed: count(State::Sealed),
+        }
+    }
+
+    /// What is known to overlap with a plan.
+    pub(crate) fn of(&self, id: PlanId) -> Vec<Overlap> {
+        let book = self.book();
+        let pairs = book.pairs.iter().filter_map(|((first, second), paths)| {
+            let is_first = *first == id;
+            let other = match (is_first, *second == id) {
+                (true, _) => *second,
+                (_, true) => *first,
+                _ => return None,
+            };
+            let paths = paths.iter().cloned();
+            // Lines are those of the other plan's file, whoever asks.
+            let paths = paths
+                .map(|path| if is_first { path } else { path.swapped() })
+                .collect();
+            let title = book
+                .plans
+                .get(&other)
+                .map(|plan| plan.title.clone())
+                .unwrap_or_default();
+            Some(Overlap {
+                plan: other,
+                title,
+                paths,
+            })
+        });
+        pairs.collect()
+    }
+
+    /// Takes what a plan differs in, and has it compared with the others.
+    pub(crate) fn publish(&self, shared: &Arc<Shared>, id: PlanId, record: &Record, net: &Net) {
+        let workspace = record.facts.workspace;
+        {
+            let mut book = self.book();
+            if matches!(record.state, State::Open | State::Sealed) {
+                let published = Published {
+                    ground: (workspace, record.facts.parent),
+                    title: record.facts.title.clone(),
+                    state: record.state,
+                    changes: Arc::new(net.changes()),
+                };
+                book.plans.insert(id, published);
+            } else {
+                book.plans.remove(&id);
+                book.pairs
+                    .retain(|(first, second), _| *first != id && *second != id);
+                return;
+            }
+        }
+        let shared = Arc::clone(shared);
+        self.oracles.leave(&workspace, Oracle::default, move |oracle| {
+            Box::pin(async move { oracle.compare(&shared, id).await })
+        });
+    }
+
+    fn others(&self, id: PlanId) -> Option<(Published, Vec<(PlanId, Published)>)> {
+        let book = self.book();
+        let this = book.plans.get(&id)?.clone();
+        let others = book
+            .plans
+            .iter()
+            .filter(|(other, plan)| **other != id && plan.ground == this.ground);
+        let others = others.map(|(other, plan)| (*other, plan.clone())).collect();
+        Some((this, others))
+    }
+
+    /// Takes what a comparison found. Says whether it is new that they overlap, or that they conflict.
+    fn note(&self, first: PlanId, second: PlanId, paths: Vec<OverlapPath>) -> bool {
+        let mut book = self.book();
+        if !book.plans.contains_key(&first) || !book.plans.contains_key(&second) {
+            return false;
+        }
+        let conflicting = |paths: &[OverlapPath]| -> Vec<_> {
+            paths
+                .iter()
+                .map(|path| (path.path.clone(), path.conflicts))
+                .collect()
+        };
+        if paths.is_empty() {
+            book.pairs.remove(&(first, second));
+            return false;
+        }
+        let told = conflicting(&paths);
+        let before = book.pairs.insert((first, second), paths);
+        before.is_none_or(|before| conflicting(&before) != told)
+    }
+
+    pub(crate) fn close(&self) {
+        self.oracles.close();
+    }
+}
+
+impl Oracle {
+    async fn compare(&mut self, shared: &Arc<Shared>, id: PlanId) {
+        let Some((this, others)) = shared.overlaps.others(id) else {
+            return;
+        };
+        for (other, plan) in others {
+            let is_first = id < other;
+            let ((first, mine), (second, theirs)) = if is_first {
+                ((id, Arc::clone(&this.changes)), (other, plan.changes))
+            } else {
+                ((other, plan.changes), (id, Arc::clone(&this.changes)))
+            };
+            let mut compared = self.compared.take().unwrap_or_default();
+            let contents = shared.contents.clone();
+            let found = blocking(move || {
+                let paths = compared.compare(&mine, &theirs, &contents);
+                (compared, paths)
+            });
+            let Ok((compared, paths)) = found.await else {
+                return;
+            };
+            self.compared = Some(compared);
+            match paths {
+                Ok(paths) => {
+                    let conflicts = paths.iter().filter(|path| path.conflicts).count();
+                    let count = paths.len();
+                    if shared.overlaps.note(first, second, paths) {
+                        tell(shared, (first, second), count, conflicts);
+                    }
+                }
+                Err(error) => tracing::warn!(%error, %first, %second, "two plans could not be compared"),
+            }
+        }
+    }
+}
+
+/// Says in the streams of both plans that they overlap.
+fn tell(shared: &Arc<Shared>, (first, second): (PlanId, PlanId), count: usize, conflicts: usize) {
+    for (plan, other) in [(first, second), (second, first)] {
+        let make = || crate::desk::Desk::new(Arc::clone(shared), plan);
+        shared.desks.leave(&plan, make, move |desk| {
+            Box::pin(async move {
+                let s = if count == 1 { "" } else { "s" };
+                let text = format!("{count} file{s} in common with {other}, {conflicts} in conflict");
+                let said = desk.change(None, |_, record, _| {
+                    let nobody = Arc::from("");
+                    Ok((
+                        record.clone(),
+                        vec![Happening::new("overlapped", &nobody, text.clone())],
+                    ))
+                });
+                if let Err(error) = said.await {
+                    tracing::debug!(%error, %plan, "an overlap was not written down");
+                }
+            })
+        });
+    }
+}

@@ -1,0 +1,343 @@
+//! What a plan is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use eventlog::{UnixMs, Version};
+use kernel::{ChangesetId, HomeId, PlanId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+
+use crate::as_text;
+use crate::base::{Ignored, LeftOut};
+use crate::entry::Change;
+use crate::manifest::ManifestId;
+use crate::merge::Conflict;
+use crate::sandbox::StrategyName;
+
+/// A plan that is wanted.
+#[derive(Clone, Debug)]
+pub struct NewPlan {
+    /// Where it begins, and where its changes go.
+    pub on: Ground,
+    /// What it is for, in one line.
+    pub title: String,
+    /// Commands for `sh -c` that must pass in its sandbox before it can be applied.
+    pub checks: Vec<String>,
+    /// How its sandbox is made; the best that works if it is not given.
+    pub strategy: Option<StrategyName>,
+    /// How many commands of its children run at once.
+    pub max_parallel: Option<u16>,
+    /// What happens to its other children when the command of one fails.
+    pub if_child_fails: IfChildFails,
+    /// A second one with the same key is the same plan.
+    pub idempotency_key: Option<String>,
+    /// Who wants it.
+    pub by: Actor,
+}
+
+/// Where a plan begins, and where its changes go.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Ground {
+    /// The workspace that a directory is in.
+    Directory(PathBuf),
+    /// Another plan.
+    Plan(PlanId),
+}
+
+/// Who does something, as the daemon was told.
+pub type Actor = Arc<str>;
+
+/// What is known of a plan for good.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Its workspace.
+    #[serde(with = "as_text")]
+    pub workspace: WorkspaceId,
+    /// Where that is.
+    pub root: PathBuf,
+    /// What it is for.
+    pub title: String,
+    /// Who opened it.
+    pub opened_by: Actor,
+    /// When.
+    pub opened_at: UnixMs,
+    /// The plan that it merges back into, if that is not the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "as_text::optional")]
+    pub parent: Option<PlanId>,
+    /// How many plans lie between it and the workspace.
+    #[serde(default)]
+    pub depth: u16,
+    /// How its sandbox is made.
+    pub strategy: StrategyName,
+    /// The home whose machine has the sandbox.
+    #[serde(with = "as_text")]
+    pub home: HomeId,
+    /// How many commands of its children run at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<u16>,
+    /// What happens to its other children when the command of one fails.
+    #[serde(default)]
+    pub if_child_fails: IfChildFails,
+    /// The key that it was opened with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// What happens to the other children of a plan when the command of one fails.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IfChildFails {
+    /// Nothing.
+    #[default]
+    CarryOn,
+    /// Their commands are cancelled.
+    Stop,
+}
+
+/// What a plan is.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It is being worked on.
+    Open,
+    /// It is done, and waits to be applied or discarded.
+    Sealed,
+    /// Its changes are in the workspace, or in its parent.
+    Applied,
+    /// Its changes were, and were taken back.
+    Undone,
+    /// It was given up.
+    Discarded,
+}
+
+impl State {
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Sealed => "sealed",
+            Self::Applied => "applied",
+            Self::Undone => "undone",
+            Self::Discarded => "discarded",
+        }
+    }
+}
+
+/// A plan, as the log has it. It is the body of the plan's head.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// What is known of it for good.
+    pub facts: Facts,
+    /// What it is.
+    pub state: State,
+    /// When it last changed.
+    pub changed_at: UnixMs,
+    /// What its sandbox began with. A refresh moves it.
+    pub base: ManifestId,
+    /// Which sandbox of the plan it is; a refresh makes another one.
+    pub sandbox: u32,
+    /// What the sandbox took over from the workspace.
+    #[serde(default)]
+    pub ignored: Ignored,
+    /// How many changes were recorded.
+    pub entries: u64,
+    /// How many of them are on top of an earlier base, and count no more. A refresh moves it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outdated_entries: u64,
+    /// How many changesets were started.
+    pub changesets: u64,
+    /// Those that are still open, in the order of their start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_changesets: Vec<OpenChangeset>,
+    /// How many paths differ from the base.
+    pub files: u64,
+    /// Names what differs: the hash of all of it.
+    pub fingerprint: ManifestId,
+    /// The commands that run in the sandbox.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub running: Vec<Running>,
+    /// What must pass, and what became of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+    /// What is being carried out on the workspace right now. Nothing else changes the plan meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landing: Option<String>,
+    /// The last apply or undo of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed: Option<Landed>,
+    /// The last attempt that did not come to pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refused>,
+    /// What is in the sandbox and is not carried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+    /// Whether the sandbox is still there.
+    #[serde(default = "yes")]
+    pub has_sandbox: bool,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A changeset that takes more.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct OpenChangeset {
+    /// Its id.
+    #[serde(with = "as_text")]
+    pub id: ChangesetId,
+    /// Whose it is.
+    pub actor: Actor,
+}
+
+/// A command that runs in a sandbox. It is written down before it may run, so that what it did is known to be its doing
+/// even if the daemon is killed.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Running {
+    /// Names the stay in the sandbox.
+    pub stay: String,
+    /// The job, if it is one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// Whose it is.
+    pub actor: Actor,
+    /// With what: `shell`, `check`, `merge`.
+    pub tool: String,
+    /// What it is, in one line.
+    pub reason: String,
+    /// Since when.
+    pub since: UnixMs,
+}
+
+/// A check.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// The command, for `sh -c`.
+    pub command: String,
+    /// Its last run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<CheckRun>,
+}
+
+/// A run of a check.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct CheckRun {
+    /// Its job.
+    pub job: String,
+    /// What was in the plan when it began. It is good for nothing else.
+    pub fingerprint: ManifestId,
+    /// How it ended; `None` while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<CheckEnd>,
+}
+
+/// How a check ended.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct CheckEnd {
+    /// Whether it passed.
+    pub passed: bool,
+    /// How, in one line.
+    pub text: String,
+    /// When.
+    pub at: UnixMs,
+}
+
+/// What became of a check.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum CheckState {
+    /// It has not run.
+    Missing,
+    /// It runs.
+    Running,
+    /// It passed, and nothing has changed since.
+    Passed,
+    /// It failed.
+    Failed,
+    /// It ran, and the plan has changed since.
+    Outdated,
+}
+
+impl Check {
+    /// What became of it, for a plan with this in it.
+    #[must_use]
+    pub fn state(&self, fingerprint: ManifestId) -> CheckState {
+        match &self.run {
+            None => CheckState::Missing,
+            Some(CheckRun { ended: None, .. }) => CheckState::Running,
+            Some(run) if run.fingerprint != fingerprint => CheckState::Outdated,
+            Some(CheckRun {
+                ended: Some(CheckEnd { passed: true, .. }),
+                ..
+            }) => CheckState::Passed,
+            Some(_) => CheckState::Failed,
+        }
+    }
+}
+
+/// What an apply or an undo did.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Landed {
+    /// Names it.
+    pub landing: String,
+    /// Which of the landing's plans it is, from 0: what it did to each is listed apart.
+    pub number: u32,
+    /// The git commit that was made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+/// What was attempted.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attempt {
+    /// To apply it.
+    Apply,
+    /// To take it back.
+    Undo,
+    /// To move it to the workspace's present state.
+    Refresh,
+}
+
+/// An attempt that did not come to pass. Nothing was changed by it.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Refused {
+    /// What was attempted.
+    pub what: Attempt,
+    /// By whom.
+    pub by: Actor,
+    /// When.
+    pub at: UnixMs,
+    /// What is in the way; at most so many as the head has room for.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// A plan, as somebody sees it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Plan {
+    /// Its id.
+    pub id: PlanId,
+    /// The version of its stream.
+    pub version: Version,
+    /// The rest.
+    pub record: Record,
+}
+
+/// A change, as it was recorded.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Its place among all changes of the plan, from 1.
+    pub entry: u64,
+    /// When.
+    pub at: UnixMs,
+    /// What.
+    #[serde(flatten)]
+    pub change: Change,
+    /// Who else had a command in the sandbox, so that it may be theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_running: Vec<Actor>,
+}

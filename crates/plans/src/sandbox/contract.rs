@@ -1,0 +1,185 @@
+//! What a strategy and a sandbox must do.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kernel::PlanId;
+use serde::{Deserialize, Serialize};
+
+use crate::base::{Base, Ignored, LeftOut};
+use crate::entry::{Change, Entry};
+use crate::manifest::Manifest;
+use crate::path::RelPath;
+use crate::tree::Tree;
+
+/// How a sandbox is made.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StrategyName {
+    /// An overlay on the base, at the workspace's own path, in namespaces of its own.
+    Overlay,
+    /// A worktree of git, on a branch of its own.
+    GitWorktree,
+    /// A copy.
+    Copy,
+}
+
+/// A sandbox that is wanted, or is there.
+#[derive(Clone, Debug)]
+pub struct SandboxOrder {
+    /// Whose it is.
+    pub plan: PlanId,
+    /// The workspace.
+    pub workspace: PathBuf,
+    /// What it begins with.
+    pub base: Base,
+    /// What it takes over from the workspace beside that.
+    pub ignored: Ignored,
+    /// Where it is kept. Nobody else uses the directory.
+    pub directory: PathBuf,
+}
+
+/// A way to make sandboxes.
+#[async_trait]
+pub trait Strategy: Send + Sync + std::fmt::Debug {
+    /// Its name.
+    fn name(&self) -> StrategyName;
+
+    /// Makes one. When this fails, nothing is left of it. *Cancel safety*: dropped half-way, it may be there in part;
+    /// [`remove`](Self::remove) takes it away.
+    async fn create(&self, order: &SandboxOrder) -> Result<(), SandboxError>;
+
+    /// Opens one that was made, by this daemon or an earlier one. *Cancel safety*: may be dropped.
+    async fn open(&self, order: &SandboxOrder) -> Result<Arc<dyn Sandbox>, SandboxError>;
+
+    /// Takes one away, whole or in part, and says how many bytes that freed. One that is not there is no error.
+    /// *Cancel safety*: dropped half-way, it may be there in part.
+    async fn remove(&self, order: &SandboxOrder) -> Result<u64, SandboxError>;
+}
+
+/// A sandbox that is open.
+pub trait Sandbox: Send + Sync + std::fmt::Debug {
+    /// Its files, as its actor sees them.
+    fn tree(&self) -> &Tree;
+
+    /// How a command gets in.
+    fn entrance(&self) -> Entrance;
+
+    /// What is different from what is known. It blocks. What is written meanwhile may or may not be in it, but what is
+    /// said of a file is true of one moment.
+    ///
+    /// # Errors
+    /// The sandbox cannot be read.
+    fn capture(&self, known: &Known) -> io::Result<Captured>;
+
+    /// What its user should know about it, one sentence each: what does not work inside, and what is not there.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// How a command gets into a sandbox.
+#[derive(Clone, Debug)]
+pub struct Entrance {
+    /// The namespaces that it runs in, if it needs some.
+    pub view: Option<process::View>,
+    /// The root of the workspace, as the command sees it.
+    pub root: PathBuf,
+    /// Where it may write.
+    pub write_below: Vec<PathBuf>,
+    /// What is added to its environment.
+    pub environment: BTreeMap<OsString, OsString>,
+}
+
+/// What a sandbox is known to hold: its base, and what was recorded since.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// The base.
+    pub base: Arc<Manifest>,
+    /// What was recorded on top of it; `None` for what is gone.
+    pub since: Arc<BTreeMap<RelPath, Option<Entry>>>,
+}
+
+impl Known {
+    /// What is at a path.
+    #[must_use]
+    pub fn get(&self, path: &RelPath) -> Option<&Entry> {
+        match self.since.get(path) {
+            Some(entry) => entry.as_ref(),
+            None => self.base.get(path),
+        }
+    }
+}
+
+/// What a capture found.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Captured {
+    /// What changed, in the order of paths.
+    pub changes: Vec<Change>,
+    /// What changed and is not carried.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A sandbox could not be made, opened or taken away.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// This machine cannot do it.
+    #[error("the strategy {strategy} does not work here: {why}")]
+    NotPossible {
+        /// The strategy.
+        strategy: StrategyName,
+        /// What is in the way.
+        why: String,
+    },
+    /// A file of it.
+    #[error("{what} failed")]
+    Io {
+        /// What was being done, with the path.
+        what: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The namespaces of it.
+    #[error("its namespaces cannot be made")]
+    View(#[source] process::ViewError),
+    /// The git program.
+    #[error("`git {command}` failed: {said}")]
+    Git {
+        /// What it was asked to do.
+        command: String,
+        /// What it said.
+        said: String,
+    },
+}
+
+impl SandboxError {
+    /// Says what was being done, with the path, when a file of a sandbox failed.
+    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let what = format!("{what} {}", path.display());
+        move |source| Self::Io { what, source }
+    }
+}
+
+impl StrategyName {
+    /// The word for it, as the command line has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Overlay => "overlay",
+            Self::GitWorktree => "git-worktree",
+            Self::Copy => "copy",
+        }
+    }
+}
+
+impl fmt::Display for StrategyName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}

@@ -1,0 +1,144 @@
+//! The sandbox that works everywhere: a copy of the base, with a private git directory.
+//!
+//! Ignored directories are not in it: they may be larger than everything else, and a copy of a build refers to where it
+//! was made. A copy is at another path than the workspace.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::contract::{Entrance, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName};
+use super::fill::fill;
+use super::git_dir::{self, Seen};
+use super::layout::{Layout, check_places, copy_ignored_files, make_directory};
+use super::removal::remove_tree;
+use super::repository::Repository;
+use super::surroundings::{Scratch, Surroundings};
+use super::whole::Whole;
+use super::work::blocking;
+use crate::path::RelPath;
+
+/// How many ignored directories are named to the user.
+const NAMED_DIRECTORIES: usize = 8;
+
+/// Makes copies.
+#[derive(Clone, Debug)]
+pub(super) struct Copy {
+    /// The scratch space of all plans.
+    pub(super) scratch: PathBuf,
+    pub(super) surroundings: Arc<Surroundings>,
+}
+
+#[async_trait]
+impl Strategy for Copy {
+    fn name(&self) -> StrategyName {
+        StrategyName::Copy
+    }
+
+    async fn create(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+        let (this, order) = (self.clone(), order.clone());
+        blocking(move || {
+            let made = this.make(&order);
+            if made.is_err() {
+                // The first error is the one to be told.
+                drop(remove_tree(&order.directory));
+            }
+            made
+        })
+        .await
+    }
+
+    async fn open(&self, order: &SandboxOrder) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        let (this, order) = (self.clone(), order.clone());
+        blocking(move || {
+            let layout = Layout {
+                directory: &order.directory,
+            };
+            let (root, temporary) = (layout.tree(), layout.temporary());
+            let seen = Scratch::Seen {
+                scratch: &this.scratch,
+                workspace: &order.workspace,
+            };
+            let entrance = Entrance {
+                view: None,
+                write_below: this.surroundings.write_below(&root, &temporary, seen),
+                environment: Surroundings::of_command(order.plan, &root, &temporary),
+                root,
+            };
+            let remarks = remarks(&order, &layout);
+            let opened = Whole::open(&order.base, &order.directory, &order.workspace, entrance, remarks)?;
+            Ok(Arc::new(opened) as Arc<dyn Sandbox>)
+        })
+        .await
+    }
+
+    async fn remove(&self, order: &SandboxOrder) -> Result<u64, SandboxError> {
+        let directory = order.directory.clone();
+        blocking(move || remove_tree(&directory).map_err(SandboxError::io("removing", &directory))).await
+    }
+}
+
+impl Copy {
+    fn make(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+        let layout = Layout {
+            directory: &order.directory,
+        };
+        check_places(order, &self.scratch).map_err(SandboxError::io("making", &order.directory))?;
+        fill_tree(order, &layout)?;
+        let repository =
+            Repository::of(&order.workspace).map_err(SandboxError::io("reading", &order.workspace))?;
+        let Some(repository) = repository else {
+            return Ok(());
+        };
+        let git = layout.tree().join(".git");
+        make_directory(&git)?;
+        let seen = Seen {
+            root: &layout.tree(),
+            objects: &repository.common.join("objects"),
+        };
+        let made = git_dir::make(&repository, &git, seen).map_err(SandboxError::io("making", &git))?;
+        match made {
+            Ok(()) => Ok(()),
+            Err(why) => {
+                drop(remove_tree(&git));
+                fs::write(layout.no_git(), why).map_err(SandboxError::io("writing", &layout.no_git()))
+            }
+        }
+    }
+}
+
+/// Makes the files of a copy or a worktree, and remembers them. Its tree may be there already, with a `.git` in it.
+pub(super) fn fill_tree(order: &SandboxOrder, layout: &Layout<'_>) -> Result<(), SandboxError> {
+    let tree = layout.tree();
+    make_directory(&tree)?;
+    make_directory(&layout.temporary())?;
+    let memory = fill(&order.base, &tree).map_err(SandboxError::io("filling", &tree))?;
+    copy_ignored_files(order, &tree)?;
+    let kept = layout.memory();
+    memory.save(&kept).map_err(SandboxError::io("writing", &kept))
+}
+
+/// What is to be said of a copy or a worktree.
+pub(super) fn remarks(order: &SandboxOrder, layout: &Layout<'_>) -> Vec<String> {
+    let directories = &order.ignored.directories;
+    let names: Vec<String> = directories
+        .iter()
+        .take(NAMED_DIRECTORIES)
+        .map(RelPath::to_string)
+        .collect();
+    let more = match directories.len().saturating_sub(NAMED_DIRECTORIES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let missing = format!(
+        "ignored directories and nested repositories are not in this sandbox: {}{more}",
+        names.join(", ")
+    );
+    let missing = (!directories.is_empty()).then_some(missing);
+    missing
+        .into_iter()
+        .chain(fs::read_to_string(layout.no_git()))
+        .collect()
+}

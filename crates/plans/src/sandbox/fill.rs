@@ -1,0 +1,136 @@
+//! A tree is filled with the files of a base, each a file of its own. Where the file system can share blocks, it does.
+//!
+//! Never by hard link: what an actor writes into such a file would be in the base as well.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::num::NonZero;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::thread;
+
+use rustix::fs::{Timespec, Timestamps, futimens, ioctl_ficlone};
+
+use super::memory::{Memory, Moment};
+use crate::base::Base;
+use crate::entry::{Entry, MODE_MASK};
+use crate::path::RelPath;
+use crate::tree::{FileStat, Tree};
+
+/// How many threads copy. More than a few wait for the disk together.
+const MAX_THREADS: usize = 8;
+/// How many files one thread takes at least; fewer are not worth a thread.
+const FILES_PER_THREAD: usize = 256;
+
+/// Fills an empty directory with what is in a base, and says what the stats of the files are.
+pub(super) fn fill(base: &Base, to: &Path) -> io::Result<Memory> {
+    let mut files = Vec::new();
+    let mut directories = Vec::new();
+    for (path, entry) in base.manifest.iter() {
+        let place = to.join(path.as_path());
+        match entry {
+            // A directory stands before what is in it. While it is filled, it can be written.
+            Entry::Directory => {
+                fs::DirBuilder::new().mode(0o700).create(&place)?;
+                directories.push(path);
+            }
+            Entry::Symlink { target } => {
+                use std::os::unix::ffi::OsStrExt;
+                symlink(std::ffi::OsStr::from_bytes(&target.0), &place)?;
+            }
+            Entry::File { .. } => files.push((path, entry)),
+        }
+    }
+    copy_files(base, to, &files)?;
+    // The deepest first: one that cannot be written must be complete by then.
+    for path in directories.into_iter().rev() {
+        let mode = fs::symlink_metadata(base.tree.join(path.as_path()))?.mode();
+        fs::set_permissions(
+            to.join(path.as_path()),
+            fs::Permissions::from_mode(mode & MODE_MASK),
+        )?;
+    }
+    remember(to, &files)
+}
+
+fn copy_files(base: &Base, to: &Path, files: &[(&RelPath, &Entry)]) -> io::Result<()> {
+    let threads = thread::available_parallelism()
+        .map_or(1, NonZero::get)
+        .min(MAX_THREADS);
+    let share = files.len().div_ceil(threads).max(FILES_PER_THREAD);
+    thread::scope(|scope| {
+        let copying: Vec<_> = files
+            .chunks(share)
+            .map(|files| {
+                scope.spawn(move || {
+                    files.iter().try_for_each(|(path, _)| {
+                        copy_file(&base.tree.join(path.as_path()), &to.join(path.as_path())).map(drop)
+                    })
+                })
+            })
+            .collect();
+        for thread in copying {
+            thread
+                .join()
+                .map_err(|_| io::Error::other("a thread that copied files panicked"))??;
+        }
+        Ok(())
+    })
+}
+
+/// The stats of files that were just copied. Nobody else has seen them yet, so they are as the manifest says.
+fn remember(to: &Path, files: &[(&RelPath, &Entry)]) -> io::Result<Memory> {
+    let tree = Tree::open(to)?;
+    let moment = Moment::now();
+    let mut memory = Memory::default();
+    for (path, entry) in files {
+        if let Some(stat) = tree.stat(path)? {
+            memory.learn(path, stat, entry, moment);
+        }
+    }
+    Ok(memory)
+}
+
+/// Copies one file, with its permissions and the time of its content. A symlink is not followed.
+pub(super) fn copy_file(from: &Path, to: &Path) -> io::Result<FileStat> {
+    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits())
+        .map_err(io::Error::other)?;
+    let mut source = OpenOptions::new().read(true).custom_flags(no_follow).open(from)?;
+    let stat = source.metadata()?;
+    if stat.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !stat.is_file() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let mode = stat.mode() & MODE_MASK;
+    let mut target = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode | 0o200)
+        .custom_flags(no_follow)
+        .open(to)?;
+    if ioctl_ficlone(&target, &source).is_err() {
+        io::copy(&mut source, &mut target)?;
+    }
+    finish(&target, &stat, mode)?;
+    let stat = rustix::fs::fstat(&target)?;
+    Ok(stat.into())
+}
+
+fn finish(target: &File, stat: &fs::Metadata, mode: u32) -> io::Result<()> {
+    target.set_permissions(fs::Permissions::from_mode(mode))?;
+    let time = |seconds: i64, nanoseconds: i64| Timespec {
+        tv_sec: seconds,
+        tv_nsec: nanoseconds,
+    };
+    futimens(
+        target,
+        &Timestamps {
+            last_access: time(stat.atime(), stat.atime_nsec()),
+            last_modification: time(stat.mtime(), stat.mtime_nsec()),
+        },
+    )?;
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! The sandbox that git knows of: a worktree on a branch of its own, `tidelock/PLAN`.
+//!
+//! A worktree shares the repository with the user's. Commands in it may write, of that, only what belongs to this worktree:
+//! its administrative directory. So Landlock is needed, all of it. Objects are the user's too: who may write them may delete
+//! them. So git can look at everything in a worktree, and adds and commits nothing; for that there are the other strategies.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kernel::PlanId;
+
+use super::contract::{Entrance, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName};
+use super::copy::{fill_tree, remarks};
+use super::fill::copy_file;
+use super::git_dir::SETTINGS;
+use super::git_program::GitProgram;
+use super::layout::{Layout, check_places, make_directory};
+use super::removal::remove_tree;
+use super::repository::{Repository, is_absence};
+use super::surroundings::{Scratch, Surroundings};
+use super::whole::Whole;
+use super::work::blocking;
+
+/// What branches of sandboxes begin with.
+const BRANCHES: &str = "tidelock";
+
+/// What is to be said of git in a worktree.
+const LOOKS_ONLY: &str =
+    "git can look at everything here and commits nothing: the objects are those of your repository";
+
+/// Makes worktrees of git.
+#[derive(Clone, Debug)]
+pub(super) struct GitWorktree {
+    pub(super) git: GitProgram,
+    /// The scratch space of all plans.
+    pub(super) scratch: PathBuf,
+    pub(super) surroundings: Arc<Surroundings>,
+}
+
+#[async_trait]
+impl Strategy for GitWorktree {
+    fn name(&self) -> StrategyName {
+        StrategyName::GitWorktree
+    }
+
+    async fn create(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+        let made = self.make(order).await;
+        if made.is_err() {
+            // The first error is the one to be told.
+            drop(self.remove(order).await);
+        }
+        made
+    }
+
+    async fn open(&self, order: &SandboxOrder) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        let (this, order) = (self.clone(), order.clone());
+        blocking(move || {
+            let layout = Layout {
+                directory: &order.directory,
+            };
+            let (root, temporary) = (layout.tree(), layout.temporary());
+            let repository = repository_of(&root)?;
+            let seen = Scratch::Seen {
+                scratch: &this.scratch,
+                workspace: &order.workspace,
+            };
+            let mut write_below = this.surroundings.write_below(&root, &temporary, seen);
+            write_below.push(repository.own);
+            let mut environment = Surroundings::of_command(order.plan, &root, &temporary);
+            environment.extend(settings());
+            let entrance = Entrance {
+                view: None,
+                write_below,
+                environment,
+                root,
+            };
+            let mut remarks = remarks(&order, &layout);
+            remarks.push(LOOKS_ONLY.to_owned());
+            let opened = Whole::open(&order.base, &order.directory, &order.workspace, entrance, remarks)?;
+            Ok(Arc::new(opened) as Arc<dyn Sandbox>)
+        })
+        .await
+    }
+
+    async fn remove(&self, order: &SandboxOrder) -> Result<u64, SandboxError> {
+        let directory = order.directory.clone();
+        let start = fs::read_to_string(start_file(&directory)).ok();
+        let removed = directory.clone();
+        let freed =
+            blocking(move || remove_tree(&removed).map_err(SandboxError::io("removing", &removed))).await?;
+        let workspace = &order.workspace;
+        if matches!(Repository::of(workspace), Ok(Some(_))) {
+            // Only ours: `git worktree prune` would take others' too that happen not to be mounted.
+            let tree = Layout {
+                directory: &directory,
+            }
+            .tree();
+            let arguments = [
+                "worktree".as_ref(),
+                "remove".as_ref(),
+                "--force".as_ref(),
+                tree.as_os_str(),
+            ];
+            if let Err(error) = self.git.run(workspace, &arguments).await {
+                tracing::debug!(%error, "git knew nothing of the worktree");
+            }
+            self.remove_branch(workspace, order.plan, start.as_deref())
+                .await?;
+        }
+        Ok(freed)
+    }
+}
+
+impl GitWorktree {
+    async fn make(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+        let layout = Layout {
+            directory: &order.directory,
+        };
+        check_places(order, &self.scratch).map_err(SandboxError::io("making", &order.directory))?;
+        let repository = repository_of(&order.workspace)?;
+        let head = repository
+            .head()
+            .map_err(SandboxError::io("reading", &repository.own))?;
+        let head = head.ok_or_else(|| SandboxError::NotPossible {
+            strategy: StrategyName::GitWorktree,
+            why: "the repository has no commit yet".to_owned(),
+        })?;
+        make_directory(&order.directory)?;
+        let start = start_file(&order.directory);
+        fs::write(&start, &head).map_err(SandboxError::io("writing", &start))?;
+        let (branch, tree) = (format!("{BRANCHES}/{}", order.plan), layout.tree());
+        let mut arguments: Vec<&OsStr> = Vec::new();
+        arguments.extend(["worktree", "add", "--quiet", "--no-checkout", "--no-track", "-b"].map(OsStr::new));
+        arguments.extend([OsStr::new(&branch), tree.as_os_str(), OsStr::new(&head)]);
+        self.git.run(&order.workspace, &arguments).await?;
+        let order = order.clone();
+        blocking(move || {
+            let layout = Layout {
+                directory: &order.directory,
+            };
+            fill_tree(&order, &layout)?;
+            copy_index(&repository, &repository_of(&layout.tree())?)
+        })
+        .await
+    }
+
+    /// Deletes the branch of a sandbox if it has no commit that is nowhere else, and if it still stands where it was
+    /// looked at.
+    async fn remove_branch(
+        &self,
+        workspace: &Path,
+        plan: PlanId,
+        start: Option<&str>,
+    ) -> Result<(), SandboxError> {
+        let name = format!("refs/heads/{BRANCHES}/{plan}");
+        let ask = ["rev-parse", "--verify", "--quiet", &name].map(OsStr::new);
+        let Ok(tip) = self.git.run(workspace, &ask).await else {
+            return Ok(());
+        };
+        // As a branch, not as a reference: `--branches` knows them by their short names.
+        let exclude = format!("--exclude={BRANCHES}/{plan}");
+        let elsewhere = ["--not", &exclude, "--branches", "--remotes", "--tags", "HEAD"];
+        let mut ask: Vec<&OsStr> = ["rev-list", "--max-count=1", &tip].map(OsStr::new).into();
+        ask.extend(elsewhere.map(OsStr::new));
+        ask.extend(start.map(OsStr::new));
+        if !self.git.run(workspace, &ask).await?.is_empty() {
+            tracing::warn!(branch = %name, "the branch of a sandbox has commits of its own and is kept");
+            return Ok(());
+        }
+        let delete = ["update-ref", "-d", &name, &tip].map(OsStr::new);
+        self.git.run(workspace, &delete).await.map(drop)
+    }
+}
+
+/// Where it is kept what HEAD was at the beginning.
+fn start_file(directory: &Path) -> PathBuf {
+    directory.join("start")
+}
+
+fn repository_of(tree: &Path) -> Result<Repository, SandboxError> {
+    let found = Repository::of(tree).map_err(SandboxError::io("reading", tree))?;
+    found.ok_or_else(|| SandboxError::NotPossible {
+        strategy: StrategyName::GitWorktree,
+        why: format!("{} is no repository of git", tree.display()),
+    })
+}
+
+/// The settings for commands in a worktree. Its configuration is the user's, so they stand in the environment.
+fn settings() -> impl Iterator<Item = (OsString, OsString)> {
+    let ours = SETTINGS.iter().filter(|(name, _)| *name != "core.bare");
+    let pairs = ours.clone().enumerate().flat_map(|(at, (name, value))| {
+        [
+            (format!("GIT_CONFIG_KEY_{at}").into(), (*name).into()),
+            (format!("GIT_CONFIG_VALUE_{at}").into(), (*value).into()),
+        ]
+    });
+    let count = ("GIT_CONFIG_COUNT".into(), ours.count().to_string().into());
+    pairs.chain([count])
+}
+
+/// The user's index becomes the worktree's: the same is staged in both.
+fn copy_index(from: &Repository, to: &Repository) -> Result<(), SandboxError> {
+    let items = fs::read_dir(&from.own).map_err(SandboxError::io("reading", &from.own))?;
+    for item in items {
+        let item = item.map_err(SandboxError::io("reading", &from.own))?;
+        let name = item.file_name();
+        // A split index has a second file.
+        if name == "index" || name.as_encoded_bytes().starts_with(b"sharedindex.") {
+            match copy_file(&item.path(), &to.own.join(&name)) {
+                Err(error) if is_absence(&error) => {}
+                copied => drop(copied.map_err(SandboxError::io("copying", &item.path()))?),
+            }
+        }
+    }
+    Ok(())
+}

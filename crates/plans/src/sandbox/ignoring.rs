@@ -1,0 +1,60 @@
+//! What a capture passes over: what git would ignore in the sandbox, by the rules that the sandbox has now.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::ignores::{IgnoreRules, IgnoreSources};
+use crate::path::RelPath;
+use crate::tree::Tree;
+
+/// The largest `.gitignore` that is read. A larger one counts as empty, so that what it names is carried rather than lost.
+const RULES_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The rules of a workspace that do not come from its tree. They are read at the first capture and kept, so that all
+/// captures of a sandbox go by the same ones.
+#[derive(Debug)]
+pub(super) struct Ignoring {
+    workspace: PathBuf,
+    sources: OnceLock<Arc<IgnoreSources>>,
+}
+
+impl Ignoring {
+    pub(super) fn of(workspace: &Path) -> Self {
+        Self {
+            workspace: workspace.to_owned(),
+            sources: OnceLock::new(),
+        }
+    }
+
+    /// Calls `work` with what decides whether a path of the tree is ignored.
+    pub(super) fn during<R>(
+        &self,
+        tree: &Tree,
+        work: impl FnOnce(&mut IgnoreRules<'_>) -> io::Result<R>,
+    ) -> io::Result<R> {
+        let sources = match self.sources.get() {
+            Some(sources) => Arc::clone(sources),
+            None => {
+                let read = Arc::new(IgnoreSources::of_workspace(&self.workspace)?);
+                Arc::clone(self.sources.get_or_init(|| read))
+            }
+        };
+        let read = |directory: Option<&RelPath>| read_rules(tree, directory);
+        work(&mut IgnoreRules::load(sources, &read))
+    }
+}
+
+fn read_rules(tree: &Tree, directory: Option<&RelPath>) -> io::Result<Option<Vec<u8>>> {
+    let name = ".gitignore";
+    let path = match directory {
+        Some(directory) => directory.join(name.as_ref()),
+        None => RelPath::from_bytes(name.as_bytes()),
+    };
+    let Ok(path) = path else { return Ok(None) };
+    match tree.read(&path, RULES_LIMIT_BYTES) {
+        Ok(rules) => Ok(Some(rules)),
+        // What is no file, or may not be read, has no rules: git sees it so too.
+        Err(_) => Ok(None),
+    }
+}

@@ -1,0 +1,153 @@
+//! Where the parts of a sandbox are, in the directory that is its own.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::contract::{SandboxError, SandboxOrder};
+use super::fill::copy_file;
+use super::repository::is_absence;
+use crate::entry::MODE_MASK;
+use crate::path::RelPath;
+
+/// The directory of one sandbox.
+#[derive(Clone, Debug)]
+pub(super) struct Layout<'a> {
+    pub(super) directory: &'a Path,
+}
+
+/// The two directories that an overlay needs beside what is below it.
+#[derive(Clone, Debug)]
+pub(super) struct Layer {
+    pub(super) upper: PathBuf,
+    pub(super) work: PathBuf,
+}
+
+impl Layout<'_> {
+    /// What the overlay on the base needs.
+    pub(super) fn layer(&self) -> Layer {
+        Layer::below(self.directory.to_owned())
+    }
+
+    /// The same for an ignored directory, or a nested repository. It is found by its path, whatever the others are.
+    pub(super) fn layer_of(&self, path: &RelPath) -> Layer {
+        let name = blake3::hash(path.as_bytes()).to_hex();
+        Layer::below(self.directory.join("ignored").join(&name.as_str()[..32]))
+    }
+
+    /// The same for a directory of the repository.
+    pub(super) fn layer_of_git(&self, name: &str) -> Layer {
+        Layer::below(self.directory.join("git-layers").join(name))
+    }
+
+    /// The private git directory of an overlay.
+    pub(super) fn git(&self) -> PathBuf {
+        self.directory.join("git")
+    }
+
+    /// Why there is no git inside, if there is none.
+    pub(super) fn no_git(&self) -> PathBuf {
+        self.directory.join("no-git.txt")
+    }
+
+    /// An empty directory, for what is no longer there.
+    pub(super) fn empty(&self) -> PathBuf {
+        self.directory.join("empty")
+    }
+
+    /// What an overlay shows at the place of the scratch space.
+    pub(super) fn lobby(&self) -> PathBuf {
+        self.directory.join("lobby")
+    }
+
+    /// The files of a copy or a worktree.
+    pub(super) fn tree(&self) -> PathBuf {
+        self.directory.join("tree")
+    }
+
+    /// The temporary directory, as a command sees it.
+    pub(super) fn temporary(&self) -> PathBuf {
+        self.directory.join("tmp")
+    }
+
+    /// The objects of the user's repository, as a command in an overlay sees them.
+    pub(super) fn objects(&self) -> PathBuf {
+        self.directory.join("objects")
+    }
+
+    /// What is known of the files of a copy or a worktree.
+    pub(super) fn memory(&self) -> PathBuf {
+        self.directory.join("memory")
+    }
+}
+
+impl Layer {
+    fn below(directory: PathBuf) -> Self {
+        Self {
+            upper: directory.join("upper"),
+            work: directory.join("work"),
+        }
+    }
+
+    /// Makes both. The upper one gets the permissions of what it will cover, since it is what is seen.
+    pub(super) fn make(&self, covers: &Path) -> Result<(), SandboxError> {
+        make_directory(&self.work)?;
+        make_directory(&self.upper)?;
+        same_permissions(covers, &self.upper).map_err(SandboxError::io("the permissions of", &self.upper))
+    }
+}
+
+/// Makes a directory for its user alone, and those above it.
+pub(super) fn make_directory(path: &Path) -> Result<(), SandboxError> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(SandboxError::io("making", path))
+}
+
+fn same_permissions(from: &Path, to: &Path) -> io::Result<()> {
+    let mode = fs::metadata(from)?.permissions().mode() & MODE_MASK;
+    fs::set_permissions(to, fs::Permissions::from_mode(mode))
+}
+
+/// Copies the ignored files of the workspace into a tree. One that has gone meanwhile, or may not be read, is left behind.
+pub(super) fn copy_ignored_files(order: &SandboxOrder, to: &Path) -> Result<(), SandboxError> {
+    for path in &order.ignored.files {
+        for directory in path.ancestors() {
+            let place = to.join(directory.as_path());
+            match fs::create_dir(&place) {
+                Ok(()) => {
+                    let original = order.workspace.join(directory.as_path());
+                    same_permissions(&original, &place)
+                        .map_err(SandboxError::io("the permissions of", &place))?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(SandboxError::io("making", &place)(error)),
+            }
+        }
+        let (from, to) = (order.workspace.join(path.as_path()), to.join(path.as_path()));
+        match copy_file(&from, &to) {
+            Err(error) if is_absence(&error) || error.kind() == io::ErrorKind::PermissionDenied => {}
+            copied => drop(copied.map_err(SandboxError::io("copying", &from))?),
+        }
+    }
+    Ok(())
+}
+
+/// A sandbox inside the workspace would contain itself, and one around it would be the workspace.
+pub(super) fn check_places(order: &SandboxOrder, scratch: &Path) -> io::Result<()> {
+    let (workspace, directory) = (&order.workspace, &order.directory);
+    if !directory.starts_with(scratch) {
+        return Err(io::Error::other(format!("it is not below {}", scratch.display())));
+    }
+    if scratch.starts_with(workspace) || workspace.starts_with(scratch) {
+        return Err(io::Error::other(format!(
+            "the workspace {} and the scratch space {} overlap",
+            workspace.display(),
+            scratch.display()
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,337 @@
+//! The sandbox that lies over the workspace: an overlay on the base, at the workspace's own path, in namespaces of its own.
+//!
+//! What is ignored is not in the base. Each ignored directory is an overlay on the workspace's own one: builds are warm,
+//! and what is built is the sandbox's. These layers are on a directory that lives: the user's builds may shine through
+//! until the sandbox has its own version of a file. Files that plans carry come from the base alone, which never changes.
+//!
+//! A directory with something mounted on it cannot be removed or renamed from inside, only emptied.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use process::{Mount, Processes, View, ViewSpec};
+
+use super::compare::changes;
+use super::contract::{
+    Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName,
+};
+use super::git_dir::{self, LAYERED, Seen};
+use super::ignoring::Ignoring;
+use super::layout::{Layer, Layout, check_places, copy_ignored_files, make_directory};
+use super::memory::Memory;
+use super::removal::remove_tree;
+use super::repository::Repository;
+use super::surroundings::{Scratch, Surroundings};
+use super::upper::{Walk, walk};
+use super::work::blocking;
+use crate::base::{LeftOut, WhyLeftOut};
+use crate::path::RelPath;
+use crate::tree::Tree;
+
+/// Makes overlays.
+#[derive(Clone, Debug)]
+pub(super) struct Overlay {
+    pub(super) processes: Processes,
+    /// The scratch space of all plans.
+    pub(super) scratch: PathBuf,
+    pub(super) surroundings: Arc<Surroundings>,
+}
+
+/// An overlay that is open. Its view ends with it.
+#[derive(Debug)]
+struct OverlaySandbox {
+    order: SandboxOrder,
+    view: View,
+    /// What is seen.
+    tree: Tree,
+    /// What is written.
+    upper: Tree,
+    layers: Vec<LayeredDirectory>,
+    ignoring: Ignoring,
+    surroundings: Arc<Surroundings>,
+    /// Guards what was read already. It is held to take it out and to put it back, never during a capture.
+    memory: Mutex<Memory>,
+    remarks: Vec<String>,
+}
+
+/// A directory of the workspace that has a layer of its own.
+#[derive(Debug)]
+struct LayeredDirectory {
+    path: RelPath,
+    kind: LayeredKind,
+    layer: Layer,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum LayeredKind {
+    Ignored,
+    Repository,
+}
+
+#[async_trait]
+impl Strategy for Overlay {
+    fn name(&self) -> StrategyName {
+        StrategyName::Overlay
+    }
+
+    async fn create(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+        let (this, order) = (self.clone(), order.clone());
+        blocking(move || {
+            let made = this.make(&order);
+            if made.is_err() {
+                // The first error is the one to be told.
+                drop(remove_tree(&order.directory));
+            }
+            made
+        })
+        .await
+    }
+
+    async fn open(&self, order: &SandboxOrder) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        let (this, owned) = (self.clone(), order.clone());
+        let (spec, layers) = blocking(move || this.view_of(&owned)).await?;
+        let view = self.processes.make_view(spec).await.map_err(SandboxError::View)?;
+        let (order, surroundings) = (order.clone(), Arc::clone(&self.surroundings));
+        blocking(move || {
+            let opened = OverlaySandbox::of(order, view, layers, surroundings)?;
+            Ok(Arc::new(opened) as Arc<dyn Sandbox>)
+        })
+        .await
+    }
+
+    async fn remove(&self, order: &SandboxOrder) -> Result<u64, SandboxError> {
+        let directory = order.directory.clone();
+        blocking(move || remove_tree(&directory).map_err(SandboxError::io("removing", &directory))).await
+    }
+}
+
+impl Overlay {
+    fn make(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
+        let layout = Layout {
+            directory: &order.directory,
+        };
+        check_places(order, &self.scratch).map_err(SandboxError::io("making", &order.directory))?;
+        make_directory(&layout.empty())?;
+        let place = order
+            .directory
+            .strip_prefix(&self.scratch)
+            .unwrap_or(&order.directory);
+        for name in ["tmp", "objects"] {
+            make_directory(&layout.lobby().join(place).join(name))?;
+        }
+        layout.layer().make(&order.workspace)?;
+        copy_ignored_files(order, &layout.layer().upper)?;
+        for path in layered(order) {
+            let original = order.workspace.join(path.as_path());
+            let covered = if original.is_dir() {
+                original
+            } else {
+                layout.empty()
+            };
+            layout.layer_of(path).make(&covered)?;
+        }
+        let repository =
+            Repository::of(&order.workspace).map_err(SandboxError::io("reading", &order.workspace))?;
+        match repository {
+            Some(repository) => Self::make_git(order, &layout, &repository),
+            None => Ok(()),
+        }
+    }
+
+    fn make_git(
+        order: &SandboxOrder,
+        layout: &Layout<'_>,
+        repository: &Repository,
+    ) -> Result<(), SandboxError> {
+        let git = layout.git();
+        make_directory(&git)?;
+        let seen = Seen {
+            root: &order.workspace,
+            objects: &layout.objects(),
+        };
+        let made = git_dir::make(repository, &git, seen).map_err(SandboxError::io("making", &git))?;
+        if let Err(why) = made {
+            drop(remove_tree(&git));
+            return fs::write(layout.no_git(), why).map_err(SandboxError::io("writing", &layout.no_git()));
+        }
+        for name in LAYERED {
+            if let Some(original) = repository.part(name) {
+                layout.layer_of_git(name).make(&original)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is mounted where. Everything that is found at a place is covered by what is mounted there later.
+    fn view_of(&self, order: &SandboxOrder) -> Result<(ViewSpec, Vec<LayeredDirectory>), SandboxError> {
+        let layout = Layout {
+            directory: &order.directory,
+        };
+        let overlay = |lower: PathBuf, Layer { upper, work }: Layer, at: PathBuf| Mount::Overlay {
+            lower: vec![lower],
+            upper,
+            work,
+            at,
+        };
+        let mut mounts = vec![overlay(
+            order.base.tree.clone(),
+            layout.layer(),
+            order.workspace.clone(),
+        )];
+        let mut layers = Vec::new();
+        for path in layered(order) {
+            let (original, layer) = (order.workspace.join(path.as_path()), layout.layer_of(path));
+            if !layer.upper.is_dir() {
+                continue;
+            }
+            // One that the user has removed is still the sandbox's.
+            let lower = if original.is_dir() {
+                original.clone()
+            } else {
+                layout.empty()
+            };
+            let kind = match original.join(".git").symlink_metadata() {
+                Ok(_) => LayeredKind::Repository,
+                Err(_) => LayeredKind::Ignored,
+            };
+            mounts.push(overlay(lower, layer.clone(), original));
+            layers.push(LayeredDirectory {
+                path: path.clone(),
+                kind,
+                layer,
+            });
+        }
+        let mut objects = None;
+        if layout.git().is_dir() {
+            mounts.push(Mount::Bind {
+                source: layout.git(),
+                at: order.workspace.join(".git"),
+            });
+            let repository =
+                Repository::of(&order.workspace).map_err(SandboxError::io("reading", &order.workspace))?;
+            objects = repository
+                .as_ref()
+                .map(|repository| repository.common.join("objects"));
+            for name in LAYERED {
+                let layer = layout.layer_of_git(name);
+                let original = repository.as_ref().and_then(|repository| repository.part(name));
+                if let Some(original) = original.filter(|_| layer.upper.is_dir()) {
+                    mounts.push(overlay(original, layer, order.workspace.join(".git").join(name)));
+                }
+            }
+        }
+        // It has nothing in it but what belongs to this sandbox: bases and other sandboxes are not seen.
+        mounts.push(Mount::Bind {
+            source: layout.lobby(),
+            at: self.scratch.clone(),
+        });
+        // The private git directory covers the user's, so its objects are seen where nobody may write.
+        mounts.extend(objects.map(|source| Mount::ReadOnly {
+            source,
+            at: layout.objects(),
+        }));
+        let root = order.workspace.clone();
+        Ok((ViewSpec { mounts, root }, layers))
+    }
+}
+
+/// The directories that get a layer of their own. Where the base has files of such a directory, the base counts.
+fn layered(order: &SandboxOrder) -> impl Iterator<Item = &RelPath> {
+    let is_free = |path: &&RelPath| order.base.manifest.below(path).next().is_none();
+    order.ignored.directories.iter().filter(is_free)
+}
+
+impl OverlaySandbox {
+    fn of(
+        order: SandboxOrder,
+        view: View,
+        layers: Vec<LayeredDirectory>,
+        surroundings: Arc<Surroundings>,
+    ) -> Result<Self, SandboxError> {
+        let layout = Layout {
+            directory: &order.directory,
+        };
+        let root = view.root().as_fd().try_clone_to_owned();
+        let root = root.map_err(SandboxError::io("opening", &order.workspace))?;
+        let upper = layout.layer().upper;
+        let upper = Tree::open(&upper).map_err(|error| SandboxError::io("opening", &upper)(error.into()))?;
+        let remarks = fs::read_to_string(layout.no_git()).into_iter().collect();
+        Ok(Self {
+            tree: Tree::of(root, order.workspace.clone()),
+            upper,
+            ignoring: Ignoring::of(&order.workspace),
+            memory: Mutex::new(Memory::default()), // Guarded as said above.
+            view,
+            layers,
+            surroundings,
+            remarks,
+            order,
+        })
+    }
+
+    /// Nested repositories that were changed. What git itself writes there is no change.
+    fn changed_repositories(&self) -> io::Result<Vec<LeftOut>> {
+        let mut changed = Vec::new();
+        for one in &self.layers {
+            if one.kind == LayeredKind::Repository {
+                let mut names = fs::read_dir(&one.layer.upper)?;
+                if names.any(|name| name.is_ok_and(|name| name.file_name() != ".git")) {
+                    changed.push(LeftOut {
+                        path: one.path.clone(),
+                        why: WhyLeftOut::Repository,
+                    });
+                }
+            }
+        }
+        Ok(changed)
+    }
+}
+
+impl Sandbox for OverlaySandbox {
+    fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    fn entrance(&self) -> Entrance {
+        let (root, temporary) = (self.order.workspace.clone(), self.order.directory.join("tmp"));
+        Entrance {
+            view: Some(self.view.clone()),
+            write_below: self.surroundings.write_below(&root, &temporary, Scratch::Hidden),
+            environment: Surroundings::of_command(self.order.plan, &root, &temporary),
+            root,
+        }
+    }
+
+    fn capture(&self, known: &Known) -> io::Result<Captured> {
+        let lock = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who captures at the same time finds nothing there, and reads everything itself.
+        let memory = std::mem::take(&mut *lock());
+        let covered: Vec<RelPath> = self.layers.iter().map(|one| one.path.clone()).collect();
+        let walked = self.ignoring.during(&self.tree, |rules| {
+            walk(Walk {
+                upper: &self.upper,
+                base: &self.order.base.manifest,
+                known,
+                covered: &covered,
+                memory: &memory,
+                is_ignored: &mut |path, is_directory| rules.is_ignored(path, is_directory),
+            })
+        })?;
+        *lock() = walked.memory;
+        let mut left_out = walked.left_out;
+        left_out.extend(self.changed_repositories()?);
+        left_out.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(Captured {
+            changes: changes(walked.found, known),
+            left_out,
+        })
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
+    }
+}

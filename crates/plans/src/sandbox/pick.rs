@@ -1,0 +1,184 @@
+//! Which strategies work here, and which one a workspace gets.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use process::{Enforcement, Processes, landlock_support, view_support};
+use rustix::fs::ioctl_ficlone;
+
+use super::contract::{SandboxError, Strategy, StrategyName};
+use super::copy::Copy;
+use super::git_program::GitProgram;
+use super::git_worktree::GitWorktree;
+use super::layout::make_directory;
+use super::overlay::Overlay;
+use super::repository::Repository;
+use super::surroundings::Surroundings;
+
+/// The strategies, and what was found out about them. Clones are the same ones.
+#[derive(Clone, Debug)]
+pub struct Strategies {
+    /// In the order of preference.
+    all: Arc<[Probed]>,
+}
+
+#[derive(Debug)]
+struct Probed {
+    strategy: Arc<dyn Strategy>,
+    /// What is to be said of it, or why it does not work.
+    verdict: Result<String, String>,
+}
+
+impl Strategies {
+    /// Tries what works, with sandboxes in this directory. It is the scratch space of all plans: sandboxes lie below it,
+    /// and it is hidden from commands as far as the strategy can. The environment is that of the user; of it, the home,
+    /// the cache and the path count.
+    ///
+    /// *Cancel safety*: may be dropped at any time.
+    ///
+    /// # Errors
+    /// The directory cannot be made.
+    pub async fn probe(
+        processes: &Processes,
+        directory: &Path,
+        environment: &BTreeMap<OsString, OsString>,
+    ) -> Result<Self, SandboxError> {
+        make_directory(directory)?;
+        let scratch = directory
+            .canonicalize()
+            .map_err(SandboxError::io("finding", directory))?;
+        let surroundings = Arc::new(Surroundings::of(environment));
+        let git = GitProgram {
+            processes: processes.clone(),
+            surroundings: Arc::clone(&surroundings),
+        };
+        let overlay = Probed {
+            verdict: view_support(processes, &scratch)
+                .await
+                .map(|()| "an overlay, at the workspace's own path".to_owned()),
+            strategy: Arc::new(Overlay {
+                processes: processes.clone(),
+                scratch: scratch.clone(),
+                surroundings: Arc::clone(&surroundings),
+            }),
+        };
+        let git_worktree = Probed {
+            verdict: probe_git(&git, &scratch).await,
+            strategy: Arc::new(GitWorktree {
+                git,
+                scratch: scratch.clone(),
+                surroundings: Arc::clone(&surroundings),
+            }),
+        };
+        let copy = Probed {
+            verdict: Ok(probe_copy(&scratch)),
+            strategy: Arc::new(Copy {
+                scratch,
+                surroundings,
+            }),
+        };
+        Ok(Self {
+            all: Arc::new([overlay, git_worktree, copy]),
+        })
+    }
+
+    /// All strategies in the order of preference: what is to be said of each, or why it does not work here.
+    #[must_use]
+    pub fn list(&self) -> Vec<(StrategyName, Result<String, String>)> {
+        let shown = |one: &Probed| (one.strategy.name(), one.verdict.clone());
+        self.all.iter().map(shown).collect()
+    }
+
+    /// The strategy for a new sandbox: the one that is wanted, or the best that works. It looks at the workspace, so it
+    /// blocks a little.
+    ///
+    /// # Errors
+    /// The wanted one does not work here, or not for this workspace.
+    pub fn pick(
+        &self,
+        wanted: Option<StrategyName>,
+        workspace: &Path,
+    ) -> Result<Arc<dyn Strategy>, SandboxError> {
+        let mut refused = None;
+        for one in self.all.iter() {
+            let name = one.strategy.name();
+            if wanted.is_some_and(|wanted| wanted != name) {
+                continue;
+            }
+            let fits = one.verdict.as_ref().map_err(Clone::clone);
+            match fits.and_then(|_| suits(name, workspace)) {
+                Ok(()) => return Ok(Arc::clone(&one.strategy)),
+                Err(why) => refused = Some(SandboxError::NotPossible { strategy: name, why }),
+            }
+        }
+        Err(refused.unwrap_or_else(|| SandboxError::NotPossible {
+            strategy: wanted.unwrap_or(StrategyName::Copy),
+            why: "there is no such strategy".to_owned(),
+        }))
+    }
+
+    /// The strategy of a sandbox that is there. If it does not work any more, opening the sandbox says so; removing it
+    /// works all the same.
+    #[must_use]
+    pub fn get(&self, name: StrategyName) -> Arc<dyn Strategy> {
+        let found = self.all.iter().find(|one| one.strategy.name() == name);
+        // Every name has one, and the first is as good as any to satisfy the compiler.
+        Arc::clone(&found.unwrap_or(&self.all[0]).strategy)
+    }
+}
+
+/// Whether a strategy that works here works for a workspace.
+fn suits(name: StrategyName, workspace: &Path) -> Result<(), String> {
+    match name {
+        StrategyName::Overlay | StrategyName::Copy => Ok(()),
+        StrategyName::GitWorktree => {
+            let failed = |error: std::io::Error| format!("the repository cannot be read: {error}");
+            let repository = Repository::of(workspace).map_err(failed)?;
+            let repository = repository.ok_or("the workspace is no repository of git")?;
+            if repository.has_reftable() {
+                return Err("the repository keeps its branches in a reftable".to_owned());
+            }
+            let head = repository.head().map_err(failed)?;
+            head.map(drop)
+                .ok_or_else(|| "the repository has no commit yet".to_owned())
+        }
+    }
+}
+
+async fn probe_git(git: &GitProgram, scratch: &Path) -> Result<String, String> {
+    match landlock_support() {
+        Enforcement::Full => {}
+        Enforcement::Partial => {
+            return Err("the Landlock of this kernel cannot keep the user's branches safe".to_owned());
+        }
+        Enforcement::None => {
+            return Err("this kernel has no Landlock to keep the user's branches safe".to_owned());
+        }
+    }
+    let version = git.run(scratch, &["--version".as_ref()]).await;
+    version
+        .map(|version| format!("a worktree on a branch of its own, {version}"))
+        .map_err(|error| error.to_string())
+}
+
+/// Whether copies share blocks until they are written.
+fn probe_copy(scratch: &Path) -> String {
+    let (from, to) = (scratch.join(".probe-from"), scratch.join(".probe-to"));
+    let shares = || -> std::io::Result<()> {
+        std::fs::write(&from, b"x")?;
+        ioctl_ficlone(File::create(&to)?, File::open(&from)?)?;
+        Ok(())
+    };
+    let shares = shares();
+    for file in [from, to] {
+        // It is empty, and the next probe overwrites it.
+        drop(std::fs::remove_file(file));
+    }
+    match shares {
+        Ok(()) => "a copy that shares what was not written".to_owned(),
+        Err(_) => "a copy, file by file".to_owned(),
+    }
+}

@@ -1,0 +1,307 @@
+//! What an overlay has that its base has not. It is all in the upper layer, so nothing else is walked.
+//!
+//! In the upper layer a deleted name is a whiteout: a character device with the number 0:0. A directory that hides what
+//! the base has at its place is opaque: it has an attribute that says so. Every other directory is merged with the base's.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fgetxattr, fstat, openat2};
+use rustix::io::Errno;
+
+use super::compare::Found;
+use super::contract::Known;
+use super::memory::{Memory, Moment};
+use crate::base::{LeftOut, WhyLeftOut};
+use crate::entry::Entry;
+use crate::manifest::Manifest;
+use crate::path::RelPath;
+use crate::tree::{FileKind, Tree, TreeError};
+
+/// The attribute of an opaque directory, for overlays that were mounted without privileges.
+const OPAQUE: &str = "user.overlay.opaque";
+
+/// What decides whether a path that is not known is passed over; the path, and whether it is a directory.
+pub(super) type IsIgnored<'a> = dyn FnMut(&RelPath, bool) -> io::Result<bool> + 'a;
+
+/// What a walk needs to know.
+pub(super) struct Walk<'a> {
+    /// The upper layer.
+    pub(super) upper: &'a Tree,
+    /// What is in the base that lies below it.
+    pub(super) base: &'a Arc<Manifest>,
+    /// What is known. It should be on the same base; on another one, every path has to be looked at.
+    pub(super) known: &'a Known,
+    /// Places where something else is mounted. They are not looked into.
+    pub(super) covered: &'a [RelPath],
+    /// What was read before.
+    pub(super) memory: &'a Memory,
+    pub(super) is_ignored: &'a mut IsIgnored<'a>,
+}
+
+/// What a walk came to.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    /// Every path of which something can be said.
+    pub(super) found: Found,
+    pub(super) left_out: Vec<LeftOut>,
+    /// What was read, and what was known already and is still there.
+    pub(super) memory: Memory,
+    /// Nothing can be said of what is here and below.
+    blind: Vec<RelPath>,
+}
+
+/// A directory of the upper layer that is still to be walked.
+struct Pending {
+    /// `None` is the root.
+    directory: Option<RelPath>,
+    layer: Layer,
+}
+
+/// What is below a directory of the upper layer.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Layer {
+    /// The base's.
+    Base,
+    /// Nothing that can be seen.
+    Nothing,
+}
+
+/// Walks the upper layer.
+pub(super) fn walk(mut walk: Walk<'_>) -> io::Result<Walked> {
+    let mut walked = Walked::default();
+    let mut pending = vec![Pending {
+        directory: None,
+        layer: Layer::Base,
+    }];
+    while let Some(next) = pending.pop() {
+        let names = match walk.upper.list(next.directory.as_ref()) {
+            Ok(names) => names,
+            Err(error) => match &next.directory {
+                Some(directory) => {
+                    walked.not_readable(directory, error)?;
+                    continue;
+                }
+                None => return Err(error.into()),
+            },
+        };
+        for (name, kind) in names {
+            if is_own(&name, next.directory.is_none()) {
+                continue;
+            }
+            let joined = match &next.directory {
+                Some(directory) => directory.join(&name),
+                None => RelPath::from_path(name.as_ref()),
+            };
+            match joined {
+                Ok(path) if walk.covered.contains(&path) => {}
+                Ok(path) => pending.extend(walk.visit(path, kind, next.layer, &mut walked)?),
+                Err(_) => walked
+                    .left_out
+                    .extend(next.directory.as_ref().map(|directory| LeftOut {
+                        path: directory.clone(),
+                        why: WhyLeftOut::Name,
+                    })),
+            }
+        }
+    }
+    walk.look_at_known(&mut walked);
+    walked.left_out.sort_by(|one, other| one.path.cmp(&other.path));
+    walked.left_out.dedup();
+    Ok(walked)
+}
+
+/// What is git's, or ours, and never part of a capture.
+pub(super) fn is_own(name: &std::ffi::OsStr, is_in_root: bool) -> bool {
+    name == ".git" || Tree::is_passing(name) || (is_in_root && name == ".tidelock")
+}
+
+/// Whether anything is known below a path.
+pub(super) fn knows_below(known: &Known, path: &RelPath) -> bool {
+    let first = [path.as_bytes(), b"/"].concat();
+    let since = known.since.range(path..);
+    let mut since = since
+        .skip_while(|(one, _)| one.as_bytes() < first.as_slice())
+        .take_while(|(one, _)| one.is_below(path));
+    known.base.below(path).next().is_some() || since.any(|(_, entry)| entry.is_some())
+}
+
+/// Whether a directory has a repository of its own in it.
+pub(super) fn is_repository(tree: &Tree, path: &RelPath) -> bool {
+    let is_git = |(name, kind): &(std::ffi::OsString, FileKind)| name == ".git" && *kind != FileKind::Special;
+    tree.list(Some(path)).is_ok_and(|names| names.iter().any(is_git))
+}
+
+impl Walk<'_> {
+    /// Looks at one path. A directory is still to be walked.
+    fn visit(
+        &mut self,
+        path: RelPath,
+        kind: FileKind,
+        below: Layer,
+        walked: &mut Walked,
+    ) -> io::Result<Option<Pending>> {
+        match kind {
+            FileKind::Directory => return self.visit_directory(path, below, walked),
+            FileKind::Special => match self.open(&path, OFlags::PATH).and_then(fstat_of) {
+                Ok(stat) if is_whiteout(&stat) => self.nothing_at(&path, walked),
+                Ok(_) => walked.leave_out(path, WhyLeftOut::Special),
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
+            },
+            FileKind::File | FileKind::Symlink => {
+                if !self.is_passed_over(&path, false)? {
+                    match self.look(&path, walked) {
+                        Ok(Some(entry)) => {
+                            self.nothing_below(&path, walked);
+                            walked.found.insert(path, Some(entry));
+                        }
+                        // It went away between the listing and the look. The next capture sees what became of it.
+                        Ok(None) => walked.blind.push(path),
+                        Err(error) => walked.not_readable(&path, error)?,
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn visit_directory(
+        &mut self,
+        path: RelPath,
+        below: Layer,
+        walked: &mut Walked,
+    ) -> io::Result<Option<Pending>> {
+        if self.is_passed_over(&path, true)? && !knows_below(self.known, &path) {
+            return Ok(None);
+        }
+        let directory = match self.open(&path, OFlags::RDONLY | OFlags::DIRECTORY) {
+            Ok(directory) => directory,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                walked.blind.push(path);
+                return Ok(None);
+            }
+            Err(Errno::ACCESS | Errno::PERM) => {
+                walked.leave_out(path, WhyLeftOut::Unreadable);
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if self.known.get(&path).is_none() && is_repository(self.upper, &path) {
+            walked.leave_out(path, WhyLeftOut::Repository);
+            return Ok(None);
+        }
+        let is_merged = below == Layer::Base
+            && self.base.get(&path) == Some(&Entry::Directory)
+            && !is_opaque(&directory)?;
+        if !is_merged {
+            self.nothing_below(&path, walked);
+        }
+        walked.found.insert(path.clone(), Some(Entry::Directory));
+        Ok(Some(Pending {
+            directory: Some(path),
+            layer: if is_merged { Layer::Base } else { Layer::Nothing },
+        }))
+    }
+
+    /// Whether it is ignored, and nothing is known of it.
+    fn is_passed_over(&mut self, path: &RelPath, is_directory: bool) -> io::Result<bool> {
+        Ok(self.known.get(path).is_none() && (self.is_ignored)(path, is_directory)?)
+    }
+
+    fn look(&self, path: &RelPath, walked: &mut Walked) -> Result<Option<Entry>, TreeError> {
+        let moment = Moment::now();
+        let Some(stat) = self.upper.stat(path)? else {
+            return Ok(None);
+        };
+        let (entry, stat) = match self.memory.recall(path, &stat) {
+            Some(entry) => (entry.clone(), stat),
+            None => match self.upper.look(path)? {
+                Some(found) => found,
+                None => return Ok(None),
+            },
+        };
+        if stat.kind == FileKind::File {
+            walked.memory.learn(path, stat, &entry, moment);
+        }
+        Ok(Some(entry))
+    }
+
+    fn open(&self, path: &RelPath, flags: OFlags) -> Result<std::os::fd::OwnedFd, Errno> {
+        openat2(
+            self.upper.root(),
+            path.as_path(),
+            flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+        )
+    }
+
+    fn nothing_at(&self, path: &RelPath, walked: &mut Walked) {
+        walked.found.insert(path.clone(), None);
+        self.nothing_below(path, walked);
+    }
+
+    /// What the base has below a path cannot be seen.
+    fn nothing_below(&self, path: &RelPath, walked: &mut Walked) {
+        for (hidden, _) in self.base.below(path) {
+            walked.found.insert(hidden.clone(), None);
+        }
+    }
+
+    /// What is known and not in the upper layer is as the base has it.
+    fn look_at_known(&self, walked: &mut Walked) {
+        for path in self.known.since.keys() {
+            self.look_below(path, walked);
+        }
+        if !Arc::ptr_eq(self.base, &self.known.base) {
+            let both = [self.base, &self.known.base];
+            for (path, _) in both.into_iter().flat_map(|manifest| manifest.iter()) {
+                self.look_below(path, walked);
+            }
+        }
+    }
+
+    fn look_below(&self, path: &RelPath, walked: &mut Walked) {
+        let is_blind = |blind: &RelPath| blind == path || path.is_below(blind);
+        if !walked.found.contains_key(path) && !walked.blind.iter().any(is_blind) {
+            walked.found.insert(path.clone(), self.base.get(path).cloned());
+        }
+    }
+}
+
+impl Walked {
+    fn leave_out(&mut self, path: RelPath, why: WhyLeftOut) {
+        self.blind.push(path.clone());
+        self.left_out.push(LeftOut { path, why });
+    }
+
+    /// Something is there and cannot be read: that is said, and the rest goes on.
+    fn not_readable(&mut self, path: &RelPath, error: TreeError) -> io::Result<()> {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => self.leave_out(path.clone(), WhyLeftOut::Unreadable),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.blind.push(path.clone()),
+            _ => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
+
+fn fstat_of(descriptor: std::os::fd::OwnedFd) -> Result<Stat, Errno> {
+    fstat(descriptor)
+}
+
+fn is_whiteout(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == 0
+}
+
+fn is_opaque(directory: impl AsFd) -> io::Result<bool> {
+    let mut value = [0; 1];
+    match fgetxattr(directory, OPAQUE, &mut value) {
+        Ok(length) => Ok(length == 1 && value == *b"y"),
+        // There is none, or it is a longer one that says something else.
+        Err(Errno::NODATA | Errno::RANGE | Errno::OPNOTSUPP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,86 @@
+//! From what the threads found to what is told.
+
+use std::collections::HashSet;
+
+use super::directory::ScannedDirectory;
+use super::walk::Found;
+use crate::base::{Ignored, LeftOut, WhyLeftOut};
+use crate::path::RelPath;
+
+/// How many ignored directories a sandbox takes over. Each is a layer and a mount of its own. The others are told as left
+/// out.
+const DIRECTORIES_LIMIT: usize = 32;
+/// How many ignored files a sandbox takes over. Each is copied for every plan. The others are told as left out.
+const FILES_LIMIT: usize = 1000;
+/// How large such a file may be, in bytes, for the same reason.
+const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
+
+/// Sorts and bounds what was found. The last value says whether all directories that were scanned are part of the tree.
+pub(super) fn finish(found: Found) -> (Vec<ScannedDirectory>, Ignored, Vec<LeftOut>, bool) {
+    let Found {
+        mut directories,
+        mut ignored_directories,
+        mut ignored_files,
+        mut left_out,
+        ..
+    } = found;
+    let scanned = directories.len();
+    let empty = entered_for_nothing(&directories);
+    if !empty.is_empty() {
+        let is_in_one =
+            |path: &RelPath| empty.contains(path) || path.ancestors().any(|above| empty.contains(&above));
+        directories.retain(|directory| !directory.path.as_ref().is_some_and(is_in_one));
+        ignored_directories.retain(|path| !is_in_one(path));
+        ignored_files.retain(|(path, _)| !is_in_one(path));
+        left_out.retain(|left| !is_in_one(&left.path));
+        let is_outermost = |path: &&RelPath| !path.ancestors().any(|above| empty.contains(&above));
+        ignored_directories.extend(empty.iter().filter(is_outermost).cloned());
+    }
+    let is_whole = directories.len() == scanned;
+
+    ignored_directories.sort();
+    ignored_files.sort();
+    let too_many = |path| LeftOut {
+        path,
+        why: WhyLeftOut::TooMany,
+    };
+    let surplus = ignored_directories.split_off(ignored_directories.len().min(DIRECTORIES_LIMIT));
+    left_out.extend(surplus.into_iter().map(too_many));
+    let mut files = Vec::new();
+    for (path, size) in ignored_files {
+        if size > FILE_LIMIT_BYTES || files.len() == FILES_LIMIT {
+            left_out.push(too_many(path));
+        } else {
+            files.push(path);
+        }
+    }
+    left_out.sort_by(|one, other| one.path.cmp(&other.path));
+    left_out.dedup();
+    let ignored = Ignored {
+        directories: ignored_directories,
+        files,
+    };
+    (directories, ignored, left_out, is_whole)
+}
+
+/// Ignored directories that were entered for something that may be in them, and nothing is. They are ignored whole then.
+fn entered_for_nothing(directories: &[ScannedDirectory]) -> HashSet<RelPath> {
+    let paths = |is_wanted: fn(&ScannedDirectory) -> bool| {
+        let wanted = directories.iter().filter(move |directory| is_wanted(directory));
+        wanted.filter_map(|directory| directory.path.clone())
+    };
+    let mut empty: HashSet<RelPath> = paths(|directory| directory.is_tentative).collect();
+    if empty.is_empty() {
+        return empty;
+    }
+    let is_part = |directory: &ScannedDirectory| {
+        !directory.is_tentative || !directory.files.is_empty() || !directory.links.is_empty()
+    };
+    for path in paths(is_part) {
+        empty.remove(&path);
+        for above in path.ancestors() {
+            empty.remove(&above);
+        }
+    }
+    empty
+}

@@ -1,0 +1,185 @@
+//! The walk over all directories of a workspace.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use kernel::Scope;
+use rustix::fs::{Mode, OFlags, Stat};
+
+use super::directory::{ScannedDirectory, ToScan, scan_directory};
+use super::finish;
+use super::parallel::{Work, in_parallel};
+use crate::base::{Ignored, LeftOut, WhyLeftOut};
+use crate::ignores::{IgnoreSources, Verdict};
+use crate::path::RelPath;
+use crate::stat_cache::{Cached, StatCache};
+
+/// What a walk is about.
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
+    pub(super) root: OwnedFd,
+    pub(super) sources: &'a IgnoreSources,
+    pub(super) cache: &'a StatCache,
+    /// Directories that are ours, by device and inode. A workspace that holds them must not hold copies of itself.
+    own: &'a [(u64, u64)],
+}
+
+/// What one thread has found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) directories: Vec<ScannedDirectory>,
+    pub(super) next: Vec<ToScan>,
+    pub(super) ignored_directories: Vec<RelPath>,
+    /// With their sizes.
+    pub(super) ignored_files: Vec<(RelPath, u64)>,
+    pub(super) left_out: Vec<LeftOut>,
+    /// How many entries are as the cache says.
+    known: u64,
+    /// How many are not, or are not in the cache.
+    unknown: u64,
+    failure: Option<io::Error>,
+}
+
+/// Everything that a scan found.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    /// All directories that are part of the tree, in no order.
+    pub(crate) directories: Vec<ScannedDirectory>,
+    pub(crate) ignored: Ignored,
+    pub(crate) left_out: Vec<LeftOut>,
+    /// Whether all is as in the image that the cache speaks of, nothing more and nothing less.
+    pub(crate) is_as_cached: bool,
+    /// The root. Whatever is read of the workspace is read through it.
+    pub(crate) root: OwnedFd,
+}
+
+/// A scan did not come to its end.
+#[derive(Debug)]
+pub(crate) enum ScanError {
+    Cancelled,
+    /// The workspace is not there, is no directory, or was taken away meanwhile.
+    Gone,
+    Io(io::Error),
+}
+
+/// Scans a workspace.
+pub(crate) fn scan(
+    workspace: &Path,
+    sources: &IgnoreSources,
+    cache: &StatCache,
+    own: &[(u64, u64)],
+    scope: &Scope,
+) -> Result<Scan, ScanError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(workspace, flags, Mode::empty()).map_err(|error| gone_or(error.into()))?;
+    let walk = Walk {
+        root,
+        sources,
+        cache,
+        own,
+    };
+    let mut whole = Found::default();
+    let mut level = vec![ToScan {
+        path: None,
+        above: None,
+        verdict: Verdict::Part,
+    }];
+    while !level.is_empty() {
+        let parts = in_parallel(level, Found::default, |found, to_scan| {
+            if scope.is_cancelled() {
+                return Work::Stop;
+            }
+            match scan_directory(&walk, to_scan, found) {
+                Ok(()) => Work::Continue,
+                Err(error) => {
+                    found.failure = Some(error);
+                    Work::Stop
+                }
+            }
+        });
+        if scope.is_cancelled() {
+            return Err(ScanError::Cancelled);
+        }
+        for part in parts {
+            whole.add(part).map_err(gone_or)?;
+        }
+        level = std::mem::take(&mut whole.next);
+    }
+    if whole.directories.is_empty() || !is_still_there(workspace, &walk.root) {
+        return Err(ScanError::Gone);
+    }
+    let is_as_cached = whole.unknown == 0 && whole.known == cache.image_entries;
+    let (directories, ignored, left_out, is_whole) = finish::finish(whole);
+    Ok(Scan {
+        directories,
+        ignored,
+        left_out,
+        is_as_cached: is_as_cached && is_whole,
+        root: walk.root,
+    })
+}
+
+impl Walk<'_> {
+    /// Whether a directory is one of ours.
+    pub(super) fn is_own(&self, stat: &Stat) -> bool {
+        self.own.contains(&(stat.st_dev, stat.st_ino))
+    }
+}
+
+impl Found {
+    pub(super) fn leave_out(&mut self, path: RelPath, why: WhyLeftOut) {
+        self.left_out.push(LeftOut { path, why });
+    }
+
+    pub(super) fn count(&mut self, is_known: bool) {
+        if is_known {
+            self.known += 1;
+        } else {
+            self.unknown += 1;
+        }
+    }
+
+    /// Counts a directory. The root has no entry of its own.
+    pub(super) fn note_directory(&mut self, walk: &Walk<'_>, scanned: &ScannedDirectory) {
+        let Some(path) = &scanned.path else {
+            return;
+        };
+        let cached = walk.cache.entries.get(path.as_bytes());
+        self.count(
+            cached
+                == Some(&Cached::Directory {
+                    mode: scanned.mode,
+                    modified: scanned.modified,
+                }),
+        );
+    }
+
+    fn add(&mut self, part: Self) -> io::Result<()> {
+        if let Some(error) = part.failure {
+            return Err(error);
+        }
+        self.directories.extend(part.directories);
+        self.next.extend(part.next);
+        self.ignored_directories.extend(part.ignored_directories);
+        self.ignored_files.extend(part.ignored_files);
+        self.left_out.extend(part.left_out);
+        self.known += part.known;
+        self.unknown += part.unknown;
+        Ok(())
+    }
+}
+
+fn gone_or(error: io::Error) -> ScanError {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ScanError::Gone,
+        _ => ScanError::Io(error),
+    }
+}
+
+/// Whether the path still leads to what was scanned.
+fn is_still_there(workspace: &Path, root: &OwnedFd) -> bool {
+    let same = |at: Stat, opened: Stat| (at.st_dev, at.st_ino) == (opened.st_dev, opened.st_ino);
+    let opened = rustix::fs::fstat(root);
+    rustix::fs::stat(workspace).is_ok_and(|at| opened.is_ok_and(|opened| same(at, opened)))
+}

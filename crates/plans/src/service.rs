@@ -1,0 +1,525 @@
+//! The service as everybody else sees it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use eventlog::{HeadsOrder, HeadsQuery, Moves, Sequence, Tail, WallClock};
+use kernel::{CancellationToken, ChangesetId, PlanId, Scope, WorkspaceId};
+
+use crate::answers::{
+    ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FilesChanged, GcPolicy, Moment, NewStay, Opened,
+    Outcome, Overlap, PlanQuery, Stay, Unapplied, UndoOrder,
+};
+use crate::base::Bases;
+use crate::changeset::{Changeset, ChangesetState, NewChangeset};
+use crate::contents::Contents;
+use crate::context::PlanExecutionContext;
+use crate::desks::Desks;
+use crate::entry::Change;
+use crate::error::PlanError;
+use crate::log_contents::LogContents;
+use crate::merge::fold;
+use crate::opening;
+use crate::options::PlansOptions;
+use crate::overlaps::OverlapBook;
+use crate::path::RelPath;
+use crate::plan::{Actor, CheckEnd, NewPlan, Plan};
+use crate::reading;
+use crate::recover;
+use crate::sandbox::{Strategies, StrategyName};
+use crate::shared::{Shared, base_error, blocking};
+use crate::state;
+use crate::store;
+use crate::streams::{self, PLAN_KIND};
+use crate::workspace::Workspace;
+use crate::{collect, workspaces};
+
+/// How many plans are looked at for one page of a list at most.
+const PAGE: u32 = 256;
+
+/// The plans of a log. Clones are the same service.
+#[derive(Clone, Debug)]
+pub struct Plans {
+    shared: Arc<Shared>,
+    /// Cancels what reads trees when the last handle goes or the service is closed.
+    reading: CancellationToken,
+}
+
+impl Plans {
+    /// Opens the plans of a log, and sets right what an earlier life left half-way; that is said in the notes.
+    /// *Cancel safety*: dropped half-way, the rest is set right the next time.
+    ///
+    /// # Errors
+    /// The directory cannot be used, or the log failed.
+    pub async fn open(options: PlansOptions) -> Result<(Self, Vec<String>), PlanError> {
+        let PlansOptions {
+            log,
+            directory,
+            home_id,
+            processes,
+            environment,
+            settings,
+            tasks,
+            clock,
+            steps,
+        } = options;
+        let (made, quota) = (directory.clone(), settings.base_quota_bytes);
+        let opened = blocking(move || {
+            recover::make_directories(&made)?;
+            Bases::open(made.join("bases"), quota).map_err(|error| base_error(&error))
+        });
+        let bases = opened.await??;
+        let directory = directory.canonicalize().unwrap_or(directory);
+        let strategies = Strategies::probe(&processes, &directory, &environment).await?;
+        let reading = CancellationToken::new();
+        let shared = Arc::new(Shared {
+            contents: LogContents::new(log.clone()),
+            overlaps: OverlapBook::new(&tasks, &clock),
+            time: WallClock::new(Arc::clone(&clock)),
+            scope: reading.scope(),
+            desks: Desks::new("plan", tasks.clone(), Arc::clone(&clock)),
+            landers: Desks::new("workspace", tasks.clone(), Arc::clone(&clock)),
+            registry: Desks::new("workspaces", tasks.clone(), clock),
+            steps,
+            log,
+            directory,
+            home_id,
+            settings,
+            bases,
+            strategies,
+            tasks,
+        });
+        let notes = recover::recover(&shared).await?;
+        Ok((Self { shared, reading }, notes))
+    }
+
+    /// Opens a plan. *Cancel safety*: dropped half-way, it may or may not be there.
+    ///
+    /// # Errors
+    /// The directory is no workspace, or there is no sandbox for it.
+    pub async fn open_plan(&self, new: NewPlan) -> Result<Opened, PlanError> {
+        opening::open_plan(&self.shared, new).await
+    }
+
+    /// A plan. *Cancel safety*: may be dropped; so it is with all that only read.
+    ///
+    /// # Errors
+    /// There is none of this id.
+    pub async fn get(&self, id: PlanId) -> Result<Plan, PlanError> {
+        store::plan(&self.shared.log, id).await
+    }
+
+    /// Plans, newest first.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub async fn list(&self, query: PlanQuery) -> Result<Vec<Plan>, PlanError> {
+        let mut found = Vec::new();
+        let mut after = query.before.map(streams::plan_stream).transpose()?;
+        let status = match query.states.as_slice() {
+            [state] => Some(Arc::from(state.name())),
+            _ => None,
+        };
+        loop {
+            let page = HeadsQuery {
+                kind: Arc::from(PLAN_KIND),
+                status: status.clone(),
+                order: HeadsOrder::NewestFirst,
+                after: after.take(),
+                limit: PAGE,
+            };
+            let heads = self.shared.log.heads(page).await?;
+            for stored in &heads {
+                let plan = streams::plan_of(stored)?;
+                let facts = &plan.record.facts;
+                let is_wanted = query
+                    .workspace
+                    .is_none_or(|workspace| facts.workspace == workspace)
+                    && query.parent.is_none_or(|parent| facts.parent == Some(parent))
+                    && (query.states.is_empty() || query.states.contains(&plan.record.state));
+                if is_wanted {
+                    found.push(plan);
+                }
+                if found.len() >= query.limit as usize {
+                    return Ok(found);
+                }
+            }
+            if heads.len() < PAGE as usize {
+                return Ok(found);
+            }
+            after = heads.last().map(|stored| stored.stream.clone());
+        }
+    }
+
+    /// How many plans there are, as this daemon knows it.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.shared.overlaps.counts()
+    }
+
+    /// The other open plans of the workspace that touch the same files, as far as is known by now.
+    #[must_use]
+    pub fn overlaps(&self, id: PlanId) -> Vec<Overlap> {
+        self.shared.overlaps.of(id)
+    }
+
+    /// Where a command in the sandbox finds the workspace.
+    #[must_use]
+    pub fn sandbox_root(&self, plan: &Plan) -> PathBuf {
+        match plan.record.facts.strategy {
+            StrategyName::Overlay => plan.record.facts.root.clone(),
+            StrategyName::GitWorktree | StrategyName::Copy => {
+                crate::desk::sandbox_directory(&self.shared, plan).join("tree")
+            }
+        }
+    }
+
+    /// The changesets of a plan, oldest first, without their changes.
+    ///
+    /// # Errors
+    /// There is no such plan.
+    pub async fn changesets(&self, id: PlanId) -> Result<Vec<Changeset>, PlanError> {
+        let plan = self.get(id).await?;
+        let mut changesets = store::changesets(&self.shared.log, id).await?;
+        for changeset in &mut changesets {
+            settle(&plan, changeset);
+        }
+        Ok(changesets)
+    }
+
+    /// One changeset with its changes.
+    ///
+    /// # Errors
+    /// There is none of this id in the plan.
+    pub async fn changeset(&self, id: PlanId, changeset: ChangesetId) -> Result<Changeset, PlanError> {
+        let plan = self.get(id).await?;
+        let mut changeset = store::changeset(&self.shared.log, id, changeset).await?;
+        settle(&plan, &mut changeset);
+        Ok(changeset)
+    }
+
+    /// The plan, as one actor works in it.
+    ///
+    /// # Errors
+    /// There is no such plan.
+    pub async fn context(&self, plan: PlanId, actor: Actor) -> Result<PlanExecutionContext, PlanError> {
+        self.get(plan).await?;
+        Ok(PlanExecutionContext {
+            shared: Arc::clone(&self.shared),
+            plan,
+            actor,
+        })
+    }
+
+    /// Starts a changeset, which is its actor's current one from then on. *Cancel safety*: dropped half-way, it may or
+    /// may not be started.
+    ///
+    /// # Errors
+    /// The plan takes no changes.
+    pub async fn start_changeset(&self, plan: PlanId, new: NewChangeset) -> Result<Changeset, PlanError> {
+        let id = self
+            .shared
+            .at_plan(plan, move |desk| Box::pin(desk.start_changeset(new)))
+            .await?;
+        self.changeset(plan, id).await
+    }
+
+    /// Closes a changeset; one that is closed stays so. *Cancel safety*: dropped half-way, it may or may not be closed.
+    ///
+    /// # Errors
+    /// There is none of this id in the plan.
+    pub async fn close_changeset(&self, plan: PlanId, id: ChangesetId) -> Result<Changeset, PlanError> {
+        self.shared
+            .at_plan(plan, move |desk| Box::pin(desk.close_changeset(id)))
+            .await?;
+        self.changeset(plan, id).await
+    }
+
+    /// Writes to the sandbox and records it. *Cancel safety*: dropped half-way, what was written is recorded all the
+    /// same.
+    ///
+    /// # Errors
+    /// The plan takes no changes, or its sandbox cannot be opened.
+    pub async fn change_files(&self, plan: PlanId, order: ChangeFiles) -> Result<FilesChanged, PlanError> {
+        self.shared
+            .at_plan(plan, move |desk| Box::pin(desk.change_files(order)))
+            .await
+    }
+
+    /// What is at a path of the sandbox, or at its root.
+    ///
+    /// # Errors
+    /// There is nothing, or it leads out of the sandbox.
+    pub async fn read_file(&self, plan: PlanId, path: Option<RelPath>) -> Result<FileFound, PlanError> {
+        let sandbox = self.shared.at_plan(plan, |desk| Box::pin(desk.look())).await?;
+        blocking(move || reading::read(sandbox.tree(), path.as_ref())).await?
+    }
+
+    /// What the plan changes altogether, in the order of paths; or what one changeset did.
+    ///
+    /// # Errors
+    /// There is no such plan or changeset.
+    pub async fn changes(&self, id: PlanId, of: Option<ChangesetId>) -> Result<Vec<Change>, PlanError> {
+        let plan = self.get(id).await?;
+        match of {
+            None => Ok(store::net(&self.shared.log, &plan).await?.changes()),
+            Some(changeset) => {
+                let changeset = store::changeset(&self.shared.log, id, changeset).await?;
+                Ok(fold(changeset.changes.iter().map(|recorded| &recorded.change)))
+            }
+        }
+    }
+
+    /// Where the contents of changes are found. It blocks, and may be used from blocking tasks only.
+    #[must_use]
+    pub fn contents(&self) -> Arc<dyn Contents> {
+        Arc::new(self.shared.contents.clone())
+    }
+
+    /// Says that the work is done. *Cancel safety*: dropped half-way, it goes on; so it is with all changes of a plan.
+    ///
+    /// # Errors
+    /// A command runs in it, or it is over.
+    pub async fn seal(&self, plan: PlanId, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
+        self.shared
+            .at_plan(plan, move |desk| Box::pin(desk.seal(by, seen)))
+            .await
+    }
+
+    /// Gives a plan up.
+    ///
+    /// # Errors
+    /// A command runs in it, it is applied, or it has work that is to be kept.
+    pub async fn discard(
+        &self,
+        plan: PlanId,
+        by: Actor,
+        seen: Option<u64>,
+        work: Unapplied,
+    ) -> Result<Plan, PlanError> {
+        self.shared
+            .at_plan(plan, move |desk| Box::pin(desk.discard(by, seen, work)))
+            .await
+    }
+
+    /// Moves an open plan's sandbox to the workspace's present state.
+    ///
+    /// # Errors
+    /// A command runs in it, or it is over. That both changed the same place is an outcome.
+    pub async fn refresh(&self, plan: PlanId, by: Actor, seen: Option<u64>) -> Result<Outcome, PlanError> {
+        let workspace = self.get(plan).await?.record.facts.workspace;
+        self.shared
+            .at_workspace(workspace, move |lander| Box::pin(lander.refresh(plan, by, seen)))
+            .await
+    }
+
+    /// Applies plans: all of them or none. *Cancel safety*: dropped half-way, it goes on.
+    ///
+    /// # Errors
+    /// A command runs in one, a check has not passed, or they do not belong together. A conflict is an outcome.
+    pub async fn apply(&self, mut order: ApplyOrder) -> Result<Outcome, PlanError> {
+        let mut seen = std::collections::HashSet::new();
+        order.plans.retain(|plan| seen.insert(*plan));
+        let first = *order.plans.first().ok_or(PlanError::NotTogether)?;
+        let workspace = self.get(first).await?.record.facts.workspace;
+        self.shared
+            .at_workspace(workspace, move |lander| Box::pin(lander.apply(order)))
+            .await
+    }
+
+    /// Takes an applied plan back, or one changeset of it. *Cancel safety*: dropped half-way, it goes on.
+    ///
+    /// # Errors
+    /// It is not applied. A conflict is an outcome.
+    pub async fn undo(&self, order: UndoOrder) -> Result<Outcome, PlanError> {
+        let workspace = self.get(order.plan).await?.record.facts.workspace;
+        self.shared
+            .at_workspace(workspace, move |lander| Box::pin(lander.undo(order)))
+            .await
+    }
+
+    /// Adds checks to a plan.
+    ///
+    /// # Errors
+    /// It has too many.
+    pub async fn add_checks(&self, plan: PlanId, commands: Vec<String>) -> Result<Plan, PlanError> {
+        let added = self.shared.at_plan(plan, move |desk| {
+            Box::pin(async move {
+                let add = |plan, record: &_, now| state::add_checks(plan, record, commands.clone(), now);
+                desk.change(None, add).await
+            })
+        });
+        added.await
+    }
+
+    /// A check is about to run as a job. If that job is the last run of it already, nothing happens.
+    ///
+    /// # Errors
+    /// The plan is over, or is being applied.
+    pub async fn check_started(
+        &self,
+        plan: PlanId,
+        by: Actor,
+        command: String,
+        job: String,
+    ) -> Result<Plan, PlanError> {
+        let started = self.shared.at_plan(plan, move |desk| {
+            Box::pin(async move {
+                let start =
+                    |plan, record: &_, now| state::check_started(plan, record, (&command, &job), &by, now);
+                desk.change(None, start).await
+            })
+        });
+        started.await
+    }
+
+    /// A check has ended. One that is no longer the last run of its command, or has ended before, changes nothing.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub async fn check_ended(
+        &self,
+        plan: PlanId,
+        by: Actor,
+        (command, job): (String, String),
+        end: CheckEnd,
+    ) -> Result<Plan, PlanError> {
+        let ended = self.shared.at_plan(plan, move |desk| {
+            Box::pin(async move {
+                let end = |_, record: &_, now| {
+                    Ok(state::check_ended(
+                        record,
+                        (&command, &job),
+                        end.clone(),
+                        &by,
+                        now,
+                    ))
+                };
+                desk.change(None, end).await
+            })
+        });
+        ended.await
+    }
+
+    /// A command is about to run in the sandbox.
+    ///
+    /// # Errors
+    /// The plan is over, or its sandbox cannot be opened.
+    pub async fn enter(&self, plan: PlanId, new: NewStay) -> Result<Stay, PlanError> {
+        self.shared
+            .at_plan(plan, move |desk| Box::pin(desk.enter(new)))
+            .await
+    }
+
+    /// Nothing of the command runs any more: what it changed is captured and recorded as its actor's. The changeset, if
+    /// there was anything.
+    ///
+    /// # Errors
+    /// The sandbox cannot be read, or the log failed.
+    pub async fn leave(&self, stay: &Stay) -> Result<Option<Changeset>, PlanError> {
+        let id = stay.id.clone();
+        self.shared
+            .at_plan(stay.plan, move |desk| {
+                Box::pin(async move { desk.leave(&id).await })
+            })
+            .await
+    }
+
+    /// The workspaces, by path.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub async fn workspaces(&self) -> Result<Vec<Workspace>, PlanError> {
+        workspaces::list(&self.shared).await
+    }
+
+    /// Forgets a workspace that has no plans that are not over.
+    ///
+    /// # Errors
+    /// There is none of this id, or it has such plans.
+    pub async fn forget_workspace(&self, id: WorkspaceId) -> Result<(), PlanError> {
+        self.shared
+            .at_registry(move |registry| Box::pin(registry.forget(id)))
+            .await
+    }
+
+    /// Sets the commands that every new plan of a workspace must pass.
+    ///
+    /// # Errors
+    /// There is none of this id.
+    pub async fn set_workspace_checks(
+        &self,
+        id: WorkspaceId,
+        checks: Vec<String>,
+    ) -> Result<Workspace, PlanError> {
+        self.shared
+            .at_registry(move |registry| Box::pin(registry.set_checks(id, checks)))
+            .await
+    }
+
+    /// Takes sandboxes away that nobody needs. One with unapplied work never goes. *Cancel safety*: dropped half-way,
+    /// the rest is collected the next time.
+    ///
+    /// # Errors
+    /// The log failed, or a sandbox cannot be taken away.
+    pub async fn collect(&self, policy: GcPolicy) -> Result<Collected, PlanError> {
+        collect::collect(&self.shared, policy).await
+    }
+
+    /// How sandboxes can be made here, the best first: what is to be said of each, or why it does not work.
+    #[must_use]
+    pub fn strategies(&self) -> Vec<(StrategyName, Result<String, String>)> {
+        self.shared.strategies.list()
+    }
+
+    /// What happened to a plan, oldest first.
+    ///
+    /// # Errors
+    /// There is no such plan.
+    pub async fn timeline(
+        &self,
+        plan: PlanId,
+        after: Sequence,
+        limit: u32,
+    ) -> Result<Vec<Moment>, PlanError> {
+        self.get(plan).await?;
+        let page = self
+            .shared
+            .log
+            .read(&streams::plan_stream(plan)?, after, limit)
+            .await?;
+        Ok(page.events.iter().map(Moment::of).collect())
+    }
+
+    /// Follows what happens to a plan. Its items become moments by [`Moment::of`].
+    ///
+    /// # Errors
+    /// Never in practice: every id names a stream.
+    pub fn follow(&self, plan: PlanId, after: Sequence, scope: &Scope) -> Result<Tail, PlanError> {
+        Ok(self.shared.log.tail(&streams::plan_stream(plan)?, after, scope))
+    }
+
+    /// Tells that some plan has changed.
+    #[must_use]
+    pub fn moves(&self) -> Moves {
+        self.shared.log.moved(PLAN_KIND)
+    }
+
+    /// Takes nothing more on. What was begun is finished by the tasks of the service, which end by themselves.
+    pub fn close(&self) {
+        let cause = kernel::Cause::new("the daemon", "it is stopping");
+        self.reading.cancel(cause);
+        self.shared.landers.close();
+        self.shared.desks.close();
+        self.shared.registry.close();
+        self.shared.overlaps.close();
+    }
+}
+
+/// A changeset that its plan no longer has open is closed: sealing and applying close all of them in one step.
+fn settle(plan: &Plan, changeset: &mut Changeset) {
+    let mut open = plan.record.open_changesets.iter();
+    if !open.any(|open| open.id == changeset.id) {
+        changeset.record.state = ChangesetState::Closed;
+    }
+}

@@ -1,0 +1,167 @@
+//! What all parts of the service share.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use eventlog::{Log, WallClock};
+use kernel::{HomeId, PlanId, Scope, WorkspaceId};
+
+use process::Tasks;
+use tokio::sync::oneshot;
+
+use crate::base::{Base, Bases};
+use crate::desk::Desk;
+use crate::desks::{Closed, Desks};
+use crate::error::PlanError;
+use crate::lander::Lander;
+use crate::landing::{Step, StepKind};
+use crate::log_contents::LogContents;
+use crate::manifest::ManifestId;
+use crate::options::{LandingSteps, PlansSettings};
+use crate::overlaps::OverlapBook;
+use crate::sandbox::Strategies;
+use crate::workspaces::Registry;
+
+/// A piece of work at a desk.
+pub(crate) type Doing<'a, R> = Pin<Box<dyn Future<Output = Result<R, PlanError>> + Send + 'a>>;
+
+/// A desk that does nothing as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    _until_dropped: oneshot::Sender<()>,
+}
+
+/// What all parts of the service share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) log: Log,
+    pub(crate) directory: PathBuf,
+    pub(crate) home_id: HomeId,
+    pub(crate) settings: PlansSettings,
+    pub(crate) time: WallClock,
+    pub(crate) bases: Bases,
+    pub(crate) strategies: Strategies,
+    pub(crate) contents: LogContents,
+    pub(crate) overlaps: OverlapBook,
+    pub(crate) steps: LandingSteps,
+    pub(crate) tasks: Tasks,
+    pub(crate) scope: Scope,
+    pub(crate) desks: Desks<PlanId, Desk>,
+    pub(crate) landers: Desks<WorkspaceId, Lander>,
+    pub(crate) registry: Desks<(), Registry>,
+}
+
+impl Shared {
+    pub(crate) fn sandboxes(&self) -> PathBuf {
+        self.directory.join("sandboxes")
+    }
+
+    pub(crate) fn staging(&self) -> PathBuf {
+        self.directory.join("staging")
+    }
+
+    /// The file that remembers what the files of a workspace were like.
+    pub(crate) fn stat_cache(&self, workspace: WorkspaceId) -> PathBuf {
+        self.directory.join("workspaces").join(workspace.to_string())
+    }
+
+    /// Does something at the desk of a plan.
+    pub(crate) async fn at_plan<R: Send + 'static>(
+        self: &Arc<Self>,
+        id: PlanId,
+        work: impl for<'a> FnOnce(&'a mut Desk) -> Doing<'a, R> + Send + 'static,
+    ) -> Result<R, PlanError> {
+        let make = || Desk::new(Arc::clone(self), id);
+        self.desks.at(id, make, work).await?
+    }
+
+    /// Keeps the desk of a plan from doing anything until the hold is dropped. Then it looks at the log again.
+    pub(crate) async fn hold(self: &Arc<Self>, id: PlanId) -> Result<Hold, PlanError> {
+        let (begun, has_begun) = oneshot::channel();
+        let (hold, released) = oneshot::channel();
+        let make = || Desk::new(Arc::clone(self), id);
+        self.desks.leave(&id, make, move |desk| {
+            Box::pin(async move {
+                if begun.send(()).is_err() {
+                    return;
+                }
+                // It is never sent: it is dropped.
+                drop(released.await);
+                desk.forget();
+            })
+        });
+        has_begun.await.map_err(|_| PlanError::Closing)?;
+        Ok(Hold { _until_dropped: hold })
+    }
+
+    /// Does something at the desk of a workspace. Whatever is carried out on it, and whatever must not see it half-way,
+    /// is done there.
+    pub(crate) async fn at_workspace<R: Send + 'static>(
+        self: &Arc<Self>,
+        id: WorkspaceId,
+        work: impl for<'a> FnOnce(&'a mut Lander) -> Doing<'a, R> + Send + 'static,
+    ) -> Result<R, PlanError> {
+        let make = || Lander::new(Arc::clone(self), id);
+        self.landers.at(id, make, work).await?
+    }
+
+    /// Does something to the list of workspaces.
+    pub(crate) async fn at_registry<R: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl for<'a> FnOnce(&'a mut Registry) -> Doing<'a, R> + Send + 'static,
+    ) -> Result<R, PlanError> {
+        let make = || Registry::new(Arc::clone(self));
+        self.registry.at((), make, work).await?
+    }
+
+    /// Tells that a step was reached.
+    pub(crate) fn reached(&self, kind: StepKind) {
+        self.steps.0.reached(Step { kind, path: None });
+    }
+
+    /// Makes a base survive a loss of power, while others go on with it.
+    pub(crate) fn settle_base(&self, base: Base) {
+        let bases = self.bases.clone();
+        self.tasks.spawn("settling a base", async move {
+            match blocking(move || bases.settle(&base)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "a base may not survive a loss of power"),
+                Err(error) => tracing::debug!(%error, "a base was not settled"),
+            }
+        });
+    }
+
+    /// A base that was made before.
+    pub(crate) async fn base(&self, id: ManifestId) -> Result<Option<Base>, PlanError> {
+        let bases = self.bases.clone();
+        blocking(move || bases.find(id))
+            .await?
+            .map_err(|error| base_error(&error))
+    }
+}
+
+impl From<Closed> for PlanError {
+    fn from(_: Closed) -> Self {
+        Self::Closing
+    }
+}
+
+pub(crate) fn base_error(error: &(dyn std::error::Error + 'static)) -> PlanError {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        text = format!("{text}: {deeper}");
+        cause = deeper.source();
+    }
+    PlanError::Base(text)
+}
+
+/// Does something that blocks, where that keeps nobody waiting. *Cancel safety*: dropped half-way, it goes on.
+pub(crate) async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, PlanError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| PlanError::Closing)
+}

@@ -1,0 +1,371 @@
+//! What may happen to a plan: pure steps from one record to the next, or a refusal.
+//!
+//! `open → sealed → applied | discarded`, `applied → undone → applied`. A sealed plan that is worked on is open again.
+//! A refused attempt leaves the plan where it was.
+
+use std::sync::Arc;
+
+use eventlog::UnixMs;
+use kernel::{ChangesetId, PlanId};
+
+use crate::answers::Unapplied;
+use crate::error::PlanError;
+use crate::manifest::ManifestId;
+use crate::plan::{
+    Actor, Attempt, Check, CheckEnd, CheckRun, CheckState, Landed, OpenChangeset, Record, Refused, Running,
+    State,
+};
+use crate::streams::Happening;
+
+/// The next record, and what is said of it.
+pub(crate) type Step = Result<(Record, Vec<Happening>), PlanError>;
+
+/// The most conflicts that are kept with a plan. The answer to the attempt has all of them.
+const KEPT_CONFLICTS: usize = 50;
+/// The most open changesets. Each is an actor that has not closed its own.
+const OPEN_CHANGESETS_LIMIT: usize = 256;
+/// The tool of a command that is a check.
+pub(crate) const CHECK_TOOL: &str = "check";
+/// The most checks of a plan.
+const CHECKS_LIMIT: usize = 64;
+
+/// Nobody may change the plan while it is being carried out.
+fn not_landing(plan: PlanId, record: &Record) -> Result<(), PlanError> {
+    match &record.landing {
+        None => Ok(()),
+        Some(_) => Err(PlanError::Busy {
+            plan,
+            by: "it is being applied or taken back".to_owned(),
+        }),
+    }
+}
+
+fn nothing_runs(plan: PlanId, record: &Record) -> Result<(), PlanError> {
+    match record.running.first() {
+        None => Ok(()),
+        Some(running) => Err(PlanError::Busy {
+            plan,
+            by: format!("`{}` of {} runs in it", running.reason, running.actor),
+        }),
+    }
+}
+
+fn wrong(plan: PlanId, record: &Record) -> PlanError {
+    PlanError::WrongState {
+        plan,
+        state: record.state,
+    }
+}
+
+/// The record as one that can be worked on: open, or sealed and opened again.
+fn workable(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
+    not_landing(plan, record)?;
+    let mut next = record.clone();
+    next.changed_at = now;
+    match record.state {
+        State::Open => Ok((next, Vec::new())),
+        State::Sealed => {
+            next.state = State::Open;
+            Ok((
+                next,
+                vec![Happening::new("reopened", by, "it is being worked on again")],
+            ))
+        }
+        State::Applied | State::Undone | State::Discarded => Err(wrong(plan, record)),
+    }
+}
+
+/// Whether files of the plan may be changed.
+pub(crate) fn may_work(plan: PlanId, record: &Record) -> Result<(), PlanError> {
+    not_landing(plan, record)?;
+    match record.state {
+        State::Open | State::Sealed => Ok(()),
+        State::Applied | State::Undone | State::Discarded => Err(wrong(plan, record)),
+    }
+}
+
+/// Starts a changeset: published and current in one step.
+pub(crate) fn start_changeset(
+    plan: PlanId,
+    record: &Record,
+    id: ChangesetId,
+    (actor, reason): (&Actor, &str),
+    now: UnixMs,
+) -> Step {
+    let (mut next, mut said) = workable(plan, record, actor, now)?;
+    if next.open_changesets.len() >= OPEN_CHANGESETS_LIMIT {
+        return Err(PlanError::Busy {
+            plan,
+            by: format!("{OPEN_CHANGESETS_LIMIT} changesets are open; close some"),
+        });
+    }
+    next.changesets += 1;
+    next.open_changesets.push(OpenChangeset {
+        id,
+        actor: Arc::clone(actor),
+    });
+    said.push(Happening::new("changeset_started", actor, reason));
+    Ok((next, said))
+}
+
+/// Closes a changeset. One that is closed already stays so.
+pub(crate) fn close_changeset(record: &Record, id: ChangesetId, now: UnixMs) -> (Record, Vec<Happening>) {
+    let mut next = record.clone();
+    let Some(at) = next.open_changesets.iter().position(|open| open.id == id) else {
+        return (next, Vec::new());
+    };
+    let closed = next.open_changesets.remove(at);
+    next.changed_at = now;
+    (next, vec![Happening::new("changeset_closed", &closed.actor, "")])
+}
+
+/// The changeset that an actor's changes go to: the last one that it started and has not closed.
+pub(crate) fn current_changeset(record: &Record, actor: &Actor) -> Option<ChangesetId> {
+    let mut mine = record
+        .open_changesets
+        .iter()
+        .rev()
+        .filter(|open| open.actor == *actor);
+    mine.next().map(|open| open.id)
+}
+
+/// What a plan differs in, by numbers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Extent {
+    pub(crate) files: u64,
+    pub(crate) fingerprint: ManifestId,
+}
+
+/// Records changes.
+pub(crate) fn record(
+    plan: PlanId,
+    record: &Record,
+    by: &Actor,
+    (count, extent): (u64, Extent),
+    now: UnixMs,
+) -> Step {
+    let (mut next, mut said) = workable(plan, record, by, now)?;
+    next.entries += count;
+    next.files = extent.files;
+    next.fingerprint = extent.fingerprint;
+    let s = if count == 1 { "" } else { "s" };
+    said.push(Happening::new("changed", by, format!("{count} change{s}")));
+    Ok((next, said))
+}
+
+/// A command is about to run in the sandbox.
+pub(crate) fn enter(plan: PlanId, record: &Record, running: Running, now: UnixMs) -> Step {
+    // A check looks; the plan stays sealed unless it changes something after all.
+    let (mut next, mut said) = if running.tool == CHECK_TOOL && record.state == State::Sealed {
+        not_landing(plan, record)?;
+        (record.clone(), Vec::new())
+    } else {
+        workable(plan, record, &running.actor, now)?
+    };
+    next.changed_at = now;
+    said.push(Happening::new(
+        "command_started",
+        &running.actor,
+        running.reason.clone(),
+    ));
+    next.running.push(running);
+    Ok((next, said))
+}
+
+/// Nothing of it runs any more.
+pub(crate) fn leave(record: &Record, stay: &str, now: UnixMs) -> (Record, Vec<Happening>) {
+    let mut next = record.clone();
+    let Some(at) = next.running.iter().position(|running| running.stay == stay) else {
+        return (next, Vec::new());
+    };
+    let gone = next.running.remove(at);
+    next.changed_at = now;
+    (
+        next,
+        vec![Happening::new("command_ended", &gone.actor, gone.reason)],
+    )
+}
+
+/// The work is done.
+pub(crate) fn seal(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
+    not_landing(plan, record)?;
+    nothing_runs(plan, record)?;
+    match record.state {
+        State::Sealed => Ok((record.clone(), Vec::new())),
+        State::Open => {
+            let mut next = record.clone();
+            next.state = State::Sealed;
+            next.open_changesets.clear();
+            next.changed_at = now;
+            Ok((next, vec![Happening::new("sealed", by, "")]))
+        }
+        State::Applied | State::Undone | State::Discarded => Err(wrong(plan, record)),
+    }
+}
+
+/// It is given up.
+pub(crate) fn discard(plan: PlanId, record: &Record, by: &Actor, work: Unapplied, now: UnixMs) -> Step {
+    not_landing(plan, record)?;
+    nothing_runs(plan, record)?;
+    match record.state {
+        State::Discarded => return Ok((record.clone(), Vec::new())),
+        State::Applied => return Err(wrong(plan, record)),
+        State::Open | State::Sealed if record.files > 0 && work == Unapplied::Keep => {
+            let files = record.files;
+            return Err(PlanError::HasWork { plan, files });
+        }
+        State::Open | State::Sealed | State::Undone => {}
+    }
+    let mut next = record.clone();
+    next.state = State::Discarded;
+    next.open_changesets.clear();
+    next.changed_at = now;
+    Ok((next, vec![Happening::new("discarded", by, "")]))
+}
+
+/// Whether an attempt may be made at all. Fails closed: a check that has not passed for what is in the plan now is in
+/// the way.
+pub(crate) fn may_land(plan: PlanId, record: &Record, what: Attempt) -> Result<(), PlanError> {
+    not_landing(plan, record)?;
+    nothing_runs(plan, record)?;
+    match (what, record.state) {
+        (Attempt::Apply, State::Open | State::Sealed | State::Undone) => {
+            let pending = record.checks.iter().filter_map(|check| {
+                let state = check.state(record.fingerprint);
+                (state != CheckState::Passed).then(|| (check.command.clone(), state))
+            });
+            let checks: Vec<_> = pending.collect();
+            if checks.is_empty() {
+                Ok(())
+            } else {
+                Err(PlanError::ChecksNotPassed { plan, checks })
+            }
+        }
+        (Attempt::Undo, State::Applied) | (Attempt::Refresh, State::Open | State::Sealed) => Ok(()),
+        _ => Err(wrong(plan, record)),
+    }
+}
+
+/// It is being carried out from now on.
+pub(crate) fn begin_landing(
+    plan: PlanId,
+    record: &Record,
+    what: Attempt,
+    landing: &str,
+    now: UnixMs,
+) -> Result<Record, PlanError> {
+    may_land(plan, record, what)?;
+    let mut next = record.clone();
+    if next.state == State::Open {
+        next.state = State::Sealed;
+    }
+    next.open_changesets.clear();
+    next.landing = Some(landing.to_owned());
+    next.changed_at = now;
+    Ok(next)
+}
+
+/// It has been carried out.
+pub(crate) fn landed(
+    record: &Record,
+    (what, by): (Attempt, &Actor),
+    outcome: (State, Landed),
+    text: String,
+    now: UnixMs,
+) -> (Record, Vec<Happening>) {
+    let mut next = record.clone();
+    let (state, landed) = outcome;
+    next.state = state;
+    next.landing = None;
+    next.landed = Some(landed);
+    next.refused = None;
+    next.changed_at = now;
+    let event = match what {
+        Attempt::Apply => "applied",
+        Attempt::Undo => "undone",
+        Attempt::Refresh => "refreshed",
+    };
+    (next, vec![Happening::new(event, by, text)])
+}
+
+/// It was not carried out, and nothing was changed by the attempt.
+pub(crate) fn refused(record: &Record, refused: Refused, now: UnixMs) -> (Record, Vec<Happening>) {
+    let mut next = record.clone();
+    let count = refused.conflicts.len();
+    let s = if count == 1 { "" } else { "s" };
+    let said = Happening::new("refused", &refused.by, format!("{count} conflict{s}"));
+    next.landing = None;
+    next.changed_at = now;
+    let conflicts = refused.conflicts.into_iter().take(KEPT_CONFLICTS).collect();
+    next.refused = Some(Refused { conflicts, ..refused });
+    (next, vec![said])
+}
+
+/// Adds checks; those that are there already are not added again.
+pub(crate) fn add_checks(plan: PlanId, record: &Record, commands: Vec<String>, now: UnixMs) -> Step {
+    let mut next = record.clone();
+    for command in commands {
+        if !next.checks.iter().any(|check| check.command == command) {
+            next.checks.push(Check { command, run: None });
+        }
+    }
+    if next.checks.len() > CHECKS_LIMIT {
+        return Err(PlanError::Busy {
+            plan,
+            by: format!("it has {CHECKS_LIMIT} checks, and takes no more"),
+        });
+    }
+    next.changed_at = now;
+    Ok((next, Vec::new()))
+}
+
+/// A check is about to run.
+pub(crate) fn check_started(
+    plan: PlanId,
+    record: &Record,
+    (command, job): (&str, &str),
+    by: &Actor,
+    now: UnixMs,
+) -> Step {
+    not_landing(plan, record)?;
+    if !matches!(record.state, State::Open | State::Sealed | State::Undone) {
+        return Err(wrong(plan, record));
+    }
+    let is_known =
+        |check: &Check| check.command == command && check.run.as_ref().is_some_and(|run| run.job == job);
+    if record.checks.iter().any(is_known) {
+        return Ok((record.clone(), Vec::new()));
+    }
+    let mut next = record.clone();
+    let fingerprint = record.fingerprint;
+    if let Some(check) = next.checks.iter_mut().find(|check| check.command == command) {
+        check.run = Some(CheckRun {
+            job: job.to_owned(),
+            fingerprint,
+            ended: None,
+        });
+    }
+    next.changed_at = now;
+    Ok((next, vec![Happening::new("check_started", by, command)]))
+}
+
+/// A check has ended. If it is no longer the last run of its command, nothing happens.
+pub(crate) fn check_ended(
+    record: &Record,
+    (command, job): (&str, &str),
+    end: CheckEnd,
+    by: &Actor,
+    now: UnixMs,
+) -> (Record, Vec<Happening>) {
+    let mut next = record.clone();
+    let runs = next.checks.iter_mut().filter(|check| check.command == command);
+    let mut running = runs.filter_map(|check| check.run.as_mut());
+    let Some(run) = running.find(|run| run.job == job && run.ended.is_none()) else {
+        return (next, Vec::new());
+    };
+    let verdict = if end.passed { "passed" } else { "failed" };
+    let said = Happening::new("check_ended", by, format!("{command}: {verdict}"));
+    run.ended = Some(end);
+    next.changed_at = now;
+    (next, vec![said])
+}

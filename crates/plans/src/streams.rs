@@ -1,0 +1,189 @@
+//! How plans stand in the log: the names of their streams, their heads, and their events.
+//!
+//! | stream | kind | status | events |
+//! |---|---|---|---|
+//! | `plan/ID` | `plan` | its state | what happened to the plan |
+//! | `changeset/ID` | `changeset` | the id of its plan, so that those of one plan can be listed | the changes, in order |
+//! | `landing/ID` | `landing` | `begun`, `done` or `taken_back` | what it does, path by path |
+//! | `workspace/ID` | `workspace` | `present` | none |
+//! | `plan-key/KEY` | `plan-key` | `used` | none |
+//!
+//! Bodies are JSON. Readers pass over what they do not know.
+
+use std::sync::Arc;
+
+use eventlog::{BlobId, Event, Head, LogError, NewEvent, StoredHead, StreamId};
+use kernel::{ChangesetId, PlanId, WorkspaceId};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::answers::Moment;
+use crate::changeset::ChangesetRecord;
+use crate::error::PlanError;
+use crate::landings::LandingRecord;
+use crate::plan::{Actor, Plan, Record, Recorded};
+use crate::workspace::WorkspaceRecord;
+
+pub(crate) const PLAN_KIND: &str = "plan";
+pub(crate) const CHANGESET_KIND: &str = "changeset";
+pub(crate) const LANDING_KIND: &str = "landing";
+pub(crate) const WORKSPACE_KIND: &str = "workspace";
+pub(crate) const KEY_KIND: &str = "plan-key";
+
+/// The kind of the events of a changeset.
+const CHANGE_EVENT: &str = "change";
+
+pub(crate) fn plan_stream(id: PlanId) -> Result<StreamId, PlanError> {
+    stream(&format!("plan/{id}"))
+}
+
+pub(crate) fn changeset_stream(id: ChangesetId) -> Result<StreamId, PlanError> {
+    stream(&format!("changeset/{id}"))
+}
+
+pub(crate) fn landing_stream(id: &str) -> Result<StreamId, PlanError> {
+    stream(&format!("landing/{id}"))
+}
+
+pub(crate) fn workspace_stream(id: WorkspaceId) -> Result<StreamId, PlanError> {
+    stream(&format!("workspace/{id}"))
+}
+
+/// The stream of an idempotency key. Keys are other people's texts, so their hash stands for them.
+pub(crate) fn key_stream(key: &str) -> Result<StreamId, PlanError> {
+    stream(&format!("plan-key/{}", blake3::hash(key.as_bytes()).to_hex()))
+}
+
+fn stream(name: &str) -> Result<StreamId, PlanError> {
+    StreamId::new(name).map_err(|bad| PlanError::Commit(bad.into()))
+}
+
+/// The id that a stream is named after.
+pub(crate) fn id_of<T: std::str::FromStr>(stream: &StreamId) -> Option<T> {
+    let (_, id) = stream.as_str().split_once('/')?;
+    id.parse().ok()
+}
+
+pub(crate) fn plan_head(record: &Record) -> Head {
+    head(PLAN_KIND, record.state.name(), record)
+}
+
+pub(crate) fn changeset_head(record: &ChangesetRecord) -> Head {
+    head(CHANGESET_KIND, &record.plan.to_string(), record)
+}
+
+pub(crate) fn landing_head(record: &LandingRecord) -> Head {
+    head(LANDING_KIND, record.state.name(), record)
+}
+
+pub(crate) fn workspace_head(record: &WorkspaceRecord) -> Head {
+    head(WORKSPACE_KIND, "present", record)
+}
+
+pub(crate) fn key_head(plan: PlanId) -> Head {
+    head(KEY_KIND, "used", &plan.to_string())
+}
+
+fn head(kind: &str, status: &str, body: &impl Serialize) -> Head {
+    Head {
+        kind: Arc::from(kind),
+        status: Arc::from(status),
+        body: json(body),
+        blobs: Vec::new(),
+    }
+}
+
+/// A body. What is written here are our own plain types, which can always be written.
+pub(crate) fn json(body: &impl Serialize) -> Arc<[u8]> {
+    serde_json::to_vec(body).unwrap_or_default().into()
+}
+
+/// Reads a body that we have written.
+pub(crate) fn parse<T: DeserializeOwned>(stream: &StreamId, body: &[u8]) -> Result<T, PlanError> {
+    serde_json::from_slice(body).map_err(|error| damaged(format!("`{stream}` cannot be understood: {error}")))
+}
+
+fn damaged(what: String) -> PlanError {
+    PlanError::Log(LogError::Corrupt(Arc::from(Box::<
+        dyn std::error::Error + Send + Sync,
+    >::from(what))))
+}
+
+pub(crate) fn plan_of(stored: &StoredHead) -> Result<Plan, PlanError> {
+    Ok(Plan {
+        id: id_of(&stored.stream).ok_or_else(|| damaged(format!("`{}` has no id", stored.stream)))?,
+        version: stored.version,
+        record: parse(&stored.stream, &stored.head.body)?,
+    })
+}
+
+/// The event of a change. It keeps the contents.
+pub(crate) fn change_event(recorded: &Recorded) -> NewEvent {
+    let mut blobs: Vec<BlobId> = recorded.change.contents().collect();
+    blobs.dedup();
+    NewEvent {
+        kind: Arc::from(CHANGE_EVENT),
+        body: json(recorded),
+        blobs,
+    }
+}
+
+/// The change of an event.
+pub(crate) fn change_of(stream: &StreamId, event: &Event) -> Result<Option<Recorded>, PlanError> {
+    if &*event.kind != CHANGE_EVENT {
+        return Ok(None);
+    }
+    parse(stream, &event.body).map(Some)
+}
+
+/// Something that happened to a plan, for people.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Happening {
+    pub(crate) event: &'static str,
+    pub(crate) actor: Actor,
+    pub(crate) text: String,
+}
+
+/// The body of the event of a happening.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct HappeningBody {
+    #[serde(default)]
+    actor: String,
+    #[serde(default)]
+    text: String,
+}
+
+impl Happening {
+    pub(crate) fn new(event: &'static str, actor: &Actor, text: impl Into<String>) -> Self {
+        Self {
+            event,
+            actor: Arc::clone(actor),
+            text: text.into(),
+        }
+    }
+
+    pub(crate) fn to_event(&self) -> NewEvent {
+        NewEvent {
+            kind: Arc::from(self.event),
+            body: json(&HappeningBody {
+                actor: self.actor.to_string(),
+                text: self.text.clone(),
+            }),
+            blobs: Vec::new(),
+        }
+    }
+}
+
+impl Moment {
+    /// What an event of a plan's stream says.
+    #[must_use]
+    pub fn of(event: &Event) -> Self {
+        let body: HappeningBody = serde_json::from_slice(&event.body).unwrap_or_default();
+        Self {
+            sequence: event.sequence,
+            at_ms: event.at_ms,
+            event: event.kind.to_string(),
+            actor: body.actor,
+            text: body.text,
+        }
+    }
+}

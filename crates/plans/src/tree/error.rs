@@ -1,0 +1,149 @@
+//! What can go wrong with a path of a tree.
+
+use std::io;
+
+use rustix::io::Errno;
+
+use crate::path::RelPath;
+
+/// Something could not be done to a path of a tree.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// The tree itself cannot be opened.
+    #[error("cannot open the directory {path}")]
+    Root {
+        /// Where it is.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A directory on the way is a symlink, or is no longer in the tree.
+    #[error("`{path}` leads through a symlink or out of the tree")]
+    LeadsOut {
+        /// The path.
+        path: String,
+    },
+    /// Nothing is there.
+    #[error("`{path}` does not exist")]
+    NotFound {
+        /// The path.
+        path: String,
+    },
+    /// Something on the way is not a directory, or the path itself should be one and is not.
+    #[error("`{path}` or what it is in is not a directory")]
+    NotADirectory {
+        /// The path.
+        path: String,
+    },
+    /// It is a directory, and a file was wanted.
+    #[error("`{path}` is a directory")]
+    IsADirectory {
+        /// The path.
+        path: String,
+    },
+    /// It is a symlink, a pipe, a socket or a device, and a file was wanted.
+    #[error("`{path}` is not a regular file")]
+    NotAFile {
+        /// The path.
+        path: String,
+    },
+    /// Something is there already.
+    #[error("`{path}` is there already")]
+    Exists {
+        /// The path.
+        path: String,
+    },
+    /// The directory has something in it.
+    #[error("the directory `{path}` is not empty")]
+    NotEmpty {
+        /// The path.
+        path: String,
+    },
+    /// The file has more than was asked for at most.
+    #[error("`{path}` is larger than {limit} bytes")]
+    TooLarge {
+        /// The path.
+        path: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// The content to be written could not be read from where it comes from.
+    #[error("the new content of `{path}` cannot be read")]
+    Source {
+        /// The path.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Anything else.
+    #[error("cannot {what} `{path}`")]
+    Io {
+        /// What was being done.
+        what: &'static str,
+        /// The path.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl TreeError {
+    /// What an error of the system means, when something was done to the last name of a path.
+    pub(super) fn of(what: &'static str, path: &RelPath, error: impl Into<io::Error>) -> Self {
+        let (path, source) = (path.to_string(), error.into());
+        match Errno::from_io_error(&source) {
+            Some(Errno::NOENT) => Self::NotFound { path },
+            Some(Errno::NOTDIR) => Self::NotADirectory { path },
+            Some(Errno::ISDIR) => Self::IsADirectory { path },
+            Some(Errno::EXIST) => Self::Exists { path },
+            Some(Errno::NOTEMPTY) => Self::NotEmpty { path },
+            _ => Self::Io { what, path, source },
+        }
+    }
+
+    /// The same of the walk to the directory that the last name is in. An `ELOOP` or `EXDEV` comes from the kernel's
+    /// refusal.
+    pub(super) fn on_the_way(path: &RelPath, error: Errno) -> Self {
+        match error {
+            Errno::LOOP | Errno::XDEV => Self::LeadsOut {
+                path: path.to_string(),
+            },
+            error => Self::of("find", path, error),
+        }
+    }
+
+    /// Whether it says that the tree has nothing at the path: something on the way is missing, a file or a symlink.
+    pub(crate) fn is_absence(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFound { .. } | Self::NotADirectory { .. } | Self::LeadsOut { .. }
+        )
+    }
+
+    /// The kind of it for whoever speaks in errors of the system.
+    #[must_use]
+    pub fn kind(&self) -> io::ErrorKind {
+        match self {
+            Self::NotFound { .. } => io::ErrorKind::NotFound,
+            Self::NotADirectory { .. } => io::ErrorKind::NotADirectory,
+            Self::IsADirectory { .. } => io::ErrorKind::IsADirectory,
+            Self::Exists { .. } => io::ErrorKind::AlreadyExists,
+            Self::NotEmpty { .. } => io::ErrorKind::DirectoryNotEmpty,
+            Self::TooLarge { .. } => io::ErrorKind::FileTooLarge,
+            Self::LeadsOut { .. } => io::ErrorKind::PermissionDenied,
+            Self::NotAFile { .. } => io::ErrorKind::InvalidInput,
+            Self::Root { source, .. } | Self::Source { source, .. } | Self::Io { source, .. } => {
+                source.kind()
+            }
+        }
+    }
+}
+
+impl From<TreeError> for io::Error {
+    fn from(error: TreeError) -> Self {
+        Self::new(error.kind(), error)
+    }
+}

@@ -1,0 +1,228 @@
+//! Looking at a tree.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
+
+use eventlog::BlobId;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::io::Errno;
+
+use super::error::TreeError;
+use super::resolve::Tree;
+use super::stat::{FileKind, FileStat};
+use crate::entry::{Entry, LinkTarget};
+use crate::path::RelPath;
+
+/// How much of a file is read at once: enough to make the calls cheap, little enough for a stack of readers.
+const READ_BYTES: usize = 128 * 1024;
+/// How often a file that is written while it is read is read again. After that it is taken as it was found; whoever needs
+/// certainty looks again later anyway.
+const READINGS: u32 = 3;
+
+impl Tree {
+    /// What is at a path; `None` if the tree has nothing there, also because something on the way is missing, a file, or a
+    /// symlink. A file is read whole, for its hash.
+    ///
+    /// # Errors
+    /// It is a pipe, a socket or a device, or it cannot be read.
+    pub fn entry(&self, path: &RelPath) -> Result<Option<Entry>, TreeError> {
+        Ok(self.look(path)?.map(|(entry, _)| entry))
+    }
+
+    /// The same, with what the file system says of it. If the file was written meanwhile, the two may not belong together;
+    /// then the times of a later look differ.
+    ///
+    /// # Errors
+    /// As for [`entry`](Self::entry).
+    pub fn look(&self, path: &RelPath) -> Result<Option<(Entry, FileStat)>, TreeError> {
+        let Some(stat) = self.stat(path)? else {
+            return Ok(None);
+        };
+        let entry = match stat.kind {
+            FileKind::Directory => Entry::Directory,
+            FileKind::Symlink => match self.link_target(path) {
+                Ok(target) => Entry::Symlink { target },
+                Err(TreeError::NotFound { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            },
+            FileKind::Special => {
+                return Err(TreeError::NotAFile {
+                    path: path.to_string(),
+                });
+            }
+            FileKind::File => {
+                let mut file = match self.open_file(path) {
+                    Ok(file) => file,
+                    Err(TreeError::NotFound { .. }) => return Ok(None),
+                    Err(error) => return Err(error),
+                };
+                return hashed(path, &mut file).map(Some);
+            }
+        };
+        Ok(Some((entry, stat)))
+    }
+
+    /// What the file system says of a path; `None` as for [`entry`](Self::entry).
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn stat(&self, path: &RelPath) -> Result<Option<FileStat>, TreeError> {
+        let found = self.parent(path).and_then(|(directory, name)| {
+            statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(|error| TreeError::of("look at", path, error))
+        });
+        match found {
+            Ok(stat) => Ok(Some(stat.into())),
+            Err(error) if error.is_absence() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A regular file, open for reading. A pipe does not hold it up.
+    ///
+    /// # Errors
+    /// It is not there, is not a regular file, or must not be read.
+    pub fn open_file(&self, path: &RelPath) -> Result<File, TreeError> {
+        let (directory, name) = self.parent(path)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let not_a_file = || TreeError::NotAFile {
+            path: path.to_string(),
+        };
+        let file = openat(&directory, name, flags, Mode::empty()).map_err(|error| match error {
+            // A symlink, a socket, and a device without a driver.
+            Errno::LOOP | Errno::NXIO | Errno::NODEV => not_a_file(),
+            error => TreeError::of("open", path, error),
+        })?;
+        let stat = fstat(&file).map_err(|error| TreeError::of("look at", path, error))?;
+        match FileStat::from(stat).kind {
+            FileKind::File => Ok(file.into()),
+            FileKind::Directory => Err(TreeError::IsADirectory {
+                path: path.to_string(),
+            }),
+            FileKind::Symlink | FileKind::Special => Err(not_a_file()),
+        }
+    }
+
+    /// The content of a file, whole.
+    ///
+    /// # Errors
+    /// As for [`open_file`](Self::open_file), or it has more than `limit` bytes.
+    pub fn read(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, TreeError> {
+        let (file, mut content) = (self.open_file(path)?, Vec::new());
+        file.take(limit.saturating_add(1))
+            .read_to_end(&mut content)
+            .map_err(|error| TreeError::of("read", path, error))?;
+        if content.len() as u64 > limit {
+            return Err(TreeError::TooLarge {
+                path: path.to_string(),
+                limit,
+            });
+        }
+        Ok(content)
+    }
+
+    /// Where a symlink points.
+    ///
+    /// # Errors
+    /// It is not there or not a symlink.
+    pub fn link_target(&self, path: &RelPath) -> Result<LinkTarget, TreeError> {
+        let (directory, name) = self.parent(path)?;
+        let target = readlinkat(&directory, name, Vec::new())
+            .map_err(|error| TreeError::of("read the symlink", path, error))?;
+        Ok(LinkTarget(target.into_bytes().into()))
+    }
+
+    /// What is in a directory, or in the root: names and kinds, in no order. The names are as they are; not every one of
+    /// them can be part of a [`RelPath`].
+    ///
+    /// # Errors
+    /// It is not there, not a directory, or cannot be read.
+    pub fn list(&self, directory: Option<&RelPath>) -> Result<Vec<(OsString, FileKind)>, TreeError> {
+        let open = self.directory(directory)?;
+        let failed = |error: Errno| match directory {
+            Some(path) => TreeError::of("list", path, error),
+            None => TreeError::Root {
+                path: self.path().display().to_string(),
+                source: error.into(),
+            },
+        };
+        names_in(&open).map_err(failed)
+    }
+}
+
+/// What is in a directory that is open.
+pub(super) fn names_in(directory: impl AsFd) -> Result<Vec<(OsString, FileKind)>, Errno> {
+    let mut found = Vec::new();
+    for item in Dir::read_from(&directory)? {
+        let item = item?;
+        let name = OsString::from_vec(item.file_name().to_bytes().to_vec());
+        if name == OsStr::new(".") || name == OsStr::new("..") {
+            continue;
+        }
+        let kind = match item.file_type() {
+            // Not every file system says it in the listing.
+            rustix::fs::FileType::Unknown => match statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => FileStat::from(stat).kind,
+                Err(Errno::NOENT) => continue,
+                Err(error) => return Err(error),
+            },
+            known => known.into(),
+        };
+        found.push((name, kind));
+    }
+    Ok(found)
+}
+
+/// The address of a content.
+pub(crate) fn hash_of(content: &[u8]) -> BlobId {
+    BlobId::from_bytes(*blake3::hash(content).as_bytes())
+}
+
+/// The entry of a file that is open, read from its beginning. A file that is written meanwhile is read again, so that what
+/// is said is true of one moment.
+pub(super) fn hashed(path: &RelPath, file: &mut File) -> Result<(Entry, FileStat), TreeError> {
+    use std::io::Seek;
+
+    let stat = |file: &File| {
+        fstat(file)
+            .map(FileStat::from)
+            .map_err(|error| TreeError::of("look at", path, error))
+    };
+    let mut before = stat(file)?;
+    let mut left = READINGS;
+    loop {
+        left -= 1;
+        let (hash, size) =
+            hash_sized(file, before.size).map_err(|error| TreeError::of("read", path, error))?;
+        let after = stat(file)?;
+        if left == 0 || (before == after && after.size == size) {
+            let mode = before.mode;
+            return Ok((Entry::File { hash, size, mode }, before));
+        }
+        before = after;
+        file.rewind()
+            .map_err(|error| TreeError::of("read", path, error))?;
+    }
+}
+
+/// The address of what is left to be read, and how much that was. The size is what is expected; for a small file there is
+/// no need of a large buffer.
+fn hash_sized(content: &mut dyn Read, expected: u64) -> std::io::Result<(BlobId, u64)> {
+    let (mut hasher, mut size) = (blake3::Hasher::new(), 0);
+    let wanted = usize::try_from(expected).map_or(READ_BYTES, |expected| expected.saturating_add(1));
+    let mut buffer = vec![0; wanted.min(READ_BYTES)];
+    loop {
+        match content.read(&mut buffer) {
+            Ok(0) => return Ok((BlobId::from_bytes(*hasher.finalize().as_bytes()), size)),
+            Ok(read) => {
+                hasher.update(&buffer[..read]);
+                size += read as u64;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

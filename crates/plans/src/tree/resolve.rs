@@ -1,0 +1,143 @@
+//! From a path to the directory that its last name is in.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, open, openat, openat2};
+use rustix::io::Errno;
+
+use super::error::TreeError;
+use super::stat::FileStat;
+use crate::path::RelPath;
+
+/// How often a walk that the kernel gave up is tried again. It gives up when a rename somewhere came in between, which
+/// cannot go on for long; after that many the error is shown.
+const WALKS: u32 = 64;
+
+/// A tree of files.
+#[derive(Debug)]
+pub struct Tree {
+    root: OwnedFd,
+    /// Where it is, for people.
+    path: PathBuf,
+}
+
+/// A directory of the tree: the root, or one that was opened for the purpose.
+#[derive(Debug)]
+pub(super) enum Directory<'tree> {
+    Root(BorrowedFd<'tree>),
+    Below(OwnedFd),
+}
+
+impl AsFd for Directory<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Root(root) => root.as_fd(),
+            Self::Below(directory) => directory.as_fd(),
+        }
+    }
+}
+
+impl Tree {
+    /// The tree at a path of the system. Symlinks on the way to it are followed, as everywhere; it is the root that counts.
+    ///
+    /// # Errors
+    /// There is no directory.
+    pub fn open(path: &Path) -> Result<Self, TreeError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = open(path, flags, Mode::empty()).map_err(|error| TreeError::Root {
+            path: path.display().to_string(),
+            source: error.into(),
+        })?;
+        Ok(Self::of(root, path.to_owned()))
+    }
+
+    /// The tree below a directory that is open. The path is for people; it is never used to find anything.
+    #[must_use]
+    pub fn of(root: OwnedFd, path_for_people: PathBuf) -> Self {
+        Self {
+            root,
+            path: path_for_people,
+        }
+    }
+
+    /// Where it is, for people.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The descriptor of its root.
+    #[must_use]
+    pub fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// What the file system says of the root.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn root_stat(&self) -> Result<FileStat, TreeError> {
+        fstat(&self.root)
+            .map(FileStat::from)
+            .map_err(|error| TreeError::Root {
+                path: self.path.display().to_string(),
+                source: error.into(),
+            })
+    }
+
+    /// The tree below one of its directories.
+    ///
+    /// # Errors
+    /// There is no directory.
+    pub fn below(&self, directory: &RelPath) -> Result<Self, TreeError> {
+        let root = self
+            .walk(directory, OFlags::PATH | OFlags::DIRECTORY)
+            .map_err(|error| TreeError::on_the_way(directory, error))?;
+        Ok(Self::of(root, self.path.join(directory.as_path())))
+    }
+
+    /// The directory that the last name of a path is in, and that name.
+    pub(super) fn parent<'path>(
+        &self,
+        path: &'path RelPath,
+    ) -> Result<(Directory<'_>, &'path OsStr), TreeError> {
+        let directory = match path.parent() {
+            None => Directory::Root(self.root.as_fd()),
+            Some(parent) => Directory::Below(
+                self.walk(&parent, OFlags::PATH | OFlags::DIRECTORY)
+                    .map_err(|error| TreeError::on_the_way(path, error))?,
+            ),
+        };
+        Ok((directory, path.name()))
+    }
+
+    /// A directory, open for reading; the root if none is named.
+    pub(super) fn directory(&self, directory: Option<&RelPath>) -> Result<OwnedFd, TreeError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match directory {
+            None => openat(&self.root, ".", flags, Mode::empty()).map_err(|error| TreeError::Root {
+                path: self.path.display().to_string(),
+                source: error.into(),
+            }),
+            Some(path) => self
+                .walk(path, flags)
+                .map_err(|error| TreeError::on_the_way(path, error)),
+        }
+    }
+
+    /// Walks a path whole, the last name included, and follows nothing.
+    fn walk(&self, path: &RelPath, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        // With `O_NOFOLLOW` a symlink at the end would be no error of its own any more.
+        let flags = flags | OFlags::CLOEXEC;
+        let mut left = WALKS;
+        loop {
+            match openat2(&self.root, path.as_path(), flags, Mode::empty(), resolve) {
+                Err(Errno::AGAIN | Errno::INTR) if left > 0 => left -= 1,
+                walked => return walked,
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a workspace is.
+
+use std::path::PathBuf;
+
+use eventlog::{UnixMs, Version};
+use kernel::{HomeId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+
+use crate::as_text;
+
+/// A workspace, as the log has it.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct WorkspaceRecord {
+    /// Its canonical path.
+    pub root: PathBuf,
+    /// The device and the inode of the directory, so that another one in its place is told apart.
+    pub identity: (u64, u64),
+    /// The home whose machine has it.
+    #[serde(with = "as_text")]
+    pub home: HomeId,
+    /// When it was registered.
+    pub registered_at: UnixMs,
+    /// Commands that every plan of it must pass.
+    #[serde(default)]
+    pub checks: Vec<String>,
+    /// The landing that is being carried out on it right now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landing: Option<String>,
+}
+
+/// Whether a workspace is there.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Presence {
+    /// It is where it was.
+    Present,
+    /// There is nothing at its path.
+    Missing,
+    /// There is another directory at its path.
+    Replaced,
+}
+
+/// A workspace, as somebody sees it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Workspace {
+    /// Its id.
+    pub id: WorkspaceId,
+    /// The version of its stream.
+    pub version: Version,
+    /// The rest.
+    pub record: WorkspaceRecord,
+    /// Whether it is there.
+    pub presence: Presence,
+    /// Whether it is a git repository.
+    pub is_git: bool,
+    /// How many of its plans are open or sealed.
+    pub open_plans: u64,
+}

@@ -1,0 +1,457 @@
+//! How landings end when nobody kills them.
+
+use std::fs;
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use kernel::CancellationToken;
+use plans::landing::{Cleaned, Ground, LandError, NoRemerge, NoSteps, Outcome, StepKind, WhyTakenBack};
+use plans::{ConflictKind, Entry};
+
+use crate::landing_kit::{Image, Place, When, after, effect, every_kind, landing, live, path, save};
+
+fn landed(outcome: Outcome) -> (Vec<plans::Effect>, Vec<plans::landing::Kept>) {
+    match outcome {
+        Outcome::Landed { effects, kept } => (effects, kept),
+        Outcome::TakenBack { .. } => panic!("{outcome:?}"),
+    }
+}
+
+fn taken_back(outcome: Outcome) -> (Vec<(String, ConflictKind)>, Vec<plans::landing::Kept>) {
+    match outcome {
+        Outcome::TakenBack {
+            why: WhyTakenBack::Conflicts(conflicts),
+            kept,
+        } => {
+            let conflicts = conflicts.into_iter();
+            let conflicts = conflicts.map(|conflict| (conflict.path.to_string(), conflict.kind));
+            (conflicts.collect(), kept)
+        }
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+#[test]
+fn every_kind_of_effect_lands() {
+    let (place, landing) = every_kind();
+    let new = after(&place.image(), &landing.effects);
+    let (effects, kept) = landed(place.land(&landing, &NoRemerge, &NoSteps));
+    assert_eq!(place.image(), new);
+    assert_eq!(kept, []);
+    let mut expected = landing.effects.clone();
+    expected.sort_by(|one, other| one.path.cmp(&other.path));
+    assert_eq!(effects, expected);
+    place.clean(&landing);
+    place.clean(&landing);
+}
+
+#[test]
+fn without_a_staging_directory_on_its_file_system_a_tree_has_its_own_for_a_while() {
+    let Ok(elsewhere) = tempfile::TempDir::with_prefix_in("tidelock-staging-", "/dev/shm") else {
+        return;
+    };
+    let (place, landing) = every_kind();
+    if elsewhere.path().metadata().unwrap().dev() == place.root().metadata().unwrap().dev() {
+        return;
+    }
+    let new = after(&place.image(), &landing.effects);
+    let ground = place.ground(elsewhere.path(), &NoRemerge, &NoSteps);
+    let staged = ground.stage(&landing, &live()).unwrap();
+    let inside = place.root().join(".tidelock/staging");
+    assert!(inside.join(landing.id.as_str()).join("complete").exists());
+    assert_eq!(fs::read_to_string(inside.join(".gitignore")).unwrap(), "*\n");
+    landed(ground.carry_out(staged).unwrap());
+    assert_eq!(place.image(), new);
+    landed(ground.recover(&landing).unwrap());
+    assert_eq!(ground.clean(&landing, &[]).unwrap(), Cleaned::Gone);
+    assert!(!place.root().join(".tidelock").exists());
+}
+
+#[test]
+fn what_cannot_be_staged_leaves_nothing() {
+    type Break = fn(&mut Place, &mut plans::landing::Landing, &CancellationToken);
+    let cases: [(Break, &str); 4] = [
+        (
+            |_, _, token| assert!(token.cancel(kernel::Cause::new("a test", "enough"))),
+            "cancelled",
+        ),
+        (
+            |place, _, _| place.contents.clear(),
+            "the new content of `README` cannot be had",
+        ),
+        (
+            |place, _, _| {
+                for content in place.contents.values_mut() {
+                    *content = "something else".into();
+                }
+            },
+            "the new content of `README` cannot be had",
+        ),
+        (
+            |_, landing, _| landing.effects.push(landing.effects[0].clone()),
+            "two effects have the path `edit.txt`",
+        ),
+    ];
+    for (break_it, expected) in cases {
+        let (mut place, mut landing) = every_kind();
+        let (old, token) = (place.image(), CancellationToken::new());
+        let scope = token.scope();
+        break_it(&mut place, &mut landing, &token);
+        let staging = place.staging();
+        let ground = place.ground(&staging, &NoRemerge, &NoSteps);
+        let error = ground.stage(&landing, &scope).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(place.image(), old);
+        assert!(!staging.join(landing.id.as_str()).exists());
+    }
+}
+
+#[test]
+fn a_landing_that_is_staged_is_not_staged_over() {
+    let (place, landing) = every_kind();
+    let staging = place.staging();
+    let ground = place.ground(&staging, &NoRemerge, &NoSteps);
+    ground.stage(&landing, &live()).unwrap();
+    let again = ground.stage(&landing, &live()).unwrap_err();
+    assert!(matches!(again, LandError::StagedAlready), "{again:?}");
+    ground.discard(&landing.id).unwrap();
+    ground.stage(&landing, &live()).unwrap();
+}
+
+/// Somebody does something at a step, and everything is taken back but that.
+#[test]
+fn what_others_do_meanwhile_is_in_the_way_and_stays() {
+    type Act = fn(&Path);
+    let edit: Act = |root| save(&root.join("edit.txt"), "saved\n");
+    let cases: &[(StepKind, &str, Act, &str, ConflictKind)] = &[
+        (
+            StepKind::Exchanging,
+            "edit.txt",
+            edit,
+            "edit.txt",
+            ConflictKind::Moving,
+        ),
+        (
+            StepKind::ContentsSynced,
+            "",
+            edit,
+            "edit.txt",
+            ConflictKind::Moving,
+        ),
+        (
+            StepKind::Exchanging,
+            "edit.txt",
+            |root| fs::remove_file(root.join("edit.txt")).unwrap(),
+            "edit.txt",
+            ConflictKind::Moving,
+        ),
+        (
+            StepKind::TakingOut,
+            "gone.txt",
+            |root| save(&root.join("gone.txt"), "saved\n"),
+            "gone.txt",
+            ConflictKind::Moving,
+        ),
+        (
+            StepKind::PuttingIn,
+            "README",
+            |root| save(&root.join("README"), "saved\n"),
+            "README",
+            ConflictKind::Moving,
+        ),
+        (
+            StepKind::Exchanging,
+            "becomes-dir",
+            |root| save(&root.join("becomes-dir"), "saved\n"),
+            "becomes-dir",
+            ConflictKind::DirectoryAndFile,
+        ),
+        (
+            StepKind::StandInMade,
+            "becomes-file",
+            |root| save(&root.join("becomes-file/other"), "saved\n"),
+            "becomes-file",
+            ConflictKind::DirectoryAndFile,
+        ),
+        (
+            StepKind::PuttingIn,
+            "new/deep/file.txt",
+            |root| fs::remove_dir_all(root.join("new")).unwrap(),
+            "new/deep/file.txt",
+            ConflictKind::Moving,
+        ),
+        (
+            StepKind::Exchanging,
+            "stays/edit.txt",
+            |root| {
+                fs::rename(root.join("stays"), root.join("moved")).unwrap();
+                std::os::unix::fs::symlink("moved", root.join("stays")).unwrap();
+            },
+            "stays/edit.txt",
+            ConflictKind::DirectoryAndFile,
+        ),
+        (
+            StepKind::Exchanging,
+            "edit.txt",
+            |root| {
+                fs::remove_file(root.join("edit.txt")).unwrap();
+                fs::create_dir(root.join("edit.txt")).unwrap();
+                save(&root.join("edit.txt/inside"), "saved\n");
+            },
+            "edit.txt",
+            ConflictKind::DirectoryAndFile,
+        ),
+    ];
+    for (number, (kind, at, act, conflict, why)) in cases.iter().enumerate() {
+        // What the tree is if only the act happens.
+        let (undisturbed, _) = every_kind();
+        if !conflict.starts_with("new/") {
+            act(&undisturbed.root());
+        }
+        let (place, landing) = every_kind();
+        let (root, act) = (place.root(), *act);
+        let when = When::new(*kind, at, move || act(&root));
+        let (conflicts, kept) = taken_back(place.land(&landing, &NoRemerge, &when));
+        assert!(when.happened());
+        assert_eq!(conflicts, [((*conflict).to_owned(), *why)], "case {number}");
+        assert_eq!(kept, [], "case {number}");
+        assert_eq!(place.image(), undisturbed.image(), "case {number}");
+        place.clean(&landing);
+    }
+}
+
+/// Somebody does something that is in nobody's way.
+#[test]
+fn what_others_do_meanwhile_and_fits_is_let_be() {
+    type Act = fn(&Path);
+    type Expect = fn(&mut Image, &Image);
+    let cases: &[(StepKind, &str, Act, Expect)] = &[
+        (
+            StepKind::PuttingIn,
+            "new",
+            |root| {
+                fs::create_dir(root.join("new")).unwrap();
+                save(&root.join("new/mine"), "saved\n");
+            },
+            |new, found| drop(new.insert(path("new/mine"), found[&path("new/mine")].clone())),
+        ),
+        (
+            StepKind::StandInMade,
+            "dir/sub",
+            |root| save(&root.join("dir/sub/mine"), "saved\n"),
+            |new, found| {
+                for stays in ["dir", "dir/sub", "dir/sub/mine"] {
+                    new.insert(path(stays), found[&path(stays)].clone());
+                }
+            },
+        ),
+        (
+            StepKind::TakingOut,
+            "gone.txt",
+            |root| fs::remove_file(root.join("gone.txt")).unwrap(),
+            |_, _| {},
+        ),
+        (
+            StepKind::Exchanging,
+            "edit.txt",
+            |root| save(&root.join("edit.txt"), "new\n"),
+            |_, _| {},
+        ),
+        (
+            StepKind::Exchanged,
+            "edit.txt",
+            |root| save(&root.join("edit.txt"), "on top\n"),
+            |new, found| drop(new.insert(path("edit.txt"), found[&path("edit.txt")].clone())),
+        ),
+    ];
+    for (number, (kind, at, act, expect)) in cases.iter().enumerate() {
+        let (place, landing) = every_kind();
+        let mut new = after(&place.image(), &landing.effects);
+        let (root, act) = (place.root(), *act);
+        let when = When::new(*kind, at, move || act(&root));
+        let (_, kept) = landed(place.land(&landing, &NoRemerge, &when));
+        assert!(when.happened());
+        let found = place.image();
+        expect(&mut new, &found);
+        assert_eq!(found, new, "case {number}");
+        assert_eq!(kept, [], "case {number}");
+        place.clean(&landing);
+    }
+}
+
+#[test]
+fn the_last_save_keeps_the_path_when_all_is_taken_back_and_what_was_there_is_kept() {
+    // What was replaced, was new, or had gone when somebody saves it.
+    for (name, was) in [
+        ("edit.txt", Some("old\n")),
+        ("README", None),
+        ("gone.txt", Some("gone\n")),
+    ] {
+        let (mut place, landing) = every_kind();
+        // The last path is in the way, and while everything is taken back somebody saves.
+        save(&place.root().join("stays/link"), "in the way\n");
+        let root = place.root();
+        let when = When::new(StepKind::TakingBack, name, move || {
+            save(&root.join(name), "saved\n");
+        });
+        let mut expected = place.image();
+        expected.insert(path(name), place.file("saved\n", 0o644).unwrap());
+        let (conflicts, kept) = taken_back(place.land(&landing, &NoRemerge, &when));
+        assert_eq!(conflicts, [("stays/link".to_owned(), ConflictKind::Moving)]);
+        assert_eq!(place.image(), expected, "{name}");
+        let entries = kept.iter().map(|kept| (kept.path.clone(), kept.entry.clone()));
+        let old = was.map(|was| (path(name), place.file(was, 0o644).unwrap()));
+        assert_eq!(entries.collect::<Vec<_>>(), Vec::from_iter(old), "{name}");
+        let staging = place.staging();
+        let ground = place.ground(&staging, &NoRemerge, &NoSteps);
+        assert_eq!(ground.clean(&landing, &kept).unwrap(), Cleaned::Gone);
+    }
+}
+
+/// Who has the old file open writes into it after it was exchanged.
+#[test]
+fn what_is_written_into_an_old_file_is_kept() {
+    for (kind, at) in [
+        (StepKind::Exchanged, "edit.txt"),
+        (StepKind::AllCarriedOut, ""),
+        (StepKind::Cleaned, ""),
+    ] {
+        let (mut place, landing) = every_kind();
+        let mut writer = fs::File::options()
+            .append(true)
+            .open(place.root().join("edit.txt"))
+            .unwrap();
+        let mut late = writer.try_clone().unwrap();
+        let when = When::new(kind, at, move || writer.write_all(b"in place\n").unwrap());
+        let staging = place.staging();
+        let expected = place.file("old\nin place\n", 0o644).unwrap();
+        let ground = place.ground(&staging, &NoRemerge, &when);
+        let outcome = ground
+            .carry_out(ground.stage(&landing, &live()).unwrap())
+            .unwrap();
+        let kept = match kind {
+            // Found when it came out: it is put back, and in the way.
+            StepKind::Exchanged => {
+                let (conflicts, kept) = taken_back(outcome);
+                assert_eq!(conflicts, [("edit.txt".to_owned(), ConflictKind::Moving)]);
+                assert_eq!(place.tree.entry(&path("edit.txt")).unwrap(), Some(expected));
+                assert_eq!(kept, []);
+                continue;
+            }
+            StepKind::AllCarriedOut => landed(outcome).1,
+            _ => {
+                assert_eq!(landed(outcome).1, []);
+                late.write_all(b"in place\n").unwrap();
+                match ground.clean(&landing, &[]).unwrap() {
+                    Cleaned::More(kept) => kept,
+                    Cleaned::Gone => panic!("it is lost"),
+                }
+            }
+        };
+        assert_eq!(kept.len(), 1);
+        assert_eq!((&kept[0].path, &kept[0].entry), (&path("edit.txt"), &expected));
+        let mut content = String::new();
+        let mut file = ground.open_kept(&landing.id, &kept[0]).unwrap();
+        file.rewind().unwrap();
+        file.read_to_string(&mut content).unwrap();
+        assert_eq!(content, "old\nin place\n");
+        assert_eq!(ground.clean(&landing, &kept).unwrap(), Cleaned::Gone);
+        let now = place.tree.read(&path("edit.txt"), 100).unwrap();
+        assert_eq!(now, b"new\n");
+    }
+}
+
+#[test]
+fn builds_see_that_a_file_is_new() {
+    let (place, landing) = every_kind();
+    let root = place.root();
+    // A build that begins when everything is staged takes the time of this file.
+    let when = When::new(StepKind::Complete, "", move || {
+        fs::write(root.join("keep.txt"), "built\n").unwrap();
+    });
+    landed(place.land(&landing, &NoRemerge, &when));
+    let modified = |name: &str| place.tree.stat(&path(name)).unwrap().unwrap().modified_ns;
+    for name in ["edit.txt", "new/deep/file.txt", "mode.sh"] {
+        assert!(modified(name) >= modified("keep.txt"), "{name}");
+    }
+}
+
+#[test]
+fn of_two_landings_on_the_same_path_one_is_refused_and_others_both_land() {
+    for round in 0..40 {
+        let mut place = Place::in_memory();
+        for name in ["a", "b", "both"] {
+            save(&place.root().join(name), "old\n");
+        }
+        let old = place.file("old\n", 0o644);
+        let [one, other] = ["one\n", "other\n"].map(|content| place.file(content, 0o644));
+        let overlap = round % 2 == 0;
+        let landings = [("a", &one), ("b", &other)].map(|(name, new)| {
+            let mut effects = vec![effect(name, old.clone(), new.clone())];
+            if overlap {
+                effects.push(effect("both", old.clone(), new.clone()));
+            }
+            landing(effects)
+        });
+        let place = &place;
+        let landed = std::thread::scope(|scope| {
+            let running = landings.each_ref().map(|landing| {
+                scope.spawn(move || {
+                    matches!(place.land(landing, &NoRemerge, &NoSteps), Outcome::Landed { .. })
+                })
+            });
+            running.map(|thread| thread.join().unwrap())
+        });
+        let now = |name: &str| place.tree.entry(&path(name)).unwrap();
+        let [a, b] = landed;
+        assert_eq!(now("a"), if a { one.clone() } else { old.clone() });
+        assert_eq!(now("b"), if b { other.clone() } else { old.clone() });
+        if overlap {
+            assert!(!(a && b), "round {round}");
+            let both = if a {
+                one
+            } else if b {
+                other
+            } else {
+                old
+            };
+            assert_eq!(now("both"), both, "round {round}");
+        } else {
+            assert!(a && b, "round {round}");
+        }
+        landings.iter().for_each(|landing| place.clean(landing));
+    }
+}
+
+#[test]
+fn a_tree_that_cannot_be_written_is_taken_back() {
+    let (place, landing) = every_kind();
+    let old = place.image();
+    let staging = place.staging();
+    let when = When::new(StepKind::PuttingIn, "new/deep", {
+        let staging = staging.clone();
+        let id = landing.id.clone();
+        // The staged file is gone, by somebody's hand.
+        move || {
+            let area = staging.join(id.as_str());
+            let index = fs::read_dir(&area).unwrap().map(|item| item.unwrap().path());
+            for item in index.filter(|item| item.is_dir()) {
+                fs::remove_dir(item).ok();
+            }
+        }
+    });
+    let ground: Ground<'_> = place.ground(&staging, &NoRemerge, &when);
+    let staged = ground.stage(&landing, &live()).unwrap();
+    let outcome = ground.carry_out(staged).unwrap();
+    assert!(matches!(outcome, Outcome::TakenBack { .. }), "{outcome:?}");
+    // The stand-ins went as well; a directory is no content, and the files in it need theirs.
+    let mut now = place.image();
+    let directories = |image: &Image| {
+        let mut image = image.clone();
+        image.retain(|_, entry| *entry != Entry::Directory);
+        image
+    };
+    now = directories(&now);
+    assert_eq!(now, directories(&old));
+}

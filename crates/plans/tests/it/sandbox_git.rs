@@ -1,0 +1,275 @@
+//! Git inside of sandboxes, and the user's repository that must not move.
+
+use std::path::Path;
+
+use plans::{LeftOut, StrategyName, WhyLeftOut};
+use process::Exit;
+
+use crate::sandbox_support::{ALL, Said, Subject, WORKSPACE, World, path, snapshot};
+
+/// What a user's repository has: branches, a tag, a stash, hooks, settings, staged and unstaged changes, and a merge that
+/// is not finished would be one more.
+const USED: &str = r#"
+git branch side; git tag v1; git config alias.x status; git config core.worktree "$PWD"
+printf 'stashed\n' > b.txt; git stash push -q; git pack-refs --all; git branch loose
+printf '#!/bin/sh\nexit 0\n' > .git/hooks/pre-commit; chmod 755 .git/hooks/pre-commit
+ln -s ../../run.sh .git/hooks/pre-push
+printf 'staged\n' > run.sh; git add run.sh; printf 'unstaged\n' > b.txt; printf 'new\n' > new.txt
+git update-index -q --refresh || true
+"#;
+
+const LOOK: &str =
+    "git status --porcelain && git log --format=%s && git stash list && git branch && git diff";
+
+async fn used_world() -> World {
+    let world = World::of(WORKSPACE).await;
+    world.shell(USED).await;
+    world
+}
+
+async fn done(world: &World, subject: &Subject, script: &str) -> String {
+    let Said { exit, text } = world.run_in(subject, &format!("set -e\n{script}")).await;
+    assert_eq!(
+        exit,
+        Exit::Code(0),
+        "{}: {script}: {text}",
+        subject.strategy.name()
+    );
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn git_works_in_a_private_directory() {
+    let world = used_world().await;
+    let (taken, looked) = (world.take(), world.shell(LOOK).await);
+    let git = world.workspace.join(".git");
+    let before = snapshot(&git, &|_| false);
+    for name in [StrategyName::Overlay, StrategyName::Copy] {
+        let Some(strategy) = world.strategy(name) else {
+            continue;
+        };
+        let subject = world.open(strategy, &taken).await;
+        assert_eq!(
+            subject.sandbox.remarks().len(),
+            usize::from(name == StrategyName::Copy)
+        );
+        assert_eq!(done(&world, &subject, LOOK).await, looked, "{name}");
+        // Git believes the stat, and does not read every file again: what has the old stat is not looked at.
+        let forged = "cp -p a.txt \"$TMPDIR/a\"; printf 'ALPHA\\n' > a.txt; touch -r \"$TMPDIR/a\" a.txt";
+        let status = "git status --porcelain a.txt; cp -p \"$TMPDIR/a\" a.txt";
+        assert_eq!(
+            done(&world, &subject, &format!("{forged}; {status}")).await,
+            "",
+            "{name}"
+        );
+        let script = "git add -A; git commit -q -m inside; git branch other; git tag v2; git tag -d v1 >&2
+            git checkout -q -b feature; echo more >> a.txt; git stash -q; git stash pop -q; git stash drop -q
+            git config alias.y log; git update-ref refs/heads/main HEAD; git branch -q -D side loose
+            echo 'exit 1' > .git/hooks/pre-commit; git reset -q --hard; git gc -q --prune=now; git fsck --no-dangling
+            git log --format=%s main; git stash list; git branch --list";
+        assert_eq!(
+            done(&world, &subject, &format!("({script}) 2>/dev/null")).await,
+            "inside\nfirst\n* feature\n  main\n  other\n",
+            "{name}"
+        );
+        // What was committed inside is there for the next daemon. What is carried is files.
+        let subject = subject.reopen().await;
+        assert_eq!(
+            done(&world, &subject, "git log --format=%s").await,
+            "inside\nfirst\n"
+        );
+        assert_eq!(subject.capture().changes, []);
+        subject.remove().await;
+        assert_eq!(snapshot(&git, &|_| false), before, "{name}");
+    }
+    assert_eq!(world.shell(LOOK).await, looked);
+}
+
+/// What is the worktree's own, or shared by all.
+fn is_of_worktrees(path: &Path) -> bool {
+    let places = [
+        "objects",
+        "worktrees",
+        "refs/heads/tidelock",
+        "logs/refs/heads/tidelock",
+    ];
+    places.iter().any(|place| path.starts_with(place))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worktree_looks_and_moves_nothing() {
+    let world = World::of(WORKSPACE).await;
+    world
+        .shell(&USED.replace("git config core.worktree \"$PWD\"", ""))
+        .await;
+    let (taken, looked) = (world.take(), world.shell(LOOK).await);
+    let git = world.workspace.join(".git");
+    let before = snapshot(&git, &|_| false);
+    let shared = snapshot(&git, &is_of_worktrees);
+    let Some(strategy) = world.strategy(StrategyName::GitWorktree) else {
+        return;
+    };
+    for script in ["true", "git log --oneline && git diff --stat"] {
+        let subject = world.open(strategy.clone(), &taken).await;
+        let status = "git status --porcelain";
+        assert_eq!(done(&world, &subject, status).await, world.shell(status).await);
+        done(&world, &subject, script).await;
+        for refused in [
+            "git commit -q -m inside",
+            "echo x > new.txt; git add new.txt",
+            "rm -rf \"$WORKSPACE/.git/objects\"",
+            "git branch other",
+            "git tag v2",
+            "git stash",
+            "git config alias.y log",
+            "git update-ref refs/heads/main HEAD~1",
+            "git update-ref -d refs/heads/side",
+            "git branch -D loose",
+            "git pack-refs --all",
+            "echo 'exit 1' > \"$WORKSPACE/.git/hooks/pre-commit\"",
+            "echo x > \"$WORKSPACE/.git/index\"",
+            "rm \"$WORKSPACE/.git/HEAD\"",
+            "echo x > \"$WORKSPACE/a.txt\"",
+        ] {
+            let said = world.run_in(&subject, refused).await;
+            assert_ne!(said.exit, Exit::Code(0), "{refused}: {}", said.text);
+        }
+        assert_eq!(snapshot(&git, &is_of_worktrees), shared);
+        let subject = subject.reopen().await;
+        assert_eq!(done(&world, &subject, "git log --format=%s").await, "first\n");
+        subject.remove().await;
+        assert_eq!(snapshot(&git, &|_| false), before, "{script}");
+    }
+    assert_eq!(world.shell(LOOK).await, looked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_may_be_a_linked_worktree_or_a_submodule() {
+    for (make, place) in [
+        ("git worktree add -q -b linked ../linked", "../linked"),
+        (
+            "git init -q ../super; cd ../super; git -c protocol.file.allow=always submodule --quiet add '../work space' sub
+            git commit -q -m super",
+            "../super/sub",
+        ),
+    ] {
+        let mut world = World::of(WORKSPACE).await;
+        world.shell(make).await;
+        let common = world.workspace.parent().unwrap().to_owned();
+        world.workspace = world.workspace.join(place).canonicalize().unwrap();
+        let taken = world.take();
+        let is_ours = |path: &Path| path.starts_with("data") || path.to_string_lossy().contains("objects") || path.to_string_lossy().contains("log.sqlite");
+        let before = snapshot(&common, &is_ours);
+        for name in ALL {
+            let Some(strategy) = world.strategy(name) else { continue };
+            let mut subject = world.open(strategy, &taken).await;
+            let script = "git status --porcelain; echo new > a.txt; git commit -q -a -m inside 2>/dev/null || true; git log --format=%s -1";
+            // In a worktree the objects are the user's, and nothing is committed.
+            let last = if name == StrategyName::GitWorktree { "first\n" } else { "inside\n" };
+            assert_eq!(done(&world, &subject, script).await, last, "{name}");
+            let captured = subject.capture();
+            assert_eq!(captured.changes.len(), 1, "{captured:?}");
+            subject.record(&captured.changes);
+            assert_eq!(subject.real_entries(), subject.known_entries());
+            subject.remove().await;
+            let after = snapshot(&common, &is_ours);
+            let differs: Vec<_> = after.iter().filter(|(path, one)| before.get(*path) != Some(one)).collect();
+            assert_eq!(differs, [], "{name}: {make}");
+            assert_eq!(after.len(), before.len(), "{name}: {make}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_nested_repository_is_seen_and_not_carried() {
+    let world = World::of(WORKSPACE).await;
+    world
+        .shell("git init -q nested; cd nested; echo one > x; git add x; git commit -q -m nested")
+        .await;
+    let taken = world.take();
+    let nested = world.workspace.join("nested");
+    let before = snapshot(&nested, &|_| false);
+    let Some(strategy) = world.strategy(StrategyName::Overlay) else {
+        return;
+    };
+    let subject = world.open(strategy, &taken).await;
+    assert_eq!(
+        done(&world, &subject, "cat nested/x; git -C nested status --porcelain").await,
+        "one\n"
+    );
+    assert_eq!(subject.capture().left_out, []);
+    done(
+        &world,
+        &subject,
+        "echo two > nested/x; git -C nested commit -q -a -m inside; echo new > new.txt",
+    )
+    .await;
+    let captured = subject.capture();
+    let expected = LeftOut {
+        path: path("nested"),
+        why: WhyLeftOut::Repository,
+    };
+    assert_eq!((captured.changes.len(), captured.left_out), (1, vec![expected]));
+    subject.remove().await;
+    assert_eq!(snapshot(&nested, &|_| false), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submodule_works_inside() {
+    let world = World::of(WORKSPACE).await;
+    world
+        .shell(
+            "git init -q ../lib; cd ../lib; echo one > x; git add x; git commit -q -m lib; cd '../work space'
+            git -c protocol.file.allow=always submodule --quiet add ../lib nested; git commit -q -m sub",
+        )
+        .await;
+    let taken = world.take();
+    let git = world.workspace.join(".git");
+    let before = snapshot(&git, &|_| false);
+    let Some(strategy) = world.strategy(StrategyName::Overlay) else {
+        return;
+    };
+    let subject = world.open(strategy, &taken).await;
+    assert_eq!(
+        done(&world, &subject, "git status --porcelain; cat nested/x").await,
+        "one\n"
+    );
+    let script = "cd nested; echo two > x; git commit -q -a -m inside; cd ..; git status --porcelain";
+    assert_eq!(done(&world, &subject, script).await, " M nested\n");
+    subject.remove().await;
+    assert_eq!(snapshot(&git, &|_| false), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_that_cannot_be_copied_is_said() {
+    let world = World::bare(
+        "git init -q --ref-format=reftable; echo alpha > a.txt; git add -A; git commit -q -m first",
+    )
+    .await;
+    let taken = world.take();
+    for name in [StrategyName::Overlay, StrategyName::Copy] {
+        let Some(strategy) = world.strategy(name) else {
+            continue;
+        };
+        let subject = world.open(strategy, &taken).await;
+        let expected =
+            "the repository keeps its branches in a reftable, which cannot be copied; there is no git inside";
+        assert_eq!(subject.sandbox.remarks(), [expected]);
+        let said = world.run_in(&subject, "echo new > a.txt; git status").await;
+        assert_eq!(said.exit, Exit::Code(128), "{}", said.text);
+        assert_eq!(subject.capture().changes.len(), 1);
+        subject.remove().await;
+    }
+    let refused = world
+        .strategies
+        .pick(Some(StrategyName::GitWorktree), &world.workspace);
+    assert_eq!(
+        refused
+            .map(|strategy| strategy.name())
+            .map_err(|error| error.to_string()),
+        Err(
+            "the strategy git-worktree does not work here: the repository keeps its branches in a reftable"
+                .to_owned()
+        )
+    );
+}
