@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Boot, JobCounts, LogState, ProcessSummary};
+use crate::{Boot, JobCounts, LogState, PlanCounts, ProcessSummary};
 
 /// The answer of `GET /healthz`: the process is alive and serves requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -87,6 +87,9 @@ pub struct Status {
     /// How many jobs wait and run. Older daemons do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<JobCounts>,
+    /// How many plans are being worked on, or wait to be applied. Older daemons do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plans: Option<PlanCounts>,
     /// The resident memory of the process, where the system tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,

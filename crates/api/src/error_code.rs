@@ -35,6 +35,14 @@ pub enum ErrorCode {
     NoServerForFile,
     /// There is no job of this id.
     JobNotFound,
+    /// There is no plan of this id.
+    PlanNotFound,
+    /// There is no changeset of this id in the plan.
+    ChangesetNotFound,
+    /// There is nothing at this path of a plan's sandbox.
+    FileNotFound,
+    /// There is no workspace of this id.
+    WorkspaceNotFound,
     /// The path exists and does not take this method.
     MethodNotAllowed,
     /// The request did not arrive in time.
@@ -49,8 +57,34 @@ pub enum ErrorCode {
     JobEnded,
     /// The job has not ended yet, and what was asked for makes sense only then.
     JobNotEnded,
-    /// The idempotency key belongs to a job that asks for something else.
+    /// The idempotency key belongs to a job or a plan that was asked for in other words.
     IdempotencyKeyReused,
+    /// The caller has no changeset that is open.
+    NoActiveChangeset,
+    /// The changeset takes no more.
+    ChangesetClosed,
+    /// It makes no sense in the state that the plan is in.
+    PlanWrongState,
+    /// Commands run in the plan, or it is being applied.
+    PlanBusy,
+    /// The plan has work in it that was not applied.
+    PlanHasWork,
+    /// Checks of the plan have not passed for what is in it now.
+    ChecksNotPassed,
+    /// The sandbox of the plan is on another machine.
+    PlanElsewhere,
+    /// The workspace has plans that are not over.
+    WorkspaceInUse,
+    /// A write to a file of the sandbox was refused.
+    FileRefused,
+    /// The file is not what the caller saw.
+    FileStale,
+    /// A git commit was wanted and cannot be made.
+    GitCommitRefused,
+    /// The sandbox of the plan was collected.
+    SandboxGone,
+    /// The workspace has moved or vanished.
+    WorkspaceGone,
     /// The body is larger than the limit.
     BodyTooLarge,
     /// The body is not of a media type that is understood here.
@@ -65,6 +99,16 @@ pub enum ErrorCode {
     PositionInvalid,
     /// A job that shall be waited for is not there.
     JobDependencyNotFound,
+    /// The plans of one apply do not belong together.
+    PlansNotTogether,
+    /// Plans would be nested too deeply.
+    PlanTooDeep,
+    /// The directory cannot be a workspace, or cannot be read as one.
+    WorkspaceUnusable,
+    /// Sandboxes cannot be made in this way here.
+    StrategyNotPossible,
+    /// The path cannot be the path of a file in a workspace.
+    PathNotAllowed,
     /// A language server for the file is known and its program is not on this machine.
     ServerNotInstalled,
     /// As many streams are open as the daemon allows.
@@ -77,6 +121,8 @@ pub enum ErrorCode {
     LogFailed,
     /// The copy of the log could not be written.
     BackupFailed,
+    /// A file of a sandbox or of a workspace could not be read or written.
+    SandboxFailed,
     /// The log is kept by a database server, which has its own tools.
     BackupNotSupported,
     /// The language server does not offer this.
@@ -101,6 +147,8 @@ pub enum ErrorCode {
     ServerNotReady,
     /// The language server did not answer in time.
     ServerTimeout,
+    /// There is no room for another sandbox.
+    SandboxesFull,
 }
 
 /// What is the same for every problem with one code.
@@ -113,7 +161,7 @@ struct Description {
 
 impl ErrorCode {
     /// Every code, in the order of `docs/errors.md`.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 69] = [
         Self::MalformedJson,
         Self::InvalidName,
         Self::InvalidQuery,
@@ -126,6 +174,10 @@ impl ErrorCode {
         Self::ServerNotFound,
         Self::NoServerForFile,
         Self::JobNotFound,
+        Self::PlanNotFound,
+        Self::ChangesetNotFound,
+        Self::FileNotFound,
+        Self::WorkspaceNotFound,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::StaleGeneration,
@@ -134,6 +186,19 @@ impl ErrorCode {
         Self::JobEnded,
         Self::JobNotEnded,
         Self::IdempotencyKeyReused,
+        Self::NoActiveChangeset,
+        Self::ChangesetClosed,
+        Self::PlanWrongState,
+        Self::PlanBusy,
+        Self::PlanHasWork,
+        Self::ChecksNotPassed,
+        Self::PlanElsewhere,
+        Self::WorkspaceInUse,
+        Self::FileRefused,
+        Self::FileStale,
+        Self::GitCommitRefused,
+        Self::SandboxGone,
+        Self::WorkspaceGone,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::HostNotAllowed,
@@ -141,12 +206,18 @@ impl ErrorCode {
         Self::FileNotUsable,
         Self::PositionInvalid,
         Self::JobDependencyNotFound,
+        Self::PlansNotTogether,
+        Self::PlanTooDeep,
+        Self::WorkspaceUnusable,
+        Self::StrategyNotPossible,
+        Self::PathNotAllowed,
         Self::ServerNotInstalled,
         Self::StreamLimitReached,
         Self::JobsFull,
         Self::Internal,
         Self::LogFailed,
         Self::BackupFailed,
+        Self::SandboxFailed,
         Self::BackupNotSupported,
         Self::QueryUnsupported,
         Self::ServerFailed,
@@ -159,6 +230,7 @@ impl ErrorCode {
         Self::ServerRestarting,
         Self::ServerNotReady,
         Self::ServerTimeout,
+        Self::SandboxesFull,
     ];
 
     /// The name on the wire.
@@ -266,6 +338,30 @@ impl ErrorCode {
                 "There is no such job",
                 "GET /v1/jobs lists the jobs; those that ended long ago are forgotten.",
             ),
+            Self::PlanNotFound => (
+                "plan_not_found",
+                404,
+                "There is no such plan",
+                "GET /v1/plans lists the plans.",
+            ),
+            Self::ChangesetNotFound => (
+                "changeset_not_found",
+                404,
+                "There is no such changeset in the plan",
+                "GET /v1/plans/{id}/changesets lists the changesets of the plan.",
+            ),
+            Self::FileNotFound => (
+                "file_not_found",
+                404,
+                "There is nothing at this path of the sandbox",
+                "Look at the directory with GET /v1/plans/{id}/file, and correct the path.",
+            ),
+            Self::WorkspaceNotFound => (
+                "workspace_not_found",
+                404,
+                "There is no such workspace",
+                "GET /v1/workspaces lists the workspaces.",
+            ),
             Self::MethodNotAllowed => (
                 "method_not_allowed",
                 405,
@@ -311,8 +407,86 @@ impl ErrorCode {
             Self::IdempotencyKeyReused => (
                 "idempotency_key_reused",
                 409,
-                "The idempotency key belongs to another job",
-                "Use a new key for a new job; `current` is the job that has this one.",
+                "The idempotency key belongs to another request",
+                "Use a new key for something new; `current` is what has this one.",
+            ),
+            Self::NoActiveChangeset => (
+                "no_active_changeset",
+                409,
+                "There is no active changeset",
+                "Start one with POST /v1/plans/{id}/changesets, and record again.",
+            ),
+            Self::ChangesetClosed => (
+                "changeset_closed",
+                409,
+                "The changeset is closed",
+                "Start another one with POST /v1/plans/{id}/changesets.",
+            ),
+            Self::PlanWrongState => (
+                "plan_wrong_state",
+                409,
+                "The plan is in another state",
+                "Look at `current`, which is the plan, and do what its state allows.",
+            ),
+            Self::PlanBusy => (
+                "plan_busy",
+                409,
+                "The plan is in use",
+                "Wait for what `detail` names, or cancel it, and ask again.",
+            ),
+            Self::PlanHasWork => (
+                "plan_has_work",
+                409,
+                "The plan has work that is not applied",
+                "Apply the plan, or discard it with `even_with_work`.",
+            ),
+            Self::ChecksNotPassed => (
+                "checks_not_passed",
+                409,
+                "Checks of the plan have not passed",
+                "Run them with POST /v1/plans/{id}/check, wait for their end, and apply again.",
+            ),
+            Self::PlanElsewhere => (
+                "plan_elsewhere",
+                409,
+                "The plan belongs to another daemon",
+                "Ask the daemon that has the plan.",
+            ),
+            Self::WorkspaceInUse => (
+                "workspace_in_use",
+                409,
+                "The workspace has plans that are not over",
+                "Apply or discard its plans first.",
+            ),
+            Self::FileRefused => (
+                "file_refused",
+                409,
+                "The file was not changed",
+                "Read `detail`, look at the file, and decide again.",
+            ),
+            Self::FileStale => (
+                "file_stale",
+                409,
+                "The file is not what you saw",
+                "Read the file again, decide again, and name its hash.",
+            ),
+            Self::GitCommitRefused => (
+                "git_commit_refused",
+                409,
+                "No git commit can be made",
+                "Apply without `commit`, or mend what `detail` names.",
+            ),
+            Self::SandboxGone => (
+                "sandbox_gone",
+                410,
+                "The sandbox of the plan is gone",
+                "What the plan changed is still known; open another plan to go on.",
+            ),
+            Self::WorkspaceGone => (
+                "workspace_gone",
+                410,
+                "The workspace is not where it was",
+                "Put the directory back, or forget the workspace and open a plan at its new place.",
             ),
             Self::BodyTooLarge => (
                 "body_too_large",
@@ -356,6 +530,36 @@ impl ErrorCode {
                 "A job to wait for is not there",
                 "Name jobs in `after` that GET /v1/jobs lists, or leave it out.",
             ),
+            Self::PlansNotTogether => (
+                "plans_not_together",
+                422,
+                "The plans do not belong together",
+                "Apply plans of one workspace or one parent together, and others by themselves.",
+            ),
+            Self::PlanTooDeep => (
+                "plan_too_deep",
+                422,
+                "Plans would be nested too deeply",
+                "Open the plan on the workspace, or on a plan further up.",
+            ),
+            Self::WorkspaceUnusable => (
+                "workspace_unusable",
+                422,
+                "The directory cannot be a workspace",
+                "Read `detail`: name another directory, or mend what is in the way.",
+            ),
+            Self::StrategyNotPossible => (
+                "strategy_not_possible",
+                422,
+                "Sandboxes cannot be made like that here",
+                "Leave `strategy` out, or choose one that GET /v1/plans/strategies says works.",
+            ),
+            Self::PathNotAllowed => (
+                "path_not_allowed",
+                422,
+                "The path cannot be used",
+                "Name the file by its path from the root of the workspace.",
+            ),
             Self::ServerNotInstalled => (
                 "server_not_installed",
                 424,
@@ -391,6 +595,12 @@ impl ErrorCode {
                 500,
                 "The backup could not be written",
                 "Make sure that the daemon can write there and that there is room, and try again.",
+            ),
+            Self::SandboxFailed => (
+                "sandbox_failed",
+                500,
+                "The sandbox could not be used",
+                "Make sure that there is room on the disk; the daemon's log says what failed.",
             ),
             Self::BackupNotSupported => (
                 "backup_not_supported",
@@ -463,6 +673,12 @@ impl ErrorCode {
                 504,
                 "The language server did not answer in time",
                 "Ask again with a larger `timeout_ms`, or look at `tidelock lsp health`.",
+            ),
+            Self::SandboxesFull => (
+                "sandboxes_full",
+                507,
+                "There is no room for another sandbox",
+                "Apply or discard plans that are done, run `tidelock plan gc`, or make room on the disk.",
             ),
         };
         Description {

@@ -85,6 +85,10 @@ pub struct JobCommand {
     /// What each of its processes may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<JobLimits>,
+    /// The plan in whose sandbox it runs. What it changes there is recorded for whoever submitted it. It can write to the
+    /// sandbox, to temporary files, and below `write_below`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
 }
 
 /// The size of a terminal, in characters.
@@ -245,6 +249,15 @@ pub struct Job {
     /// The key that it was submitted with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+    /// The plan in whose sandbox its last attempt ran, once that has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// The changeset with what that attempt changed there; nothing if it changed nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changeset: Option<String>,
+    /// How many files that are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_files: Option<u64>,
 }
 
 /// What a job is doing.

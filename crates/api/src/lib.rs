@@ -15,6 +15,7 @@ mod history;
 mod jobs;
 mod log;
 mod lsp;
+mod plans;
 mod problem;
 mod processes;
 
@@ -45,6 +46,15 @@ pub use lsp::{
     Position, Range, RawAnswer, RawRequest, Related, Server, ServerHealth, ServerList, ServerLog,
     ServerLogLine, ServerProgress, ServerReadiness, ServerState, Signature, SignatureAnswer, StartServer,
     Symbol, SymbolsAnswer, TextEdit, TrustConfig, Trusted,
+};
+pub use plans::{
+    ApplyPlans, ChangeFiles, ChangePlan, Changeset, ChangesetList, ChangesetState, CheckPlan, CheckState,
+    CollectPlans, CollectedSandbox, CommitPlans, DiffHunk, DiffLine, DiffLineKind, DiffSummary, FileDiff,
+    FileOperation, FilesChanged, IfChildFails, OpenPlan, OutcomeKind, OutcomePath, Plan, PlanCheck,
+    PlanCommand, PlanConflict, PlanConflictHunk, PlanCounts, PlanDiff, PlanFile, PlanHistory, PlanLeftOut,
+    PlanList, PlanMoment, PlanOutcome, PlanOverlap, PlanOverlapPath, PlanRefused, PlanState, PlansCollected,
+    RecordedChange, SandboxStrategy, SetWorkspaceChecks, StartChangeset, StrategyList, StrategyState,
+    UndoPlan, Workspace, WorkspaceList, WorkspaceState,
 };
 pub use problem::{Current, PROBLEM_MEDIA_TYPE, Problem};
 pub use processes::{

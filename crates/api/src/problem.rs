@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Breaker, ErrorCode, Job, Server};
+use crate::{Breaker, ErrorCode, Job, Plan, Server};
 
 /// The media type of a [`Problem`].
 pub const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
@@ -51,6 +51,8 @@ pub enum Current {
     Server(Box<Server>),
     /// A job had, or has the idempotency key already.
     Job(Box<Job>),
+    /// A plan had, or has the idempotency key already.
+    Plan(Box<Plan>),
 }
 
 impl From<Breaker> for Current {
@@ -68,6 +70,12 @@ impl From<Server> for Current {
 impl From<Job> for Current {
     fn from(job: Job) -> Self {
         Self::Job(Box::new(job))
+    }
+}
+
+impl From<Plan> for Current {
+    fn from(plan: Plan) -> Self {
+        Self::Plan(Box::new(plan))
     }
 }
 
