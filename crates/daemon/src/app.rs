@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jobs::Jobs;
 use kernel::{BootId, CircuitBreaker, Clock};
+use plans::Plans;
 use process::Processes;
 use tokio::sync::Semaphore;
 
@@ -17,6 +18,7 @@ use crate::jobs::Workers;
 use crate::language_servers::LanguageServers;
 use crate::life::Life;
 use crate::metrics::Metrics;
+use crate::plans::{LateJobs, Watch};
 
 /// The shared parts of one daemon.
 #[derive(Debug)]
@@ -33,6 +35,11 @@ pub(crate) struct App {
     pub(crate) processes: Processes,
     pub(crate) jobs: Jobs,
     pub(crate) job_workers: Workers,
+    pub(crate) plans: Plans,
+    /// What watches over plans and jobs together.
+    pub(crate) plan_watch: Watch,
+    /// Keeps the jobs reachable for those that were made before them.
+    pub(crate) _late_jobs: LateJobs,
     /// The places for event streams.
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
@@ -97,7 +104,7 @@ pub(crate) mod tests {
         )
         .await
         .unwrap();
-        let keeper = process::KeeperProgram::ThisProgram;
+        let keeper = crate::jobs::test_keeper();
         let processes = crate::processes::open(&durable, boot_id, keeper, &Tasks::default(), &clock)
             .await
             .unwrap();
@@ -109,10 +116,31 @@ pub(crate) mod tests {
             (&Tasks::default(), &clock),
         );
         let tasks = Tasks::default();
-        let (jobs, job_workers) =
-            crate::jobs::start(&durable, boot_id, &processes, Vec::new(), (&tasks, &clock))
-                .await
-                .unwrap();
+        let plans = crate::plans::start(
+            &durable,
+            &processes,
+            (home.plans(), plans::PlansSettings::default()),
+            &[],
+            (&tasks, &clock),
+        )
+        .await
+        .unwrap();
+        let late_jobs = LateJobs::default();
+        let plan_watch = late_jobs.watch(&plans, &tasks, life.scope());
+        let access = crate::jobs::SandboxAccess {
+            sandboxes: Arc::new(plans.clone()),
+            write_below: Vec::new(),
+        };
+        let (jobs, job_workers) = crate::jobs::start(
+            &durable,
+            boot_id,
+            &processes,
+            Vec::new(),
+            (access, &plan_watch, &late_jobs),
+            (&tasks, &clock),
+        )
+        .await
+        .unwrap();
         Arc::new(App {
             boot_id,
             started,
@@ -120,7 +148,7 @@ pub(crate) mod tests {
             metrics: Metrics::new(
                 &life,
                 &breakers,
-                (&durable, &processes, &language_servers, &jobs),
+                (&durable, &processes, &language_servers, &jobs, &plans),
                 (Arc::clone(&clock), started),
             ),
             life,
@@ -130,6 +158,9 @@ pub(crate) mod tests {
             processes,
             jobs,
             job_workers,
+            plans,
+            plan_watch,
+            _late_jobs: late_jobs,
             streams: Arc::new(Semaphore::new(1)),
             hosts: Hosts::new(address, &[]),
             token: Secret::generate().unwrap(),

@@ -18,6 +18,7 @@ use crate::life::{Life, Phase};
 use crate::metrics::Metrics;
 use crate::options::{Options, Upkeep};
 use crate::ownership::Ownership;
+use crate::plans;
 use crate::processes;
 use crate::scratch::Scratch;
 use crate::server::{self, BindError, Exposure, Server, SocketFile};
@@ -98,7 +99,24 @@ impl Daemon {
             (&background, &clock),
         );
         let tools = (&background, &clock);
-        let (jobs, job_workers) = jobs::start(&durable, boot_id, &processes, environment, tools).await?;
+        let access = (options.home.plans(), options.plans.clone());
+        let plans = plans::start(&durable, &processes, access, &environment, tools).await?;
+        let late_jobs = plans::LateJobs::default();
+        let plan_watch = late_jobs.watch(&plans, &background, closing.scope());
+        let access = jobs::SandboxAccess {
+            sandboxes: Arc::new(plans.clone()),
+            write_below: options.plans.write_below,
+        };
+        let (jobs, job_workers) = jobs::start(
+            &durable,
+            boot_id,
+            &processes,
+            environment,
+            (access, &plan_watch, &late_jobs),
+            tools,
+        )
+        .await?;
+        plans::settle(&plan_watch).await?;
         let app = Arc::new(App {
             boot_id,
             started,
@@ -106,7 +124,7 @@ impl Daemon {
             metrics: Metrics::new(
                 &life,
                 &breakers,
-                (&durable, &processes, &language_servers, &jobs),
+                (&durable, &processes, &language_servers, &jobs, &plans),
                 (Arc::clone(&clock), started),
             ),
             life,
@@ -116,6 +134,9 @@ impl Daemon {
             processes,
             jobs,
             job_workers,
+            plans,
+            plan_watch,
+            _late_jobs: late_jobs,
             streams: Arc::new(Semaphore::new(http::MAX_STREAMS)),
             hosts: Hosts::new(address, &options.allowed_hosts),
             token,
@@ -136,7 +157,7 @@ impl Daemon {
             },
         );
         if let Upkeep::AtStartAndEvery(interval) = options.upkeep {
-            let subjects = (app.durable.log.clone(), app.jobs.clone());
+            let subjects = (app.durable.log.clone(), app.jobs.clone(), app.plans.clone());
             let health = Arc::clone(&app.durable.health);
             background.spawn(
                 "upkeep",
@@ -253,6 +274,9 @@ impl Daemon {
                 self.app.jobs.drain(&Deadline::after(&self.app.clock, Duration::ZERO)).await;
             }
         }
+        // No command runs in a sandbox any more. What is being applied is brought to its end before the daemon closes, or
+        // by the next one.
+        self.app.plans.close();
         // Whoever has been answered needs them no more. The log is still open, for their ends.
         let patience = Deadline::after(&self.app.clock, LANGUAGE_SERVERS_GRACE);
         self.app
@@ -290,6 +314,7 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         self.app.life.stop(Cause::new("the daemon", "it was dropped"));
         self.app.processes.begin_stop_all(processes::AT_THE_END);
+        self.app.plans.close();
         for token in [&self.cut, &self.closing] {
             token.cancel(Cause::new("the daemon", "it was dropped"));
         }

@@ -144,6 +144,12 @@ impl Home {
         self.state.join("log.sqlite3")
     }
 
+    /// Where sandboxes and what they begin with are kept.
+    #[must_use]
+    pub fn plans(&self) -> PathBuf {
+        self.state.join("plans")
+    }
+
     /// The id of this home, made at the first start.
     #[must_use]
     pub fn home_id_file(&self) -> PathBuf {

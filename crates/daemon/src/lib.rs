@@ -25,6 +25,7 @@ mod metrics;
 mod options;
 mod ownership;
 mod page;
+mod plans;
 mod processes;
 mod scratch;
 mod server;
@@ -32,6 +33,7 @@ mod signals;
 mod start_error;
 mod system;
 
+pub use ::plans::PlansSettings;
 pub use access::TokenError;
 pub use daemon::{Connections, Daemon, Ended, ShutdownHandle};
 pub use durable::{Database, DatabaseUrl, ImportLogError, Imported, LogStartError, import_log};

@@ -5,12 +5,14 @@
 
 mod jobs;
 mod languages;
+mod plans;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::jobs::Jobs;
+use ::plans::Plans;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
@@ -26,6 +28,8 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+
+pub(crate) use plans::Attempted;
 
 use crate::app::App;
 use crate::durable::{Durable, Health as LogHealth};
@@ -44,6 +48,7 @@ pub(crate) struct Metrics {
     durations: Family<RouteLabels, Histogram, Buckets>,
     queries: Family<QueryLabels, Histogram, Buckets>,
     in_flight: Gauge,
+    pub(crate) plans: plans::PlanMetrics,
 }
 
 /// What a request is counted under.
@@ -129,7 +134,13 @@ impl Metrics {
     pub(crate) fn new(
         life: &Life,
         breakers: &CircuitBreaker,
-        (durable, processes, language_servers, jobs): (&Durable, &Processes, &LanguageServers, &Jobs),
+        (durable, processes, language_servers, jobs, plans): (
+            &Durable,
+            &Processes,
+            &LanguageServers,
+            &Jobs,
+            &Plans,
+        ),
         (clock, started): (Arc<dyn Clock>, Instant),
     ) -> Self {
         let mut registry = Registry::with_prefix("tidelock");
@@ -161,6 +172,7 @@ impl Metrics {
             Unit::Seconds,
             Family::clone(&queries),
         );
+        let plan_metrics = plans::PlanMetrics::register(&mut registry);
         registry.register_collector(Box::new(Observed {
             life: life.clone(),
             breakers: breakers.clone(),
@@ -169,6 +181,7 @@ impl Metrics {
             processes: processes.clone(),
             language_servers: language_servers.clone(),
             jobs: jobs.clone(),
+            plans: plans.clone(),
             clock,
             started,
         }));
@@ -178,6 +191,7 @@ impl Metrics {
             durations,
             queries,
             in_flight,
+            plans: plan_metrics,
         }
     }
 
@@ -219,6 +233,7 @@ struct Observed {
     processes: Processes,
     language_servers: LanguageServers,
     jobs: Jobs,
+    plans: Plans,
     clock: Arc<dyn Clock>,
     started: Instant,
 }
@@ -239,6 +254,7 @@ impl Collector for Observed {
         self.encode_log(&mut encoder)?;
         self.encode_processes(&mut encoder)?;
         jobs::encode(&self.jobs.counts(), &mut encoder)?;
+        plans::encode(&self.plans.counts(), &mut encoder)?;
         languages::encode(&self.language_servers.views(), &mut encoder)?;
         self.encode_breakers(&mut encoder)
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kernel::BreakerSettings;
+use plans::PlansSettings;
 use process::KeeperProgram;
 
 use crate::durable::Database;
@@ -43,6 +44,8 @@ pub struct Options {
     pub signals: Signals,
     /// Where language servers are found, and how they are configured.
     pub languages: LanguageOptions,
+    /// How much sandboxes may take, and where commands in them may write.
+    pub plans: PlansSettings,
     /// The program that keeps the processes that the daemon starts. It must call
     /// [`keep_if_asked`](crate::keep_if_asked) first thing.
     pub keeper: KeeperProgram,
@@ -67,6 +70,7 @@ impl Options {
             breaker: BreakerSettings::default(),
             signals: Signals::Stop,
             languages: LanguageOptions::default(),
+            plans: PlansSettings::default(),
             keeper: KeeperProgram::ThisProgram,
         }
     }

@@ -4,6 +4,7 @@ use std::io;
 
 use jobs::OpenJobsError;
 use kernel::BreakerSettingsError;
+use plans::PlanError;
 use process::OpenProcessesError;
 use thiserror::Error;
 
@@ -34,6 +35,9 @@ pub enum StartError {
     /// The jobs of an earlier daemon cannot be taken over.
     #[error(transparent)]
     Jobs(#[from] OpenJobsError),
+    /// The plans of an earlier daemon cannot be taken over.
+    #[error("the plans of an earlier daemon cannot be taken over")]
+    Plans(#[from] PlanError),
     /// There is no usable token.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -57,7 +61,7 @@ impl StartError {
             Self::Ownership(error) => error.advice(),
             Self::Bind(error) => error.advice(),
             Self::Log(error) => error.advice(),
-            Self::Processes(_) | Self::Jobs(_) => {
+            Self::Processes(_) | Self::Jobs(_) | Self::Plans(_) => {
                 "see `tidelock doctor --deep`; the log of the daemon says more".to_owned()
             }
             Self::Token(error) => error.advice(),

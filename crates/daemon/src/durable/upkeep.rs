@@ -6,6 +6,7 @@ use std::time::Duration;
 use eventlog::{Log, LogError, RetentionPolicy};
 use jobs::{GcPolicy, Jobs};
 use kernel::{Clock, Deadline, Scope};
+use plans::{Plans, Run};
 
 use super::{boots, health::Health, history};
 
@@ -17,6 +18,12 @@ const JOBS: GcPolicy = GcPolicy {
     older_than: Duration::from_secs(14 * 24 * 60 * 60),
     output_budget_bytes: Some(4 * 1024 * 1024 * 1024),
     keep_newest: 100,
+};
+
+/// Which sandboxes are taken away: those of plans that were over for a day. One with unapplied work stays.
+const PLANS: plans::GcPolicy = plans::GcPolicy {
+    older_than: Duration::from_secs(24 * 60 * 60),
+    run: Run::Real,
 };
 
 const POLICIES: [(&str, RetentionPolicy); 2] = [
@@ -38,7 +45,7 @@ const POLICIES: [(&str, RetentionPolicy); 2] = [
 
 /// Tidies up now and each time that `every` has passed, until the scope is cancelled.
 pub(crate) async fn keep_up(
-    (log, jobs): (Log, Jobs),
+    (log, jobs, plans): (Log, Jobs, Plans),
     health: Arc<Health>,
     clock: Arc<dyn Clock>,
     every: Duration,
@@ -48,7 +55,7 @@ pub(crate) async fn keep_up(
         tokio::select! {
             // What is dropped half-way is done the next time.
             _ = closing.wait() => return,
-            done = tidy_up(&log, &jobs, &health) => {
+            done = tidy_up(&log, (&jobs, &plans), &health) => {
                 if let Err(error) = done {
                     tracing::warn!(%error, "the upkeep of the log was broken off");
                 }
@@ -61,13 +68,27 @@ pub(crate) async fn keep_up(
     }
 }
 
-async fn tidy_up(log: &Log, jobs: &Jobs, health: &Health) -> Result<(), LogError> {
+async fn tidy_up(log: &Log, (jobs, plans): (&Jobs, &Plans), health: &Health) -> Result<(), LogError> {
     let mut dropped_events = 0;
     for (kind, policy) in POLICIES {
         let trimmed = log.trim(kind, policy).await?;
         dropped_events += trimmed.iter().map(|(_, trimmed)| trimmed.events).sum::<u64>();
     }
     let forgotten = jobs.collect(JOBS).await?;
+    // Before the blobs, which some of it refers to. A sandbox that cannot be removed does not keep the log untidy.
+    match plans.collect(PLANS).await {
+        Ok(freed) if !freed.sandboxes.is_empty() || freed.bases > 0 => {
+            let sandboxes = freed.sandboxes.len();
+            tracing::info!(
+                sandboxes,
+                bases = freed.bases,
+                bytes = freed.bytes,
+                "sandboxes were taken away"
+            );
+        }
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "sandboxes that nobody needs could not be taken away"),
+    }
     let collected = log.collect_blobs().await?;
     log.compact().await?;
     let sizes = health.measure().await?;

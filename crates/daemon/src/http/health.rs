@@ -17,6 +17,7 @@ use crate::access::CODE_LIFETIME;
 use crate::app::{App, whole_ms};
 use crate::jobs::wire::counts_to_wire;
 use crate::life::Phase;
+use crate::plans;
 use crate::processes;
 use crate::system;
 
@@ -94,6 +95,7 @@ pub(crate) fn current_status(app: &App) -> Status {
         last_crash: app.durable.boots.last_crash().cloned(),
         processes: Some(processes::summary(&app.processes)),
         jobs: Some(counts_to_wire(&app.jobs.counts())),
+        plans: Some(plans::wire::counts_to_wire(&app.plans)),
         rss_bytes: system::resident_bytes(),
     }
 }

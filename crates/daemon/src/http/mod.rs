@@ -8,17 +8,20 @@ mod events;
 mod finish;
 pub(crate) mod guard;
 pub(crate) mod health;
+mod idempotency;
 mod jobs;
 mod log;
 pub(crate) mod log_problem;
 pub(crate) mod lsp;
 mod openapi;
 mod pieces;
+mod plans;
 pub(crate) mod problem;
 mod processes;
 mod query;
 mod sse;
 mod who;
+mod workspaces;
 
 use std::sync::Arc;
 
@@ -33,6 +36,7 @@ use http::{HeaderMap, Method, Uri};
 pub(crate) use body::read_body;
 pub(crate) use finish::{REQUEST_ID_HEADER, finish};
 pub use openapi::openapi_json;
+pub(crate) use plans::plan_problem;
 pub(crate) use problem::Problem;
 pub(crate) use sse::MAX_STREAMS;
 
@@ -69,6 +73,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/v1/breakers/{name}/record", post(breakers::record))
         .merge(lsp::router())
         .merge(jobs::router())
+        .merge(plans::router())
+        .merge(workspaces::router())
         .route_layer(from_fn_with_state(Arc::clone(app), guard::authenticate));
     for_everybody
         .merge(for_callers)

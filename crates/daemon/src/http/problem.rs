@@ -75,6 +75,12 @@ impl Problem {
         self
     }
 
+    /// Says something more.
+    pub(crate) fn and(mut self, more: &str) -> Self {
+        self.detail = format!("{} {more}", self.detail);
+        self
+    }
+
     pub(crate) fn with_current(mut self, current: impl Into<Current>) -> Self {
         self.current = Some(current.into());
         self

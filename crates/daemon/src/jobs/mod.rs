@@ -10,6 +10,8 @@ mod start;
 pub(crate) mod wire;
 mod workers;
 
-pub(crate) use command::{CommandHandler, CommandPayload};
+#[cfg(test)]
+pub(crate) use command::test_keeper;
+pub(crate) use command::{CommandHandler, CommandLine, CommandPayload, PlanSite, SandboxAccess, Tool};
 pub(crate) use start::{COMMAND, start};
 pub(crate) use workers::{MOST_WORKERS, Workers};

@@ -9,8 +9,9 @@ use jobs::{Handler, Jobs, JobsOptions, OpenJobsError, Sharing};
 use kernel::{BootId, Clock};
 use process::{Processes, Tasks};
 
-use super::{CommandHandler, Workers};
+use super::{CommandHandler, SandboxAccess, Workers};
 use crate::durable::Durable;
+use crate::plans::{CHECK, CheckHandler, LateJobs, PlannedHandler, Watch};
 
 /// The handler that runs commands.
 pub(crate) const COMMAND: &str = "command";
@@ -27,6 +28,7 @@ pub(crate) async fn start(
     boot_id: BootId,
     processes: &Processes,
     environment: Vec<(OsString, OsString)>,
+    (access, watch, late): (SandboxAccess, &Watch, &LateJobs),
     (tasks, clock): (&Tasks, &Arc<dyn Clock>),
 ) -> Result<(Jobs, Workers), OpenJobsError> {
     let workers = Workers::new(durable.log.clone(), durable.home_id);
@@ -38,9 +40,16 @@ pub(crate) async fn start(
             .into_iter()
             .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"TIDELOCK_"))
             .collect(),
+        access,
         Arc::clone(clock),
     );
-    let handlers: [(Arc<str>, Arc<dyn Handler>); 1] = [(Arc::from(COMMAND), Arc::new(command))];
+    let commands = Arc::new(command);
+    let planned = PlannedHandler::new(Arc::clone(&commands), watch.clone());
+    let checks = CheckHandler::new(commands, watch.clone());
+    let handlers: [(Arc<str>, Arc<dyn Handler>); 2] = [
+        (Arc::from(COMMAND), Arc::new(planned)),
+        (Arc::from(CHECK), Arc::new(checks)),
+    ];
     let jobs = Jobs::open(JobsOptions {
         log: durable.log.clone(),
         sharing: match durable.engine {
@@ -56,5 +65,6 @@ pub(crate) async fn start(
         clock: Arc::clone(clock),
     })
     .await?;
+    late.fill(&jobs);
     Ok((jobs, workers))
 }

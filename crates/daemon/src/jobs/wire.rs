@@ -129,6 +129,9 @@ pub(crate) fn to_wire(
         },
         retry_of: facts.retry_of.map(|id| id.to_string()),
         idempotency_key: facts.idempotency_key.clone(),
+        plan: said.plan,
+        changeset: said.changeset,
+        changed_files: said.files,
     }
 }
 
@@ -206,6 +209,9 @@ struct Said {
     killed: Vec<api::JobKilled>,
     killed_count: u64,
     confinement: Option<api::Confinement>,
+    plan: Option<String>,
+    changeset: Option<String>,
+    files: Option<u64>,
 }
 
 impl Said {

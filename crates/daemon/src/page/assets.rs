@@ -18,7 +18,8 @@ pub(super) const STYLE: Asset = Asset {
     media_type: "text/css; charset=utf-8",
     content: concat!(
         include_str!("../../../../web/style.css"),
-        include_str!("../../../../web/jobs.css")
+        include_str!("../../../../web/jobs.css"),
+        include_str!("../../../../web/plans.css")
     ),
 };
 

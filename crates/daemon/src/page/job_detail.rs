@@ -17,8 +17,9 @@ use super::jobs::unreadable;
 use super::jobs_change::actions;
 use super::layout::{Place, live_part, page_with_stream};
 use super::overview::readable;
+use super::plan_text::counted;
 use super::sign_in::Visitor;
-use super::{job_output, job_time, job_timeline};
+use super::{job_output, job_time, job_timeline, plan_state};
 use crate::app::App;
 use crate::jobs::wire::{moments_to_wire, view};
 
@@ -145,6 +146,15 @@ fn facts(job: &Job) -> Markup {
             @if let Some(retry_of) = &job.retry_of {
                 dt { "Retry of" } dd { (links(std::slice::from_ref(retry_of))) }
             }
+            @if let Some(plan) = &job.plan {
+                dt { "Plan" }
+                dd {
+                    a href=(plan_state::path(plan)) data-key="plan" { code { (one_line(plan)) } }
+                    @if let Some(files) = job.changed_files {
+                        small { "it changed " (counted(files, "file", "files")) }
+                    }
+                }
+            }
             dt { "Handler" } dd { (one_line(&job.handler)) }
             @if let Some(confinement) = job.confinement { dt { "Confinement" } dd { (confined(confinement)) } }
             @if let Some(key) = &job.idempotency_key { dt { "Idempotency key" } dd { code { (one_line(key)) } } }
@@ -240,6 +250,9 @@ mod tests {
             worker: Some("home_1".to_owned()),
             retry_of: Some("job_0".to_owned()),
             idempotency_key: Some("nightly".to_owned()),
+            plan: Some("plan_1".to_owned()),
+            changeset: Some("changeset_1".to_owned()),
+            changed_files: Some(3),
             ..job(JobState::Failed)
         }
     }
@@ -261,6 +274,7 @@ mod tests {
             "<dd>cargo, at most 2 at once</dd>",
             "<a href=\"/jobs/job_1\" data-key=\"job job_1\"><code>job_1</code></a>, <a href=\"/jobs/job_2\"",
             "<dt>Retry of</dt><dd><a href=\"/jobs/job_0\"",
+            "<a href=\"/plans/plan_1\" data-key=\"plan\"><code>plan_1</code></a><small>it changed 3 files</small>",
             "<dd>in force in part</dd>",
             "<code>nightly</code>",
             "3.0 MiB, of which 1.5 KiB were not kept",
@@ -276,6 +290,7 @@ mod tests {
             "Lane",
             "Retry",
             "Deadline",
+            "Plan",
         ] {
             assert!(!bare.contains(&format!("<dt>{absent}")), "{absent}: {bare}");
         }

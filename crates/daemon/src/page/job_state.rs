@@ -199,6 +199,9 @@ pub(super) mod tests {
             worker: None,
             retry_of: None,
             idempotency_key: None,
+            plan: None,
+            changeset: None,
+            changed_files: None,
         }
     }
 

@@ -13,6 +13,7 @@ use crate::app::App;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Overview,
+    Plans,
     Jobs,
     Servers,
     Processes,
@@ -20,8 +21,9 @@ pub(super) enum Place {
 }
 
 impl Place {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Overview,
+        Self::Plans,
         Self::Jobs,
         Self::Servers,
         Self::Processes,
@@ -31,6 +33,7 @@ impl Place {
     fn title(self) -> &'static str {
         match self {
             Self::Overview => "Overview",
+            Self::Plans => "Plans",
             Self::Jobs => "Jobs",
             Self::Servers => "Servers",
             Self::Processes => "Processes",
@@ -41,6 +44,7 @@ impl Place {
     fn path(self) -> &'static str {
         match self {
             Self::Overview => "/",
+            Self::Plans => "/plans",
             Self::Jobs => "/jobs",
             Self::Servers => "/servers",
             Self::Processes => "/processes",
@@ -51,6 +55,7 @@ impl Place {
     fn live_path(self) -> &'static str {
         match self {
             Self::Overview => "/live/overview",
+            Self::Plans => "/live/plans",
             Self::Jobs => "/live/jobs",
             Self::Servers => "/live/servers",
             Self::Processes => "/live/processes",
@@ -61,6 +66,7 @@ impl Place {
     /// The stream that tells the script to look again at once. The others are looked at from time to time.
     fn events(self) -> Option<&'static str> {
         match self {
+            Self::Plans => Some("/v1/plans/events"),
             Self::Jobs => Some("/v1/jobs/events"),
             Self::Servers => Some("/v1/lsp/events"),
             Self::Overview | Self::Processes | Self::Breakers => None,

@@ -22,12 +22,29 @@ mod layout;
 mod log_card;
 mod notice;
 mod overview;
+mod plan_actions;
+mod plan_change;
+mod plan_changesets;
+mod plan_conflicts;
+mod plan_detail;
+mod plan_diff;
+mod plan_diff_rows;
+mod plan_discard;
+mod plan_files;
+mod plan_notice;
+mod plan_parts;
+mod plan_state;
+mod plan_text;
+mod plan_timeline;
+mod plans;
+mod plans_card;
 mod processes;
 mod server_log;
 mod server_state;
 mod servers;
 mod servers_change;
 mod sign_in;
+mod workspaces;
 
 use std::sync::Arc;
 
@@ -52,6 +69,15 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/jobs/workers", post(jobs_change::set_workers))
         .route("/jobs/{id}", get(job_detail::show))
         .route("/live/jobs/{id}", get(job_detail::show_live))
+        .route("/plans", get(plans::show))
+        .route("/live/plans", get(plans::show_live))
+        .route("/plans/change", post(plan_change::change))
+        .route("/plans/{id}", get(plan_detail::show))
+        .route("/live/plans/{id}", get(plan_detail::show_live))
+        .route("/plans/{id}/discard", get(plan_discard::show))
+        .route("/workspaces", get(workspaces::show))
+        .route("/live/workspaces", get(workspaces::show_live))
+        .route("/workspaces/forget", post(workspaces::forget))
         .route("/servers", get(servers::show))
         .route("/live/servers", get(servers::show_live))
         .route("/servers/change", post(servers_change::change))

@@ -4,6 +4,7 @@ use api::{Breaker, Job, Server};
 use maud::{Markup, html};
 
 use super::breakers::label;
+use super::plan_notice::PlanNotice;
 use super::{job_state, server_state};
 
 /// What became of a form.
@@ -84,6 +85,8 @@ pub(crate) enum Notice {
         /// How many.
         count: usize,
     },
+    /// A plan or a workspace.
+    Plan(PlanNotice),
     /// The log did not take it, so nothing was done.
     NotWritten {
         /// Why.
@@ -158,6 +161,7 @@ impl Notice {
             ),
             Self::Workers { count: 1 } => ("good", html! { "One job may run at a time now." }),
             Self::Workers { count } => ("good", html! { (count) " jobs may run at once now." }),
+            Self::Plan(notice) => notice.words(),
             Self::NotWritten { reason } => (
                 "warn",
                 html! { "This cannot be written to the log (" (reason) "), so nothing was changed. Try again later." },

@@ -11,6 +11,7 @@ use super::breakers::{all, badge};
 use super::jobs_card;
 use super::layout::{Place, human_duration, live_part, page};
 use super::log_card;
+use super::plans_card;
 use super::servers;
 use super::sign_in::Visitor;
 use crate::app::App;
@@ -40,6 +41,7 @@ async fn live(app: &App) -> Markup {
             }
         }
         (tiles(&status))
+        (plans_card::show(app).await)
         (jobs_card::show(app).await)
         (servers::card(&app.language_servers.list()))
         (attention(app))

@@ -94,6 +94,7 @@ async fn the_first_signal_drains_and_the_second_cuts() {
         options.signals = Signals::Stop;
     })
     .await;
+    until("nothing is waited for", || clock.pending_alarms() == 0).await;
     let terminate = || {
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM).unwrap();
     };

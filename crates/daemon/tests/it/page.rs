@@ -431,7 +431,7 @@ async fn the_overview_shows_the_log_and_how_earlier_daemons_ended() {
     for part in [
         "<span class=\"badge good\">Writable</span>",
         "<dt>Kept in</dt><dd>a file in the state directory</dd>",
-        "<dt>Streams</dt><dd class=\"number\">3</dd>",
+        "<dt>Streams</dt><dd class=\"number\">4</dd>",
         "<span class=\"badge good\">Running</span>",
         "<span class=\"badge bad\">Crashed</span>",
         "<span class=\"badge\">Stopped</span>",

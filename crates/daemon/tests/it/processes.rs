@@ -28,6 +28,7 @@ async fn spawn(processes: &Processes, directory: &Path, script: &str) -> Child {
         confinement: Confinement::None,
         stderr: StandardError::KeptAsTail,
         terminal: None,
+        view: None,
     };
     processes.spawn(spec).await.unwrap()
 }

@@ -43,6 +43,8 @@ impl Running {
     pub(crate) async fn start_with_manual_clock() -> (Self, Arc<ManualClock>) {
         let clock = ManualClock::new();
         let running = Self::start_with(Arc::clone(&clock) as Arc<dyn Clock>, |_| {}).await;
+        // What the daemon has tried out at its start is over, so that all alarms are of what the test does.
+        until("nothing is waited for", || clock.pending_alarms() == 0).await;
         (running, clock)
     }
 
@@ -222,6 +224,8 @@ pub(crate) fn options(directory: &TempDir) -> Options {
         },
         signals: Signals::LeaveAlone,
         upkeep: Upkeep::Never,
+        // A daemon finds out what it can do when it starts, and for that it starts something.
+        keeper: KeeperProgram::At(env!("CARGO_BIN_EXE_daemon-test-keeper").into()),
         ..Options::new(home)
     }
 }

@@ -17,6 +17,8 @@ use http::request::Parts;
 use kernel::JobId;
 use utoipa::OpenApi;
 
+pub(super) use problems::not_submitted;
+
 use super::problem::Problem;
 use crate::app::App;
 

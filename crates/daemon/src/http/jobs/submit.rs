@@ -6,7 +6,6 @@ use api::{JobSubmitted, SubmitJob};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::header::HeaderName;
 use http::{HeaderMap, StatusCode};
 use jobs::Submitted;
 
@@ -14,11 +13,10 @@ use super::problems::not_submitted;
 use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::idempotency::one_key;
 use crate::http::log_problem::read_failed;
 use crate::http::problem::Problem;
-use crate::jobs::wire::{invalid, to_new_job, view};
-
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+use crate::jobs::wire::{to_new_job, view};
 
 /// Submits a job. When the answer comes, it is on disk.
 ///
@@ -48,7 +46,8 @@ pub(crate) async fn submit(
     body::Json(mut request): body::Json<SubmitJob>,
 ) -> Result<Response, Problem> {
     request.idempotency_key = one_key(&headers, request.idempotency_key)?;
-    let new = to_new_job(request, &actor, (&app.durable.log, app.durable.home_id)).await?;
+    let place = (&app.durable.log, app.durable.home_id);
+    let new = to_new_job(request, &actor, place, &app.plans).await?;
     let submitted = match app.jobs.submit(new).await {
         Ok(submitted) => submitted,
         Err(error) => return Err(not_submitted(&app, error).await),
@@ -59,52 +58,4 @@ pub(crate) async fn submit(
     };
     let job = view(&app.jobs, submitted.job()).await.map_err(read_failed)?;
     Ok((status, Json(JobSubmitted { job, known })).into_response())
-}
-
-/// The key of the header and that of the body are one.
-fn one_key(headers: &HeaderMap, in_body: Option<String>) -> Result<Option<String>, Problem> {
-    let Some(in_header) = headers.get(IDEMPOTENCY_KEY) else {
-        return Ok(in_body);
-    };
-    let in_header = std::str::from_utf8(in_header.as_bytes())
-        .map_err(|_| invalid("Idempotency-Key", "is not UTF-8"))?
-        .to_owned();
-    match in_body {
-        Some(in_body) if in_body != in_header => Err(invalid(
-            "idempotency_key",
-            "is not what the header `Idempotency-Key` says",
-        )),
-        _ => Ok(Some(in_header)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_header_and_the_field_are_one_key() {
-        let given = |text: &str| Some(text.to_owned());
-        for (in_header, in_body, expected) in [
-            (None, None, Ok(None)),
-            (None, given("a"), Ok(given("a"))),
-            (Some("a"), None, Ok(given("a"))),
-            (Some("a"), given("a"), Ok(given("a"))),
-            (Some("a"), given("b"), Err("`idempotency_key` is not what")),
-            (Some("\u{fffd}é"), None, Ok(given("\u{fffd}é"))),
-        ] {
-            let mut headers = HeaderMap::new();
-            if let Some(key) = in_header {
-                headers.insert(IDEMPOTENCY_KEY, key.parse().unwrap());
-            }
-            let found = one_key(&headers, in_body.clone());
-            match (&found, &expected) {
-                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
-                (Err(problem), Err(beginning)) => {
-                    assert!(problem.detail().starts_with(beginning), "{problem:?}");
-                }
-                _ => panic!("{in_header:?} and {in_body:?}: {found:?}"),
-            }
-        }
-    }
 }

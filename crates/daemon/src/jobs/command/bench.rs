@@ -3,18 +3,21 @@
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use eventlog::{BlobId, Log, SqliteOptions};
 use jobs::{Channel, Outcome, OutputError, Verdict};
-use kernel::{BootId, CancellationToken, Cause, HomeId, SystemClock};
+use kernel::{BootId, CancellationToken, Cause, HomeId, PlanId, SystemClock};
+use plans::{Changeset, Entrance, NewStay, PlanError, Stay};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::handler::{CommandHandler, Order};
+use super::handler::{CommandHandler, Order, Tool};
 use super::payload::{CommandLine, CommandPayload};
+use super::sandbox::{SandboxAccess, Sandboxes};
 use super::streams::Sink;
 
 /// Long enough for anything that happens at all.
@@ -23,7 +26,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) const HEARD_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 
 /// The keeper is a program of this crate's tests, and lies beside them.
-pub(super) fn keeper() -> KeeperProgram {
+pub(crate) fn keeper() -> KeeperProgram {
     let own = std::env::current_exe().unwrap();
     let path = own.ancestors().nth(2).unwrap().join("daemon-test-keeper");
     assert!(path.exists(), "build it first: cargo build -p daemon --bins");
@@ -32,6 +35,7 @@ pub(super) fn keeper() -> KeeperProgram {
 
 pub(super) struct Bench {
     pub(super) handler: CommandHandler,
+    pub(super) sandboxes: Arc<FakeSandboxes>,
     pub(super) processes: Processes,
     pub(super) log: Log,
     pub(super) token: CancellationToken,
@@ -58,16 +62,22 @@ impl Bench {
             ("PWD", "/elsewhere"),
             ("WHOSE", "the daemon's"),
         ];
+        let sandboxes = Arc::new(FakeSandboxes::default());
         let handler = CommandHandler::new(
             processes.clone(),
             log.clone(),
             environment
                 .map(|(name, value)| (name.into(), value.into()))
                 .into(),
+            SandboxAccess {
+                sandboxes: Arc::clone(&sandboxes) as Arc<dyn Sandboxes>,
+                write_below: Vec::new(),
+            },
             SystemClock::shared(),
         );
         Self {
             handler,
+            sandboxes,
             processes,
             log,
             token: CancellationToken::new(),
@@ -87,6 +97,7 @@ impl Bench {
             terminal: None,
             write_below: None,
             limits: process::Limits::default(),
+            plan: None,
         }
     }
 
@@ -104,8 +115,10 @@ impl Bench {
 
     pub(super) async fn run_bytes(&self, payload: Vec<u8>, stdin: Option<BlobId>, sink: &Heard) -> Outcome {
         let order = Order {
-            owner: "job/test".to_owned(),
+            job: "test".to_owned(),
             reason: "to be looked at".to_owned(),
+            submitted_by: "an agent".to_owned(),
+            tool: Tool::Shell,
             attempt: 1,
             payload: payload.into(),
             stdin,
@@ -118,6 +131,45 @@ impl Bench {
 
     pub(super) fn cancel(&self) {
         self.token.cancel(Cause::new("a test", "it is time"));
+    }
+}
+
+/// Sandboxes that are plain directories, and whose ends the test chooses.
+#[derive(Debug, Default)]
+pub(super) struct FakeSandboxes {
+    /// Guards how the next command gets in.
+    pub(super) entrance: Mutex<Option<Result<Entrance, PlanError>>>,
+    /// Guards what is found when it has left.
+    pub(super) found: Mutex<Option<Result<Option<Changeset>, PlanError>>>,
+    /// Guards what happened, in words.
+    pub(super) happened: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Sandboxes for FakeSandboxes {
+    async fn enter(&self, plan: PlanId, stay: NewStay) -> Result<Stay, PlanError> {
+        let NewStay {
+            actor,
+            tool,
+            reason,
+            job,
+        } = stay;
+        let words = format!(
+            "{actor} enters with {tool} for {}: {reason}",
+            job.unwrap_or_default()
+        );
+        self.happened.lock().unwrap().push(words);
+        let entrance = self.entrance.lock().unwrap().take().unwrap()?;
+        Ok(Stay {
+            id: "stay".to_owned(),
+            plan,
+            entrance,
+        })
+    }
+
+    async fn leave(&self, stay: &Stay) -> Result<Option<Changeset>, PlanError> {
+        self.happened.lock().unwrap().push(format!("{} is over", stay.id));
+        self.found.lock().unwrap().take().unwrap_or(Ok(None))
     }
 }
 

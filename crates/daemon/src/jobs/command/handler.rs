@@ -5,17 +5,18 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use eventlog::{BlobError, BlobId, BlobReader, Log};
-use jobs::{Handler, Outcome, Verdict, Work};
+use jobs::{Outcome, Verdict, Work};
 use kernel::{Clock, Scope};
+use plans::{Entrance, NewStay};
 use process::{
     Confinement, Enforcement, Processes, Spec, StandardError, StopPlan, TerminalSize, landlock_support,
 };
 
 use super::attempt::see_through;
 use super::outcome::{never_ran, of_end, of_spawn_error, with_causes};
-use super::payload::{CommandLine, CommandPayload};
+use super::payload::{CommandLine, CommandPayload, PlanPlace};
+use super::sandbox::{SandboxAccess, directory};
 use super::streams::Sink;
 
 /// What a terminal calls itself where the environment does not say. It is what nearly all of them call themselves.
@@ -32,33 +33,39 @@ pub(crate) struct CommandHandler {
     log: Log,
     /// What a command gets that names no environment.
     environment: BTreeMap<OsString, OsString>,
+    access: SandboxAccess,
     clock: Arc<dyn Clock>,
+}
+
+/// With what a command changes files, as it stands in a changeset.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Tool {
+    /// It is a command that somebody wants to be run.
+    Shell,
+    /// It is a check of the plan.
+    Check,
+}
+
+impl Tool {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Shell => "shell",
+            Self::Check => "check",
+        }
+    }
 }
 
 /// An attempt, without its output.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
-    pub(super) owner: String,
+    pub(super) job: String,
     pub(super) reason: String,
+    pub(super) submitted_by: String,
+    pub(super) tool: Tool,
     pub(super) attempt: u32,
     pub(super) payload: Arc<[u8]>,
     pub(super) stdin: Option<BlobId>,
     pub(super) scope: Scope,
-}
-
-#[async_trait]
-impl Handler for CommandHandler {
-    async fn run(&self, work: Work) -> Outcome {
-        let order = Order {
-            owner: format!("job/{}", work.job),
-            reason: work.title,
-            attempt: work.attempt,
-            payload: work.payload,
-            stdin: work.blobs.first().copied(),
-            scope: work.scope,
-        };
-        self.attempt(order, &work.output).await
-    }
 }
 
 impl CommandHandler {
@@ -66,14 +73,33 @@ impl CommandHandler {
         processes: Processes,
         log: Log,
         environment: BTreeMap<OsString, OsString>,
+        access: SandboxAccess,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
             processes,
             log,
             environment,
+            access,
             clock,
         }
+    }
+
+    /// Does the work of a job whose payload is a command. See [`Handler::run`](jobs::Handler::run).
+    ///
+    /// *Cancel safety*: it must not be dropped before it has returned.
+    pub(crate) async fn run(&self, work: Work, tool: Tool) -> Outcome {
+        let order = Order {
+            job: work.job.to_string(),
+            reason: work.title,
+            submitted_by: work.submitted_by,
+            tool,
+            attempt: work.attempt,
+            payload: work.payload,
+            stdin: work.blobs.first().copied(),
+            scope: work.scope,
+        };
+        self.attempt(order, &work.output).await
     }
 
     /// Runs a command to its end.
@@ -84,10 +110,6 @@ impl CommandHandler {
                 return never_ran(Verdict::Hopeless, format!("the command cannot be read: {error}"));
             }
         };
-        let is_confined = payload.write_below.is_some();
-        if is_confined && landlock_support() == Enforcement::None {
-            return never_ran(Verdict::Hopeless, NOT_CONFINED);
-        }
         let content = match self.content(order.stdin).await {
             Ok(content) => content,
             Err(outcome) => return outcome,
@@ -95,8 +117,26 @@ impl CommandHandler {
         if let Some(cause) = order.scope.cause() {
             return never_ran(Verdict::Stopped, format!("stopped before it ran: {cause}"));
         }
+        match payload.plan.clone() {
+            None => self.run_here(payload, content, &order, sink).await,
+            Some(place) => self.run_in_plan(payload, &place, content, &order, sink).await,
+        }
+    }
+
+    /// Runs a command where everybody is.
+    async fn run_here(
+        &self,
+        payload: CommandPayload,
+        content: Option<BlobReader>,
+        order: &Order,
+        sink: &impl Sink,
+    ) -> Outcome {
+        let is_confined = payload.write_below.is_some();
+        if is_confined && landlock_support() == Enforcement::None {
+            return never_ran(Verdict::Hopeless, NOT_CONFINED);
+        }
         // A start is not given up half-way: when this returns, nothing of it runs. It has a limit of its own.
-        let child = match self.processes.spawn(self.spec(payload, &order)).await {
+        let child = match self.processes.spawn(self.spec(payload, order)).await {
             Ok(child) => child,
             Err(error) => return of_spawn_error(&error),
         };
@@ -107,6 +147,37 @@ impl CommandHandler {
         }
         let (why, ended) = see_through(&child, content, sink, &order.scope, &self.clock).await;
         of_end(why, &ended, confinement)
+    }
+
+    /// Runs a command in the sandbox of a plan. However it ends, it is seen out. Where the kernel cannot confine it, it
+    /// runs all the same, and that is said.
+    async fn run_in_plan(
+        &self,
+        payload: CommandPayload,
+        place: &PlanPlace,
+        content: Option<BlobReader>,
+        order: &Order,
+        sink: &impl Sink,
+    ) -> Outcome {
+        let stay = NewStay {
+            actor: order.submitted_by.as_str().into(),
+            tool: order.tool.name().to_owned(),
+            reason: order.reason.clone(),
+            job: Some(order.job.clone()),
+        };
+        let stay = match self.access.enter(place, stay).await {
+            Ok(stay) => stay,
+            Err(outcome) => return outcome,
+        };
+        let spec = self.spec_inside(payload, place, &stay.entrance, order);
+        let outcome = match self.processes.spawn(spec).await {
+            Ok(child) => {
+                let (why, ended) = see_through(&child, content, sink, &order.scope, &self.clock).await;
+                of_end(why, &ended, Some(child.confinement()))
+            }
+            Err(error) => of_spawn_error(&error),
+        };
+        self.access.leave(&stay, outcome).await
     }
 
     /// What the command shall read.
@@ -154,7 +225,7 @@ impl CommandHandler {
             arguments,
             directory: payload.directory.into(),
             environment,
-            owner: order.owner.clone(),
+            owner: format!("job/{}", order.job),
             reason: order.reason.clone(),
             generation: u64::from(order.attempt),
             limits: payload.limits,
@@ -171,6 +242,32 @@ impl CommandHandler {
                 columns: size.columns,
                 rows: size.rows,
             }),
+            view: None,
         }
+    }
+
+    /// The same command, as it is run in a sandbox.
+    fn spec_inside(
+        &self,
+        payload: CommandPayload,
+        place: &PlanPlace,
+        entrance: &Entrance,
+        order: &Order,
+    ) -> Spec {
+        let asked_for = payload.write_below.clone();
+        let inside = CommandPayload {
+            write_below: None,
+            ..payload
+        };
+        let mut spec = self.spec(inside, order);
+        spec.directory = directory(entrance, place);
+        if let Some(working) = spec.environment.get_mut(&OsString::from("PWD")) {
+            *working = spec.directory.clone().into();
+        }
+        spec.environment.extend(entrance.environment.clone());
+        let below = self.access.write_below(entrance, asked_for.as_deref());
+        spec.confinement = Confinement::WriteBelow(below);
+        spec.view = entrance.view.clone();
+        spec
     }
 }

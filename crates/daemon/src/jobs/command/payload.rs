@@ -1,8 +1,9 @@
 //! A command as a job carries it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Component, Path};
 
+use kernel::PlanId;
 use serde::{Deserialize, Serialize};
 
 use super::title;
@@ -29,6 +30,30 @@ pub(crate) struct CommandPayload {
     /// What each of its processes may use.
     #[serde(default, skip_serializing_if = "is_unlimited")]
     pub(crate) limits: process::Limits,
+    /// The plan in whose sandbox it runs, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) plan: Option<PlanPlace>,
+}
+
+/// A place in the sandbox of a plan.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PlanPlace {
+    /// The plan.
+    pub(crate) id: String,
+    /// The directory that the command starts in, from the root of the workspace; empty for the root itself. Where that
+    /// is depends on how the sandbox is made.
+    pub(crate) below: String,
+}
+
+/// A plan that a command is to run in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlanSite<'a> {
+    /// The plan.
+    pub(crate) id: PlanId,
+    /// The root of its workspace.
+    pub(crate) workspace: &'a Path,
+    /// The root of its sandbox, as a command sees it.
+    pub(crate) sandbox: &'a Path,
 }
 
 /// What to run.
@@ -67,6 +92,56 @@ impl CommandPayload {
     /// The command of a request, once it has been checked. It looks whether the directory is there. What the command
     /// reads is not part of it: that is a blob of the job.
     pub(crate) fn from_wire(command: &api::JobCommand) -> Result<Self, BadCommand> {
+        let payload = Self::parsed(command)?;
+        match std::fs::metadata(&payload.directory) {
+            Ok(found) if found.is_dir() => Ok(payload),
+            Ok(_) => Err(bad("command.directory", "is not a directory")),
+            Err(error) => Err(bad("command.directory", format!("cannot be used: {error}"))),
+        }
+    }
+
+    /// The same for a command that runs in the sandbox of a plan. Its directory is one of the workspace, as the command
+    /// sees it. Whether it is there is only known in the sandbox.
+    pub(crate) fn from_wire_in(command: &api::JobCommand, site: PlanSite<'_>) -> Result<Self, BadCommand> {
+        let payload = Self::parsed(command)?;
+        let below = below(site, Path::new(&payload.directory)).ok_or_else(|| {
+            let root = site.workspace.display();
+            bad(
+                "command.directory",
+                format!("is not in the workspace of the plan, {root}"),
+            )
+        })?;
+        Ok(Self {
+            plan: Some(PlanPlace {
+                id: site.id.to_string(),
+                below,
+            }),
+            ..payload
+        })
+    }
+
+    /// A check of a plan.
+    pub(crate) fn of_check(plan: PlanId, workspace: &Path, command: &str) -> Self {
+        Self {
+            line: CommandLine::Shell(command.to_owned()),
+            directory: workspace.display().to_string(),
+            environment: None,
+            terminal: None,
+            write_below: None,
+            limits: process::Limits::default(),
+            plan: Some(PlanPlace {
+                id: plan.to_string(),
+                below: String::new(),
+            }),
+        }
+    }
+
+    /// The plan that it runs in, if it does.
+    pub(crate) fn plan_id(&self) -> Option<PlanId> {
+        self.plan.as_ref()?.id.parse().ok()
+    }
+
+    fn parsed(command: &api::JobCommand) -> Result<Self, BadCommand> {
         let line = match (&command.shell, command.argv.as_slice()) {
             (Some(_), [_, ..]) => {
                 return Err(bad("command", "has both `argv` and `shell`; give one of them"));
@@ -93,13 +168,10 @@ impl CommandPayload {
                 cpu_seconds: limits.cpu_seconds,
                 processes: limits.processes,
             },
+            plan: None,
         };
         payload.check()?;
-        match std::fs::metadata(&payload.directory) {
-            Ok(found) if found.is_dir() => Ok(payload),
-            Ok(_) => Err(bad("command.directory", "is not a directory")),
-            Err(error) => Err(bad("command.directory", format!("cannot be used: {error}"))),
-        }
+        Ok(payload)
     }
 
     /// Everything that can be told without looking at the machine.
@@ -170,6 +242,17 @@ impl CommandPayload {
     }
 }
 
+/// Where a directory is, from the root of a plan's workspace; `None` if it is not in it.
+fn below(site: PlanSite<'_>, directory: &Path) -> Option<String> {
+    let roots = [site.workspace, site.sandbox];
+    let below = roots.iter().find_map(|root| directory.strip_prefix(root).ok())?;
+    let is_plain = |component| matches!(component, Component::Normal(_));
+    match below.components().all(is_plain) {
+        true => below.to_str().map(str::to_owned),
+        false => None,
+    }
+}
+
 fn no_nul(field: &'static str, text: &str) -> Result<(), BadCommand> {
     match text.contains('\0') {
         true => Err(bad(field, "has a NUL in it, which no command can be given")),
@@ -232,6 +315,51 @@ mod tests {
             assert_eq!(CommandPayload::decode(encoded.as_bytes()).unwrap(), payload);
         }
         assert!(CommandPayload::decode(br#"{"directory":"/"}"#).is_err());
+    }
+
+    #[test]
+    fn a_command_in_a_plan_starts_in_a_directory_of_its_workspace_wherever_that_is_seen() {
+        let id: PlanId = "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
+        let site = PlanSite {
+            id,
+            workspace: Path::new("/no/such/workspace"),
+            sandbox: Path::new("/data/sandbox"),
+        };
+        for (directory, expected) in [
+            ("/no/such/workspace", Some("")),
+            ("/no/such/workspace/", Some("")),
+            ("/no/such/workspace/a/b", Some("a/b")),
+            ("/data/sandbox/a", Some("a")),
+            ("/no/such/workspace/../a", None),
+            ("/no/such/workspace/a/../../b", None),
+            ("/no/such/workspaces", None),
+            ("/", None),
+        ] {
+            let command = api::JobCommand {
+                directory: directory.to_owned(),
+                ..argv(&["true"])
+            };
+            let found = CommandPayload::from_wire_in(&command, site);
+            let expected = match expected {
+                Some(below) => Ok(Some(PlanPlace {
+                    id: id.to_string(),
+                    below: below.to_owned(),
+                })),
+                None => Err(bad(
+                    "command.directory",
+                    "is not in the workspace of the plan, /no/such/workspace",
+                )),
+            };
+            assert_eq!(found.map(|payload| payload.plan), expected, "{directory}");
+        }
+        let payload = CommandPayload::of_check(id, Path::new("/a"), "make test");
+        assert_eq!(
+            String::from_utf8(payload.encode()).unwrap(),
+            format!(
+                r#"{{"line":{{"shell":"make test"}},"directory":"/a","plan":{{"id":"{id}","below":""}}}}"#
+            )
+        );
+        assert_eq!(payload.plan_id(), Some(id));
     }
 
     #[test]

@@ -9,11 +9,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use eventlog::{BlobError, BlobId, Log, LogError};
 use jobs::{IfInterrupted, Lane, NewJob, Priority, RetryPolicy, UnixMs};
-use kernel::HomeId;
+use kernel::{HomeId, PlanId};
+use plans::{Plan, PlanError, Plans};
 
 use crate::http::Problem;
 use crate::http::log_problem::refusing;
-use crate::jobs::{COMMAND, CommandPayload};
+use crate::http::plan_problem;
+use crate::jobs::{COMMAND, CommandPayload, PlanSite};
 
 /// The most output that a job may ask to be kept: the log has to hold it.
 const MOST_OUTPUT_BYTES: u64 = 1 << 30;
@@ -26,9 +28,22 @@ pub(crate) async fn to_new_job(
     request: SubmitJob,
     by: &str,
     (log, home_id): (&Log, HomeId),
+    plans: &Plans,
 ) -> Result<NewJob, Problem> {
     let stdin = stdin_of(&request)?;
-    let payload = CommandPayload::from_wire(&request.command).map_err(|bad| invalid(bad.field, &bad.why))?;
+    let plan = plan_of(&request, plans, home_id).await?;
+    let payload = match &plan {
+        None => CommandPayload::from_wire(&request.command),
+        Some(plan) => {
+            let site = PlanSite {
+                id: plan.id,
+                workspace: &plan.record.facts.root,
+                sandbox: &plans.sandbox_root(plan),
+            };
+            CommandPayload::from_wire_in(&request.command, site)
+        }
+    };
+    let payload = payload.map_err(|bad| invalid(bad.field, &bad.why))?;
     let title = match request.title {
         Some(title) if title.trim().is_empty() => return Err(invalid("title", "is empty")),
         Some(title) => title,
@@ -45,7 +60,11 @@ pub(crate) async fn to_new_job(
     if !request.anywhere {
         facts.home = Some(home_id.to_string().into());
     }
-    facts.lane = request.lane.map(checked_lane).transpose()?;
+    facts.lane = match (request.lane, &plan) {
+        (Some(lane), _) => Some(checked_lane(lane)?),
+        (None, Some(plan)) => lane_of_children(plan, plans).await?,
+        (None, None) => None,
+    };
     for (index, id) in request.after.iter().enumerate() {
         let parsed = id.parse();
         facts
@@ -80,6 +99,63 @@ pub(crate) async fn to_new_job(
         new.blobs.push(put(log, &stdin).await?);
     }
     Ok(new)
+}
+
+/// The plan that a command is to run in, if it is; one that takes commands, and is with this daemon.
+async fn plan_of(request: &SubmitJob, plans: &Plans, home_id: HomeId) -> Result<Option<Plan>, Problem> {
+    let Some(id) = &request.command.plan else {
+        return Ok(None);
+    };
+    let Ok(id) = id.parse::<PlanId>() else {
+        let detail = format!("`{}` is not the id of a plan.", id.escape_debug());
+        return Err(Problem::new(ErrorCode::PlanNotFound, detail).in_field("command.plan"));
+    };
+    if request.anywhere {
+        return Err(invalid(
+            "anywhere",
+            "makes no sense with a plan, whose sandbox is here",
+        ));
+    }
+    match takes_commands(plans, id, home_id).await {
+        Ok(plan) => Ok(Some(plan)),
+        Err(error) => Err(plan_problem(plans, error).await.in_field("command.plan")),
+    }
+}
+
+async fn takes_commands(plans: &Plans, id: PlanId, home_id: HomeId) -> Result<Plan, PlanError> {
+    let plan = plans.get(id).await?;
+    let record = &plan.record;
+    if !matches!(record.state, plans::State::Open | plans::State::Sealed) {
+        return Err(PlanError::WrongState {
+            plan: id,
+            state: record.state,
+        });
+    }
+    if record.facts.home != home_id {
+        return Err(PlanError::Elsewhere {
+            plan: id,
+            home: record.facts.home.to_string(),
+        });
+    }
+    if !record.has_sandbox {
+        return Err(PlanError::SandboxGone(id));
+    }
+    Ok(plan)
+}
+
+/// The lane that commands of a plan share with those of its siblings, if its parent limits how many run at once.
+async fn lane_of_children(plan: &Plan, plans: &Plans) -> Result<Option<Lane>, Problem> {
+    let Some(parent) = plan.record.facts.parent else {
+        return Ok(None);
+    };
+    let facts = match plans.get(parent).await {
+        Ok(parent) => parent.record.facts,
+        Err(error) => return Err(plan_problem(plans, error).await),
+    };
+    Ok(facts.max_parallel.and_then(NonZeroU16::new).map(|limit| Lane {
+        name: Arc::from(format!("plan-children/{parent}")),
+        limit,
+    }))
 }
 
 /// A problem with one field of the request, whose name begins the sentence.
@@ -146,14 +222,15 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::app::App;
     use crate::app::tests::detached;
 
     /// What becomes of a request: the members of the job that are not as usual, or the complaint.
-    async fn check(log: &Log, request: Value, expected: Result<Value, &str>) {
+    async fn check(app: &App, request: Value, expected: Result<Value, &str>) {
         let shown = request.to_string();
         let request = serde_json::from_value(request).unwrap();
         let home_id = HomeId::generate();
-        let found = to_new_job(request, "me", (log, home_id)).await;
+        let found = to_new_job(request, "me", (&app.durable.log, home_id), &app.plans).await;
         let found = found
             .as_ref()
             .map(|new| members(new, home_id))
@@ -178,7 +255,6 @@ mod tests {
     #[tokio::test]
     async fn a_request_becomes_a_job_or_a_complaint() {
         let app = detached().await;
-        let log = &app.durable.log;
         let with = |name: &str, value: Value| {
             let mut request = json!({ "command": { "argv": ["true"], "directory": "/" } });
             request[name] = value;
@@ -276,7 +352,7 @@ mod tests {
                 Err("`output_limit_bytes` must not be more than 1073741824."),
             ),
         ] {
-            check(log, request, expected).await;
+            check(&app, request, expected).await;
         }
     }
 
@@ -286,7 +362,7 @@ mod tests {
         let request = json!({ "command": { "argv": ["true"], "directory": "/" }, "deadline_ms": 3_600_000 });
         let request = serde_json::from_value(request).unwrap();
         let before = UnixMs::from(SystemTime::now());
-        let new = to_new_job(request, "me", (&app.durable.log, app.durable.home_id))
+        let new = to_new_job(request, "me", (&app.durable.log, app.durable.home_id), &app.plans)
             .await
             .unwrap();
         let after = UnixMs::from(SystemTime::now());

@@ -1,0 +1,200 @@
+//! Plans are applied, taken back, moved to the present, and cleared away.
+//!
+//! A conflict is an answer and no problem: nothing was changed, and the answer says what is in the way. So it has the
+//! status 200 and `outcome: conflicted`, also in a dry run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::plans::{ApplyOrder, GitMessage, ManifestId, Outcome, PlanError, UndoOrder};
+use api::{ApplyPlans, ChangePlan, CollectPlans, PlanOutcome, PlansCollected, UndoPlan};
+use axum::Json;
+use axum::extract::State;
+use kernel::PlanId;
+
+use super::problems::plan_problem;
+use super::{ThePlan, changeset_id, plan_id};
+use crate::app::App;
+use crate::http::actor::Actor;
+use crate::http::body;
+use crate::http::problem::Problem;
+use crate::jobs::wire::invalid;
+use crate::plans;
+use crate::plans::wire;
+
+/// For how long sandboxes of plans that are over are kept, unless the caller says so.
+const USUAL_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How many plans can be applied together. Each of them is read whole.
+const TOGETHER: usize = 100;
+/// The longest message of a commit.
+const MESSAGE_LIMIT_BYTES: usize = 64 * 1024;
+
+/// Applies plans to their workspace or their parent: all of them or none.
+///
+/// The answer has the status 200 whatever the outcome: `done`; `would_be_done` for a dry run; or `conflicted`, and then
+/// nothing was changed and `conflicts` lists what is in the way.
+#[utoipa::path(
+    post, path = "/v1/plans/apply", operation_id = "apply_plans", tag = "plans", request_body = ApplyPlans,
+    responses(
+        (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
+        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`stale_generation`, `checks_not_passed`, `plan_wrong_state` or `plan_busy` with the plan as \
+          `current`, `plan_elsewhere` or `git_commit_refused`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request` or `plans_not_together`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn apply(
+    State(app): State<Arc<App>>,
+    Actor(actor): Actor,
+    body::Json(request): body::Json<ApplyPlans>,
+) -> Result<Json<PlanOutcome>, Problem> {
+    let order = ApplyOrder {
+        plans: several(&request.plans)?,
+        seen: seen_in(&request)?,
+        by: actor.into(),
+        run: wire::run_of(request.dry_run),
+        commit: request.commit.map(message).transpose()?,
+    };
+    answer(&app, plans::apply(&app, order).await).await
+}
+
+/// Takes an applied plan back, or one changeset of it, and leaves alone what others have changed since.
+///
+/// The answer has the status 200 whatever the outcome, as for an apply.
+#[utoipa::path(
+    post, path = "/v1/plans/{id}/undo", operation_id = "undo_plan", tag = "plans", request_body = Option<UndoPlan>,
+    params(("id" = String, Path, description = "The id of the plan.")),
+    responses(
+        (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
+        (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`",
+         body = api::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`workspace_gone`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn undo(
+    State(app): State<Arc<App>>,
+    ThePlan(plan): ThePlan,
+    Actor(actor): Actor,
+    body::OptionalJson(request): body::OptionalJson<UndoPlan>,
+) -> Result<Json<PlanOutcome>, Problem> {
+    let order = UndoOrder {
+        plan,
+        changeset: request.changeset.as_deref().map(changeset_id).transpose()?,
+        seen: request.version,
+        by: actor.into(),
+        run: wire::run_of(request.dry_run),
+    };
+    answer(&app, plans::undo(&app, order).await).await
+}
+
+/// Moves an open plan's sandbox to the workspace's present state, with what was changed in it on top.
+///
+/// The answer has the status 200 whatever the outcome, as for an apply.
+#[utoipa::path(
+    post, path = "/v1/plans/{id}/refresh", operation_id = "refresh_plan", tag = "plans",
+    request_body = Option<ChangePlan>,
+    params(("id" = String, Path, description = "The id of the plan.")),
+    responses(
+        (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
+        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`",
+         body = api::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn refresh(
+    State(app): State<Arc<App>>,
+    ThePlan(plan): ThePlan,
+    Actor(actor): Actor,
+    body::OptionalJson(request): body::OptionalJson<ChangePlan>,
+) -> Result<Json<PlanOutcome>, Problem> {
+    let outcome = plans::refresh(&app, plan, actor.into(), request.version).await;
+    answer(&app, outcome).await
+}
+
+/// Takes sandboxes away of plans that are over. One with unapplied work never goes by itself.
+#[utoipa::path(
+    post, path = "/v1/plans/gc", operation_id = "collect_plans", tag = "plans", request_body = Option<CollectPlans>,
+    responses(
+        (status = 200, description = "What was or would be freed.", body = PlansCollected),
+        (status = 500, description = "`log_failed` or `sandbox_failed`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn collect(
+    State(app): State<Arc<App>>,
+    body::OptionalJson(request): body::OptionalJson<CollectPlans>,
+) -> Result<Json<PlansCollected>, Problem> {
+    let age = request.older_than_ms.map_or(USUAL_AGE, Duration::from_millis);
+    match plans::collect(&app, age, wire::run_of(request.dry_run)).await {
+        Ok(collected) => Ok(Json(wire::collected_to_wire(&collected))),
+        Err(error) => Err(plan_problem(&app.plans, error).await),
+    }
+}
+
+async fn answer(app: &App, outcome: Result<Outcome, PlanError>) -> Result<Json<PlanOutcome>, Problem> {
+    let outcome = match outcome {
+        Ok(outcome) => wire::outcome_to_wire(&app.plans, &outcome).await,
+        Err(error) => Err(error),
+    };
+    match outcome {
+        Ok(outcome) => Ok(Json(outcome)),
+        Err(error) => Err(plan_problem(&app.plans, error).await),
+    }
+}
+
+fn several(ids: &[String]) -> Result<Vec<PlanId>, Problem> {
+    if ids.is_empty() {
+        return Err(invalid("plans", "is empty"));
+    }
+    if ids.len() > TOGETHER {
+        return Err(invalid("plans", &format!("has more than {TOGETHER} plans")));
+    }
+    let mut plans = Vec::with_capacity(ids.len());
+    for (index, id) in ids.iter().enumerate() {
+        let field = format!("plans.{index}");
+        let plan = plan_id(id).map_err(|problem| problem.in_field(&field))?;
+        if plans.contains(&plan) {
+            return Err(invalid(&field, "is there twice"));
+        }
+        plans.push(plan);
+    }
+    Ok(plans)
+}
+
+/// What the caller saw in each plan; nothing if it has not looked.
+fn seen_in(request: &ApplyPlans) -> Result<Vec<ManifestId>, Problem> {
+    if !request.seen.is_empty() && request.seen.len() != request.plans.len() {
+        return Err(invalid("seen", "does not have one fingerprint for each plan"));
+    }
+    let seen = request.seen.iter().enumerate().map(|(index, text)| {
+        text.parse()
+            .map_err(|_| invalid(&format!("seen.{index}"), "is not a fingerprint"))
+    });
+    seen.collect()
+}
+
+fn message(commit: api::CommitPlans) -> Result<GitMessage, Problem> {
+    match commit.message {
+        Some(text) if text.trim().is_empty() => Err(invalid("commit.message", "is empty")),
+        Some(text) if text.len() > MESSAGE_LIMIT_BYTES => {
+            let why = format!("has more than {MESSAGE_LIMIT_BYTES} bytes");
+            Err(invalid("commit.message", &why))
+        }
+        Some(text) if text.contains('\0') => Err(invalid("commit.message", "has a NUL in it")),
+        text => Ok(GitMessage { text }),
+    }
+}

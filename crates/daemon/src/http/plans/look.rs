@@ -1,0 +1,233 @@
+//! Plans are looked at.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use api::{ErrorCode, PlanFile, PlanList, PlanState, StrategyList};
+use axum::Json;
+use axum::extract::State;
+use plans::{Plan, PlanQuery, RelPath};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as ValueError;
+
+use super::ThePlan;
+use super::problems::plan_problem;
+use crate::app::App;
+use crate::http::problem::Problem;
+use crate::http::query::{Query, checked_limit};
+use crate::plans::wire;
+
+/// How many plans are in a page, unless the caller says so.
+const USUAL_LIMIT: u32 = 50;
+/// How many plans are in a page at most. One has a few kilobytes.
+const MOST: u32 = 500;
+
+/// What may be asked of the list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParameters {
+    workspace: Option<String>,
+    directory: Option<String>,
+    state: Option<String>,
+    parent: Option<String>,
+    before: Option<String>,
+    limit: Option<u32>,
+}
+
+/// Plans, newest first.
+#[utoipa::path(
+    get, path = "/v1/plans", operation_id = "list_plans", tag = "plans",
+    params(
+        ("workspace" = Option<String>, Query, description = "Only those of the workspace with this id."),
+        ("directory" = Option<String>, Query,
+         description = "Only those of the workspace that this directory is in; none if it is in none."),
+        ("state" = Option<String>, Query, example = "open,sealed",
+         description = "Only those in one of these states, with commas between them."),
+        ("parent" = Option<String>, Query, description = "Only children of this plan."),
+        ("before" = Option<String>, Query,
+         description = "Only those that were opened before this plan: `next_before` of the page before."),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500,
+         description = "How many at most; 50 if it is left out."),
+    ),
+    responses(
+        (status = 200, description = "The plans.", body = PlanList),
+        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    Query(parameters): Query<ListParameters>,
+) -> Result<Json<PlanList>, Problem> {
+    let mut query = PlanQuery {
+        workspace: id_in("workspace", parameters.workspace.as_deref())?,
+        parent: id_in("parent", parameters.parent.as_deref())?,
+        states: states_of(parameters.state.as_deref())?,
+        before: id_in("before", parameters.before.as_deref())?,
+        limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
+    };
+    if let Some(directory) = parameters.directory {
+        let found = match wire::workspace_of(&app.plans, &absolute(directory)?).await {
+            Ok(found) => found.map(|workspace| workspace.id),
+            Err(error) => return Err(plan_problem(&app.plans, error).await),
+        };
+        match (found, query.workspace) {
+            (Some(found), None) => query.workspace = Some(found),
+            (Some(found), Some(wanted)) if found == wanted => {}
+            _ => return Ok(Json(nothing())),
+        }
+    }
+    match wire::list(&app.plans, query).await {
+        Ok(list) => Ok(Json(list)),
+        Err(error) => Err(plan_problem(&app.plans, error).await),
+    }
+}
+
+/// How sandboxes can be made here.
+#[utoipa::path(
+    get, path = "/v1/plans/strategies", operation_id = "list_strategies", tag = "plans",
+    responses((status = 200, description = "The strategies, the best first.", body = StrategyList)),
+)]
+pub(crate) async fn strategies(State(app): State<Arc<App>>) -> Json<StrategyList> {
+    Json(wire::strategies_to_wire(&app.plans))
+}
+
+/// One plan.
+#[utoipa::path(
+    get, path = "/v1/plans/{id}", operation_id = "show_plan", tag = "plans",
+    params(("id" = String, Path, description = "The id of the plan.")),
+    responses(
+        (status = 200, description = "The plan.", body = api::Plan),
+        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    ThePlan(id): ThePlan,
+) -> Result<Json<api::Plan>, Problem> {
+    let plan = match app.plans.get(id).await {
+        Ok(plan) => plan,
+        Err(error) => return Err(plan_problem(&app.plans, error).await),
+    };
+    shown(&app, &plan).await
+}
+
+/// A plan as an answer.
+pub(super) async fn shown(app: &App, plan: &Plan) -> Result<Json<api::Plan>, Problem> {
+    match wire::show(&app.plans, plan).await {
+        Ok(plan) => Ok(Json(plan)),
+        Err(error) => Err(plan_problem(&app.plans, error).await),
+    }
+}
+
+/// What may be asked of a file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FileParameters {
+    path: Option<String>,
+}
+
+/// What is at a path of the plan's sandbox: a file with its content, a symlink, or a directory with its names.
+#[utoipa::path(
+    get, path = "/v1/plans/{id}/file", operation_id = "read_plan_file", tag = "plans",
+    params(
+        ("id" = String, Path, description = "The id of the plan."),
+        ("path" = Option<String>, Query, description = "The path from the root of the workspace; the root if it is left out."),
+    ),
+    responses(
+        (status = 200, description = "What is there.", body = PlanFile),
+        (status = 404, description = "`plan_not_found` or `file_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 409, description = "`plan_elsewhere` or `file_refused`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 410, description = "`sandbox_gone`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`path_not_allowed`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn file(
+    State(app): State<Arc<App>>,
+    ThePlan(id): ThePlan,
+    Query(parameters): Query<FileParameters>,
+) -> Result<Json<PlanFile>, Problem> {
+    let text = parameters.path.unwrap_or_default();
+    let path: Option<RelPath> = match text.as_str() {
+        "" => None,
+        text => match text.parse() {
+            Ok(path) => Some(path),
+            Err(bad) => {
+                let problem = plan_problem(&app.plans, plans::PlanError::BadPath(bad)).await;
+                return Err(problem.in_field("path"));
+            }
+        },
+    };
+    match app.plans.read_file(id, path).await {
+        Ok(found) => Ok(Json(wire::file_to_wire(&text, found))),
+        Err(error) => Err(plan_problem(&app.plans, error).await),
+    }
+}
+
+fn nothing() -> PlanList {
+    PlanList {
+        plans: Vec::new(),
+        next_before: None,
+    }
+}
+
+fn absolute(directory: String) -> Result<PathBuf, Problem> {
+    let path = PathBuf::from(directory);
+    match path.is_absolute() {
+        true => Ok(path),
+        false => Err(bad_query("directory", "it is not an absolute path")),
+    }
+}
+
+fn id_in<T: std::str::FromStr>(field: &str, text: Option<&str>) -> Result<Option<T>, Problem> {
+    let parsed = text.map(str::parse).transpose();
+    parsed.map_err(|_| {
+        let text = text.unwrap_or_default().escape_debug();
+        bad_query(field, &format!("`{text}` is not an id of that kind"))
+    })
+}
+
+/// States with commas between them.
+fn states_of(text: Option<&str>) -> Result<Vec<plans::State>, Problem> {
+    let words = text.into_iter().flat_map(|text| text.split(','));
+    let states = words.map(|word| {
+        let deserializer: serde::de::value::StrDeserializer<'_, ValueError> = word.into_deserializer();
+        PlanState::deserialize(deserializer)
+            .map(wire::state_of)
+            .map_err(|error| bad_query("state", &error.to_string()))
+    });
+    states.collect()
+}
+
+fn bad_query(field: &str, why: &str) -> Problem {
+    Problem::new(ErrorCode::InvalidQuery, format!("In `{field}`: {why}.")).in_field(field)
+}
+
+#[cfg(test)]
+mod tests {
+    use plans::State;
+
+    use super::*;
+
+    #[test]
+    fn several_states_stand_with_commas() {
+        for (text, expected) in [
+            (None, Ok(vec![])),
+            (Some("open"), Ok(vec![State::Open])),
+            (Some("sealed,applied"), Ok(vec![State::Sealed, State::Applied])),
+            (Some("open,"), Err("In `state`: unknown variant ``, ")),
+            (Some("lazy"), Err("In `state`: unknown variant `lazy`, ")),
+        ] {
+            match (states_of(text), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+                (Err(problem), Err(beginning)) => {
+                    assert!(problem.detail().starts_with(beginning), "{problem:?}");
+                }
+                (found, _) => panic!("{text:?}: {found:?}"),
+            }
+        }
+    }
+}

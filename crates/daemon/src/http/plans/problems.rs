@@ -1,0 +1,246 @@
+//! What goes wrong with plans, as problems.
+
+use api::ErrorCode;
+use eventlog::{BlobError, LogError};
+use kernel::PlanId;
+use plans::{PlanError, Plans, SandboxError};
+
+use crate::http::log_problem::{not_committed, read_failed};
+use crate::http::problem::Problem;
+use crate::plans::wire::{checks_text, current};
+
+/// Something was not done to a plan or a workspace. Where it depends on what the plan is, the plan goes with it.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn plan_problem(plans: &Plans, error: PlanError) -> Problem {
+    let about = subject(&error);
+    let problem = without_plan(error);
+    match about {
+        None => problem,
+        Some(id) => match current(plans, id).await {
+            Some(plan) => problem.with_current(plan),
+            None => problem,
+        },
+    }
+}
+
+/// The plan that the caller has to look at to decide again.
+fn subject(error: &PlanError) -> Option<PlanId> {
+    match error {
+        PlanError::WrongState { plan, .. }
+        | PlanError::Busy { plan, .. }
+        | PlanError::Stale { plan, .. }
+        | PlanError::HasWork { plan, .. }
+        | PlanError::ChecksNotPassed { plan, .. }
+        | PlanError::KeyReused(plan) => Some(*plan),
+        _ => None,
+    }
+}
+
+fn without_plan(error: PlanError) -> Problem {
+    let mut detail = sentence(&error.to_string());
+    let code = match error {
+        PlanError::NotFound(_) => ErrorCode::PlanNotFound,
+        PlanError::ChangesetNotFound(_) => ErrorCode::ChangesetNotFound,
+        PlanError::NoActiveChangeset => ErrorCode::NoActiveChangeset,
+        PlanError::ChangesetClosed(_) => ErrorCode::ChangesetClosed,
+        PlanError::WrongState { .. } => ErrorCode::PlanWrongState,
+        PlanError::Busy { .. } => ErrorCode::PlanBusy,
+        PlanError::Stale { .. } => ErrorCode::StaleGeneration,
+        PlanError::HasWork { .. } => ErrorCode::PlanHasWork,
+        PlanError::ChecksNotPassed { checks, .. } => {
+            detail = format!("Not all checks have passed: {}.", checks_text(&checks));
+            ErrorCode::ChecksNotPassed
+        }
+        PlanError::NotTogether => ErrorCode::PlansNotTogether,
+        PlanError::NoRoom { .. } => ErrorCode::SandboxesFull,
+        PlanError::SandboxGone(_) => ErrorCode::SandboxGone,
+        PlanError::Elsewhere { .. } => ErrorCode::PlanElsewhere,
+        PlanError::TooDeep { .. } => ErrorCode::PlanTooDeep,
+        PlanError::KeyReused(_) => ErrorCode::IdempotencyKeyReused,
+        PlanError::BadWorkspace { .. } | PlanError::Base(_) => ErrorCode::WorkspaceUnusable,
+        PlanError::WorkspaceNotFound(_) => ErrorCode::WorkspaceNotFound,
+        PlanError::WorkspaceGone { .. } => ErrorCode::WorkspaceGone,
+        PlanError::WorkspaceInUse { .. } => ErrorCode::WorkspaceInUse,
+        PlanError::BadPath(_) => ErrorCode::PathNotAllowed,
+        PlanError::FileRefused { .. } => ErrorCode::FileRefused,
+        PlanError::FileNotFound { .. } => ErrorCode::FileNotFound,
+        PlanError::FileStale { hash, .. } => {
+            detail.push_str(&match hash {
+                Some(hash) => format!(" Its hash is {hash} now."),
+                None => " There is no file there now.".to_owned(),
+            });
+            ErrorCode::FileStale
+        }
+        PlanError::NoGitCommit { .. } => ErrorCode::GitCommitRefused,
+        PlanError::Sandbox(SandboxError::NotPossible { .. }) => ErrorCode::StrategyNotPossible,
+        // Which file it was, and why, is for the log of the daemon.
+        error @ (PlanError::Sandbox(_) | PlanError::Io { .. }) => {
+            let detail = "A file of the sandbox or of the workspace could not be read or written.";
+            return Problem::new(ErrorCode::SandboxFailed, detail).because(error);
+        }
+        PlanError::Closing => return shutting_down(),
+        PlanError::Blob(BlobError::Log(LogError::Closed)) | PlanError::Log(LogError::Closed) => {
+            return shutting_down();
+        }
+        PlanError::Blob(BlobError::Log(error)) | PlanError::Log(error) => return read_failed(error),
+        PlanError::Blob(error) => return Problem::internal(error),
+        PlanError::Commit(error) => return not_committed(error),
+    };
+    Problem::new(code, detail)
+}
+
+/// The daemon takes no more work.
+pub(super) fn shutting_down() -> Problem {
+    Problem::new(
+        ErrorCode::ShuttingDown,
+        "The daemon takes no more changes of plans.",
+    )
+}
+
+/// An error as a sentence.
+fn sentence(error: &str) -> String {
+    let mut characters = error.chars();
+    let first = characters.next().map(char::to_uppercase);
+    first
+        .into_iter()
+        .flatten()
+        .chain(characters)
+        .chain(['.'])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::PathBuf;
+
+    use kernel::RequestId;
+    use plans::{CheckState, RelPath, State, StrategyName};
+
+    use super::*;
+
+    /// What a caller reads: the code, and what happened this time.
+    fn told(error: PlanError) -> (ErrorCode, u16, String) {
+        let problem = without_plan(error).into_body(RequestId::generate());
+        (problem.code, problem.status, problem.detail)
+    }
+
+    #[test]
+    fn each_error_has_its_code_and_says_what_happened() {
+        let id = "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV";
+        let plan: PlanId = id.parse().unwrap();
+        let checks = vec![
+            ("make test".to_owned(), CheckState::Failed),
+            ("make lint".to_owned(), CheckState::Outdated),
+        ];
+        let secret = || io::Error::other("/secret/path");
+        for (error, code, status, detail) in [
+            (
+                PlanError::NotFound(plan),
+                ErrorCode::PlanNotFound,
+                404,
+                format!("There is no plan {id}."),
+            ),
+            (
+                PlanError::NoActiveChangeset,
+                ErrorCode::NoActiveChangeset,
+                409,
+                "There is no active changeset; start one first.".to_owned(),
+            ),
+            (
+                PlanError::WrongState {
+                    plan,
+                    state: State::Discarded,
+                },
+                ErrorCode::PlanWrongState,
+                409,
+                format!("The plan {id} is discarded; that cannot be done now."),
+            ),
+            (
+                PlanError::Stale { plan, actual: 7 },
+                ErrorCode::StaleGeneration,
+                409,
+                format!("The plan {id} has moved on; it is at version 7 now."),
+            ),
+            (
+                PlanError::ChecksNotPassed { plan, checks },
+                ErrorCode::ChecksNotPassed,
+                409,
+                "Not all checks have passed: `make test` has failed, `make lint` ran before the last change."
+                    .to_owned(),
+            ),
+            (
+                PlanError::SandboxGone(plan),
+                ErrorCode::SandboxGone,
+                410,
+                format!("The sandbox of the plan {id} is gone."),
+            ),
+            (
+                PlanError::TooDeep { limit: 8 },
+                ErrorCode::PlanTooDeep,
+                422,
+                "A plan may have at most 8 plans above it.".to_owned(),
+            ),
+            (
+                PlanError::BadWorkspace {
+                    root: PathBuf::from("/a"),
+                    why: "it is a file".to_owned(),
+                },
+                ErrorCode::WorkspaceUnusable,
+                422,
+                "/a cannot be a workspace: it is a file.".to_owned(),
+            ),
+            (
+                PlanError::BadPath(RelPath::from_bytes(b"../a").unwrap_err()),
+                ErrorCode::PathNotAllowed,
+                422,
+                "`../a` cannot be used: it has `.` or `..` in it.".to_owned(),
+            ),
+            (
+                PlanError::FileStale {
+                    path: "a".to_owned(),
+                    hash: Some("abc".to_owned()),
+                },
+                ErrorCode::FileStale,
+                409,
+                "`a` is not what it was. Its hash is abc now.".to_owned(),
+            ),
+            (
+                PlanError::FileStale {
+                    path: "a".to_owned(),
+                    hash: None,
+                },
+                ErrorCode::FileStale,
+                409,
+                "`a` is not what it was. There is no file there now.".to_owned(),
+            ),
+            (
+                PlanError::Sandbox(SandboxError::NotPossible {
+                    strategy: StrategyName::Overlay,
+                    why: "no namespaces".to_owned(),
+                }),
+                ErrorCode::StrategyNotPossible,
+                422,
+                "The strategy overlay does not work here: no namespaces.".to_owned(),
+            ),
+            (
+                PlanError::Io {
+                    what: "reading /secret/path".to_owned(),
+                    source: secret(),
+                },
+                ErrorCode::SandboxFailed,
+                500,
+                "A file of the sandbox or of the workspace could not be read or written.".to_owned(),
+            ),
+            (
+                PlanError::Closing,
+                ErrorCode::ShuttingDown,
+                503,
+                "The daemon takes no more changes of plans.".to_owned(),
+            ),
+        ] {
+            assert_eq!(told(error), (code, status, detail));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A command in the sandbox of a plan: how it gets in, and what is known of it when it has left.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jobs::{Outcome, Verdict};
+use kernel::PlanId;
+use plans::{Changeset, Entrance, NewStay, PlanError, Plans, Stay};
+use serde_json::{Map, Value, json};
+
+use super::outcome::{never_ran, with_causes};
+use super::payload::PlanPlace;
+
+/// Who has the sandboxes of plans.
+#[async_trait]
+pub(crate) trait Sandboxes: Send + Sync + std::fmt::Debug {
+    /// A command is about to run in the sandbox of a plan.
+    async fn enter(&self, plan: PlanId, stay: NewStay) -> Result<Stay, PlanError>;
+
+    /// Nothing of it runs any more. The changeset with what it changed, if it changed anything.
+    async fn leave(&self, stay: &Stay) -> Result<Option<Changeset>, PlanError>;
+}
+
+#[async_trait]
+impl Sandboxes for Plans {
+    async fn enter(&self, plan: PlanId, stay: NewStay) -> Result<Stay, PlanError> {
+        Self::enter(self, plan, stay).await
+    }
+
+    async fn leave(&self, stay: &Stay) -> Result<Option<Changeset>, PlanError> {
+        Self::leave(self, stay).await
+    }
+}
+
+/// The sandboxes, and where commands in them may write as well.
+#[derive(Clone, Debug)]
+pub(crate) struct SandboxAccess {
+    pub(crate) sandboxes: Arc<dyn Sandboxes>,
+    pub(crate) write_below: Vec<PathBuf>,
+}
+
+impl SandboxAccess {
+    /// Lets a command in.
+    pub(super) async fn enter(&self, place: &PlanPlace, stay: NewStay) -> Result<Stay, Outcome> {
+        let Ok(plan) = place.id.parse() else {
+            let text = format!("`{}` is not the id of a plan", place.id);
+            return Err(never_ran(Verdict::Hopeless, text));
+        };
+        let entered = self.sandboxes.enter(plan, stay).await;
+        entered.map_err(|error| {
+            let text = with_causes(&error);
+            never_ran(
+                of_refusal(&error),
+                format!("it did not get into its sandbox: {text}"),
+            )
+        })
+    }
+
+    /// Sees it out: what it changed is recorded, and said.
+    pub(super) async fn leave(&self, stay: &Stay, outcome: Outcome) -> Outcome {
+        match self.sandboxes.leave(stay).await {
+            Ok(changeset) => with_changes(outcome, stay.plan, changeset.as_ref()),
+            Err(error) => {
+                tracing::warn!(%error, plan = %stay.plan, "what a command changed could not be recorded");
+                not_recorded(with_changes(outcome, stay.plan, None), &with_causes(&error))
+            }
+        }
+    }
+
+    /// Everywhere that a command may write: in the sandbox and where that lets it, where it asked for, and where the owner
+    /// of the daemon lets all of them.
+    pub(super) fn write_below(&self, entrance: &Entrance, asked_for: Option<&[String]>) -> Vec<PathBuf> {
+        let mut below = entrance.write_below.clone();
+        below.extend(asked_for.unwrap_or_default().iter().map(PathBuf::from));
+        below.extend(self.write_below.iter().cloned());
+        below
+    }
+}
+
+/// Where a command starts, as it sees it.
+pub(super) fn directory(entrance: &Entrance, place: &PlanPlace) -> PathBuf {
+    match place.below.as_str() {
+        "" => entrance.root.clone(),
+        below => entrance.root.join(Path::new(below)),
+    }
+}
+
+/// What is so the next time too is hopeless.
+fn of_refusal(error: &PlanError) -> Verdict {
+    match error {
+        PlanError::NotFound(_)
+        | PlanError::WrongState { .. }
+        | PlanError::SandboxGone(_)
+        | PlanError::Elsewhere { .. }
+        | PlanError::WorkspaceGone { .. } => Verdict::Hopeless,
+        PlanError::Closing => Verdict::Stopped,
+        _ => Verdict::Failed,
+    }
+}
+
+fn with_changes(outcome: Outcome, plan: PlanId, changeset: Option<&Changeset>) -> Outcome {
+    let mut result = match outcome.result {
+        Value::Object(result) => result,
+        // It did not run.
+        _ => Map::new(),
+    };
+    result.insert("plan".to_owned(), json!(plan.to_string()));
+    if let Some(changeset) = changeset {
+        result.insert("changeset".to_owned(), json!(changeset.id.to_string()));
+        result.insert("files".to_owned(), json!(changeset.record.entries));
+    }
+    Outcome {
+        result: Value::Object(result),
+        ..outcome
+    }
+}
+
+/// What a command did and nobody knows of is not done.
+fn not_recorded(outcome: Outcome, why: &str) -> Outcome {
+    let verdict = match outcome.verdict {
+        Verdict::Succeeded => Verdict::Failed,
+        verdict => verdict,
+    };
+    let before = match outcome.text.as_str() {
+        "" => String::new(),
+        text => format!("{text}; "),
+    };
+    Outcome {
+        verdict,
+        text: format!("{before}what it changed could not be recorded: {why}"),
+        ..outcome
+    }
+}

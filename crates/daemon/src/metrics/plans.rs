@@ -1,0 +1,148 @@
+//! The numbers of plans: what was attempted is counted, what there is is looked at each time somebody asks.
+
+use std::fmt;
+use std::time::Duration;
+
+use plans::{Counts, OutcomeKind};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::Buckets;
+
+/// What was attempted with plans, and how long it took.
+#[derive(Clone, Debug)]
+pub(crate) struct PlanMetrics {
+    attempts: Family<AttemptLabels, Counter>,
+    durations: Family<DurationLabels, Histogram, Buckets>,
+}
+
+/// What changes workspaces or sandboxes as a whole.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Attempted {
+    /// Plans were to be applied.
+    Apply,
+    /// A plan was to be taken back.
+    Undo,
+    /// A plan was to be moved to the present.
+    Refresh,
+}
+
+/// What an attempt is counted under.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AttemptLabels {
+    what: &'static str,
+    outcome: &'static str,
+}
+
+/// What its time is counted under.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DurationLabels {
+    what: &'static str,
+}
+
+impl Attempted {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Apply => "apply",
+            Self::Undo => "undo",
+            Self::Refresh => "refresh",
+        }
+    }
+}
+
+impl PlanMetrics {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            attempts: Family::default(),
+            durations: Family::new_with_constructor(Buckets),
+        };
+        registry.register(
+            "plan_attempts",
+            "Plans that were to be applied, taken back or moved to the present, by what became of it",
+            Family::clone(&metrics.attempts),
+        );
+        registry.register_with_unit(
+            "plan_attempt_duration",
+            "The time that it took",
+            Unit::Seconds,
+            Family::clone(&metrics.durations),
+        );
+        metrics
+    }
+
+    /// Counts an attempt; `None` for one that was refused or failed. Dry runs do not count.
+    pub(crate) fn attempted(&self, what: Attempted, kind: Option<OutcomeKind>, elapsed: Duration) {
+        let outcome = match kind {
+            Some(OutcomeKind::Done) => "done",
+            Some(OutcomeKind::Conflicted) => "conflicted",
+            Some(OutcomeKind::WouldBeDone) => return,
+            None => "refused",
+        };
+        let what = what.name();
+        self.attempts
+            .get_or_create(&AttemptLabels { what, outcome })
+            .inc();
+        self.durations
+            .get_or_create(&DurationLabels { what })
+            .observe(elapsed.as_secs_f64());
+    }
+}
+
+pub(super) fn encode(counts: &Counts, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let help = "Plans that are not over, by state";
+    let mut states = encoder.encode_descriptor("plans", help, None, MetricType::Gauge)?;
+    for (state, count) in [("open", counts.open), ("sealed", counts.sealed)] {
+        ConstGauge::new(count).encode(states.encode_family(&[("state", state)])?)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::collector::Collector;
+    use prometheus_client::encoding::text;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Fixed(Counts);
+
+    impl Collector for Fixed {
+        fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+            encode(&self.0, &mut encoder)
+        }
+    }
+
+    #[test]
+    fn each_number_is_the_one_that_its_name_says() {
+        let counts = Counts { open: 1, sealed: 2 };
+        let mut registry = Registry::with_prefix("tidelock");
+        let metrics = PlanMetrics::register(&mut registry);
+        registry.register_collector(Box::new(Fixed(counts)));
+        let second = Duration::from_secs(1);
+        metrics.attempted(Attempted::Apply, Some(OutcomeKind::Conflicted), second);
+        metrics.attempted(Attempted::Apply, Some(OutcomeKind::Conflicted), second);
+        metrics.attempted(Attempted::Apply, Some(OutcomeKind::WouldBeDone), second);
+        let mut written = String::new();
+        text::encode(&mut written, &registry).unwrap();
+        let numbers: Vec<&str> = written
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.contains("_bucket"))
+            .collect();
+        assert_eq!(
+            numbers,
+            [
+                r#"tidelock_plan_attempts_total{what="apply",outcome="conflicted"} 2"#,
+                r#"tidelock_plan_attempt_duration_seconds_sum{what="apply"} 2.0"#,
+                r#"tidelock_plan_attempt_duration_seconds_count{what="apply"} 2"#,
+                r#"tidelock_plans{state="open"} 1"#,
+                r#"tidelock_plans{state="sealed"} 2"#,
+            ]
+        );
+    }
+}

@@ -1,0 +1,394 @@
+//! The state of a plan, as it is shown wherever one is.
+
+use api::{CheckState, Plan, PlanCheck, PlanOverlap, PlanState, SandboxStrategy};
+use maud::{Markup, html};
+
+use super::ansi::one_line;
+use super::history::percent_encode;
+use super::plan_text::counted;
+
+/// How many other plans are named where there is little room.
+const NAMED_OVERLAPS: usize = 3;
+
+/// Where a plan is shown.
+pub(super) fn path(id: &str) -> String {
+    format!("/plans/{}", percent_encode(id))
+}
+
+/// What a plan is for, in one line. It never is empty, because it is a link.
+pub(super) fn title(plan: &Plan) -> String {
+    titled(&plan.title, &plan.id)
+}
+
+/// The same of another plan.
+pub(super) fn titled(title: &str, id: &str) -> String {
+    let title = one_line(title);
+    match title.trim().is_empty() {
+        true => id.to_owned(),
+        false => title,
+    }
+}
+
+/// The state as a coloured word.
+pub(super) fn badge(plan: &Plan) -> Markup {
+    let class = match plan.state {
+        PlanState::Open | PlanState::Sealed if plan.refused.is_some() => "badge bad",
+        PlanState::Open if !plan.running.is_empty() => "badge active busy",
+        PlanState::Open => "badge active",
+        PlanState::Sealed => "badge warn",
+        PlanState::Applied => "badge good",
+        PlanState::Undone | PlanState::Discarded => "badge",
+    };
+    html! { span class=(class) { (label(plan)) } }
+}
+
+/// The state for people.
+pub(super) fn label(plan: &Plan) -> &'static str {
+    match plan.state {
+        PlanState::Open | PlanState::Sealed if plan.refused.is_some() => "Conflicted",
+        state => state_label(state),
+    }
+}
+
+/// A state for people.
+pub(super) fn state_label(state: PlanState) -> &'static str {
+    match state {
+        PlanState::Open => "Open",
+        PlanState::Sealed => "Sealed",
+        PlanState::Applied => "Applied",
+        PlanState::Undone => "Undone",
+        PlanState::Discarded => "Discarded",
+    }
+}
+
+/// What the state means for whoever reads it.
+pub(super) fn meaning(plan: &Plan) -> &'static str {
+    match plan.state {
+        PlanState::Open | PlanState::Sealed if plan.refused.is_some() => {
+            "waits for you: others have changed the same places"
+        }
+        PlanState::Open if plan.running.is_empty() => "can be worked in",
+        PlanState::Open => "is being worked in",
+        PlanState::Sealed => "is done, and waits for you: apply it or discard it",
+        PlanState::Applied if plan.parent.is_some() => "its changes are in its parent",
+        PlanState::Applied => "its changes are in the workspace",
+        PlanState::Undone => "its changes were in the workspace, and were taken back",
+        PlanState::Discarded => "was given up",
+    }
+}
+
+/// How many files, and how many lines where that is known.
+pub(super) fn extent(plan: &Plan) -> Markup {
+    let files = counted(plan.summary.files, "file", "files");
+    html! {
+        (files)
+        @if let (Some(added), Some(removed)) = (plan.summary.added_lines, plan.summary.removed_lines) {
+            " " (lines(added, removed))
+        }
+    }
+}
+
+/// Lines that were added and removed, by sign and by colour; nothing if there are none.
+pub(super) fn lines(added: u64, removed: u64) -> Markup {
+    html! {
+        @if added + removed > 0 {
+            span class="lines" {
+                span class="added" { "+" (added) } " " span class="removed" { "−" (removed) }
+            }
+        }
+    }
+}
+
+/// Who works in it right now.
+pub(super) fn workers(plan: &Plan) -> Option<String> {
+    let mut actors: Vec<String> = plan.running.iter().map(|run| one_line(&run.actor)).collect();
+    actors.dedup();
+    match actors.len() {
+        0 => None,
+        1..=3 => Some(actors.join(", ")),
+        more => Some(format!("{} and {} others", actors[..2].join(", "), more - 2)),
+    }
+}
+
+/// What became of a check, as a coloured word.
+pub(super) fn check_badge(check: &PlanCheck) -> Markup {
+    let (class, word) = match check.state {
+        CheckState::Missing => ("badge", "Not run"),
+        CheckState::Running => ("badge active busy", "Running"),
+        CheckState::Passed => ("badge good", "Passed"),
+        CheckState::Failed => ("badge bad", "Failed"),
+        CheckState::Outdated => ("badge warn", "Outdated"),
+    };
+    html! { span class=(class) { (word) } }
+}
+
+/// All checks in a few words.
+pub(super) fn checks_summary(plan: &Plan) -> Markup {
+    let count = |state| plan.checks.iter().filter(|check| check.state == state).count();
+    let (total, passed) = (plan.checks.len(), count(CheckState::Passed));
+    html! {
+        @if total == 0 {
+            "–"
+        } @else if passed == total {
+            "all " (total) " passed"
+        } @else {
+            (passed) " of " (total) " passed"
+            @for (state, word) in [(CheckState::Failed, "failed"), (CheckState::Running, "running")] {
+                @let number = count(state);
+                @if number > 0 { small class=[(state == CheckState::Failed).then_some("error")] { (number) " " (word) } }
+            }
+        }
+    }
+}
+
+/// Whether all checks have passed for what is in the plan now.
+pub(super) fn checks_passed(plan: &Plan) -> bool {
+    plan.checks.iter().all(|check| check.state == CheckState::Passed)
+}
+
+/// The other plans that touch the same files, each in a line.
+pub(super) fn overlap_warnings(plan: &Plan) -> Markup {
+    html! {
+        @for overlap in plan.overlaps.iter().take(NAMED_OVERLAPS) {
+            small class="overlap" {
+                (overlap_words(overlap)) " with "
+                a href=(path(&overlap.plan)) data-key={ "overlap " (plan.id) " " (overlap.plan) } {
+                    (titled(&overlap.title, &overlap.plan))
+                }
+            }
+        }
+        @if plan.overlaps.len() > NAMED_OVERLAPS {
+            small class="overlap" { "and with " (plan.overlaps.len() - NAMED_OVERLAPS) " more plans" }
+        }
+    }
+}
+
+/// How much two plans have in common.
+pub(super) fn overlap_words(overlap: &PlanOverlap) -> String {
+    let conflicts = overlap.paths.iter().filter(|path| path.conflicts).count() as u64;
+    let files = counted(overlap.paths.len() as u64, "file", "files");
+    match conflicts {
+        0 => format!("{files} in common"),
+        1 => format!("{files} in common, 1 conflicts"),
+        more => format!("{files} in common, {more} conflict"),
+    }
+}
+
+/// How its sandbox is made.
+pub(super) fn strategy_words(strategy: SandboxStrategy) -> &'static str {
+    match strategy {
+        SandboxStrategy::Overlay => "overlay: a layer of its own at the workspace's own path",
+        SandboxStrategy::GitWorktree => "git worktree: on a branch of its own",
+        SandboxStrategy::Copy => "copy of the workspace",
+    }
+}
+
+/// Plans for tests.
+#[cfg(test)]
+pub(super) mod tests {
+    use api::{DiffSummary, PlanCommand, PlanOverlapPath, PlanRefused};
+
+    use super::super::job_state::tests::{HOSTILE, assert_harmless};
+    use super::*;
+
+    pub(in super::super) const PLAN_ID: &str = "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
+    /// A plan with two changed files.
+    pub(in super::super) fn plan(state: PlanState) -> Plan {
+        Plan {
+            id: PLAN_ID.to_owned(),
+            state,
+            version: 7,
+            title: "Fix the parser".to_owned(),
+            workspace: "workspace_01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
+            root: "/home/me/project".to_owned(),
+            parent: None,
+            children: Vec::new(),
+            opened_by: "claude".to_owned(),
+            opened_at: "2026-01-31T09:30:00.000Z".to_owned(),
+            changed_at: "2026-01-31T09:30:30.000Z".to_owned(),
+            strategy: SandboxStrategy::Overlay,
+            sandbox_root: "/home/me/project".to_owned(),
+            base: "ba5e".to_owned(),
+            fingerprint: "f1a6".to_owned(),
+            entries: 3,
+            changesets: 1,
+            summary: DiffSummary {
+                files: 2,
+                added_lines: Some(5),
+                removed_lines: Some(1),
+            },
+            running: Vec::new(),
+            checks: Vec::new(),
+            refused: None,
+            overlaps: Vec::new(),
+            left_out: Vec::new(),
+            notice: None,
+        }
+    }
+
+    pub(in super::super) fn check(state: CheckState) -> PlanCheck {
+        PlanCheck {
+            command: "make test".to_owned(),
+            state,
+            job: None,
+            text: None,
+            at: None,
+        }
+    }
+
+    pub(in super::super) fn command(actor: &str) -> PlanCommand {
+        PlanCommand {
+            job: "job_1".to_owned(),
+            actor: actor.to_owned(),
+            since: "2026-01-31T09:30:10.000Z".to_owned(),
+        }
+    }
+
+    pub(in super::super) fn refused(what: &str) -> PlanRefused {
+        PlanRefused {
+            what: what.to_owned(),
+            by: "unix".to_owned(),
+            at: "2026-01-31T09:30:40.000Z".to_owned(),
+            conflicts: Vec::new(),
+        }
+    }
+
+    /// Another plan with this many files in common, of which so many conflict.
+    pub(in super::super) fn overlap(files: usize, conflicts: usize) -> PlanOverlap {
+        let path = |number: usize| PlanOverlapPath {
+            path: format!("src/{number}.rs"),
+            conflicts: number < conflicts,
+            lines: if number < conflicts {
+                vec![3, 40]
+            } else {
+                Vec::new()
+            },
+        };
+        PlanOverlap {
+            plan: "plan_2".to_owned(),
+            title: "Other work".to_owned(),
+            paths: (0..files).map(path).collect(),
+        }
+    }
+
+    #[test]
+    fn each_state_has_its_badge() {
+        let busy = Plan {
+            running: vec![command("claude")],
+            ..plan(PlanState::Open)
+        };
+        let conflicted = Plan {
+            refused: Some(refused("apply")),
+            ..plan(PlanState::Sealed)
+        };
+        // Taking it back did not come to pass, so it still is applied.
+        let not_undone = Plan {
+            refused: Some(refused("undo")),
+            ..plan(PlanState::Applied)
+        };
+        for (plan, expected) in [
+            (plan(PlanState::Open), "<span class=\"badge active\">Open</span>"),
+            (busy, "<span class=\"badge active busy\">Open</span>"),
+            (
+                plan(PlanState::Sealed),
+                "<span class=\"badge warn\">Sealed</span>",
+            ),
+            (conflicted, "<span class=\"badge bad\">Conflicted</span>"),
+            (
+                plan(PlanState::Applied),
+                "<span class=\"badge good\">Applied</span>",
+            ),
+            (not_undone, "<span class=\"badge good\">Applied</span>"),
+            (plan(PlanState::Undone), "<span class=\"badge\">Undone</span>"),
+            (
+                plan(PlanState::Discarded),
+                "<span class=\"badge\">Discarded</span>",
+            ),
+        ] {
+            assert_eq!(badge(&plan).into_string(), expected);
+        }
+    }
+
+    #[test]
+    fn checks_are_summed_up() {
+        use CheckState::{Failed, Missing, Outdated, Passed, Running};
+        for (states, expected, passed) in [
+            (&[][..], "–", true),
+            (&[Passed, Passed], "all 2 passed", true),
+            (&[Passed, Missing], "1 of 2 passed", false),
+            (&[Outdated], "0 of 1 passed", false),
+            (
+                &[Passed, Failed, Running],
+                "1 of 3 passed<small class=\"error\">1 failed</small><small>1 running</small>",
+                false,
+            ),
+        ] {
+            let plan = Plan {
+                checks: states.iter().map(|state| check(*state)).collect(),
+                ..plan(PlanState::Sealed)
+            };
+            assert_eq!(checks_summary(&plan).into_string(), expected);
+            assert_eq!(checks_passed(&plan), passed);
+        }
+    }
+
+    #[test]
+    fn overlaps_are_counted() {
+        for (files, conflicts, expected) in [
+            (1, 0, "1 file in common"),
+            (2, 1, "2 files in common, 1 conflicts"),
+            (4, 3, "4 files in common, 3 conflict"),
+        ] {
+            assert_eq!(overlap_words(&overlap(files, conflicts)), expected);
+        }
+        let five = Plan {
+            overlaps: vec![overlap(1, 0); 5],
+            ..plan(PlanState::Open)
+        };
+        let shown = overlap_warnings(&five).into_string();
+        assert_eq!(
+            shown
+                .matches("1 file in common with <a href=\"/plans/plan_2\"")
+                .count(),
+            3
+        );
+        assert!(shown.contains("and with 2 more plans"), "{shown}");
+    }
+
+    #[test]
+    fn who_works_in_it_is_named() {
+        for (actors, expected) in [
+            (&[][..], None),
+            (&["claude"], Some("claude")),
+            (&["claude", "claude"], Some("claude")),
+            (&["a", "b", "c"], Some("a, b, c")),
+            (&["a", "b", "c", "d"], Some("a, b and 2 others")),
+        ] {
+            let plan = Plan {
+                running: actors.iter().map(|actor| command(actor)).collect(),
+                ..plan(PlanState::Open)
+            };
+            assert_eq!(workers(&plan).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn what_plans_say_is_shown_as_text() {
+        let hostile = Plan {
+            title: HOSTILE.to_owned(),
+            overlaps: vec![PlanOverlap {
+                title: HOSTILE.to_owned(),
+                ..overlap(1, 1)
+            }],
+            ..plan(PlanState::Open)
+        };
+        assert_harmless(&html! { (title(&hostile)) }.into_string());
+        assert_harmless(&overlap_warnings(&hostile).into_string());
+        let nameless = Plan {
+            title: "\u{1b}[0m \u{7}".to_owned(),
+            ..plan(PlanState::Open)
+        };
+        assert_eq!(title(&nameless), PLAN_ID);
+    }
+}

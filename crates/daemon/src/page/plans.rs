@@ -1,0 +1,343 @@
+//! The page of plans: what is being worked on in each workspace, and what waits for a decision.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::plans::{PlanQuery, State as PlanWord};
+use api::{ErrorCode, Plan, PlanList};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use kernel::PlanId;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::error::PageError;
+use super::history::percent_encode;
+use super::job_time::{ago, now_ms};
+use super::layout::{Place, live_part, page_below};
+use super::plan_detail::unreadable;
+use super::plan_state::{badge, checks_summary, extent, overlap_warnings, path, title, workers};
+use super::plan_text::exact;
+use super::sign_in::Visitor;
+use crate::app::App;
+use crate::plans::wire;
+
+/// A stream says when something has changed; this is for ages.
+const REFRESH: Duration = Duration::from_secs(5);
+
+/// How many plans are on a page. Older ones are behind a link.
+const SHOWN_PLANS: u32 = 50;
+
+/// Which plans are shown. It stands in the address, so that it can be kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Which {
+    /// Those about which something is to be decided.
+    #[default]
+    Current,
+    /// Those that were applied, taken back or given up.
+    Over,
+}
+
+impl Which {
+    fn states(self) -> Vec<PlanWord> {
+        match self {
+            Self::Current => vec![PlanWord::Open, PlanWord::Sealed],
+            Self::Over => vec![PlanWord::Applied, PlanWord::Undone, PlanWord::Discarded],
+        }
+    }
+}
+
+/// A part of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct Filter {
+    #[serde(default)]
+    show: Which,
+    /// Only those that are older than this one.
+    before: Option<String>,
+}
+
+impl Filter {
+    fn query(&self) -> String {
+        let show = (self.show == Which::Over).then(|| "show=over".to_owned());
+        let before = self.before.as_deref().map(percent_encode);
+        let before = before.map(|before| format!("before={before}"));
+        let parts: Vec<String> = show.into_iter().chain(before).collect();
+        match parts.is_empty() {
+            true => String::new(),
+            false => format!("?{}", parts.join("&")),
+        }
+    }
+}
+
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    filter: Result<Query<Filter>, QueryRejection>,
+) -> Result<Markup, PageError> {
+    let filter = checked(filter)?;
+    let live_path = format!("/live/plans{}", filter.query());
+    let live = live(&app, &filter).await?;
+    Ok(page_below(
+        &app,
+        &visitor,
+        Place::Plans,
+        ("Plans", &live_path),
+        &live,
+    ))
+}
+
+pub(super) async fn show_live(
+    State(app): State<Arc<App>>,
+    _visitor: Visitor,
+    filter: Result<Query<Filter>, QueryRejection>,
+) -> Result<Markup, PageError> {
+    live(&app, &checked(filter)?).await
+}
+
+fn checked(filter: Result<Query<Filter>, QueryRejection>) -> Result<Filter, PageError> {
+    filter.map(|Query(filter)| filter).map_err(|_| bad_address())
+}
+
+fn bad_address() -> PageError {
+    let detail = html! {
+        p { "The address does not say which plans to show." }
+        p { a href="/plans" { "All plans" } }
+    };
+    PageError::new(ErrorCode::InvalidQuery, detail)
+}
+
+async fn live(app: &App, filter: &Filter) -> Result<Markup, PageError> {
+    let before: Option<PlanId> = match &filter.before {
+        Some(before) => Some(before.parse().map_err(|_| bad_address())?),
+        None => None,
+    };
+    let query = PlanQuery {
+        states: filter.show.states(),
+        before,
+        limit: SHOWN_PLANS,
+        ..PlanQuery::default()
+    };
+    match wire::list(&app.plans, query).await {
+        Ok(list) => Ok(live_part(app, REFRESH, &content(&list, filter, now_ms()))),
+        Err(error) => Err(unreadable(app, error).await),
+    }
+}
+
+fn content(list: &PlanList, filter: &Filter, now_ms: u64) -> Markup {
+    let older = list.next_before.as_deref();
+    html! {
+        div class="heading" data-part="heading" {
+            div {
+                h1 { "Plans" }
+                p {
+                    "Each is a piece of work in a sandbox of its own. What was changed in it is applied whole or not at "
+                    "all, and can be taken back."
+                }
+            }
+        }
+        nav class="filter" aria-label="Which plans" data-part="filter" {
+            @for (show, word) in [(Which::Current, "Open and sealed"), (Which::Over, "Over")] {
+                a href={ "/plans" (Filter { show, before: None }.query()) } data-key={ "filter " (word) }
+                    aria-current=[(filter.show == show).then_some("true")] { (word) }
+            }
+            a href="/workspaces" data-key="workspaces" { "Workspaces" }
+        }
+        div data-part="plans" {
+            @if list.plans.is_empty() { (empty(filter)) }
+            @for (root, plans) in by_root(&list.plans) { (workspace(root, &plans, now_ms)) }
+            @if filter.before.is_some() || older.is_some() {
+                p class="pages" {
+                    @if filter.before.is_some() {
+                        a href={ "/plans" (Filter { before: None, ..filter.clone() }.query()) } data-key="newest" { "Newest" }
+                    }
+                    @if let Some(older) = older {
+                        @let older = Filter { before: Some(older.to_owned()), ..filter.clone() };
+                        a id="plans-older" href={ "/plans" (older.query()) } data-key="older" { "Older" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The plans of each workspace, in the order in which the workspaces come first.
+fn by_root(plans: &[Plan]) -> Vec<(&str, Vec<&Plan>)> {
+    let mut groups: Vec<(&str, Vec<&Plan>)> = Vec::new();
+    for plan in plans {
+        match groups.iter_mut().find(|(root, _)| *root == plan.root) {
+            Some((_, group)) => group.push(plan),
+            None => groups.push((&plan.root, vec![plan])),
+        }
+    }
+    groups
+}
+
+fn empty(filter: &Filter) -> Markup {
+    html! {
+        div class="card empty" {
+            @if *filter == Filter::default() {
+                h2 { "No plan is open" }
+                p { "Let an agent, or any command, work in a sandbox. You see what it changed before it is applied." }
+                p { code { "tidelock exec -- claude" } }
+            } @else {
+                h2 { "There is none" }
+                p { a href="/plans" data-key="all" { "Open and sealed plans" } }
+            }
+        }
+    }
+}
+
+fn workspace(root: &str, plans: &[&Plan], now_ms: u64) -> Markup {
+    html! {
+        section class="workspace" aria-label=(super::plan_text::exact_words(root)) {
+            h2 { code { (exact(root)) } }
+            div class="card table" {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "Plan" }
+                            th scope="col" { "State" }
+                            th scope="col" class="count" { "Changes" }
+                            th scope="col" class="count" { "Checks" }
+                            th scope="col" class="count" { "Opened" }
+                        }
+                    }
+                    tbody { @for plan in plans { (row(plan, now_ms)) } }
+                }
+            }
+        }
+    }
+}
+
+fn row(plan: &Plan, now_ms: u64) -> Markup {
+    let opened = ago(&plan.opened_at, now_ms).map_or_else(|| "–".to_owned(), |ago| format!("{ago} ago"));
+    html! {
+        tr data-plan=(plan.id) {
+            th scope="row" {
+                a class="job-title" href=(path(&plan.id)) data-key={ "show " (plan.id) } { (title(plan)) }
+                small { (plan.id) }
+                @if let Some(parent) = &plan.parent {
+                    small { "child of " a href=(path(parent)) data-key={ "parent " (plan.id) } { (parent) } }
+                }
+                (overlap_warnings(plan))
+            }
+            td class="state" {
+                (badge(plan))
+                @if let Some(workers) = workers(plan) { small { (workers) " works in it" } }
+                @if let Some(notice) = &plan.notice { small class="error" { (super::ansi::one_line(notice)) } }
+            }
+            td class="count" data-label="Changes" { (extent(plan)) }
+            td class="count" data-label="Checks" { (checks_summary(plan)) }
+            td class="count" data-label="Opened" { time datetime=(plan.opened_at) { (opened) } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::{CheckState, PlanState};
+
+    use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless};
+    use super::super::job_time::parse;
+    use super::super::plan_state::tests::{check, command, overlap, plan};
+    use super::*;
+
+    /// If there are several, there are older ones.
+    fn rendered(plans: &[Plan], filter: &Filter) -> String {
+        let list = PlanList {
+            plans: plans.to_vec(),
+            next_before: (plans.len() > 1).then(|| "plan_49".to_owned()),
+        };
+        content(&list, filter, parse(NOW).unwrap()).into_string()
+    }
+
+    #[test]
+    fn a_row_has_what_people_look_for() {
+        let busy = Plan {
+            parent: Some("plan_0".to_owned()),
+            running: vec![command("claude")],
+            checks: vec![check(CheckState::Missing)],
+            overlaps: vec![overlap(2, 1)],
+            ..plan(PlanState::Open)
+        };
+        let page = rendered(&[busy], &Filter::default());
+        for part in [
+            "<h2><code>/home/me/project</code></h2>",
+            "<tr data-plan=\"plan_01ARZ3NDEKTSV4RRFFQ69G5FAV\">",
+            "data-key=\"show plan_01ARZ3NDEKTSV4RRFFQ69G5FAV\">Fix the parser</a>",
+            "child of <a href=\"/plans/plan_0\"",
+            "2 files in common, 1 conflicts with <a href=\"/plans/plan_2\"",
+            "<small>claude works in it</small>",
+            "data-label=\"Changes\">2 files ",
+            "data-label=\"Checks\">0 of 1 passed</td>",
+            "<time datetime=\"2026-01-31T09:30:00.000Z\">1 min 0 s ago</time>",
+            "aria-current=\"true\">Open and sealed</a><a href=\"/plans?show=over\" data-key=\"filter Over\">Over</a>",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(!page.contains("plans-older"), "{page}");
+    }
+
+    #[test]
+    fn plans_stand_with_their_workspace() {
+        let of = |id: &str, root: &str| Plan {
+            id: id.to_owned(),
+            root: root.to_owned(),
+            ..plan(PlanState::Open)
+        };
+        let plans = [of("plan_3", "/b"), of("plan_2", "/a"), of("plan_1", "/b")];
+        let found: Vec<(&str, Vec<&str>)> = by_root(&plans)
+            .into_iter()
+            .map(|(root, plans)| (root, plans.into_iter().map(|plan| plan.id.as_str()).collect()))
+            .collect();
+        assert_eq!(found, [("/b", vec!["plan_3", "plan_1"]), ("/a", vec!["plan_2"])]);
+    }
+
+    #[test]
+    fn older_plans_are_behind_a_link_that_keeps_the_rest() {
+        let filter = Filter {
+            show: Which::Over,
+            before: Some("plan_x".to_owned()),
+        };
+        let page = rendered(&[plan(PlanState::Applied), plan(PlanState::Undone)], &filter);
+        for part in [
+            "<a href=\"/plans?show=over\" data-key=\"newest\">Newest</a>",
+            "<a id=\"plans-older\" href=\"/plans?show=over&amp;before=plan_49\" data-key=\"older\">Older</a>",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+
+    #[test]
+    fn without_plans_the_page_says_what_to_type() {
+        let page = rendered(&[], &Filter::default());
+        assert!(page.contains("<code>tidelock exec -- claude</code>"), "{page}");
+        let over = Filter {
+            show: Which::Over,
+            before: None,
+        };
+        let page = rendered(&[], &over);
+        assert!(
+            page.contains("There is none") && !page.contains("tidelock exec"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn what_plans_say_is_shown_as_text() {
+        let hostile = Plan {
+            title: HOSTILE.to_owned(),
+            running: vec![command(HOSTILE)],
+            notice: Some(HOSTILE.to_owned()),
+            ..plan(PlanState::Open)
+        };
+        assert_harmless(&rendered(&[hostile], &Filter::default()));
+        let root = Plan {
+            root: "/<b>\"\u{202e}".to_owned(),
+            ..plan(PlanState::Open)
+        };
+        let page = rendered(&[root], &Filter::default());
+        assert!(!page.contains("<b>") && !page.contains('\u{202e}'), "{page}");
+    }
+}

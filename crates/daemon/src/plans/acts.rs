@@ -1,0 +1,72 @@
+//! What changes workspaces, and takes long enough to be measured.
+
+use std::time::Duration;
+
+use kernel::PlanId;
+use plans::{Actor, ApplyOrder, Collected, GcPolicy, Outcome, OutcomeKind, PlanError, Run, UndoOrder};
+
+use crate::app::App;
+use crate::metrics::Attempted;
+
+/// Applies plans, all of them or none.
+///
+/// *Cancel safety*: dropped half-way, it goes on and is not counted.
+pub(crate) async fn apply(app: &App, order: ApplyOrder) -> Result<Outcome, PlanError> {
+    let (by, plans) = (order.by.clone(), order.plans.clone());
+    let outcome = measured(app, Attempted::Apply, app.plans.apply(order)).await;
+    if let Ok(outcome) = &outcome {
+        tracing::info!(%by, ?plans, outcome = ?outcome.kind, paths = outcome.paths.len(), "plans were to be applied");
+    }
+    outcome
+}
+
+/// Takes an applied plan back, or one changeset of it.
+///
+/// *Cancel safety*: dropped half-way, it goes on and is not counted.
+pub(crate) async fn undo(app: &App, order: UndoOrder) -> Result<Outcome, PlanError> {
+    let (by, plan) = (order.by.clone(), order.plan);
+    let outcome = measured(app, Attempted::Undo, app.plans.undo(order)).await;
+    if let Ok(outcome) = &outcome {
+        tracing::info!(%by, %plan, outcome = ?outcome.kind, paths = outcome.paths.len(), "a plan was to be taken back");
+    }
+    outcome
+}
+
+/// Moves an open plan to the workspace's present state.
+///
+/// *Cancel safety*: dropped half-way, it may or may not have been done, and is not counted.
+pub(crate) async fn refresh(
+    app: &App,
+    plan: PlanId,
+    by: Actor,
+    seen: Option<u64>,
+) -> Result<Outcome, PlanError> {
+    measured(app, Attempted::Refresh, app.plans.refresh(plan, by, seen)).await
+}
+
+/// Takes sandboxes away that nobody needs.
+///
+/// *Cancel safety*: dropped half-way, some may be gone.
+pub(crate) async fn collect(app: &App, older_than: Duration, run: Run) -> Result<Collected, PlanError> {
+    let collected = app.plans.collect(GcPolicy { older_than, run }).await?;
+    if run == Run::Real {
+        let (sandboxes, bytes) = (collected.sandboxes.len(), collected.bytes);
+        tracing::info!(sandboxes, bytes, "sandboxes that nobody needs were taken away");
+    }
+    Ok(collected)
+}
+
+async fn measured(
+    app: &App,
+    what: Attempted,
+    act: impl Future<Output = Result<Outcome, PlanError>>,
+) -> Result<Outcome, PlanError> {
+    let start = app.clock.now();
+    let outcome = act.await;
+    let elapsed = app.clock.now().saturating_duration_since(start);
+    let kind = outcome.as_ref().map(|outcome| outcome.kind).ok();
+    if kind != Some(OutcomeKind::WouldBeDone) {
+        app.metrics.plans.attempted(what, kind, elapsed);
+    }
+    outcome
+}

@@ -1,0 +1,223 @@
+//! Checks: commands that must pass in a plan's sandbox before it can be applied. Each run is a job.
+//!
+//! The handler of the job reports how the check ended, before the job ends. A job that never comes to its handler, because
+//! it was cancelled in the queue or lost its worker, is reported by whoever watches it: the daemon that submitted it, or
+//! the next one. What is not known to have passed has failed.
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use jobs::{Ending, FollowEnd, Job, Lane, NewJob, State, SubmitError};
+use kernel::{Deadline, HomeId, JobId, PlanId};
+use plans::{Actor, Check, CheckEnd, CheckState, Plan, PlanError, PlanQuery, Plans};
+use serde_json::Value;
+
+use super::late::Watch;
+use crate::jobs::CommandPayload;
+
+/// The handler that runs checks.
+pub(crate) const CHECK: &str = "check";
+
+/// Who reports the end of a check that did not come to its end by itself.
+const NOBODY: &str = "the daemon";
+
+/// How many plans are looked at in one go when a daemon starts.
+const PAGE: u32 = 100;
+
+/// Why checks were not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CheckError {
+    /// The plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The job of a check was not taken.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// The jobs are not there.
+    #[error("the daemon is stopping")]
+    Closing,
+}
+
+/// Which checks are run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Which {
+    /// Those that have not passed for what is in the plan now.
+    NotPassed,
+    /// All of them.
+    All,
+}
+
+/// Runs the checks of a plan, each as a job. One that runs already goes on.
+///
+/// *Cancel safety*: dropped half-way, some may run. What runs is reported all the same.
+pub(crate) async fn run_checks(
+    watch: &Watch,
+    plan: PlanId,
+    (by, home_id): (Actor, HomeId),
+    which: Which,
+) -> Result<Plan, CheckError> {
+    let jobs = watch.jobs().ok_or(CheckError::Closing)?;
+    let mut plan = settle_plan(watch, watch.plans.get(plan).await?).await?;
+    for check in wanted(&plan, which) {
+        let submitted = jobs.submit(job_of(&plan, &check, &by, home_id)).await?;
+        let job = submitted.job().id;
+        plan = watch
+            .plans
+            .check_started(plan.id, Arc::clone(&by), check.clone(), job.to_string())
+            .await?;
+        follow(watch, plan.id, check, job);
+    }
+    Ok(plan)
+}
+
+/// Sets checks right that are said to run, when a daemon starts.
+///
+/// *Cancel safety*: dropped half-way, the rest is set right the next time.
+pub(crate) async fn settle(watch: &Watch) -> Result<(), PlanError> {
+    let mut before = None;
+    loop {
+        let query = PlanQuery {
+            states: vec![plans::State::Open, plans::State::Sealed],
+            before,
+            limit: PAGE,
+            ..PlanQuery::default()
+        };
+        let page = watch.plans.list(query).await?;
+        before = page.last().map(|plan| plan.id);
+        let is_last = page.len() < PAGE as usize;
+        for plan in page {
+            let plan = settle_plan(watch, plan).await?;
+            for (check, job) in running(&plan) {
+                follow(watch, plan.id, check, job);
+            }
+        }
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+/// Reports the ends of checks that are said to run and whose job is over.
+async fn settle_plan(watch: &Watch, mut plan: Plan) -> Result<Plan, PlanError> {
+    let Some(jobs) = watch.jobs() else {
+        return Ok(plan);
+    };
+    for (check, job) in running(&plan) {
+        let end = match jobs.get(job).await? {
+            None => Some(failed("its job is gone")),
+            Some(job) => end_of(&job),
+        };
+        if let Some(end) = end {
+            plan = watch
+                .plans
+                .check_ended(plan.id, Actor::from(NOBODY), (check, job.to_string()), end)
+                .await?;
+        }
+    }
+    Ok(plan)
+}
+
+/// Watches a job, and reports the end of its check if its handler has not.
+fn follow(watch: &Watch, plan: PlanId, check: String, job: JobId) {
+    let own = watch.clone();
+    watch.tasks.spawn("check", async move {
+        let Some(jobs) = own.jobs() else { return };
+        let end = match jobs.wait(job, &Deadline::never(), &own.scope).await {
+            Ok(job) => end_of(&job),
+            Err(FollowEnd::NotFound) => Some(failed("its job is gone")),
+            // The next daemon looks at it.
+            Err(FollowEnd::Cancelled(_) | FollowEnd::Log(_)) => None,
+        };
+        if let Some(end) = end {
+            report(&own.plans, plan, Actor::from(NOBODY), (check, job), end).await;
+        }
+    });
+}
+
+/// Reports the end of a check. If that is not possible now, the next daemon does it.
+pub(super) async fn report(
+    plans: &Plans,
+    plan: PlanId,
+    by: Actor,
+    (check, job): (String, JobId),
+    end: CheckEnd,
+) {
+    match plans.check_ended(plan, by, (check, job.to_string()), end).await {
+        Ok(_) | Err(PlanError::Closing | PlanError::NotFound(_)) => {}
+        Err(error) => tracing::warn!(%error, %plan, %job, "the end of a check could not be written down"),
+    }
+}
+
+/// The checks that are said to run, and their jobs.
+fn running(plan: &Plan) -> Vec<(String, JobId)> {
+    let running = plan.record.checks.iter().filter_map(|check| {
+        let run = check.run.as_ref().filter(|run| run.ended.is_none())?;
+        Some((check.command.clone(), run.job.parse().ok()?))
+    });
+    running.collect()
+}
+
+fn wanted(plan: &Plan, which: Which) -> Vec<String> {
+    let is_wanted = |check: &&Check| match check.state(plan.record.fingerprint) {
+        CheckState::Running => false,
+        CheckState::Passed => which == Which::All,
+        CheckState::Missing | CheckState::Failed | CheckState::Outdated => true,
+    };
+    let wanted = plan.record.checks.iter().filter(is_wanted);
+    wanted.map(|check| check.command.clone()).collect()
+}
+
+fn job_of(plan: &Plan, check: &str, by: &str, home_id: HomeId) -> NewJob {
+    let payload = CommandPayload::of_check(plan.id, &plan.record.facts.root, check);
+    let title = format!("check: {}", payload.title());
+    let mut new = NewJob::new(CHECK, &title, payload.encode(), by);
+    new.facts.home = Some(home_id.to_string().into());
+    // One after the other: a check sees what was in the plan when it began, and nothing of another one half-way.
+    new.facts.lane = Some(Lane {
+        name: Arc::from(format!("plan-check/{}", plan.id)),
+        limit: NonZeroU16::MIN,
+    });
+    new
+}
+
+/// How a check ended, by how its job did; `None` if that has not ended.
+fn end_of(job: &Job) -> Option<CheckEnd> {
+    match &job.record.state {
+        State::Queued { .. } | State::Running { .. } => None,
+        State::Succeeded { ending } => Some(passed(&ending.result)),
+        State::Cancelled { ending } => Some(failed(text_of(ending.as_ref(), "its job was cancelled"))),
+        State::Failed { reason, ending } => {
+            let otherwise = format!("its job failed: {}", reason.as_str().replace('_', " "));
+            Some(failed(text_of(ending.as_ref(), &otherwise)))
+        }
+    }
+}
+
+fn text_of<'a>(ending: Option<&'a Ending>, otherwise: &'a str) -> &'a str {
+    let text = ending.map(|ending| ending.text.as_str());
+    text.filter(|text| !text.is_empty()).unwrap_or(otherwise)
+}
+
+/// A check that passed. If it changed files of the plan, it is outdated already, and that is said.
+pub(super) fn passed(result: &Value) -> CheckEnd {
+    let text = match result["files"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(1) => "it changed a file of the plan itself, so it has to run again".to_owned(),
+        Some(files) => format!("it changed {files} files of the plan itself, so it has to run again"),
+    };
+    ended(true, text)
+}
+
+/// A check that is not known to have passed.
+pub(super) fn failed(text: &str) -> CheckEnd {
+    ended(false, text.to_owned())
+}
+
+fn ended(passed: bool, text: String) -> CheckEnd {
+    CheckEnd {
+        passed,
+        text,
+        at: eventlog::UnixMs::from(SystemTime::now()),
+    }
+}

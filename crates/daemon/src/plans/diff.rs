@@ -1,0 +1,102 @@
+//! What a plan changes, shown.
+
+use std::io;
+
+use api::{DiffHunk, DiffLine, DiffLineKind, DiffSummary, FileDiff, PlanDiff};
+use kernel::{ChangesetId, PlanId};
+use plans::{PlanError, Plans};
+
+use super::wire::kind_name;
+
+/// What a plan changes altogether, or what one changeset of it did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) plan: PlanId,
+    pub(crate) changeset: Option<ChangesetId>,
+}
+
+/// The difference, file by file.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn diff(plans: &Plans, shown: Shown) -> Result<PlanDiff, PlanError> {
+    let plan = plans.get(shown.plan).await?;
+    let changes = plans.changes(shown.plan, shown.changeset).await?;
+    let contents = plans.contents();
+    let found = blocking(move || plans::diff(&changes, &*contents)).await?;
+    Ok(PlanDiff {
+        plan: shown.plan.to_string(),
+        fingerprint: plan.record.fingerprint.to_string(),
+        summary: DiffSummary {
+            files: found.files.len() as u64 + found.files_left_out,
+            added_lines: Some(found.added_lines),
+            removed_lines: Some(found.removed_lines),
+        },
+        files: found.files.into_iter().map(file).collect(),
+    })
+}
+
+/// The same as a patch that `git apply` takes.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn patch(plans: &Plans, shown: Shown) -> Result<Vec<u8>, PlanError> {
+    let changes = plans.changes(shown.plan, shown.changeset).await?;
+    let contents = plans.contents();
+    blocking(move || {
+        let mut text = Vec::new();
+        plans::write_patch(&changes, &*contents, &mut text)?;
+        Ok(text)
+    })
+    .await
+}
+
+/// Does something that blocks where that holds up nobody.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, PlanError> {
+    let failed = |source| PlanError::Io {
+        what: "reading the contents of a plan".to_owned(),
+        source,
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(failed),
+        // It fails only when it panicked, or when the daemon is ending.
+        Err(error) => Err(failed(io::Error::other(error))),
+    }
+}
+
+fn file(file: plans::FileDiff) -> FileDiff {
+    FileDiff {
+        path: file.path.to_string(),
+        from: file.from.map(|from| from.to_string()),
+        kind: kind_name(file.kind).to_owned(),
+        old_mode: file.old_mode.map(|mode| format!("{mode:06o}")),
+        new_mode: file.new_mode.map(|mode| format!("{mode:06o}")),
+        binary: file.binary,
+        added_lines: file.added_lines,
+        removed_lines: file.removed_lines,
+        hunks: file.hunks.into_iter().map(hunk).collect(),
+        cut: file.cut,
+    }
+}
+
+fn hunk(hunk: plans::DiffHunk) -> DiffHunk {
+    DiffHunk {
+        old_start: hunk.old_start,
+        old_lines: hunk.old_lines,
+        new_start: hunk.new_start,
+        new_lines: hunk.new_lines,
+        lines: hunk.lines.into_iter().map(line).collect(),
+    }
+}
+
+fn line(line: plans::DiffLine) -> DiffLine {
+    DiffLine {
+        kind: match line.kind {
+            plans::DiffLineKind::Context => DiffLineKind::Context,
+            plans::DiffLineKind::Added => DiffLineKind::Added,
+            plans::DiffLineKind::Removed => DiffLineKind::Removed,
+        },
+        text: line.text,
+        no_newline: line.no_newline,
+    }
+}

@@ -1,0 +1,95 @@
+//! Handlers of jobs that know plans. The commands themselves are run by the handler of commands.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jobs::{Handler, Outcome, Verdict, Work};
+use plans::Actor;
+
+use super::checks::{failed, passed, report};
+use super::children::watch_failure;
+use super::late::Watch;
+use crate::jobs::{CommandHandler, CommandLine, CommandPayload, Tool};
+
+/// Runs commands, in plans or not.
+#[derive(Debug)]
+pub(crate) struct PlannedHandler {
+    commands: Arc<CommandHandler>,
+    watch: Watch,
+}
+
+impl PlannedHandler {
+    pub(crate) fn new(commands: Arc<CommandHandler>, watch: Watch) -> Self {
+        Self { commands, watch }
+    }
+}
+
+#[async_trait]
+impl Handler for PlannedHandler {
+    async fn run(&self, work: Work) -> Outcome {
+        let (job, payload) = (work.job, Arc::clone(&work.payload));
+        let outcome = self.commands.run(work, Tool::Shell).await;
+        if outcome.verdict != Verdict::Succeeded {
+            let plan = CommandPayload::decode(&payload)
+                .ok()
+                .and_then(|payload| payload.plan_id());
+            if let Some(plan) = plan {
+                watch_failure(&self.watch, plan, job);
+            }
+        }
+        outcome
+    }
+}
+
+/// Runs checks of plans, and reports how they end before their job does, so that whoever waits for the job finds the
+/// check as it ended.
+#[derive(Debug)]
+pub(crate) struct CheckHandler {
+    commands: Arc<CommandHandler>,
+    watch: Watch,
+}
+
+impl CheckHandler {
+    pub(crate) fn new(commands: Arc<CommandHandler>, watch: Watch) -> Self {
+        Self { commands, watch }
+    }
+}
+
+#[async_trait]
+impl Handler for CheckHandler {
+    async fn run(&self, work: Work) -> Outcome {
+        let job = work.job;
+        let by = Actor::from(work.submitted_by.as_str());
+        let payload = CommandPayload::decode(&work.payload).ok();
+        let check = payload.and_then(|payload| match (payload.plan_id(), payload.line) {
+            (Some(plan), CommandLine::Shell(command)) => Some((plan, command)),
+            _ => None,
+        });
+        let Some((plan, command)) = check else {
+            return Outcome {
+                verdict: Verdict::Hopeless,
+                text: "this is not a check of a plan".to_owned(),
+                result: serde_json::Value::Null,
+            };
+        };
+        let plans = &self.watch.plans;
+        // Whoever submitted it says so too, and may be slower. What is in the plan now is what the check is good for.
+        if let Err(error) = plans
+            .check_started(plan, Arc::clone(&by), command.clone(), job.to_string())
+            .await
+        {
+            return Outcome {
+                verdict: Verdict::Failed,
+                text: format!("the check was not run: {error}"),
+                result: serde_json::Value::Null,
+            };
+        }
+        let outcome = self.commands.run(work, Tool::Check).await;
+        let end = match outcome.verdict {
+            Verdict::Succeeded => passed(&outcome.result),
+            Verdict::Failed | Verdict::Hopeless | Verdict::Stopped => failed(&outcome.text),
+        };
+        report(plans, plan, by, (command, job), end).await;
+        outcome
+    }
+}

@@ -1,0 +1,93 @@
+//! A daemon that is being tested ends itself in the middle of an apply.
+//!
+//! In a build for tests, the variable `TIDELOCK_KILL_AT` names a step of a landing and, after a colon, how many times it is
+//! reached (once if that is not said). Then the daemon kills itself, as nothing else could kill it just there. Builds for
+//! users do not have this.
+
+use std::ffi::OsString;
+
+use plans::LandingSteps;
+
+/// Who is told of the steps of a landing.
+#[cfg(not(debug_assertions))]
+pub(super) fn steps(_environment: &[(OsString, OsString)]) -> LandingSteps {
+    LandingSteps::default()
+}
+
+/// Who is told of the steps of a landing.
+#[cfg(debug_assertions)]
+pub(super) fn steps(environment: &[(OsString, OsString)]) -> LandingSteps {
+    let wish = environment.iter().find(|(name, _)| name == "TIDELOCK_KILL_AT");
+    match wish.and_then(|(_, wish)| killer::KillAt::of(wish.to_str()?)) {
+        Some(kill_at) => LandingSteps(std::sync::Arc::new(kill_at)),
+        None => LandingSteps::default(),
+    }
+}
+
+#[cfg(debug_assertions)]
+mod killer {
+    use std::sync::Mutex;
+
+    use plans::landing::{Step, Steps};
+    use rustix::process::{Signal, getpid, kill_process};
+
+    /// Kills this process at a step.
+    #[derive(Debug)]
+    pub(super) struct KillAt {
+        step: String,
+        /// Guards how many times the step may still be reached.
+        left: Mutex<u32>,
+    }
+
+    impl KillAt {
+        /// Reads `STEP` or `STEP:TIMES`.
+        pub(super) fn of(wish: &str) -> Option<Self> {
+            let (step, times) = wish.split_once(':').unwrap_or((wish, "1"));
+            let times: u32 = times.parse().ok().filter(|times| *times > 0)?;
+            Some(Self {
+                step: step.to_owned(),
+                left: Mutex::new(times),
+            })
+        }
+
+        /// Whether this is the time.
+        pub(super) fn is_due(&self, step: &str) -> bool {
+            if step != self.step {
+                return false;
+            }
+            let mut left = self.left.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            *left = left.saturating_sub(1);
+            *left == 0
+        }
+    }
+
+    impl Steps for KillAt {
+        fn reached(&self, step: Step<'_>) {
+            if self.is_due(&format!("{:?}", step.kind)) {
+                // There is nobody left to tell if it does not work.
+                let _ = kill_process(getpid(), Signal::KILL);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::killer::KillAt;
+
+    #[test]
+    fn a_wish_names_a_step_and_how_often_it_is_reached() {
+        for (wish, reached, expected) in [
+            ("Exchanged", "Exchanged", vec![true]),
+            ("Exchanged", "Exchanging", vec![false, false]),
+            ("Exchanged:3", "Exchanged", vec![false, false, true]),
+        ] {
+            let kill_at = KillAt::of(wish).unwrap();
+            let found: Vec<bool> = expected.iter().map(|_| kill_at.is_due(reached)).collect();
+            assert_eq!(found, expected, "{wish}");
+        }
+        for nonsense in ["Exchanged:0", "Exchanged:x", "Exchanged:"] {
+            assert!(KillAt::of(nonsense).is_none(), "{nonsense}");
+        }
+    }
+}

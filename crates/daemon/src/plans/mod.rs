@@ -1,0 +1,27 @@
+//! Plans, as this daemon keeps and shows them.
+//!
+//! - `start` puts the service together.
+//! - `acts` carries out what is asked for, counts it and writes it to the log of the daemon.
+//! - `checks` runs checks as jobs; `children` stops the jobs of other children when one fails; `late` is how both reach
+//!   the jobs, which are made after them.
+//! - `handlers` are the handlers of jobs that know plans.
+//! - `killing` ends a daemon that is being tested in the middle of an apply.
+//! - `diff` shows what a plan changes.
+//! - `wire` makes plans into what goes over the wire, for the interface and for the page alike.
+
+mod acts;
+mod checks;
+mod children;
+mod diff;
+mod handlers;
+mod killing;
+mod late;
+mod start;
+pub(crate) mod wire;
+
+pub(crate) use acts::{apply, collect, refresh, undo};
+pub(crate) use checks::{CHECK, CheckError, Which, run_checks, settle};
+pub(crate) use diff::{Shown, diff, patch};
+pub(crate) use handlers::{CheckHandler, PlannedHandler};
+pub(crate) use late::{LateJobs, Watch};
+pub(crate) use start::start;

@@ -1,0 +1,294 @@
+//! Plans in the words of the interface, for programs and for the page alike.
+
+mod changesets;
+mod files;
+mod outcomes;
+mod words;
+mod workspaces;
+
+use std::collections::HashMap;
+
+use eventlog::UnixMs;
+use kernel::{PlanId, WorkspaceId};
+use plans::{
+    CheckState, Moment, Overlap, Plan, PlanError, PlanQuery, Plans, Presence, Run, Unapplied, Workspace,
+};
+
+pub(crate) use changesets::{changeset_to_wire, recorded_to_wire};
+pub(crate) use files::{BadOperation, file_to_wire, operation_of};
+pub(crate) use outcomes::{collected_to_wire, outcome_to_wire};
+pub(crate) use words::kind_name;
+pub(crate) use workspaces::{workspace_of, workspace_to_wire};
+
+use super::diff::{Shown, diff};
+use crate::system::rfc3339_ms;
+
+/// Up to how many changed files a plan may have for its lines to be counted when it is shown. Each of them has to be
+/// read twice; a plan with more says how many files there are, and the diff tells the rest.
+const COUNTED_FILES: u64 = 500;
+/// How many children of a plan are named at most. Each is a plan of its own, with a sandbox.
+const NAMED_CHILDREN: u32 = 500;
+
+/// What is known of a plan beside what its record says.
+#[derive(Debug, Default)]
+struct Around {
+    sandbox_root: String,
+    children: Vec<String>,
+    overlaps: Vec<Overlap>,
+    /// Lines added and removed, if they were counted.
+    lines: Option<(u64, u64)>,
+    notice: Option<String>,
+}
+
+/// A plan with everything that is known of it now.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn show(plans: &Plans, plan: &Plan) -> Result<api::Plan, PlanError> {
+    let children = plans.list(PlanQuery {
+        parent: Some(plan.id),
+        limit: NAMED_CHILDREN,
+        ..PlanQuery::default()
+    });
+    let children = children.await?.iter().map(|child| child.id.to_string()).collect();
+    let workspaces = by_id(plans).await?;
+    let shown = Shown {
+        plan: plan.id,
+        changeset: None,
+    };
+    let lines = match plan.record.files {
+        0 => Some((0, 0)),
+        1..=COUNTED_FILES => {
+            let summary = diff(plans, shown).await?.summary;
+            summary.added_lines.zip(summary.removed_lines)
+        }
+        _ => None,
+    };
+    let around = Around {
+        children,
+        lines,
+        ..around(plans, plan, &workspaces)
+    };
+    Ok(to_wire(plan, around))
+}
+
+/// A page of plans, newest first.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn list(plans: &Plans, query: PlanQuery) -> Result<api::PlanList, PlanError> {
+    // One more than was asked for tells whether there are more.
+    let page = query.limit as usize;
+    let limit = query.limit.saturating_add(1);
+    let mut found = plans.list(PlanQuery { limit, ..query }).await?;
+    let has_more = found.len() > page;
+    found.truncate(page);
+    let shown = several(plans, &found).await?;
+    Ok(api::PlanList {
+        next_before: shown.last().filter(|_| has_more).map(|oldest| oldest.id.clone()),
+        plans: shown,
+    })
+}
+
+/// Plans as they stand in a list.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn several(plans: &Plans, found: &[Plan]) -> Result<Vec<api::Plan>, PlanError> {
+    let workspaces = by_id(plans).await?;
+    let shown = found
+        .iter()
+        .map(|plan| to_wire(plan, around(plans, plan, &workspaces)));
+    Ok(shown.collect())
+}
+
+/// What is known at no cost.
+fn around(plans: &Plans, plan: &Plan, workspaces: &HashMap<WorkspaceId, Workspace>) -> Around {
+    Around {
+        sandbox_root: plans.sandbox_root(plan).display().to_string(),
+        overlaps: plans.overlaps(plan.id),
+        notice: notice(plan, workspaces.get(&plan.record.facts.workspace)),
+        ..Around::default()
+    }
+}
+
+async fn by_id(plans: &Plans) -> Result<HashMap<WorkspaceId, Workspace>, PlanError> {
+    let workspaces = plans.workspaces().await?;
+    Ok(workspaces
+        .into_iter()
+        .map(|workspace| (workspace.id, workspace))
+        .collect())
+}
+
+/// What a person should know before anything else.
+fn notice(plan: &Plan, workspace: Option<&Workspace>) -> Option<String> {
+    use plans::State::{Open, Sealed};
+    let is_over = !matches!(plan.record.state, Open | Sealed);
+    let text = match workspace.map(|workspace| workspace.presence) {
+        _ if is_over => return None,
+        None => "its workspace was forgotten",
+        Some(Presence::Missing) => "its workspace is gone: there is nothing at its path",
+        Some(Presence::Replaced) => "its workspace is gone: another directory is at its path",
+        Some(Presence::Present) if plan.record.landing.is_some() => "it is being applied or taken back",
+        Some(Presence::Present) => return None,
+    };
+    Some(text.to_owned())
+}
+
+fn to_wire(plan: &Plan, around: Around) -> api::Plan {
+    let record = &plan.record;
+    let facts = &record.facts;
+    api::Plan {
+        id: plan.id.to_string(),
+        state: words::state_to_wire(record.state),
+        version: plan.version.get(),
+        title: facts.title.clone(),
+        workspace: facts.workspace.to_string(),
+        root: facts.root.display().to_string(),
+        parent: facts.parent.map(|parent| parent.to_string()),
+        children: around.children,
+        opened_by: facts.opened_by.to_string(),
+        opened_at: written(facts.opened_at),
+        changed_at: written(record.changed_at),
+        strategy: words::strategy_to_wire(facts.strategy),
+        sandbox_root: around.sandbox_root,
+        base: record.base.to_string(),
+        fingerprint: record.fingerprint.to_string(),
+        entries: record.entries,
+        changesets: record.changesets,
+        summary: api::DiffSummary {
+            files: record.files,
+            added_lines: around.lines.map(|(added, _)| added),
+            removed_lines: around.lines.map(|(_, removed)| removed),
+        },
+        running: record.running.iter().map(running_to_wire).collect(),
+        checks: checks_to_wire(plan),
+        refused: record.refused.as_ref().map(|refused| api::PlanRefused {
+            what: words::attempt_name(refused.what).to_owned(),
+            by: refused.by.to_string(),
+            at: written(refused.at),
+            conflicts: refused.conflicts.iter().map(outcomes::conflict_to_wire).collect(),
+        }),
+        overlaps: around.overlaps.iter().map(outcomes::overlap_to_wire).collect(),
+        left_out: record
+            .left_out
+            .iter()
+            .map(|left_out| api::PlanLeftOut {
+                path: left_out.path.to_string(),
+                why: words::why_left_out(left_out.why).to_owned(),
+            })
+            .collect(),
+        notice: around.notice,
+    }
+}
+
+fn running_to_wire(running: &plans::Running) -> api::PlanCommand {
+    api::PlanCommand {
+        job: running.job.clone().unwrap_or_default(),
+        actor: running.actor.to_string(),
+        since: written(running.since),
+    }
+}
+
+fn checks_to_wire(plan: &Plan) -> Vec<api::PlanCheck> {
+    let checks = plan.record.checks.iter().map(|check| {
+        let run = check.run.as_ref();
+        let ended = run.and_then(|run| run.ended.as_ref());
+        api::PlanCheck {
+            command: check.command.clone(),
+            state: words::check_state_to_wire(check.state(plan.record.fingerprint)),
+            job: run.map(|run| run.job.clone()),
+            text: ended.map(|end| end.text.clone()).filter(|text| !text.is_empty()),
+            at: ended.map(|end| written(end.at)),
+        }
+    });
+    checks.collect()
+}
+
+/// The checks that are in the way of an apply, in one line.
+pub(crate) fn checks_text(checks: &[(String, CheckState)]) -> String {
+    let each = checks
+        .iter()
+        .map(|(command, state)| format!("`{command}` {}", words::check_state_text(*state)));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+pub(crate) fn moment_to_wire(moment: &Moment) -> api::PlanMoment {
+    api::PlanMoment {
+        sequence: moment.sequence.get(),
+        at: rfc3339_ms(moment.at_ms),
+        event: moment.event.clone(),
+        actor: moment.actor.clone(),
+        text: moment.text.clone(),
+    }
+}
+
+pub(crate) fn strategies_to_wire(plans: &Plans) -> api::StrategyList {
+    let strategies = plans.strategies().into_iter().map(|(name, found)| {
+        let works = found.is_ok();
+        let (Ok(text) | Err(text)) = found;
+        api::StrategyState {
+            strategy: words::strategy_to_wire(name),
+            works,
+            text,
+        }
+    });
+    api::StrategyList {
+        strategies: strategies.collect(),
+    }
+}
+
+pub(crate) fn counts_to_wire(plans: &Plans) -> api::PlanCounts {
+    let counts = plans.counts();
+    api::PlanCounts {
+        open: counts.open,
+        sealed: counts.sealed,
+    }
+}
+
+pub(crate) fn strategy_of(strategy: api::SandboxStrategy) -> plans::StrategyName {
+    match strategy {
+        api::SandboxStrategy::Overlay => plans::StrategyName::Overlay,
+        api::SandboxStrategy::GitWorktree => plans::StrategyName::GitWorktree,
+        api::SandboxStrategy::Copy => plans::StrategyName::Copy,
+    }
+}
+
+pub(crate) fn state_of(state: api::PlanState) -> plans::State {
+    match state {
+        api::PlanState::Open => plans::State::Open,
+        api::PlanState::Sealed => plans::State::Sealed,
+        api::PlanState::Applied => plans::State::Applied,
+        api::PlanState::Undone => plans::State::Undone,
+        api::PlanState::Discarded => plans::State::Discarded,
+    }
+}
+
+/// What `dry_run` means.
+pub(crate) fn run_of(dry_run: bool) -> Run {
+    match dry_run {
+        true => Run::Dry,
+        false => Run::Real,
+    }
+}
+
+/// What `even_with_work` means.
+pub(crate) fn unapplied_of(even_with_work: bool) -> Unapplied {
+    match even_with_work {
+        true => Unapplied::GiveUp,
+        false => Unapplied::Keep,
+    }
+}
+
+/// The plan with this id, for the wire, if it can be read.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn current(plans: &Plans, id: PlanId) -> Option<api::Plan> {
+    let plan = plans.get(id).await.ok()?;
+    let mut shown = several(plans, std::slice::from_ref(&plan)).await.ok()?;
+    shown.pop()
+}
+
+fn written(moment: UnixMs) -> String {
+    rfc3339_ms(i64::try_from(moment.0).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

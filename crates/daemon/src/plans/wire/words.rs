@@ -1,0 +1,96 @@
+//! The words for what there is of each.
+
+use plans::{Attempt, ChangeKind, CheckState, ConflictKind, State, StrategyName, WhyLeftOut};
+
+pub(super) fn state_to_wire(state: State) -> api::PlanState {
+    match state {
+        State::Open => api::PlanState::Open,
+        State::Sealed => api::PlanState::Sealed,
+        State::Applied => api::PlanState::Applied,
+        State::Undone => api::PlanState::Undone,
+        State::Discarded => api::PlanState::Discarded,
+    }
+}
+
+pub(super) fn strategy_to_wire(strategy: StrategyName) -> api::SandboxStrategy {
+    match strategy {
+        StrategyName::Overlay => api::SandboxStrategy::Overlay,
+        StrategyName::GitWorktree => api::SandboxStrategy::GitWorktree,
+        StrategyName::Copy => api::SandboxStrategy::Copy,
+    }
+}
+
+pub(super) fn check_state_to_wire(state: CheckState) -> api::CheckState {
+    match state {
+        CheckState::Missing => api::CheckState::Missing,
+        CheckState::Running => api::CheckState::Running,
+        CheckState::Passed => api::CheckState::Passed,
+        CheckState::Failed => api::CheckState::Failed,
+        CheckState::Outdated => api::CheckState::Outdated,
+    }
+}
+
+/// What became of a check, so that it can be said behind its command.
+pub(super) fn check_state_text(state: CheckState) -> &'static str {
+    match state {
+        CheckState::Missing => "has not run",
+        CheckState::Running => "still runs",
+        CheckState::Passed => "has passed",
+        CheckState::Failed => "has failed",
+        CheckState::Outdated => "ran before the last change",
+    }
+}
+
+/// What kind of change it is.
+pub(crate) fn kind_name(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Create => "create",
+        ChangeKind::Modify => "modify",
+        ChangeKind::Delete => "delete",
+        ChangeKind::Rename => "rename",
+        ChangeKind::Chmod => "chmod",
+        ChangeKind::Symlink => "symlink",
+    }
+}
+
+pub(super) fn attempt_name(attempt: Attempt) -> &'static str {
+    match attempt {
+        Attempt::Apply => "apply",
+        Attempt::Undo => "undo",
+        Attempt::Refresh => "refresh",
+    }
+}
+
+pub(super) fn why_left_out(why: WhyLeftOut) -> &'static str {
+    match why {
+        WhyLeftOut::Repository => "repository",
+        WhyLeftOut::Special => "special",
+        WhyLeftOut::Name => "name",
+        WhyLeftOut::Unreadable => "unreadable",
+        WhyLeftOut::TooMany => "too_many",
+    }
+}
+
+/// The word for a conflict, and the same in one line for people.
+pub(super) fn conflict_words(kind: ConflictKind) -> (&'static str, &'static str) {
+    match kind {
+        ConflictKind::Content => ("content", "both changed the same lines"),
+        ConflictKind::Binary => ("binary", "both changed it, and it cannot be merged line by line"),
+        ConflictKind::BothAdded => ("both_added", "both made a file there, with different contents"),
+        ConflictKind::DeletedByWorkspace => (
+            "deleted_by_workspace",
+            "the plan changed it, and the workspace no longer has it",
+        ),
+        ConflictKind::DeletedByPlan => (
+            "deleted_by_plan",
+            "the plan deleted it, and the workspace has changed it",
+        ),
+        ConflictKind::BothRenamed => ("both_renamed", "both gave it another name"),
+        ConflictKind::DirectoryAndFile => (
+            "directory_and_file",
+            "one has a directory there, and the other a file",
+        ),
+        ConflictKind::Type => ("type", "both changed its permissions, its target, or what it is"),
+        ConflictKind::Moving => ("moving", "somebody writes it again and again"),
+    }
+}
