@@ -12,6 +12,10 @@ mod job;
 mod job_values;
 mod lsp;
 mod place;
+mod plan;
+mod plan_change;
+mod sandboxed;
+mod workspace;
 
 pub(crate) use job::{
     CancelArguments, GcArguments, Inherited, JobCommand, ListArguments, LogsArguments, RetryArguments,
@@ -24,6 +28,14 @@ pub(crate) use lsp::{
     StartArguments, StopArguments, TrustArguments, Waiting, WorkspaceSymbolsArguments,
 };
 pub(crate) use place::Place;
+pub(crate) use plan::{
+    ApplyArguments, CatArguments, CheckArguments, DiffArguments, DiffForm, DiscardArguments, LogArguments,
+    NewArguments, OpenArguments, PlanCommand, PlanExecArguments, PlanGcArguments, PlanListArguments,
+    UndoArguments,
+};
+pub(crate) use plan_change::{Operation, PlanRecordArguments};
+pub(crate) use sandboxed::{Afterwards, ExecArguments, SandboxedArguments};
+pub(crate) use workspace::{ChecksArguments, WorkspaceCommand};
 
 use crate::output::Format;
 use crate::units;
@@ -36,7 +48,8 @@ Exit codes:
     3  the daemon cannot be reached or started
     4  refused: what you named is not there, or has changed since you looked
   130  interrupted
-`tidelock job run --wait` and `tidelock job wait` end with the exit code of the command.
+`tidelock exec`, `tidelock plan exec`, `tidelock job run --wait` and `tidelock job wait` end with the
+exit code of the command.
 
 Environment:
   TIDELOCK_HOME          one directory for everything, in place of the XDG directories
@@ -45,6 +58,7 @@ Environment:
   TIDELOCK_LOG           what the daemon logs, such as debug or daemon=debug
   TIDELOCK_ACTOR         who you are, as it stands beside what you change; your user name if not set
   TIDELOCK_DATABASE_URL  the PostgreSQL database to keep the log in, in place of a file
+  GIT_PAGER, PAGER       what `tidelock plan diff` is read with on a terminal
   NO_COLOR               no colours
 
 Examples:
@@ -52,6 +66,8 @@ Examples:
   tidelock status --json        one JSON object for a script
   tidelock lsp hover FILE:12:8  what the language server knows about a place
   tidelock job run -- make      run a command that goes on when you leave
+  tidelock exec -- make fix     run a command in a sandbox, and end with a diff to review
+  tidelock plan apply @         bring what it changed into the workspace
   tidelock breaker list         which circuit breakers are open
   tidelock down                 stop the daemon";
 
@@ -180,6 +196,52 @@ Examples:
   tidelock job cancel last"
     )]
     Job(JobCommand),
+    /// Run any command in a sandbox of its own, and end with a diff to review
+    #[command(
+        override_usage = "tidelock exec [OPTIONS] -- <COMMAND>...",
+        after_help = "\
+A plan is opened for the workspace of this directory, and the command runs in its sandbox as a job.
+What it changed is shown, and reaches the workspace with `tidelock plan apply` only, or with --apply.
+The exit code is the command's own; with --apply it is 1 if the command succeeded and the changes
+were not applied. The first Ctrl-C cancels the command and keeps what it has changed in the plan
+(exit code 130), the second one leaves it to itself.
+
+Examples:
+  tidelock exec -- ./codemod.sh
+  tidelock exec --title 'mend the parser' --check 'cargo test' -- claude -p 'mend the parser'
+  tidelock exec --apply --check 'cargo test' -- cargo fmt
+  tidelock exec --plan @ -- sh -c 'echo more >> notes.txt'"
+    )]
+    Exec(Box<ExecArguments>),
+    /// Review isolated pieces of work, and apply them whole or not at all
+    #[command(
+        subcommand,
+        after_help = "\
+A plan has a sandbox that begins with the workspace as it was. What is done in it is recorded, and
+reaches the workspace when the plan is applied: all of it or nothing. A plan is named by its id, by
+four or more letters of its beginning or its end that no other plan has, or by `@` for the newest
+plan of the workspace that you are in.
+
+Examples:
+  tidelock plan new --title 'mend the parser'
+  tidelock plan exec @ -- cargo fmt
+  tidelock plan diff @
+  tidelock plan apply @
+  tidelock plan undo @"
+    )]
+    Plan(PlanCommand),
+    /// Look at the directories that plans were opened for
+    #[command(
+        subcommand,
+        after_help = "\
+A git repository is one workspace. Another directory is one by itself. It is registered when the
+first plan is opened for it.
+
+Examples:
+  tidelock workspace list
+  tidelock workspace checks . 'cargo test'"
+    )]
+    Workspace(WorkspaceCommand),
     /// Copy the log to a new file, while the daemon goes on
     #[command(after_help = "\
 The copy is a log: put it in the place of `log.sqlite3` while no daemon runs, and it is as it was. A file that is

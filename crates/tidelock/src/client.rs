@@ -128,6 +128,18 @@ impl Client {
         self.request(&Method::PUT, path, to_bytes(Some(body))?, self.answer_timeout)
     }
 
+    /// Takes something away. What the daemon says to that is not looked at.
+    pub(crate) fn delete(&self, path: &str) -> Result<(), ClientError> {
+        let limit = self.answer_timeout;
+        let (status, answer) =
+            self.exchange(&Method::DELETE, path, Bytes::new(), Credentials::Token, limit)?;
+        if status.is_success() {
+            Ok(())
+        } else {
+            Err(ClientError::Refused(Box::new(Refusal::read(status, &answer))))
+        }
+    }
+
     /// Asks for something that may take a while to find out.
     pub(crate) fn get_within<A: DeserializeOwned>(
         &self,

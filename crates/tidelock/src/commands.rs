@@ -4,16 +4,19 @@ mod backup;
 mod breaker;
 mod doctor;
 mod down;
+mod exec;
 mod export;
 mod history;
 mod import;
 mod job;
 mod lsp;
+mod plan;
 mod ps;
 mod serve;
 mod status;
 mod up;
 mod why;
+mod workspace;
 
 use crate::cli::{Cli, Command};
 use crate::client::Client;
@@ -40,6 +43,9 @@ pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
         Command::Import(arguments) => import::run(&arguments, &context),
         Command::Lsp(command) => lsp::run(&command, &context, &client(&context)?),
         Command::Job(command) => job::run(&command, &context, format, &client(&context)?),
+        Command::Exec(arguments) => exec::run(&arguments, &context, format, &client(&context)?),
+        Command::Plan(command) => plan::run(&command, &context, format, &client(&context)?),
+        Command::Workspace(command) => workspace::run(&command, &context, &client(&context)?),
         Command::Ps => ps::run(&context, &client(&context)?),
         Command::Why(arguments) => why::run(&arguments, &context, &client(&context)?),
         Command::Breaker(command) => breaker::run(&command, &context, format, &client(&context)?),

@@ -167,7 +167,7 @@ impl From<ClientError> for Failure {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Failure {
         let exit = match refusal.status {
-            404 | 409 | 412 => Exit::Refused,
+            404 | 409 | 410 | 412 => Exit::Refused,
             _ if refusal.is_about_the_daemons_end() => Exit::Unreachable,
             _ => Exit::Failed,
         };
@@ -195,8 +195,28 @@ impl From<Refusal> for Failure {
             "job_not_found" => "`tidelock job list` shows the jobs; those that ended long ago are forgotten",
             "job_ended" => "to do it once more, run `tidelock job retry`",
             "job_not_ended" => "wait for its end with `tidelock job wait`, or cancel it first",
-            "idempotency_key_reused" => "use a new --key for a new job",
+            "idempotency_key_reused" => "use a new --key for something new",
             "job_dependency_not_found" => "name jobs that `tidelock job list` shows",
+            "plan_not_found" => "`tidelock plan list --all` shows the plans",
+            "changeset_not_found" => "`tidelock plan changesets` shows those of a plan",
+            "file_not_found" => "`tidelock plan cat PLAN` lists what is in the root of its sandbox",
+            "workspace_not_found" => "`tidelock workspace list` shows them",
+            "plan_wrong_state" => "`tidelock plan show` says what it is, and what can be done",
+            "plan_busy" => {
+                "wait for that, as `tidelock plan show` tells it, or cancel it with `tidelock job cancel`"
+            }
+            "plan_has_work" => "apply it, or give it up with `tidelock plan discard --force`",
+            "checks_not_passed" => "run them with `tidelock plan check`, and apply it again",
+            "workspace_in_use" => {
+                "apply or discard its plans first; `tidelock plan list --workspace DIR` shows them"
+            }
+            "workspace_gone" => "put the directory back, or run `tidelock workspace forget`",
+            "file_refused" | "file_stale" => "look at it with `tidelock plan cat`, and decide again",
+            "git_commit_refused" => "apply it without --commit, or mend what is said above",
+            "strategy_not_possible" => "leave --strategy out; `tidelock doctor` says which ways work here",
+            "path_not_allowed" => {
+                "name the file from the root of the workspace, as `tidelock plan diff` shows it"
+            }
             "process_not_found" => "`tidelock ps` lists the processes that the daemon owns",
             "stale_generation" => "look at it again with `tidelock breaker show`, and decide again",
             "unauthorized" => "see `tidelock doctor`; the token file may belong to another daemon",

@@ -141,9 +141,18 @@ pub(crate) enum Palette {
 impl Palette {
     /// Colours on a terminal, unless `NO_COLOR` is set to anything or the terminal is dumb.
     pub(crate) fn choose(variable: &dyn Fn(&str) -> Option<OsString>) -> Palette {
+        Palette::of(&io::stdout(), variable)
+    }
+
+    /// The same for what goes to standard error.
+    pub(crate) fn for_stderr() -> Palette {
+        Palette::of(&io::stderr(), &|name| std::env::var_os(name))
+    }
+
+    fn of(stream: &impl IsTerminal, variable: &dyn Fn(&str) -> Option<OsString>) -> Palette {
         let unwanted = variable("NO_COLOR").is_some_and(|value| !value.is_empty())
             || variable("TERM").is_some_and(|value| value == "dumb");
-        if io::stdout().is_terminal() && !unwanted {
+        if stream.is_terminal() && !unwanted {
             Palette::Coloured
         } else {
             Palette::Plain

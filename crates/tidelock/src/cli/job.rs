@@ -424,7 +424,7 @@ pub(crate) struct WorkersArguments {
     pub(crate) max_workers: Option<u64>,
 }
 
-fn positive_duration(text: &str) -> Result<Duration, String> {
+pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     let duration = units::parse_duration(text)?;
     if duration.is_zero() {
         return Err("it must be more than nothing".to_owned());

@@ -34,12 +34,41 @@ impl Client {
             .map(drop)
     }
 
+    /// The same for something that may take a while to find out: also the answer may begin as late as `silence`.
+    pub(crate) fn download_patiently(
+        &self,
+        path: &str,
+        headers: &[(HeaderName, String)],
+        silence: Duration,
+        take: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), ClientError> {
+        self.read_pieces(
+            path,
+            headers,
+            (silence, silence),
+            &mut Interrupts::default(),
+            take,
+        )
+        .map(drop)
+    }
+
     /// The same, but it also returns when somebody presses Ctrl-C. What has come by then was handed on.
     pub(crate) fn download_until(
         &self,
         path: &str,
         headers: &[(HeaderName, String)],
         silence: Duration,
+        interrupts: &mut Interrupts,
+        take: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<Downloaded, ClientError> {
+        self.read_pieces(path, headers, (self.answer_timeout, silence), interrupts, take)
+    }
+
+    fn read_pieces(
+        &self,
+        path: &str,
+        headers: &[(HeaderName, String)],
+        (beginning, silence): (Duration, Duration),
         interrupts: &mut Interrupts,
         mut take: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<Downloaded, ClientError> {
@@ -57,7 +86,7 @@ impl Client {
                 .await
                 .map_err(broken)?;
             let exchange = async {
-                let response = self.begin(sender, request).await?;
+                let response = begin(sender, request, beginning).await?;
                 let mut body = response.into_body();
                 while let Some(frame) = within("say anything", silence, body.frame()).await? {
                     if let Ok(piece) = frame.map_err(broken)?.into_data() {
@@ -82,21 +111,21 @@ impl Client {
             }
         })
     }
+}
 
-    /// Sends the request, and returns the answer if it is what was asked for.
-    async fn begin(
-        &self,
-        mut sender: hyper::client::conn::http1::SendRequest<Full<Bytes>>,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, ClientError> {
-        let sent = sender.send_request(request);
-        let response = within("answer", self.answer_timeout, sent)
-            .await?
-            .map_err(|source| ClientError::Broken { source })?;
-        if response.status().is_success() {
-            return Ok(response);
-        }
-        let (status, answer) = within("answer", self.answer_timeout, read_whole(response)).await??;
-        Err(ClientError::Refused(Box::new(Refusal::read(status, &answer))))
+/// Sends the request, and returns the answer if it is what was asked for.
+async fn begin(
+    mut sender: hyper::client::conn::http1::SendRequest<Full<Bytes>>,
+    request: Request<Full<Bytes>>,
+    limit: Duration,
+) -> Result<Response<Incoming>, ClientError> {
+    let sent = sender.send_request(request);
+    let response = within("answer", limit, sent)
+        .await?
+        .map_err(|source| ClientError::Broken { source })?;
+    if response.status().is_success() {
+        return Ok(response);
     }
+    let (status, answer) = within("answer", limit, read_whole(response)).await??;
+    Err(ClientError::Refused(Box::new(Refusal::read(status, &answer))))
 }

@@ -4,6 +4,7 @@ mod durable;
 mod languages;
 mod places;
 mod running;
+mod sandboxes;
 mod system;
 
 use serde::Serialize;
@@ -68,6 +69,7 @@ pub(super) fn run(depth: Depth, context: &Context, client: &Client) -> Result<Re
     checks.extend(running::check(context, client));
     checks.extend(durable::check(depth, context, client));
     checks.extend(system::check(context));
+    checks.extend(sandboxes::check(client));
     let languages = languages::look(context.palette, client);
     checks.push(languages.check);
     let mut report = report(context.palette, &checks);

@@ -13,7 +13,7 @@ mod escapes;
 mod follow;
 mod list;
 mod logs;
-mod outcome;
+pub(super) mod outcome;
 mod pick;
 mod run;
 mod show;
@@ -21,6 +21,13 @@ mod submission;
 mod tell;
 mod times;
 mod wait;
+
+pub(super) use follow::{Ended, Interrupted, Listener, Said, WhenInterrupted, follow};
+pub(super) use outcome::{INTERRUPTED, ended_text, exit_of};
+pub(super) use run::catch_interrupts;
+pub(super) use submission::{environment, environment_here, stdin, terminal, write_below};
+pub(super) use tell::{Escapes, Teller};
+pub(super) use times::{age, with_age};
 
 use serde_json::Value;
 
@@ -31,7 +38,7 @@ use crate::error::Failure;
 use crate::output::{Format, Report};
 use crate::start::{Repeat, with_daemon};
 
-const JOBS: &str = "/v1/jobs";
+pub(super) const JOBS: &str = "/v1/jobs";
 
 pub(super) fn run(
     command: &JobCommand,

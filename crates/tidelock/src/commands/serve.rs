@@ -158,6 +158,7 @@ impl From<StartError> for Failure {
             StartError::Token(_) => "token_unusable",
             StartError::Processes(_)
             | StartError::Jobs(_)
+            | StartError::Plans(_)
             | StartError::Scratch(_)
             | StartError::Breakers(_)
             | StartError::Signals(_) => "start_failed",

@@ -39,7 +39,7 @@ fn contents(path: &Path) -> Vec<Stream> {
     runtime.block_on(async {
         assert_eq!(log.check_integrity().await.unwrap(), [] as [String; 0]);
         let mut found = Vec::new();
-        for kind in ["boot", "breaker"] {
+        for kind in ["boot", "breaker", "process"] {
             let query = HeadsQuery {
                 kind: kind.into(),
                 status: None,
@@ -147,7 +147,7 @@ fn an_archive_goes_through_a_pipe() {
     let imported = crate::harness::finish(import).expect(0).json();
     assert_eq!(
         (&imported["state"], &imported["streams"]),
-        (&json!("filled"), &json!(6))
+        (&json!("filled"), &json!(7))
     );
     let said = export.wait_with_output().unwrap();
     assert!(said.status.success());
@@ -199,7 +199,7 @@ fn a_backup_that_was_made_while_others_write_is_a_log() {
         String::from_utf8_lossy(&events[0].body).contains(&before),
         "what was acknowledged before is in it"
     );
-    assert_eq!(found.len(), 7, "a life, five breakers and `a`");
+    assert_eq!(found.len(), 8, "a life, its first process, five breakers and `a`");
     let stream = StreamId::new(&found[1].0).unwrap();
     assert!(stream.as_str().starts_with("breaker/home_"), "{stream}");
 

@@ -54,6 +54,13 @@ impl World {
         }
     }
 
+    /// The same below a directory, for tests that mind where they are.
+    pub(crate) fn below(directory: &Path) -> World {
+        World {
+            directory: tempfile::tempdir_in(directory).unwrap(),
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -2,7 +2,7 @@
 
 use crate::harness::World;
 
-const COMMANDS: [&[&str]; 53] = [
+const COMMANDS: [&[&str]; 75] = [
     &[],
     &["up"],
     &["down"],
@@ -56,6 +56,28 @@ const COMMANDS: [&[&str]; 53] = [
     &["job", "retry"],
     &["job", "gc"],
     &["job", "workers"],
+    &["exec"],
+    &["plan"],
+    &["plan", "new"],
+    &["plan", "list"],
+    &["plan", "show"],
+    &["plan", "diff"],
+    &["plan", "exec"],
+    &["plan", "record"],
+    &["plan", "cat"],
+    &["plan", "changesets"],
+    &["plan", "log"],
+    &["plan", "seal"],
+    &["plan", "check"],
+    &["plan", "apply"],
+    &["plan", "undo"],
+    &["plan", "refresh"],
+    &["plan", "discard"],
+    &["plan", "gc"],
+    &["workspace"],
+    &["workspace", "list"],
+    &["workspace", "forget"],
+    &["workspace", "checks"],
 ];
 
 #[test]

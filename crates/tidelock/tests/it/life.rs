@@ -229,6 +229,7 @@ fn a_clean_stop_leaves_no_process_and_no_socket_and_frees_the_lock() {
             "home_id",
             "log.sqlite3",
             "log.sqlite3.lock",
+            "plans",
             "token"
         ],
         "the write-ahead log is written out"

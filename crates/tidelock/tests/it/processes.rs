@@ -72,6 +72,7 @@ async fn the_program_keeps_processes_when_it_is_asked_to() {
         confinement: Confinement::None,
         stderr: StandardError::KeptAsTail,
         terminal: None,
+        view: None,
     };
     let child = processes.spawn(spec).await.unwrap();
     assert_eq!(child.ended().await.exit, Exit::Code(3));

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Something that a job says.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(in crate::commands) enum Said {
     Output(JobOutput),
     Progress(JobProgress),
     /// What came up to here was dropped after its time.
@@ -33,7 +33,7 @@ pub(super) enum Said {
 }
 
 /// Who is told.
-pub(super) trait Listener {
+pub(in crate::commands) trait Listener {
     fn hear(&mut self, said: &Said) -> io::Result<()>;
     /// Something that is not said by the job, for people.
     fn note(&mut self, text: &str);
@@ -41,23 +41,23 @@ pub(super) trait Listener {
 
 /// What Ctrl-C means.
 #[derive(Debug)]
-pub(super) enum WhenInterrupted {
+pub(in crate::commands) enum WhenInterrupted<'a> {
     /// The end of this process.
     EndTheProcess,
     /// The first one cancels the job, the second one leaves it alone.
-    CancelTheJob(Interrupts),
+    CancelTheJob(&'a mut Interrupts),
 }
 
 /// Whether somebody has pressed Ctrl-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Interrupted {
+pub(in crate::commands) enum Interrupted {
     No,
     Yes,
 }
 
 /// Why following ended.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(in crate::commands) enum Ended {
     /// The job has ended.
     Job { job: Box<Job>, interrupted: Interrupted },
     /// Somebody pressed Ctrl-C twice.
@@ -67,14 +67,15 @@ pub(super) enum Ended {
 }
 
 /// Follows a job from a place on, on one channel or on all.
-pub(super) fn follow(
+pub(in crate::commands) fn follow(
     client: &Client,
     (id, after, channel): (&str, u64, Option<&str>),
-    when_interrupted: WhenInterrupted,
+    when_interrupted: WhenInterrupted<'_>,
     listener: &mut dyn Listener,
 ) -> Result<Ended, Failure> {
-    let mut interrupts = match when_interrupted {
-        WhenInterrupted::EndTheProcess => Interrupts::default(),
+    let mut none = Interrupts::default();
+    let interrupts = match when_interrupted {
+        WhenInterrupted::EndTheProcess => &mut none,
         WhenInterrupted::CancelTheJob(interrupts) => interrupts,
     };
     let mut reading = Reading {
@@ -86,7 +87,7 @@ pub(super) fn follow(
     let path = path(id, &format!("/logs?follow=true{query}"));
     let mut interrupted = Interrupted::No;
     loop {
-        let ended = reading.read(client, &path, &mut interrupts, listener);
+        let ended = reading.read(client, &path, interrupts, listener);
         if let Some(job) = reading.end.take() {
             return Ok(Ended::Job { job, interrupted });
         }
@@ -97,7 +98,7 @@ pub(super) fn follow(
             }
             other => {
                 reading.endure(other, id, listener)?;
-                client.pause(LOOK_AGAIN_AFTER, &mut interrupts)
+                client.pause(LOOK_AGAIN_AFTER, interrupts)
             }
         };
         if paused == Paused::UntilInterrupted {

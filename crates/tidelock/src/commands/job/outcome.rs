@@ -11,7 +11,7 @@ use crate::output::{Format, Report};
 /// What a shell says for a command that ended by a signal: this, and its number.
 const BY_SIGNAL: i32 = 128;
 /// What a command ends with that somebody interrupted.
-pub(super) const INTERRUPTED: u8 = 130;
+pub(in crate::commands) const INTERRUPTED: u8 = 130;
 
 /// How this process ends after a job whose output was told. Nothing is added if the command decided by itself how to end.
 pub(super) fn conclude(job: &Job, interrupted: Interrupted, format: Format) -> Result<Report, Failure> {
@@ -41,7 +41,7 @@ pub(super) fn conclude(job: &Job, interrupted: Interrupted, format: Format) -> R
 }
 
 /// The exit code of whoever waited: that of the command, if the command decided.
-pub(super) fn exit_of(job: &Job, interrupted: Interrupted) -> Exit {
+pub(in crate::commands) fn exit_of(job: &Job, interrupted: Interrupted) -> Exit {
     let by_itself = job.reason.is_none() || job.reason.as_deref() == Some("attempt_failed");
     match (job.state, job.exit) {
         (JobState::Succeeded, _) => Exit::Success,
@@ -69,7 +69,7 @@ fn complaint(job: &Job) -> Failure {
 }
 
 /// How a job is, in one line without its name.
-pub(super) fn ended_text(job: &Job) -> String {
+pub(in crate::commands) fn ended_text(job: &Job) -> String {
     let said = job.text.as_deref().unwrap_or_default();
     let with = |beginning: &str| match said {
         "" => beginning.to_owned(),
@@ -121,13 +121,13 @@ pub(super) fn state_name(state: JobState) -> &'static str {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::commands) mod tests {
     use api::{JobCancelRequest, JobExit, JobIfInterrupted};
 
     use super::*;
 
     /// A job of which little is known.
-    pub(in super::super) fn job(state: JobState) -> Job {
+    pub(in crate::commands) fn job(state: JobState) -> Job {
         Job {
             id: "job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX".to_owned(),
             state,
@@ -164,6 +164,9 @@ pub(super) mod tests {
             worker: None,
             retry_of: None,
             idempotency_key: None,
+            plan: None,
+            changeset: None,
+            changed_files: None,
         }
     }
 

@@ -11,7 +11,7 @@ use super::submission::{self, Submission};
 use super::tell::{Escapes, Teller};
 use super::{JOBS, ask, path, pick};
 use crate::cli::{RetryArguments, RunArguments, Stamps, Stay};
-use crate::client::Client;
+use crate::client::{Client, Interrupts};
 use crate::commands::lsp::printable::printable;
 use crate::context::Context;
 use crate::error::{Exit, Failure};
@@ -92,13 +92,7 @@ fn to_the_end(
     escapes: Escapes,
     (format, client): (Format, &Client),
 ) -> Result<Report, Failure> {
-    let interrupts = client.catch_interrupts().map_err(|error| {
-        let message = format!("this process cannot wait for Ctrl-C: {error}");
-        Failure::new(Exit::Failed, "no_resources", message).advise(format!(
-            "the job goes on; watch it with `tidelock job logs -f {}`",
-            job.id
-        ))
-    })?;
+    let mut interrupts = catch_interrupts(client, &job.id)?;
     if format == Format::Json {
         // Whoever reads no more will be found out with the first output.
         drop(output::write(
@@ -110,7 +104,7 @@ fn to_the_end(
     let ended = follow(
         client,
         (&job.id, 0, None),
-        WhenInterrupted::CancelTheJob(interrupts),
+        WhenInterrupted::CancelTheJob(&mut interrupts),
         &mut teller,
     )?;
     drop(teller);
@@ -131,6 +125,16 @@ fn to_the_end(
             ),
         )),
     }
+}
+
+/// From now on Ctrl-C is for whoever follows the job.
+pub(in crate::commands) fn catch_interrupts(client: &Client, id: &str) -> Result<Interrupts, Failure> {
+    client.catch_interrupts().map_err(|error| {
+        let message = format!("this process cannot wait for Ctrl-C: {error}");
+        Failure::new(Exit::Failed, "no_resources", message).advise(format!(
+            "the job goes on; watch it with `tidelock job logs -f {id}`"
+        ))
+    })
 }
 
 fn leave(exit: Exit, note: String) -> Report {

@@ -211,6 +211,9 @@ mod tests {
             confinement: Some(Confinement::Partial),
             retry_of: at("job_C"),
             idempotency_key: at("k"),
+            plan: None,
+            changeset: None,
+            changed_files: None,
             ..job(JobState::Cancelled)
         };
         let bare = Job {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use api::{JobCommand, JobLane, JobLimits, JobTerminal, SubmitJob};
@@ -36,26 +36,10 @@ pub(super) fn build(arguments: &RunArguments) -> Result<Submission, Failure> {
         Some(directory) => paths::directory(directory)?,
         None => paths::directory(&paths::current_directory()?)?,
     };
-    let write_below: Result<Vec<String>, Failure> = arguments
-        .write_below
-        .iter()
-        .map(|directory| paths::directory(directory))
-        .collect();
-    let write_below = Some(write_below?).filter(|directories| !directories.is_empty());
-    let here = std::env::vars_os().filter_map(|(name, value)| {
-        // What is not UTF-8 cannot be sent.
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    });
-    let here: BTreeMap<String, String> = here.collect();
-    let left_out = std::env::vars_os().count() - here.len();
-    let environment = environment(arguments, here, &directory)?;
-    let (stdin, stdin_base64) = match &arguments.stdin {
-        Some(path) => match String::from_utf8(read(path)?) {
-            Ok(text) => (Some(text), None),
-            Err(error) => (None, Some(STANDARD.encode(error.as_bytes()))),
-        },
-        None => (None, None),
-    };
+    let (here, notes) = environment_here();
+    let wanted = (arguments.inherited(), arguments.variables.as_slice());
+    let environment = environment(wanted, here, &directory)?;
+    let (stdin, stdin_base64) = stdin(arguments.stdin.as_deref())?;
     let command = JobCommand {
         argv: arguments.command.clone(),
         shell: arguments.shell.clone(),
@@ -64,18 +48,49 @@ pub(super) fn build(arguments: &RunArguments) -> Result<Submission, Failure> {
         stdin,
         stdin_base64,
         terminal: terminal(arguments.terminal()),
-        write_below,
+        write_below: write_below(&arguments.write_below)?,
         limits: limits(&arguments.limits),
+        plan: None,
     };
-    let notes = match left_out {
+    Ok(Submission {
+        request: request(arguments, command),
+        notes,
+    })
+}
+
+/// Directories that a command may write below, if any were named.
+pub(in crate::commands) fn write_below(wanted: &[PathBuf]) -> Result<Option<Vec<String>>, Failure> {
+    let directories: Result<Vec<String>, Failure> = wanted
+        .iter()
+        .map(|directory| paths::directory(directory))
+        .collect();
+    Ok(Some(directories?).filter(|directories| !directories.is_empty()))
+}
+
+/// The environment of this process, and what people should know about it.
+pub(in crate::commands) fn environment_here() -> (BTreeMap<String, String>, Vec<String>) {
+    let here = std::env::vars_os().filter_map(|(name, value)| {
+        // What is not UTF-8 cannot be sent.
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    });
+    let here: BTreeMap<String, String> = here.collect();
+    let notes = match std::env::vars_os().count() - here.len() {
         0 => Vec::new(),
         count => vec![format!(
             "{count} variables of the environment are not UTF-8 and were left out"
         )],
     };
-    Ok(Submission {
-        request: request(arguments, command),
-        notes,
+    (here, notes)
+}
+
+/// What a command reads: as text if it is text, otherwise in Base64.
+pub(in crate::commands) fn stdin(path: Option<&Path>) -> Result<(Option<String>, Option<String>), Failure> {
+    Ok(match path {
+        Some(path) => match String::from_utf8(read(path)?) {
+            Ok(text) => (Some(text), None),
+            Err(error) => (None, Some(STANDARD.encode(error.as_bytes()))),
+        },
+        None => (None, None),
     })
 }
 
@@ -103,18 +118,18 @@ fn request(arguments: &RunArguments, command: JobCommand) -> SubmitJob {
 }
 
 /// The environment of the command: that of here, or a little of it, with what was asked for.
-fn environment(
-    arguments: &RunArguments,
+pub(in crate::commands) fn environment(
+    (inherited, variables): (Inherited, &[Variable]),
     here: BTreeMap<String, String>,
     directory: &str,
 ) -> Result<BTreeMap<String, String>, Failure> {
     let mut environment = here.clone();
-    if arguments.inherited() == Inherited::Little {
+    if inherited == Inherited::Little {
         environment.retain(|name, _| KEPT.contains(&name.as_str()));
     }
     // Shells and build tools believe it.
     environment.insert("PWD".to_owned(), directory.to_owned());
-    for variable in &arguments.variables {
+    for variable in variables {
         let (name, value) = match variable {
             Variable::Set { name, value } => (name, value.clone()),
             Variable::Kept { name } => {
@@ -156,7 +171,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The terminal that the output will be shown on, so that the command can use it.
-fn terminal(wanted: Terminal) -> Option<JobTerminal> {
+pub(in crate::commands) fn terminal(wanted: Terminal) -> Option<JobTerminal> {
     // On a terminal both streams of a command are one. Whoever sends one of them elsewhere wants two.
     let is_here = io::stdout().is_terminal() && io::stderr().is_terminal();
     if wanted == Terminal::Never || !is_here {
@@ -336,7 +351,9 @@ mod tests {
             ),
         ];
         for (line, expected) in cases {
-            let found = environment(&arguments(line), here(), "/here");
+            let arguments = arguments(line);
+            let wanted = (arguments.inherited(), arguments.variables.as_slice());
+            let found = environment(wanted, here(), "/here");
             let found = found.map_err(|failure| failure.message);
             let expected: Result<BTreeMap<String, String>, String> = match expected {
                 Ok(pairs) => Ok(pairs

@@ -15,7 +15,7 @@ use crate::output::{self, Format, json_line};
 
 /// Whether escape sequences are left in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Escapes {
+pub(in crate::commands) enum Escapes {
     /// As they came.
     Keep,
     /// Where it goes to a terminal whose user wants colours.
@@ -24,7 +24,7 @@ pub(super) enum Escapes {
 
 impl Escapes {
     /// For output that was perhaps made for another terminal than the one here.
-    pub(super) fn for_here() -> Escapes {
+    pub(in crate::commands) fn for_here() -> Escapes {
         Escapes::OnTerminals
     }
 
@@ -39,7 +39,7 @@ impl Escapes {
 
 /// Tells one reader.
 #[derive(Debug)]
-pub(super) struct Teller {
+pub(in crate::commands) struct Teller {
     format: Format,
     stdout: Voice,
     stderr: Voice,
@@ -47,7 +47,7 @@ pub(super) struct Teller {
 }
 
 impl Teller {
-    pub(super) fn new(format: Format, escapes: Escapes, stamps: Stamps) -> Teller {
+    pub(in crate::commands) fn new(format: Format, escapes: Escapes, stamps: Stamps) -> Teller {
         let voice = |is_terminal| Voice {
             stripper: escapes.stripper(is_terminal),
             stamps,

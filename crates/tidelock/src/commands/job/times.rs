@@ -5,18 +5,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::units::format_duration;
 
 /// How long ago a moment was; nothing if it cannot be read.
-pub(super) fn age(written: &str) -> Option<Duration> {
+pub(in crate::commands) fn age(written: &str) -> Option<Duration> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     Some(now.saturating_sub(since_epoch(written)?))
 }
 
 /// How long it was from one moment to another.
-pub(super) fn between(earlier: &str, later: &str) -> Option<Duration> {
+pub(in crate::commands) fn between(earlier: &str, later: &str) -> Option<Duration> {
     since_epoch(later)?.checked_sub(since_epoch(earlier)?)
 }
 
 /// A moment with its distance, such as `2026-01-31T09:30:00.000Z, 3 min ago`.
-pub(super) fn with_age(written: &str) -> String {
+pub(in crate::commands) fn with_age(written: &str) -> String {
     match age(written) {
         Some(age) => format!("{written}, {} ago", format_duration(age)),
         None => written.to_owned(),

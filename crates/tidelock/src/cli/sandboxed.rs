@@ -1,0 +1,108 @@
+//! The arguments of a command that runs in a sandbox, and of `tidelock exec`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+use super::job::positive_duration;
+use super::job_values::{Variable, parse_variable};
+use super::plan::{CommitArguments, OpenArguments};
+use super::{Inherited, Terminal};
+
+/// A command that runs in a sandbox, and how.
+#[derive(Debug, Args)]
+pub(crate) struct SandboxedArguments {
+    /// Let it write below this directory as well, outside of the sandbox (may be repeated)
+    #[arg(long = "write", value_name = "PATH")]
+    pub(crate) write_below: Vec<PathBuf>,
+    /// Set a variable, or with --clean-env keep one that is set here (may be repeated)
+    #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = parse_variable)]
+    pub(crate) variables: Vec<Variable>,
+    /// Keep nothing of the environment but PATH, HOME, USER, LOGNAME, SHELL, LANG, TERM and TMPDIR
+    #[arg(long)]
+    clean_env: bool,
+    /// What it reads: a file, or `-` for standard input, which is read to its end first
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin: Option<PathBuf>,
+    /// How long it may take (500ms, 30s, 5m, 1h)
+    #[arg(long, value_name = "DURATION", value_parser = positive_duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Do not let it write to a terminal, so that most commands use no colour
+    #[arg(long)]
+    no_color: bool,
+    /// Do not stay: say what was begun, and leave it to itself
+    #[arg(long)]
+    detach: bool,
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, required = true)]
+    pub(crate) command: Vec<String>,
+}
+
+impl SandboxedArguments {
+    pub(crate) fn inherited(&self) -> Inherited {
+        if self.clean_env {
+            Inherited::Little
+        } else {
+            Inherited::Everything
+        }
+    }
+
+    pub(crate) fn terminal(&self) -> Terminal {
+        if self.no_color {
+            Terminal::Never
+        } else {
+            Terminal::AsHere
+        }
+    }
+
+    pub(crate) fn stay(&self) -> super::Stay {
+        if self.detach {
+            super::Stay::Submitted
+        } else {
+            super::Stay::Ended
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExecArguments {
+    #[command(flatten)]
+    pub(crate) open: OpenArguments,
+    /// Run it in this plan, in place of a new one
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["title", "checks", "strategy", "parent"], value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) plan: Option<String>,
+    /// Apply the changes at once if the command succeeds, the checks pass and nothing conflicts
+    #[arg(long, conflicts_with_all = ["no_seal", "detach"])]
+    apply: bool,
+    #[command(flatten)]
+    pub(crate) commit: CommitArguments,
+    /// Leave the plan open when the command has ended, for more work
+    #[arg(long, conflicts_with = "commit")]
+    no_seal: bool,
+    #[command(flatten)]
+    pub(crate) command: SandboxedArguments,
+}
+
+/// What is done with a plan when the command in it has succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// It stays open.
+    Keep,
+    /// It is sealed, for somebody to look at.
+    Seal,
+    /// It is applied.
+    Apply,
+}
+
+impl ExecArguments {
+    /// What is done when the command has succeeded. Whoever wants a commit wants it applied.
+    pub(crate) fn afterwards(&self) -> Afterwards {
+        match (self.apply || self.commit.wanted().is_some(), self.no_seal) {
+            (true, _) => Afterwards::Apply,
+            (false, true) => Afterwards::Keep,
+            (false, false) => Afterwards::Seal,
+        }
+    }
+}

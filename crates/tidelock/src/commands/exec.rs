@@ -1,0 +1,127 @@
+//! `tidelock exec`: any command in a sandbox of its own, with a diff to review at the end.
+//!
+//! Standard output is the command's. Everything else that is said goes to standard error. Nothing is lost when this
+//! process ends half-way: the job goes on, and what it changes is in the plan.
+
+mod ending;
+mod words;
+
+use std::io::{self, IsTerminal};
+
+use api::Plan;
+use serde_json::{Value, json};
+
+use self::ending::{End, ended};
+use crate::cli::{ExecArguments, Stamps, Stay};
+use crate::client::Client;
+use crate::commands::job::{
+    Ended, Escapes, INTERRUPTED, Listener, Teller, WhenInterrupted, catch_interrupts, follow,
+};
+use crate::commands::lsp::printable::{cut, printable};
+use crate::commands::plan::sandboxed::{Prepared, Submitted, as_line};
+use crate::commands::plan::{discard_untouched, find, get, open, order};
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{self, Format, Report, json_line};
+
+/// How much of a command makes a title.
+const TITLE_CHARACTERS: usize = 120;
+
+/// Whose plan it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// It was opened for this command. If the command changes nothing, nobody needs it.
+    Ours,
+    /// It was there before.
+    Given,
+}
+
+pub(super) fn run(
+    arguments: &ExecArguments,
+    context: &Context,
+    format: Format,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let stay = arguments.command.stay();
+    if stay == Stay::Submitted && arguments.commit.wanted().is_some() {
+        let message = "--commit cannot be used with --detach: nobody is there to apply it";
+        return Err(Failure::new(Exit::Usage, "usage", message).advise("see `tidelock exec --help`"));
+    }
+    // What is wrong with the arguments is said before a daemon is started for them.
+    let prepared = Prepared::new(&arguments.command)?;
+    let (answer, origin) = plan_for(arguments, &prepared, context, client)?;
+    let plan: Plan = printable(&answer)?;
+    let submitted = prepared.submit(&plan, context, client).inspect_err(|_| {
+        if origin == Origin::Ours {
+            discard_untouched(&plan.id, context, client);
+        }
+    })?;
+    let end = match stay {
+        Stay::Submitted => End::detached(answer, &plan, &submitted),
+        Stay::Ended => {
+            announce(format, &answer, &submitted);
+            let mut interrupts = catch_interrupts(client, &submitted.id)?;
+            let mut teller = Teller::new(format, Escapes::Keep, Stamps::None);
+            for note in &prepared.notes {
+                teller.note(note);
+            }
+            if format == Format::Human && io::stderr().is_terminal() {
+                teller.note(&words::begun(&plan));
+            }
+            let when = WhenInterrupted::CancelTheJob(&mut interrupts);
+            let left = follow(client, (&submitted.id, 0, None), when, &mut teller)?;
+            drop(teller);
+            match left {
+                Ended::Job { job, interrupted } => ended(
+                    arguments,
+                    (&plan, origin),
+                    (&job, interrupted),
+                    &mut interrupts,
+                    (context, format, client),
+                )?,
+                Ended::LeftAlone => End::left(answer, &plan, &submitted, Exit::Command(INTERRUPTED)),
+                Ended::NobodyReads => End::left(answer, &plan, &submitted, Exit::Failed),
+            }
+        }
+    };
+    Ok(finish(end, format))
+}
+
+/// The plan that the command runs in.
+fn plan_for(
+    arguments: &ExecArguments,
+    prepared: &Prepared,
+    context: &Context,
+    client: &Client,
+) -> Result<(Value, Origin), Failure> {
+    if let Some(wanted) = &arguments.plan {
+        let id = find(wanted, context, client)?;
+        return Ok((get(&id, "", context, client)?, Origin::Given));
+    }
+    let mut order = order(&arguments.open, prepared.here(), context, client)?;
+    let title = || cut(&as_line(&arguments.command.command), TITLE_CHARACTERS);
+    order.title = Some(order.title.unwrap_or_else(title));
+    Ok((open(&order, context, client)?, Origin::Ours))
+}
+
+/// Programs are told at once what was begun, so that they can find it again whatever happens to this process.
+fn announce(format: Format, plan: &Value, submitted: &Submitted) {
+    if format == Format::Json {
+        for line in [json!({ "opened": plan }), json!({ "submitted": submitted.job })] {
+            // Whoever reads no more will be found out with the first output.
+            drop(output::write(io::stdout(), &json_line(&line)));
+        }
+    }
+}
+
+fn finish(end: End, format: Format) -> Report {
+    if format == Format::Human {
+        // Whoever has closed standard error does not want to be told.
+        drop(output::write(io::stderr(), &end.text));
+    }
+    let value = json!({ "plan": end.plan, "job": end.job, "outcome": end.outcome });
+    Report {
+        exit: end.exit,
+        ..Report::success(value, String::new())
+    }
+}

@@ -1,0 +1,157 @@
+//! Plans are sealed and given up, and what is left of them is freed.
+
+use api::{ChangePlan, CollectPlans, Plan, PlansCollected};
+use serde_json::Value;
+
+use super::words::{short, state_name, summary};
+use super::{PLANS, find, path, post};
+use crate::cli::{DiscardArguments, PlanGcArguments};
+use crate::client::Client;
+use crate::commands::lsp::printable::printable;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::output::Report;
+use crate::start::Repeat;
+use crate::units::{format_bytes, format_count};
+
+/// How many plans are named.
+const NAMED: usize = 20;
+
+pub(super) fn seal(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
+    let id = find(wanted, context, client)?;
+    let request = ChangePlan::default();
+    let answer = post(&path(&id, "/seal"), &request, Repeat::Harmless, (context, client))?;
+    let plan: Plan = printable(&answer)?;
+    let text = format!(
+        "{} is {}: {}.\n",
+        plan.id,
+        state_name(plan.state),
+        summary(&plan.summary)
+    );
+    Ok(Report::success(answer, text))
+}
+
+pub(super) fn discard(
+    arguments: &DiscardArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let id = find(&arguments.plan.plan, context, client)?;
+    let request = ChangePlan {
+        version: None,
+        even_with_work: arguments.force,
+    };
+    let answer = post(
+        &path(&id, "/discard"),
+        &request,
+        Repeat::Harmless,
+        (context, client),
+    )?;
+    let plan: Plan = printable(&answer)?;
+    let text = format!("{} is {}.\n", plan.id, state_name(plan.state));
+    Ok(Report::success(answer, text))
+}
+
+/// Gives a plan up that nothing was done in; the plan then. One that cannot be given up is in nobody's way.
+pub(in crate::commands) fn discard_untouched(id: &str, context: &Context, client: &Client) -> Option<Value> {
+    let request = ChangePlan::default();
+    post(
+        &path(id, "/discard"),
+        &request,
+        Repeat::Harmless,
+        (context, client),
+    )
+    .ok()
+}
+
+pub(super) fn collect(
+    arguments: &PlanGcArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let request = CollectPlans {
+        older_than_ms: Some(u64::try_from(arguments.older_than.as_millis()).unwrap_or(u64::MAX)),
+        dry_run: arguments.dry_run,
+    };
+    let path = format!("{PLANS}/gc");
+    let answer = post(&path, &request, Repeat::Harmless, (context, client))?;
+    let collected: PlansCollected = printable(&answer)?;
+    let text = collected_text(
+        &collected,
+        if request.dry_run {
+            Tense::WouldBe
+        } else {
+            Tense::Was
+        },
+    );
+    Ok(Report::success(answer, text))
+}
+
+/// Whether something happened or would happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tense {
+    Was,
+    WouldBe,
+}
+
+fn collected_text(collected: &PlansCollected, tense: Tense) -> String {
+    let verb = match tense {
+        Tense::Was => "were",
+        Tense::WouldBe => "would be",
+    };
+    let mut text = if collected.sandboxes.is_empty() && collected.bases == 0 {
+        "There is nothing to free.\n".to_owned()
+    } else {
+        format!(
+            "{} {verb} freed: {} and {}.\n",
+            format_bytes(collected.bytes),
+            format_count(collected.sandboxes.len() as u64, "sandbox").replace("sandboxs", "sandboxes"),
+            format_count(collected.bases, "base"),
+        )
+    };
+    for sandbox in collected.sandboxes.iter().take(NAMED) {
+        text.push_str(&format!("  {}  {}\n", sandbox.plan, format_bytes(sandbox.bytes)));
+    }
+    if collected.sandboxes.len() > NAMED {
+        text.push_str(&format!("  … and {} more\n", collected.sandboxes.len() - NAMED));
+    }
+    if !collected.kept.is_empty() {
+        let kept: Vec<&str> = collected.kept.iter().take(NAMED).map(|id| short(id)).collect();
+        let more = if collected.kept.len() > NAMED { ", …" } else { "" };
+        text.push_str(&format!(
+            "Kept, because they have work that is not applied: {}{more}\n",
+            kept.join(", ")
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use api::CollectedSandbox;
+
+    use super::*;
+
+    #[test]
+    fn what_was_freed_is_counted_and_what_was_kept_is_named() {
+        let sandbox = |bytes| CollectedSandbox {
+            plan: "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
+            bytes,
+        };
+        let nothing = PlansCollected::default();
+        let some = PlansCollected {
+            sandboxes: vec![sandbox(2048), sandbox(10)],
+            bases: 1,
+            bytes: 1 << 20,
+            kept: vec!["plan_01ARZ3NDEKTSV4RRFFQ69G5WRK".to_owned()],
+        };
+        let said: Vec<String> = [
+            (&nothing, Tense::Was),
+            (&some, Tense::Was),
+            (&some, Tense::WouldBe),
+        ]
+        .map(|(collected, tense)| collected_text(collected, tense))
+        .to_vec();
+        insta::assert_snapshot!(said.join("\n"));
+    }
+}

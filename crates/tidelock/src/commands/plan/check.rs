@@ -1,0 +1,194 @@
+//! The checks of a plan are run as jobs in its sandbox, and followed to their end.
+
+use std::io;
+
+use api::{CancelJob, CheckPlan, CheckState, JobChannel, JobOutput, Plan};
+use serde_json::Value;
+
+use super::show::checks as checks_text;
+use super::watch::until;
+use super::words::{is_passed, short};
+use super::{find, path, post};
+use crate::cli::{CheckArguments, Stamps, Stay};
+use crate::client::{Client, Interrupts, path_segment};
+use crate::commands::job::{
+    Ended, Escapes, INTERRUPTED, Interrupted, JOBS, Listener, Said, Teller, WhenInterrupted,
+    catch_interrupts, follow,
+};
+use crate::commands::lsp::printable::{cut, printable};
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{Format, Palette, Report};
+use crate::start::Repeat;
+
+/// How much of a command is shown above what it writes.
+const COMMAND_CHARACTERS: usize = 200;
+
+pub(super) fn run(
+    arguments: &CheckArguments,
+    context: &Context,
+    format: Format,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let id = find(&arguments.plan.plan, context, client)?;
+    let request = CheckPlan {
+        add: arguments.add.clone(),
+        all: arguments.all,
+    };
+    if arguments.stay() == Stay::Submitted {
+        let answer = post(
+            &path(&id, "/check"),
+            &request,
+            Repeat::Harmless,
+            (context, client),
+        )?;
+        let plan: Plan = printable(&answer)?;
+        return Ok(Report::success(answer, told(context.palette, &plan)));
+    }
+    let mut interrupts = catch_interrupts(client, &id)?;
+    let checked = run_checks(&id, &request, &mut interrupts, (context, format, client))?;
+    let plan: Plan = printable(&checked.answer)?;
+    let exit = match checked.interrupted {
+        Interrupted::Yes => Exit::Command(INTERRUPTED),
+        Interrupted::No if plan.checks.iter().all(is_passed) => Exit::Success,
+        Interrupted::No => Exit::Failed,
+    };
+    Ok(Report {
+        exit,
+        ..Report::success(checked.answer, told(context.palette, &plan))
+    })
+}
+
+fn told(palette: Palette, plan: &Plan) -> String {
+    if plan.checks.is_empty() {
+        return format!(
+            "The plan has no checks. `tidelock plan check {} --add LINE` adds one.\n",
+            short(&plan.id)
+        );
+    }
+    checks_text(palette, &plan.checks)
+}
+
+/// A plan after its checks were followed.
+#[derive(Debug)]
+pub(in crate::commands) struct Checked {
+    /// The plan, as it is then.
+    pub(in crate::commands) answer: Value,
+    pub(in crate::commands) interrupted: Interrupted,
+}
+
+/// Runs the checks that have to be run, shows what they write on standard error, and waits until it is known what became
+/// of each. The first Ctrl-C cancels them, the second one leaves them alone.
+pub(in crate::commands) fn run_checks(
+    id: &str,
+    request: &CheckPlan,
+    interrupts: &mut Interrupts,
+    (context, format, client): (&Context, Format, &Client),
+) -> Result<Checked, Failure> {
+    let answer = post(&path(id, "/check"), request, Repeat::Harmless, (context, client))?;
+    let plan: Plan = printable(&answer)?;
+    let running: Vec<(&str, &str)> = plan
+        .checks
+        .iter()
+        .filter(|check| check.state == CheckState::Running)
+        .filter_map(|check| Some((check.command.as_str(), check.job.as_deref()?)))
+        .collect();
+    let mut listener = Aside::new(format);
+    let mut interrupted = Interrupted::No;
+    for (command, job) in &running {
+        listener.note(&format!("check: {}", cut(command, COMMAND_CHARACTERS)));
+        let when = WhenInterrupted::CancelTheJob(interrupts);
+        match follow(client, (job, 0, None), when, &mut listener)? {
+            Ended::Job {
+                interrupted: Interrupted::No,
+                ..
+            } => {}
+            Ended::Job {
+                interrupted: Interrupted::Yes,
+                ..
+            } => {
+                interrupted = Interrupted::Yes;
+                cancel(client, running.iter().map(|(_, job)| *job));
+                break;
+            }
+            Ended::LeftAlone | Ended::NobodyReads => {
+                return Ok(Checked {
+                    answer,
+                    interrupted: Interrupted::Yes,
+                });
+            }
+        }
+    }
+    drop(listener);
+    // That a job has ended is told before the plan knows what it means.
+    let is_known = |plan: &Plan| plan.checks.iter().all(|check| check.state != CheckState::Running);
+    let answer = until(id, is_known, interrupts, (context, client))?;
+    Ok(Checked { answer, interrupted })
+}
+
+fn cancel<'a>(client: &Client, jobs: impl Iterator<Item = &'a str>) {
+    let request = CancelJob {
+        why: "Ctrl-C".to_owned(),
+    };
+    for job in jobs {
+        let path = format!("{JOBS}/{}/cancel", path_segment(job));
+        // One that has ended meanwhile cannot be cancelled, and need not be.
+        drop(client.post::<Value>(&path, Some(&request)));
+    }
+}
+
+/// Shows what a check writes on standard error: standard output is for the result. Programs get the result alone.
+#[derive(Debug)]
+struct Aside {
+    teller: Option<Teller>,
+}
+
+impl Aside {
+    fn new(format: Format) -> Aside {
+        let teller = || Teller::new(Format::Human, Escapes::for_here(), Stamps::None);
+        Aside {
+            teller: (format == Format::Human).then(teller),
+        }
+    }
+}
+
+impl Listener for Aside {
+    fn hear(&mut self, said: &Said) -> io::Result<()> {
+        let Some(teller) = &mut self.teller else {
+            return Ok(());
+        };
+        match said {
+            Said::Output(output) if output.channel == JobChannel::Stdout => {
+                teller.hear(&Said::Output(JobOutput {
+                    channel: JobChannel::Stderr,
+                    ..output.clone()
+                }))
+            }
+            said => teller.hear(said),
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        if let Some(teller) = &mut self.teller {
+            teller.note(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::PlanState;
+
+    use super::super::samples::{busy_plan, plan};
+    use super::*;
+
+    #[test]
+    fn checks_are_told_one_by_one() {
+        insta::assert_snapshot!(told(Palette::Plain, &busy_plan()));
+        let without = Plan {
+            checks: Vec::new(),
+            ..plan(PlanState::Open)
+        };
+        insta::assert_snapshot!(told(Palette::Plain, &without), @"The plan has no checks. `tidelock plan check 9G5FAV --add LINE` adds one.");
+    }
+}

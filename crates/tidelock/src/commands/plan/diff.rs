@@ -1,0 +1,165 @@
+//! What a plan changes.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::time::Duration;
+
+use api::PlanDiff;
+use hyper::header::ACCEPT;
+use serde_json::Value;
+
+use super::pager::Pager;
+use super::paint::Painter;
+use super::stat::stat;
+use super::{find, path, pick};
+use crate::cli::{DiffArguments, DiffForm};
+use crate::client::{Client, ClientError, path_segment};
+use crate::commands::lsp::printable::printable;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::output::{Format, Report};
+use crate::start::{Repeat, with_daemon};
+
+/// How long the daemon may be silent while it compares contents.
+const SILENCE: Duration = Duration::from_secs(10 * 60);
+/// The largest diff that is taken into memory. A patch is handed on as it comes and has no such limit.
+const DIFF_LIMIT_BYTES: usize = 256 << 20;
+/// How wide a terminal is that does not say so.
+const USUAL_COLUMNS: usize = 80;
+
+pub(super) fn run(
+    arguments: &DiffArguments,
+    context: &Context,
+    format: Format,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let id = find(&arguments.plan.plan, context, client)?;
+    let changeset = match &arguments.changeset {
+        Some(wanted) => Some(pick::find_changeset(wanted, &id, context, client)?),
+        None => None,
+    };
+    let query = changeset.map_or_else(String::new, |changeset| {
+        format!("?changeset={}", path_segment(&changeset))
+    });
+    let form = arguments.form();
+    if format == Format::Human && matches!(form, DiffForm::Usual | DiffForm::Patch) {
+        let path = path(&id, &format!("/diff{query}"));
+        return if form == DiffForm::Usual && io::stdout().is_terminal() {
+            paged(&path, context, client)
+        } else {
+            as_it_comes(&path, context, client)
+        };
+    }
+    let (answer, diff) = read_diff(&id, &query, context, client)?;
+    let text = match form {
+        DiffForm::Names => names(&diff),
+        _ if diff.files.is_empty() => "It changes nothing.\n".to_owned(),
+        _ => stat(context.palette, &diff, usize::MAX, columns()),
+    };
+    Ok(Report::success(answer, text))
+}
+
+/// How wide the terminal is.
+pub(in crate::commands) fn columns() -> usize {
+    [
+        rustix::termios::tcgetwinsize(io::stdout()),
+        rustix::termios::tcgetwinsize(io::stderr()),
+    ]
+    .into_iter()
+    .filter_map(Result::ok)
+    .map(|size| usize::from(size.ws_col))
+    .find(|columns| *columns > 0)
+    .unwrap_or(USUAL_COLUMNS)
+}
+
+fn names(diff: &PlanDiff) -> String {
+    let lines = diff.files.iter().map(|file| format!("{}\n", file.path));
+    lines.collect()
+}
+
+/// A diff as it was sent, and as it can be shown.
+pub(in crate::commands) fn read_diff(
+    id: &str,
+    query: &str,
+    context: &Context,
+    client: &Client,
+) -> Result<(Value, PlanDiff), Failure> {
+    let path = path(id, &format!("/diff{query}"));
+    let ask = |client: &Client| -> Result<Value, ClientError> {
+        let mut whole = Vec::new();
+        let headers = [(ACCEPT, "application/json".to_owned())];
+        client.download_patiently(&path, &headers, SILENCE, |piece| {
+            if whole.len() + piece.len() > DIFF_LIMIT_BYTES {
+                return Err(io::Error::new(
+                    ErrorKind::FileTooLarge,
+                    "the diff is too large; ask for a patch",
+                ));
+            }
+            whole.extend_from_slice(piece);
+            Ok(())
+        })?;
+        serde_json::from_slice(&whole).map_err(|source| ClientError::NotUnderstood { source })
+    };
+    let (answer, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
+    let shown = printable(&answer)?;
+    Ok((answer, shown))
+}
+
+/// The patch, byte for byte.
+fn as_it_comes(path: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
+    download(path, context, client, |piece| io::stdout().write_all(piece))?;
+    Ok(Report::already_told())
+}
+
+/// The patch in colours, through the pager of the user.
+fn paged(path: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
+    let mut pager = None;
+    let mut painter = Painter::new(context.palette);
+    download(path, context, client, |piece| {
+        // Only once there is something to read: an error is said on the terminal itself.
+        let pager = pager.get_or_insert_with(Pager::start);
+        pager.write(&painter.paint(piece))
+    })?;
+    if let Some(mut pager) = pager {
+        // Whoever has seen enough needs no rest.
+        drop(pager.write(&painter.finish()));
+        pager.finish().map_err(|source| ClientError::Output { source })?;
+    }
+    Ok(Report::already_told())
+}
+
+/// Hands a patch on. A reader who has seen enough is no error.
+fn download(
+    path: &str,
+    context: &Context,
+    client: &Client,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> Result<(), Failure> {
+    // A daemon is started by asking for the plan, so that the patch itself is asked for only once.
+    let plan = path.rsplit_once("/diff").map_or(path, |(plan, _)| plan);
+    with_daemon(context, client, Repeat::Harmless, |client| {
+        client.get::<Value>(plan)
+    })?;
+    let headers = [(ACCEPT, "text/x-diff".to_owned())];
+    let ended = client.download_patiently(path, &headers, SILENCE, &mut take);
+    // What cannot be written is perhaps known only now.
+    let ended = ended.and_then(|()| {
+        let flushed = io::stdout().flush();
+        flushed.map_err(|source| ClientError::Output { source })
+    });
+    match ended {
+        Err(ClientError::Output { source }) if source.kind() == ErrorKind::BrokenPipe => Ok(()),
+        ended => Ok(ended?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stat::tests::{diff, file};
+    use super::*;
+
+    #[test]
+    fn names_are_one_a_line() {
+        assert_eq!(names(&diff(vec![file("a b", 1, 0), file("c", 0, 0)])), "a b\nc\n");
+        assert_eq!(names(&diff(Vec::new())), "");
+    }
+}

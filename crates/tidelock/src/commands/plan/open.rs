@@ -1,0 +1,98 @@
+//! A plan is opened.
+
+use api::{OpenPlan, Plan};
+use serde_json::Value;
+
+use super::words::{short, state_name, strategy_name};
+use super::{PLANS, find, post};
+use crate::cli::{NewArguments, OpenArguments};
+use crate::client::Client;
+use crate::commands::lsp::paths;
+use crate::commands::lsp::printable::printable;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::output::Report;
+use crate::start::Repeat;
+
+pub(super) fn run(arguments: &NewArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+    let directory = match &arguments.directory {
+        Some(directory) => paths::directory(directory)?,
+        None => paths::directory(&paths::current_directory()?)?,
+    };
+    let order = OpenPlan {
+        max_parallel: arguments.max_parallel,
+        if_child_fails: arguments.if_child_fails.map(Into::into),
+        idempotency_key: arguments.key.clone(),
+        ..order(&arguments.open, directory, context, client)?
+    };
+    let answer = open(&order, context, client)?;
+    let plan: Plan = printable(&answer)?;
+    Ok(Report::success(answer, told(&plan)))
+}
+
+/// What is asked for. The directory does not count for a plan that has a parent.
+pub(in crate::commands) fn order(
+    arguments: &OpenArguments,
+    directory: String,
+    context: &Context,
+    client: &Client,
+) -> Result<OpenPlan, Failure> {
+    let parent = match &arguments.parent {
+        Some(parent) => Some(find(parent, context, client)?),
+        None => None,
+    };
+    Ok(OpenPlan {
+        directory: parent.is_none().then_some(directory),
+        title: arguments.title.clone(),
+        parent,
+        checks: arguments.checks.clone(),
+        strategy: arguments.strategy.map(Into::into),
+        ..OpenPlan::default()
+    })
+}
+
+/// Opens a plan. Whoever has a key may ask twice.
+pub(in crate::commands) fn open(
+    order: &OpenPlan,
+    context: &Context,
+    client: &Client,
+) -> Result<Value, Failure> {
+    let repeat = match order.idempotency_key {
+        Some(_) => Repeat::Harmless,
+        None => Repeat::Harmful,
+    };
+    post(PLANS, order, repeat, (context, client))
+}
+
+fn told(plan: &Plan) -> String {
+    let id = short(&plan.id);
+    let mut text = format!("{} {}\n", plan.id, state_name(plan.state));
+    text.push_str(&format!("workspace  {}\n", plan.root));
+    let (strategy, root) = (strategy_name(plan.strategy), &plan.sandbox_root);
+    let seen = if plan.root == plan.sandbox_root {
+        ", for its commands alone"
+    } else {
+        ""
+    };
+    text.push_str(&format!("sandbox    {root}{seen} ({strategy})\n"));
+    text.push_str(&format!("work in it with: tidelock plan exec {id} -- COMMAND\n"));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use api::{PlanState, SandboxStrategy};
+
+    use super::super::samples::plan;
+    use super::*;
+
+    #[test]
+    fn where_the_sandbox_is_is_told() {
+        let copy = Plan {
+            strategy: SandboxStrategy::Copy,
+            sandbox_root: "/state/plans/sandboxes/1/tree".to_owned(),
+            ..plan(PlanState::Open)
+        };
+        insta::assert_snapshot!(format!("{}\n{}", told(&plan(PlanState::Open)), told(&copy)));
+    }
+}

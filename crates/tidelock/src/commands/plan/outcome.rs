@@ -1,0 +1,290 @@
+//! What became of an attempt to apply plans, to take one back, or to move one to the present.
+
+use api::{ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, OutcomePath, PlanOutcome, UndoPlan};
+use serde_json::Value;
+
+use super::words::short;
+use super::{PLANS, conflicts, find, path, pick, post};
+use crate::cli::{ApplyArguments, UndoArguments};
+use crate::client::Client;
+use crate::commands::lsp::printable::printable;
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{Cell, Palette, Report, Tone, table};
+use crate::start::Repeat;
+use crate::units::format_count;
+
+/// How many paths are shown.
+const PATHS: usize = 30;
+
+/// What was attempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::commands) enum Attempt {
+    Apply,
+    Undo,
+    Refresh,
+}
+
+pub(super) fn run_apply(
+    arguments: &ApplyArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let mut plans: Vec<String> = Vec::new();
+    for plan in &arguments.plans {
+        let id = find(plan, context, client)?;
+        // One that is named twice is one.
+        if !plans.contains(&id) {
+            plans.push(id);
+        }
+    }
+    let request = ApplyPlans {
+        plans,
+        seen: Vec::new(),
+        dry_run: arguments.dry_run,
+        commit: arguments.commit.wanted(),
+    };
+    let answer = send(&request, context, client)?;
+    report(answer, Attempt::Apply, context.palette)
+}
+
+/// Applies one plan.
+pub(in crate::commands) fn apply(
+    id: &str,
+    commit: Option<CommitPlans>,
+    context: &Context,
+    client: &Client,
+) -> Result<Value, Failure> {
+    let request = ApplyPlans {
+        plans: vec![id.to_owned()],
+        seen: Vec::new(),
+        dry_run: false,
+        commit,
+    };
+    send(&request, context, client)
+}
+
+/// Two applies of one plan apply it once, but the second one is told that it was too late.
+fn send(request: &ApplyPlans, context: &Context, client: &Client) -> Result<Value, Failure> {
+    let path = format!("{PLANS}/apply");
+    post(&path, request, Repeat::Harmful, (context, client))
+}
+
+pub(super) fn run_undo(
+    arguments: &UndoArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let id = find(&arguments.plan.plan, context, client)?;
+    let changeset = match &arguments.changeset {
+        Some(wanted) => Some(pick::find_changeset(wanted, &id, context, client)?),
+        None => None,
+    };
+    let request = UndoPlan {
+        changeset,
+        version: None,
+        dry_run: arguments.dry_run,
+    };
+    let answer = post(&path(&id, "/undo"), &request, Repeat::Harmful, (context, client))?;
+    report(answer, Attempt::Undo, context.palette)
+}
+
+pub(super) fn run_refresh(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
+    let id = find(wanted, context, client)?;
+    let request = ChangePlan::default();
+    let answer = post(
+        &path(&id, "/refresh"),
+        &request,
+        Repeat::Harmless,
+        (context, client),
+    )?;
+    report(answer, Attempt::Refresh, context.palette)
+}
+
+fn report(answer: Value, attempt: Attempt, palette: Palette) -> Result<Report, Failure> {
+    let outcome: PlanOutcome = printable(&answer)?;
+    let text = outcome_text(palette, &outcome, attempt);
+    let exit = match outcome.outcome {
+        OutcomeKind::Done | OutcomeKind::WouldBeDone => Exit::Success,
+        OutcomeKind::Conflicted => Exit::Failed,
+    };
+    Ok(Report {
+        exit,
+        ..Report::success(answer, text).with_notes(outcome.notes)
+    })
+}
+
+/// An outcome for people. The texts must be printable.
+pub(in crate::commands) fn outcome_text(palette: Palette, outcome: &PlanOutcome, attempt: Attempt) -> String {
+    let ids: Vec<&str> = outcome.plans.iter().map(|plan| short(&plan.id)).collect();
+    let ids = ids.join(", ");
+    let one = ids.as_str();
+    let mut text = String::new();
+    match outcome.outcome {
+        OutcomeKind::Conflicted => {
+            let files = format_count(outcome.conflicts.len() as u64, "file");
+            let line = format!(
+                "{one} {}: {files} in conflict. Nothing was changed.",
+                not_done(attempt)
+            );
+            text.push_str(&palette.paint(&line, Tone::Bad));
+            text.push_str("\n\n");
+            text.push_str(&conflicts::describe(palette, &outcome.conflicts));
+            text.push_str(&format!("\n{}\n", way_out(attempt, one)));
+        }
+        kind => {
+            let files = format_count(outcome.paths.len() as u64, "file");
+            let (verb, tone) = match kind {
+                OutcomeKind::Done => (done(attempt), Tone::Good),
+                _ => (would_be_done(attempt), Tone::Plain),
+            };
+            text.push_str(&palette.paint(&format!("{one} {verb}: {files}."), tone));
+            text.push('\n');
+            text.push_str(&paths(palette, &outcome.paths));
+            if let Some(commit) = &outcome.commit {
+                text.push_str(&format!("The commit is {commit}.\n"));
+            }
+            if kind == OutcomeKind::Done && attempt == Attempt::Apply {
+                for plan in &outcome.plans {
+                    text.push_str(&format!(
+                        "Take it back with: tidelock plan undo {}\n",
+                        short(&plan.id)
+                    ));
+                }
+            }
+        }
+    }
+    text
+}
+
+fn done(attempt: Attempt) -> &'static str {
+    match attempt {
+        Attempt::Apply => "applied",
+        Attempt::Undo => "taken back",
+        Attempt::Refresh => "moved to the present state of the workspace",
+    }
+}
+
+fn would_be_done(attempt: Attempt) -> &'static str {
+    match attempt {
+        Attempt::Apply => "would be applied",
+        Attempt::Undo => "would be taken back",
+        Attempt::Refresh => "would be moved",
+    }
+}
+
+fn not_done(attempt: Attempt) -> &'static str {
+    match attempt {
+        Attempt::Apply => "cannot be applied",
+        Attempt::Undo => "cannot be taken back",
+        Attempt::Refresh => "cannot be moved to the present state of the workspace",
+    }
+}
+
+/// What to do about a conflict.
+fn way_out(attempt: Attempt, plan: &str) -> String {
+    match attempt {
+        Attempt::Apply | Attempt::Refresh => format!(
+            "Change these places in the workspace, or in the sandbox (`tidelock plan exec {plan} -- COMMAND`), and try again."
+        ),
+        Attempt::Undo => {
+            "Later work depends on these places. Change them in the workspace, and try again.".to_owned()
+        }
+    }
+}
+
+fn paths(palette: Palette, paths: &[OutcomePath]) -> String {
+    let rows: Vec<Vec<Cell>> = paths
+        .iter()
+        .take(PATHS)
+        .map(|path| {
+            let tone = match path.kind.as_str() {
+                "create" => Tone::Good,
+                "delete" => Tone::Bad,
+                _ => Tone::Warning,
+            };
+            let merged = if path.merged { "merged" } else { "" };
+            vec![
+                Cell::new(""),
+                Cell::toned(&path.kind, tone),
+                Cell::new(&path.path),
+                Cell::toned(merged, Tone::Quiet),
+            ]
+        })
+        .collect();
+    let mut text = table(palette, &rows);
+    if paths.len() > PATHS {
+        text.push_str(&format!("  … and {} more\n", paths.len() - PATHS));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use api::PlanState;
+
+    use super::super::samples::{conflict, content_conflict, plan};
+    use super::*;
+
+    fn outcome(kind: OutcomeKind) -> PlanOutcome {
+        let path = |kind: &str, path: &str, merged| OutcomePath {
+            path: path.to_owned(),
+            kind: kind.to_owned(),
+            merged,
+        };
+        PlanOutcome {
+            outcome: kind,
+            plans: vec![plan(PlanState::Applied)],
+            paths: vec![
+                path("create", "src/new.rs", false),
+                path("modify", "src/lib.rs", true),
+                path("delete", "old.rs", false),
+            ],
+            conflicts: Vec::new(),
+            commit: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn outcomes_tell_what_was_done_and_what_to_do() {
+        let committed = PlanOutcome {
+            commit: Some("0123abc".to_owned()),
+            ..outcome(OutcomeKind::Done)
+        };
+        let conflicted = PlanOutcome {
+            paths: Vec::new(),
+            conflicts: vec![content_conflict(), conflict("binary")],
+            ..outcome(OutcomeKind::Conflicted)
+        };
+        let mut said = String::new();
+        for (outcome, attempt) in [
+            (&committed, Attempt::Apply),
+            (&outcome(OutcomeKind::WouldBeDone), Attempt::Apply),
+            (&outcome(OutcomeKind::Done), Attempt::Undo),
+            (&outcome(OutcomeKind::WouldBeDone), Attempt::Undo),
+            (&outcome(OutcomeKind::Done), Attempt::Refresh),
+            (&conflicted, Attempt::Apply),
+            (&conflicted, Attempt::Undo),
+        ] {
+            said.push_str(&format!(
+                "# {attempt:?}\n{}\n",
+                outcome_text(Palette::Plain, outcome, attempt)
+            ));
+        }
+        insta::assert_snapshot!(said);
+    }
+
+    #[test]
+    fn a_conflict_is_a_failure_and_a_dry_run_is_none() {
+        for (kind, expected) in [
+            (OutcomeKind::Done, Exit::Success),
+            (OutcomeKind::WouldBeDone, Exit::Success),
+            (OutcomeKind::Conflicted, Exit::Failed),
+        ] {
+            let answer = serde_json::to_value(outcome(kind)).unwrap();
+            let found = report(answer.clone(), Attempt::Apply, Palette::Plain).unwrap();
+            assert_eq!((found.exit, found.value), (expected, answer), "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! A command that runs in the sandbox of a plan, as a job.
+
+use std::path::{Path, PathBuf};
+
+use api::{JobCommand, JobSubmitted, Plan, SubmitJob};
+use serde_json::Value;
+
+use super::ask;
+use crate::cli::SandboxedArguments;
+use crate::client::Client;
+use crate::commands::job::{JOBS, environment, environment_here, stdin, terminal, write_below};
+use crate::commands::lsp::paths;
+use crate::commands::lsp::printable::printable;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::start::Repeat;
+
+/// A command that is ready to be run in a plan that is not known yet.
+#[derive(Debug)]
+pub(in crate::commands) struct Prepared {
+    request: SubmitJob,
+    /// Where the user is.
+    here: PathBuf,
+    /// What people should know about it.
+    pub(in crate::commands) notes: Vec<String>,
+}
+
+/// A job that was submitted.
+#[derive(Debug)]
+pub(in crate::commands) struct Submitted {
+    /// As the daemon said it.
+    pub(in crate::commands) job: Value,
+    pub(in crate::commands) id: String,
+}
+
+impl Prepared {
+    /// Looks at all that can be wrong before a daemon is asked.
+    pub(in crate::commands) fn new(arguments: &SandboxedArguments) -> Result<Prepared, Failure> {
+        let here = paths::directory(&paths::current_directory()?)?;
+        let (variables, notes) = environment_here();
+        let wanted = (arguments.inherited(), arguments.variables.as_slice());
+        let environment = environment(wanted, variables, &here)?;
+        let (stdin, stdin_base64) = stdin(arguments.stdin.as_deref())?;
+        let command = JobCommand {
+            argv: arguments.command.clone(),
+            shell: None,
+            directory: here.clone(),
+            environment: Some(environment),
+            stdin,
+            stdin_base64,
+            terminal: terminal(arguments.terminal()),
+            write_below: write_below(&arguments.write_below)?,
+            limits: None,
+            plan: None,
+        };
+        let time_limit_ms = arguments
+            .timeout
+            .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        Ok(Prepared {
+            request: SubmitJob {
+                command,
+                title: None,
+                priority: None,
+                lane: None,
+                after: Vec::new(),
+                delay_ms: None,
+                deadline_ms: None,
+                time_limit_ms,
+                max_retries: None,
+                retry_pause_ms: None,
+                if_interrupted: None,
+                idempotency_key: None,
+                output_limit_bytes: None,
+                anywhere: false,
+            },
+            here: PathBuf::from(here),
+            notes,
+        })
+    }
+
+    /// Where the user is.
+    pub(in crate::commands) fn here(&self) -> String {
+        self.here.to_string_lossy().into_owned()
+    }
+
+    /// Submits it to run in a plan.
+    pub(in crate::commands) fn submit(
+        &self,
+        plan: &Plan,
+        context: &Context,
+        client: &Client,
+    ) -> Result<Submitted, Failure> {
+        let request = self.in_plan(plan);
+        let mut answer = ask(context, client, Repeat::Harmful, |client| {
+            client.post(JOBS, Some(&request))
+        })?;
+        let submitted: JobSubmitted = printable(&answer)?;
+        Ok(Submitted {
+            job: answer["job"].take(),
+            id: submitted.job.id,
+        })
+    }
+
+    fn in_plan(&self, plan: &Plan) -> SubmitJob {
+        let mut request = self.request.clone();
+        let directory = inside(&self.here, plan);
+        if let Some(environment) = &mut request.command.environment {
+            // Shells and build tools believe it.
+            environment.insert("PWD".to_owned(), directory.clone());
+        }
+        request.command.directory = directory;
+        request.command.plan = Some(plan.id.clone());
+        request
+    }
+}
+
+/// The directory of the sandbox that stands for one of the workspace; its root for any other.
+fn inside(here: &Path, plan: &Plan) -> String {
+    let sandbox = Path::new(&plan.sandbox_root);
+    let directory = match here.strip_prefix(&plan.root) {
+        Ok(rest) if rest.as_os_str().is_empty() => sandbox.to_owned(),
+        Ok(rest) => sandbox.join(rest),
+        // Somebody may stand in the sandbox itself.
+        Err(_) if here.starts_with(sandbox) => here.to_owned(),
+        Err(_) => sandbox.to_owned(),
+    };
+    directory.to_string_lossy().into_owned()
+}
+
+/// A command as people would write it, for a title.
+pub(in crate::commands) fn as_line(command: &[String]) -> String {
+    let word = |word: &String| {
+        let is_plain = |character: char| character.is_alphanumeric() || "-_./=:,+@%".contains(character);
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    command.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use api::PlanState;
+
+    use super::super::samples::plan;
+    use super::*;
+
+    #[test]
+    fn a_command_starts_where_the_user_is_but_in_the_sandbox() {
+        for (root, sandbox, here, expected) in [
+            ("/w", "/w", "/w/src", "/w/src"),
+            ("/w", "/s/tree", "/w/src/a", "/s/tree/src/a"),
+            ("/w", "/s/tree", "/w", "/s/tree"),
+            ("/w", "/s/tree", "/wide", "/s/tree"),
+            ("/w", "/s/tree", "/elsewhere", "/s/tree"),
+            ("/w", "/s/tree", "/s/tree/src", "/s/tree/src"),
+        ] {
+            let plan = Plan {
+                root: root.to_owned(),
+                sandbox_root: sandbox.to_owned(),
+                ..plan(PlanState::Open)
+            };
+            assert_eq!(inside(Path::new(here), &plan), expected, "{here} in {root}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_written_as_people_would() {
+        for (command, expected) in [
+            (&["cargo", "test", "--workspace"][..], "cargo test --workspace"),
+            (&["sh", "-c", "echo it's >> a"], r"sh -c 'echo it'\''s >> a'"),
+            (&["", "ä"], "'' ä"),
+        ] {
+            let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(as_line(&command), expected);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The words for what a plan is.
+
+use api::{CheckState, DiffSummary, Plan, PlanCheck, PlanState, SandboxStrategy};
+
+use crate::output::{Cell, Tone};
+use crate::units::format_count;
+
+/// How many of the last letters of an id are shown where it is to be typed again. Six are enough to tell a million
+/// plans apart most of the time, and whoever is unlucky is told.
+const SHORT: usize = 6;
+
+/// The end of an id, which is all that has to be typed.
+pub(in crate::commands) fn short(id: &str) -> &str {
+    let start = id.len().saturating_sub(SHORT);
+    id.get(start..).unwrap_or(id)
+}
+
+pub(super) fn state(state: PlanState) -> Cell {
+    let (name, tone) = match state {
+        PlanState::Open => ("open", Tone::Warning),
+        PlanState::Sealed => ("sealed", Tone::Plain),
+        PlanState::Applied => ("applied", Tone::Good),
+        PlanState::Undone => ("undone", Tone::Quiet),
+        PlanState::Discarded => ("discarded", Tone::Quiet),
+    };
+    Cell::toned(name, tone)
+}
+
+pub(in crate::commands) fn state_name(state: PlanState) -> &'static str {
+    match state {
+        PlanState::Open => "open",
+        PlanState::Sealed => "sealed",
+        PlanState::Applied => "applied",
+        PlanState::Undone => "undone",
+        PlanState::Discarded => "discarded",
+    }
+}
+
+pub(in crate::commands) fn strategy_name(strategy: SandboxStrategy) -> &'static str {
+    match strategy {
+        SandboxStrategy::Overlay => "overlay",
+        SandboxStrategy::GitWorktree => "git-worktree",
+        SandboxStrategy::Copy => "copy",
+    }
+}
+
+pub(in crate::commands) fn is_passed(check: &PlanCheck) -> bool {
+    check.state == CheckState::Passed
+}
+
+pub(super) fn check_state(state: CheckState) -> Cell {
+    match state {
+        CheckState::Missing => Cell::toned("not run", Tone::Warning),
+        CheckState::Running => Cell::toned("running", Tone::Warning),
+        CheckState::Passed => Cell::toned("passed", Tone::Good),
+        CheckState::Failed => Cell::toned("failed", Tone::Bad),
+        CheckState::Outdated => Cell::toned("outdated", Tone::Warning),
+    }
+}
+
+/// All checks of a plan in a word or two.
+pub(super) fn checks(plan: &Plan) -> Cell {
+    let count = |state: CheckState| plan.checks.iter().filter(|check| check.state == state).count();
+    let total = plan.checks.len();
+    let (passed, failed, running) = (
+        count(CheckState::Passed),
+        count(CheckState::Failed),
+        count(CheckState::Running),
+    );
+    match (total, passed, failed, running) {
+        (0, ..) => Cell::toned("-", Tone::Quiet),
+        (_, _, failed, _) if failed > 0 => Cell::toned(format!("{failed} of {total} failed"), Tone::Bad),
+        (_, _, _, running) if running > 0 => {
+            Cell::toned(format!("{running} of {total} running"), Tone::Warning)
+        }
+        (total, passed, ..) if total == passed => Cell::toned(format!("{passed} passed"), Tone::Good),
+        (total, passed, ..) => Cell::toned(format!("{passed} of {total} passed"), Tone::Warning),
+    }
+}
+
+/// With how many other plans it overlaps, and in how many files that conflicts.
+pub(super) fn overlaps(plan: &Plan) -> Cell {
+    let conflicts = plan
+        .overlaps
+        .iter()
+        .filter(|overlap| overlap.paths.iter().any(|path| path.conflicts))
+        .count();
+    match (plan.overlaps.len(), conflicts) {
+        (0, _) => Cell::toned("-", Tone::Quiet),
+        (count, 0) => Cell::toned(count.to_string(), Tone::Warning),
+        (count, 1) => Cell::toned(format!("{count} (1 conflicts)"), Tone::Bad),
+        (count, conflicts) => Cell::toned(format!("{count} ({conflicts} conflict)"), Tone::Bad),
+    }
+}
+
+/// How much changed, in words.
+pub(in crate::commands) fn summary(summary: &DiffSummary) -> String {
+    let files = format_count(summary.files, "file");
+    match (summary.added_lines, summary.removed_lines) {
+        (Some(added), Some(removed)) => format!("{files}, +{added} -{removed}"),
+        _ => files,
+    }
+}
+
+/// What can be done next with a plan, as it would be typed.
+pub(in crate::commands) fn next(plan: &Plan) -> Vec<String> {
+    let id = short(&plan.id);
+    let line = |text: &str| format!("tidelock plan {text}");
+    let mut lines = Vec::new();
+    let has_work = plan.summary.files > 0;
+    match plan.state {
+        PlanState::Open | PlanState::Sealed => {
+            if !plan.running.is_empty() {
+                lines.push(line(&format!("log {id} --follow")));
+            }
+            if has_work {
+                lines.push(line(&format!("diff {id}")));
+            }
+            if plan.state == PlanState::Open {
+                lines.push(line(&format!("exec {id} -- COMMAND")));
+                lines.push(line(&format!("seal {id}")));
+            }
+            if !plan.checks.iter().all(is_passed) {
+                lines.push(line(&format!("check {id}")));
+            }
+            if has_work {
+                lines.push(line(&format!("apply {id}")));
+            }
+            let force = if has_work { " --force" } else { "" };
+            lines.push(line(&format!("discard {id}{force}")));
+        }
+        PlanState::Applied => lines.push(line(&format!("undo {id}"))),
+        PlanState::Undone => lines.push(line(&format!("apply {id}"))),
+        PlanState::Discarded => {}
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{check, overlap, plan};
+    use super::*;
+    use crate::output::{Palette, table};
+
+    fn text(cell: Cell) -> String {
+        table(Palette::Plain, &[vec![cell]]).trim_end().to_owned()
+    }
+
+    #[test]
+    fn checks_are_told_by_the_worst_of_them() {
+        use CheckState::{Failed, Missing, Outdated, Passed, Running};
+        for (states, expected) in [
+            (&[][..], "-"),
+            (&[Passed, Passed], "2 passed"),
+            (&[Passed, Missing], "1 of 2 passed"),
+            (&[Outdated], "0 of 1 passed"),
+            (&[Running, Passed], "1 of 2 running"),
+            (&[Running, Failed, Passed], "1 of 3 failed"),
+        ] {
+            let checks_of = states.iter().map(|state| check("true", *state)).collect();
+            let plan = Plan {
+                checks: checks_of,
+                ..plan(PlanState::Open)
+            };
+            assert_eq!(text(checks(&plan)), expected, "{states:?}");
+        }
+    }
+
+    #[test]
+    fn overlaps_say_how_many_conflict() {
+        for (conflicts, expected) in [
+            (&[][..], "-"),
+            (&[false], "1"),
+            (&[false, true], "2 (1 conflicts)"),
+            (&[true, true], "2 (2 conflict)"),
+        ] {
+            let overlaps_of = conflicts.iter().map(|conflicts| overlap(*conflicts)).collect();
+            let plan = Plan {
+                overlaps: overlaps_of,
+                ..plan(PlanState::Open)
+            };
+            assert_eq!(text(overlaps(&plan)), expected, "{conflicts:?}");
+        }
+    }
+
+    #[test]
+    fn what_to_type_next_depends_on_what_it_is() {
+        let untouched = Plan {
+            summary: DiffSummary::default(),
+            checks: Vec::new(),
+            ..plan(PlanState::Open)
+        };
+        assert_eq!(
+            next(&untouched),
+            [
+                "tidelock plan exec 9G5FAV -- COMMAND",
+                "tidelock plan seal 9G5FAV",
+                "tidelock plan discard 9G5FAV",
+            ]
+        );
+        let all: Vec<String> = [
+            PlanState::Open,
+            PlanState::Sealed,
+            PlanState::Applied,
+            PlanState::Undone,
+            PlanState::Discarded,
+        ]
+        .into_iter()
+        .map(|state| format!("{}:\n  {}", state_name(state), next(&plan(state)).join("\n  ")))
+        .collect();
+        insta::assert_snapshot!(all.join("\n"));
+    }
+}

@@ -1,0 +1,156 @@
+//! `tidelock workspace`: the directories that plans were opened for.
+
+use std::path::Path;
+
+use api::{SetWorkspaceChecks, Workspace, WorkspaceList, WorkspaceState};
+use serde_json::{Value, json};
+
+use crate::cli::{ChecksArguments, WorkspaceCommand};
+use crate::client::{Client, path_segment};
+use crate::commands::job::age;
+use crate::commands::lsp::paths;
+use crate::commands::lsp::printable::{cut, printable};
+use crate::commands::plan::{workspace_of, workspaces};
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{Cell, Palette, Report, Tone, table};
+use crate::start::{Repeat, with_daemon};
+use crate::units::format_duration;
+
+const WORKSPACES: &str = "/v1/workspaces";
+/// What the id of a workspace begins with.
+const PREFIX: &str = "workspace_";
+/// How much of a check is shown.
+const CHECK_CHARACTERS: usize = 60;
+
+pub(super) fn run(command: &WorkspaceCommand, context: &Context, client: &Client) -> Result<Report, Failure> {
+    match command {
+        WorkspaceCommand::List => list(context, client),
+        WorkspaceCommand::Forget(arguments) => forget(&arguments.workspace, context, client),
+        WorkspaceCommand::Checks(arguments) => checks(arguments, context, client),
+    }
+}
+
+fn list(context: &Context, client: &Client) -> Result<Report, Failure> {
+    let ask = |client: &Client| client.get::<Value>(WORKSPACES);
+    let (answer, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
+    let list: WorkspaceList = printable(&answer)?;
+    Ok(Report::success(answer, rows(context.palette, &list.workspaces)))
+}
+
+fn rows(palette: Palette, workspaces: &[Workspace]) -> String {
+    if workspaces.is_empty() {
+        return "No plan was opened yet. `tidelock plan new` opens one for this directory.\n".to_owned();
+    }
+    let heading = ["PATH", "STATE", "OPEN PLANS", "AGE", "CHECKS", "ID"];
+    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
+    rows.extend(workspaces.iter().map(|workspace| {
+        let state = match (workspace.state, workspace.git) {
+            (WorkspaceState::Present, true) => Cell::toned("git", Tone::Plain),
+            (WorkspaceState::Present, false) => Cell::toned("no git", Tone::Plain),
+            (WorkspaceState::Missing, _) => Cell::toned("missing", Tone::Bad),
+            (WorkspaceState::Replaced, _) => Cell::toned("replaced", Tone::Bad),
+        };
+        let checks = match workspace.checks.as_slice() {
+            [] => "-".to_owned(),
+            checks => cut(&checks.join("; "), CHECK_CHARACTERS),
+        };
+        vec![
+            Cell::new(&workspace.root),
+            state,
+            Cell::new(workspace.open_plans.to_string()),
+            Cell::new(age(&workspace.registered_at).map_or_else(|| "-".to_owned(), format_duration)),
+            Cell::new(checks),
+            Cell::toned(&workspace.id, Tone::Quiet),
+        ]
+    }));
+    table(palette, &rows)
+}
+
+fn forget(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
+    let workspace = find(wanted, context, client)?;
+    let path = format!("{WORKSPACES}/{}", path_segment(&workspace.id));
+    with_daemon(context, client, Repeat::Harmless, |client| client.delete(&path))?;
+    let value = json!({ "id": workspace.id, "state": "forgotten", "root": workspace.root });
+    Ok(Report::success(
+        value,
+        format!(
+            "{} is forgotten. The directory was not touched.\n",
+            workspace.root
+        ),
+    ))
+}
+
+fn checks(arguments: &ChecksArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+    let mut workspace = find(&arguments.workspace.workspace, context, client)?;
+    let mut answer = json!(workspace);
+    if let Some(commands) = arguments.wanted() {
+        let path = format!("{WORKSPACES}/{}/checks", path_segment(&workspace.id));
+        let request = SetWorkspaceChecks {
+            checks: commands.to_vec(),
+        };
+        let put = |client: &Client| client.put::<Value>(&path, &request);
+        answer = with_daemon(context, client, Repeat::Harmless, put)?.0;
+        workspace = printable(&answer)?;
+    }
+    let text = match workspace.checks.as_slice() {
+        [] => format!("Plans of {} have no checks of its own.\n", workspace.root),
+        checks => {
+            let lines: String = checks.iter().map(|check| format!("  {check}\n")).collect();
+            format!("Every new plan of {} must pass:\n{lines}", workspace.root)
+        }
+    };
+    Ok(Report::success(answer, text))
+}
+
+/// The workspace that is meant: by its id, by its path even if that is gone, or by a directory in it.
+fn find(wanted: &str, context: &Context, client: &Client) -> Result<Workspace, Failure> {
+    let unknown = || {
+        let message = format!("`{}` is in no workspace that is known", wanted.escape_debug());
+        Failure::new(Exit::Refused, "workspace_not_found", message)
+            .advise("`tidelock workspace list` shows them")
+    };
+    let directory = match Path::new(wanted).canonicalize() {
+        Ok(_) => Some(paths::directory(Path::new(wanted))?),
+        Err(_) => None,
+    };
+    let known = workspaces(context, client)?;
+    let absolute = std::path::absolute(wanted).ok();
+    let is_named = |workspace: &&Workspace| {
+        (wanted.starts_with(PREFIX) && workspace.id == wanted)
+            || absolute.as_deref() == Some(Path::new(&workspace.root))
+    };
+    if let Some(found) = known.iter().find(is_named) {
+        return Ok(found.clone());
+    }
+    match directory {
+        Some(directory) => workspace_of(directory.as_ref(), context, client)?.ok_or_else(unknown),
+        None => Err(unknown()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_tells_whether_each_is_there() {
+        let workspace = |state, git, checks: &[&str]| Workspace {
+            id: "workspace_01ARZ3NDEKTSV4RRFFQ69G5FAW".to_owned(),
+            state,
+            root: "/home/me/project".to_owned(),
+            git,
+            checks: checks.iter().map(|check| (*check).to_owned()).collect(),
+            registered_at: String::new(),
+            open_plans: 2,
+        };
+        let workspaces = [
+            workspace(WorkspaceState::Present, true, &["cargo test", "cargo clippy"]),
+            workspace(WorkspaceState::Present, false, &[]),
+            workspace(WorkspaceState::Missing, true, &[]),
+            workspace(WorkspaceState::Replaced, false, &[]),
+        ];
+        insta::assert_snapshot!(rows(Palette::Plain, &workspaces));
+        insta::assert_snapshot!(rows(Palette::Plain, &[]));
+    }
+}
