@@ -232,6 +232,7 @@ impl RealServers {
             confinement: Confinement::None,
             stderr: StandardError::KeptAsTail,
             terminal: None,
+            view: None,
         }
     }
 

@@ -22,7 +22,14 @@ mod lsp_subjects;
 #[path = "../../../crates/jobs/tests/subjects/mod.rs"]
 mod job_subjects;
 
+mod apply_faulty;
+mod apply_feature;
+mod apply_kill;
+mod apply_world;
 mod cancellation;
+mod changesets_book;
+mod changesets_faulty;
+mod changesets_feature;
 mod circuit_breaker;
 mod conditional_commit;
 mod engines;
@@ -32,4 +39,5 @@ mod jobs_steps;
 mod lsp_restart;
 mod lsp_restart_process;
 mod lsp_restart_transport;
+mod plans_kit;
 mod runner;

@@ -24,6 +24,10 @@ pub(crate) struct Tally {
 pub(crate) enum Which {
     /// All, on our types.
     All,
+    /// Those that have this tag, on our types: where some take long, they are a test of their own.
+    Those(&'static str),
+    /// The others.
+    AllBut(&'static str),
     /// Those that a faulty algorithm must fail.
     WhatCatches,
     /// Those of them that have this tag too: where a report has several faults, each has scenarios of its own.
@@ -55,6 +59,8 @@ pub(crate) fn run<W: World + WorldInventory + Debug>(file: &str, which: Which, s
                 let is_tagged = |tag: &str| scenario.tags.iter().any(|own| own == tag);
                 let is_wanted = match which {
                     Which::All => true,
+                    Which::Those(tag) => is_tagged(tag),
+                    Which::AllBut(tag) => !is_tagged(tag),
                     Which::WhatCatches => is_tagged(CATCHES),
                     Which::WhatCatchesThe(fault) => is_tagged(CATCHES) && is_tagged(fault),
                 };
