@@ -36,6 +36,7 @@ pub(crate) fn describe() -> Result<Vec<(&'static str, String)>> {
         ("kernel", format!("Linux {}", kernel.trim())),
         ("compiler", first_line("rustc", &["--version"])?),
         ("peers", versions.join(", ")),
+        ("git", first_line("git", &["--version"])?),
         ("SQLite", rusqlite::version().to_owned()),
         ("date", first_line("date", &["-u", "+%Y-%m-%d"])?),
     ])

@@ -19,6 +19,7 @@ mod machine;
 mod measure;
 mod memory;
 mod own_daemon;
+mod plans;
 mod programs;
 mod report;
 mod statistics;
@@ -70,6 +71,13 @@ const TABLES: &[(&str, Measure)] = &[
     ("jobs-cancel", jobs::cancel::measure),
     ("jobs-output", jobs::output::measure),
     ("jobs-idle-cost", jobs::idle_cost::measure),
+    ("plans-sandbox", plans::sandbox::measure),
+    ("plans-capture", plans::capture::measure),
+    ("plans-build", plans::warm_build::measure),
+    ("plans-apply", plans::apply::measure),
+    ("plans-many", plans::many::measure),
+    ("plans-oracle", plans::oracle::measure),
+    ("plans-scores", plans::scores::measure),
 ];
 
 /// Where the product is and what is wanted.
@@ -88,6 +96,9 @@ enum Wanted {
 }
 
 fn main() -> Result<()> {
+    if let Some(landed) = plans::kills::land_if_asked() {
+        return landed;
+    }
     let options = options(std::env::args().skip(1))?;
     let text = match &options.wanted {
         Wanted::Report(path) => {

@@ -155,6 +155,23 @@ impl Table {
         self.judge(verdict);
     }
 
+    /// Adds a row of ours that has to be under so many milliseconds, whatever others do.
+    pub(crate) fn under(&mut self, what: &str, ours: &Measured, limit_ms: f64) {
+        let figure = Figure::of(&ours.samples);
+        let verdict = Verdict::from(figure.median < limit_ms * 1e6);
+        let nobody = String::new;
+        self.row(vec![
+            what.to_owned(),
+            nobody(),
+            figure.nanoseconds(),
+            nobody(),
+            nobody(),
+            format!("under {limit_ms} ms"),
+            verdict.to_string(),
+        ]);
+        self.judge(verdict);
+    }
+
     /// Adds a row that says why there is no figure, which counts as a bar that is missed.
     pub(crate) fn not_measured(&mut self, why: &str) {
         let mut cells = vec![String::new(); self.columns.len()];
@@ -281,6 +298,8 @@ mod tests {
         table.compare("check", &ours, &peer, Bar::TimesFaster(5.0));
         table.compare_rates("check", &ours, &peer, Bar::None);
         table.compare_throughput("read", &ours, &peer, Bar::Faster);
+        table.under("open", &ours, 0.5);
+        table.under("open", &peer, 0.000_006);
         table.not_measured("no\nroom");
         table.skipped("no peer");
         let mut report = Report::new(vec![("cores", "2".to_owned())]);
@@ -296,11 +315,13 @@ A note.
 | check | peer | 1.00 ns (1.00–2.00) | 6.00 ns (6.00–6.00) | 6.00 | 5 × faster | yes |
 | check | peer | 1,000,000,000 /s (500,000,000–1,000,000,000) | 166,666,667 /s (166,666,667–166,666,667) | 6.00 |  |  |
 | read | peer | 1,000,000,000 MiB/s (500,000,000–1,000,000,000) | 166,666,667 MiB/s (166,666,667–166,666,667) | 6.00 | faster | yes |
+| open |  | 1.00 ns (1.00–2.00) |  |  | under 0.5 ms | yes |
+| open |  | 6.00 ns (6.00–6.00) |  |  | under 0.000006 ms | **no** |
 | not measured: no room |  |  |  |  |  | **no** |
 | left out: no peer |  |  |  |  |  |  |
 ";
         assert!(text.ends_with(expected), "{text}");
-        assert!(text.contains("2 of 3 bars are met"), "{text}");
+        assert!(text.contains("3 of 5 bars are met"), "{text}");
         assert!(text.contains("| cores | 2 |"), "{text}");
     }
 }

@@ -59,7 +59,7 @@ impl PerJob {
 }
 
 /// A runtime as the daemon has one, on two workers.
-pub(super) fn runtime() -> Result<Runtime> {
+pub(crate) fn runtime() -> Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -18,3 +18,5 @@ pub(crate) mod postgres;
 mod postgres_database;
 pub(crate) mod sqlite;
 pub(crate) mod start_latency;
+
+pub(crate) use load::runtime;

@@ -90,6 +90,7 @@ fn owned(runtime: &Runtime, tidelock: &Path, directory: &Path) -> Result<f64> {
             confinement: Confinement::None,
             stderr: StandardError::KeptAsTail,
             terminal: None,
+            view: None,
         };
         let began = Instant::now();
         for _ in 0..PROCESSES {

@@ -1,0 +1,140 @@
+//! What was changed in a sandbox, against `git status`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use plans::{Entrance, Known, StrategyName};
+
+use super::ground::{Ground, Made};
+use super::project::{Project, append};
+use super::{git, settle};
+use crate::jobs::runtime;
+use crate::report::{Bar, Table};
+use crate::statistics::nanoseconds;
+use crate::turns::{LongContender, Rounds, in_long_turns, scratch};
+
+const ROUNDS: Rounds = Rounds {
+    counted: 11,
+    warm_up: 2,
+};
+/// How many files a command changes.
+const CHANGED: usize = 10;
+
+/// Measures and puts the results into a table.
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let mut table = Table::of_ratios(
+        "Plans: what a command has changed",
+        "A command in a sandbox appends a line to 10 files, other ones in each round, so that more and more are changed; \
+         then it is asked what was changed since the last time. Ours hashes what it finds. The peer is \
+         `git status --porcelain` in the repository itself, in which the same command has run. The first two rounds do not \
+         count: both remember what they have seen.",
+    );
+    let runtime = runtime()?;
+    for (files, shown) in [(5_000, "5,000"), (50_000, "50,000")] {
+        let scratch = scratch()?;
+        let project = Project::make(scratch.path().join("project"), files)?;
+        let data = scratch.path().join("data");
+        std::fs::create_dir(&data)?;
+        let ground = Ground::prepare(&runtime, tidelock, &data, &project.root)?;
+        let [overlay, copy, worktree] = [
+            StrategyName::Overlay,
+            StrategyName::Copy,
+            StrategyName::GitWorktree,
+        ]
+        .map(|name| Captured::of(&ground, name, files));
+        let (mut overlay, mut copy, mut worktree) = (overlay?, copy?, worktree?);
+        let mut round = 0;
+        let status = |_: &Path| {
+            let mut shell = Command::new("sh");
+            let line = append(files_of(round, files));
+            let done = shell.args(["-c", &line]).current_dir(&project.root).status()?;
+            ensure!(done.success(), "the shell failed");
+            round += 1;
+            settle();
+            Ok([git::time(&project.root, &["status", "--porcelain"])?])
+        };
+        let [[ours], [copied], [own_worktree], [status]] = in_long_turns(
+            ROUNDS,
+            [
+                LongContender::new("overlay", |_: &Path| overlay.turn(&ground)),
+                LongContender::new("copy", |_: &Path| copy.turn(&ground)),
+                LongContender::new("git-worktree", |_: &Path| worktree.turn(&ground)),
+                LongContender::new("git status", status),
+            ],
+        )?;
+        for (what, measured, bar) in [
+            ("overlay", &ours, Bar::TimesFaster(10.0)),
+            ("copy", &copied, Bar::WithinTimes(1.2)),
+            ("git-worktree", &own_worktree, Bar::WithinTimes(1.2)),
+        ] {
+            table.compare(&format!("{what}, {shown} files"), measured, &status, bar);
+        }
+        for one in [overlay, copy, worktree] {
+            ground.remove(one.made)?;
+        }
+        ground.close();
+    }
+    Ok(table)
+}
+
+/// The files that the command of a round changes, spread over the tree.
+fn files_of(round: usize, files: usize) -> impl Iterator<Item = usize> {
+    (0..CHANGED).map(move |number| (round + number * (files / CHANGED)) % files)
+}
+
+/// A sandbox, and what is known of it.
+struct Captured {
+    made: Made,
+    entrance: Entrance,
+    known: Known,
+    files: usize,
+    round: usize,
+}
+
+impl Captured {
+    fn of(ground: &Ground<'_>, name: StrategyName, files: usize) -> Result<Self> {
+        let made = ground.make(name)?;
+        let known = Known {
+            base: Arc::clone(&ground.warm().base.manifest),
+            since: Arc::new(BTreeMap::new()),
+        };
+        Ok(Self {
+            entrance: made.sandbox.entrance(),
+            made,
+            known,
+            files,
+            round: 0,
+        })
+    }
+
+    /// Runs a command, and then captures what it did.
+    fn turn(&mut self, ground: &Ground<'_>) -> Result<[f64; 1]> {
+        let line = append(files_of(self.round, self.files));
+        self.round += 1;
+        let program = ["sh", "-c", line.as_str()];
+        ground
+            .runtime
+            .block_on(ground.starter.run(&self.entrance, &program))?;
+        settle();
+        let began = Instant::now();
+        let captured = self.made.sandbox.capture(&self.known)?;
+        let took = nanoseconds(began.elapsed());
+        ensure!(
+            captured.changes.len() == CHANGED,
+            "{} changes were found",
+            captured.changes.len()
+        );
+        let since = Arc::make_mut(&mut self.known.since);
+        since.extend(
+            captured
+                .changes
+                .into_iter()
+                .map(|change| (change.path, change.after)),
+        );
+        Ok([took])
+    }
+}

@@ -1,0 +1,118 @@
+//! Sandboxes by every strategy, without a plan around them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Result;
+use kernel::{CancellationToken, PlanId};
+use plans::{Bases, Sandbox, SandboxOrder, Strategies, Strategy, StrategyName, Taken};
+use tokio::runtime::Runtime;
+
+use super::service::{Starter, environment};
+use crate::statistics::nanoseconds;
+
+/// Where sandboxes of one workspace are made.
+pub(super) struct Ground<'a> {
+    pub(super) runtime: &'a Runtime,
+    pub(super) starter: Starter,
+    strategies: Strategies,
+    workspace: PathBuf,
+    scratch: PathBuf,
+    /// The image that is warm.
+    warm: Taken,
+}
+
+/// A sandbox that is open.
+pub(super) struct Made {
+    pub(super) sandbox: Arc<dyn Sandbox>,
+    /// How long it took until it was.
+    pub(super) nanoseconds: f64,
+    strategy: Arc<dyn Strategy>,
+    order: SandboxOrder,
+}
+
+impl<'a> Ground<'a> {
+    /// Prepares everything in an empty directory, a base of the workspace included.
+    pub(super) fn prepare(
+        runtime: &'a Runtime,
+        tidelock: &Path,
+        directory: &Path,
+        workspace: &Path,
+    ) -> Result<Self> {
+        let directory = directory.canonicalize()?;
+        let scratch = directory.join("plans");
+        let starter = runtime.block_on(Starter::open(tidelock, &directory))?;
+        let environment = environment();
+        let probe = Strategies::probe(&starter.processes, &scratch, &environment);
+        let strategies = runtime.block_on(probe)?;
+        let warm = take(&scratch, "warm", workspace)?;
+        Ok(Self {
+            runtime,
+            starter,
+            strategies,
+            workspace: workspace.to_owned(),
+            scratch,
+            warm,
+        })
+    }
+
+    pub(super) fn warm(&self) -> &Taken {
+        &self.warm
+    }
+
+    /// Makes and opens a sandbox on the warm image.
+    pub(super) fn make(&self, name: StrategyName) -> Result<Made> {
+        self.make_on(name, &self.warm, Instant::now())
+    }
+
+    /// Makes an image in a store of its own, and then an overlay on it.
+    pub(super) fn make_from_cold(&self) -> Result<(Made, PathBuf)> {
+        let store = format!("cold-{}", PlanId::generate());
+        let began = Instant::now();
+        let taken = take(&self.scratch, &store, &self.workspace)?;
+        let made = self.make_on(StrategyName::Overlay, &taken, began)?;
+        Ok((made, self.scratch.join(store)))
+    }
+
+    fn make_on(&self, name: StrategyName, taken: &Taken, began: Instant) -> Result<Made> {
+        let strategy = self.strategies.pick(Some(name), &self.workspace)?;
+        let plan = PlanId::generate();
+        let order = SandboxOrder {
+            plan,
+            workspace: self.workspace.clone(),
+            base: taken.base.clone(),
+            ignored: taken.ignored.clone(),
+            directory: self.scratch.join("sandboxes").join(plan.to_string()),
+        };
+        let opened = self.runtime.block_on(async {
+            strategy.create(&order).await?;
+            strategy.open(&order).await
+        });
+        Ok(Made {
+            nanoseconds: nanoseconds(began.elapsed()),
+            sandbox: opened?,
+            strategy,
+            order,
+        })
+    }
+
+    /// Takes a sandbox away.
+    pub(super) fn remove(&self, made: Made) -> Result<()> {
+        drop(made.sandbox);
+        self.runtime.block_on(made.strategy.remove(&made.order))?;
+        Ok(())
+    }
+
+    pub(super) fn close(self) {
+        self.runtime.block_on(self.starter.close());
+    }
+}
+
+/// A base of the workspace as it is now, in a store of this name.
+fn take(scratch: &Path, store: &str, workspace: &Path) -> Result<Taken> {
+    let bases = Bases::open(scratch.join(store).join("bases"), u64::MAX)?;
+    let cache = scratch.join(store).join("stat-cache");
+    let scope = CancellationToken::new().scope();
+    Ok(bases.take(workspace, &cache, &scope)?)
+}
