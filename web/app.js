@@ -71,7 +71,8 @@
     }
   }
 
-  // Where the page is made of parts, only those that differ are replaced.
+  // Where the page is made of parts, only those that differ are replaced. One that is to be kept comes with the page
+  // alone, and is empty in what follows.
   function swap(html) {
     if (pressed || html === shown) {
       return;
@@ -82,6 +83,9 @@
     const after = parts(next.content);
     const fit = before.length === after.length && before.every((part, at) => part.dataset.part === after[at].dataset.part);
     if (before.length === 0 || !fit) {
+      for (const part of after.filter((each) => "keep" in each.dataset)) {
+        part.replaceWith(before.find((each) => each.dataset.part === part.dataset.part) ?? part);
+      }
       keepingPlace(() => live.replaceChildren(next.content));
       shown = html;
       return;
@@ -89,7 +93,9 @@
     for (const attribute of next.content.querySelector("[data-phase]")?.attributes ?? []) {
       live.querySelector("[data-phase]")?.setAttribute(attribute.name, attribute.value);
     }
-    const changed = before.map((part, at) => [part, after[at]]).filter(([part, fresh]) => !part.isEqualNode(fresh));
+    const changed = before
+      .map((part, at) => [part, after[at]])
+      .filter(([part, fresh]) => !("keep" in fresh.dataset) && !part.isEqualNode(fresh));
     const free = changed.filter(([part]) => !isMarked(part));
     if (free.length > 0) {
       keepingPlace(() => free.forEach(([part, fresh]) => part.replaceWith(fresh)));
@@ -171,7 +177,7 @@
     changes = undefined;
     if (live.dataset.events && !document.hidden) {
       changes = new EventSource(live.dataset.events);
-      for (const name of ["servers", "jobs"]) {
+      for (const name of ["servers", "jobs", "plans"]) {
         changes.addEventListener(name, soon);
       }
     }

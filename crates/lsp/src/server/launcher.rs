@@ -188,6 +188,7 @@ impl Launcher {
             confinement: Confinement::None,
             stderr: StandardError::KeptAsTail,
             terminal: None,
+            view: None,
         };
         // It is not dropped half-way: when a start has failed, no process of it is left.
         let child = self
