@@ -18,6 +18,15 @@ use crate::plan::{Record, State};
 use crate::shared::{Shared, blocking};
 use crate::streams::Happening;
 
+/// Who is told that two plans overlap.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Tell {
+    /// Both, in their streams.
+    Both,
+    /// Nobody: an earlier life of the daemon has told them.
+    Nobody,
+}
+
 /// Which plans overlap.
 #[derive(Debug)]
 pub(crate) struct OverlapBook {
@@ -102,7 +111,13 @@ impl OverlapBook {
     }
 
     /// Takes what a plan differs in, and has it compared with the others.
-    pub(crate) fn publish(&self, shared: &Arc<Shared>, id: PlanId, record: &Record, net: &Net) {
+    pub(crate) fn publish(
+        &self,
+        shared: &Arc<Shared>,
+        id: PlanId,
+        (record, net): (&Record, &Net),
+        tell: Tell,
+    ) {
         let workspace = record.facts.workspace;
         {
             let mut book = self.book();
@@ -123,7 +138,7 @@ impl OverlapBook {
         }
         let shared = Arc::clone(shared);
         self.oracles.leave(&workspace, Oracle::default, move |oracle| {
-            Box::pin(async move { oracle.compare(&shared, id).await })
+            Box::pin(async move { oracle.compare(&shared, id, tell).await })
         });
     }
 
@@ -165,7 +180,7 @@ impl OverlapBook {
 }
 
 impl Oracle {
-    async fn compare(&mut self, shared: &Arc<Shared>, id: PlanId) {
+    async fn compare(&mut self, shared: &Arc<Shared>, id: PlanId, whom: Tell) {
         let Some((this, others)) = shared.overlaps.others(id) else {
             return;
         };
@@ -190,7 +205,7 @@ impl Oracle {
                 Ok(paths) => {
                     let conflicts = paths.iter().filter(|path| path.conflicts).count();
                     let count = paths.len();
-                    if shared.overlaps.note(first, second, paths) {
+                    if shared.overlaps.note(first, second, paths) && whom == Tell::Both {
                         tell(shared, (first, second), count, conflicts);
                     }
                 }

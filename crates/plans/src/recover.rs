@@ -93,7 +93,7 @@ pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<String>, PlanErr
             let published = shared.at_plan(plan.id, |desk| {
                 Box::pin(async move {
                     desk.snapshot().await?;
-                    desk.publish();
+                    desk.publish_quietly();
                     Ok(())
                 })
             });

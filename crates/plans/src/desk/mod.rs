@@ -19,6 +19,7 @@ use crate::changeset::NewChangeset;
 use crate::entry::Change;
 use crate::error::PlanError;
 use crate::merge::Net;
+use crate::overlaps::Tell;
 use crate::plan::{Actor, Plan, Record};
 use crate::shared::Shared;
 use crate::state::{Extent, Step};
@@ -244,10 +245,18 @@ impl Desk {
 
     /// Tells the others what the plan differs in now.
     pub(crate) fn publish(&self) {
+        self.publish_to(Tell::Both);
+    }
+
+    /// The same at the start of a life, when everybody has been told before.
+    pub(crate) fn publish_quietly(&self) {
+        self.publish_to(Tell::Nobody);
+    }
+
+    fn publish_to(&self, tell: Tell) {
         if let Some(loaded) = &self.loaded {
-            self.shared
-                .overlaps
-                .publish(&self.shared, self.id, &loaded.record, &loaded.net);
+            let differs = (&loaded.record, &loaded.net);
+            self.shared.overlaps.publish(&self.shared, self.id, differs, tell);
         }
     }
 }

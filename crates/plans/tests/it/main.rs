@@ -29,5 +29,6 @@ mod service_conflicts;
 mod service_kit;
 mod service_laws;
 mod service_life;
+mod service_overlaps;
 mod service_restart;
 mod tree_walls;
