@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use eventlog::{Commit, Write};
@@ -31,6 +31,9 @@ use crate::workspace::Workspace;
 
 /// How often what was staged is looked at again before it goes, because somebody still writes to an old file.
 const CLEANINGS: usize = 3;
+
+/// How many contents of one name are kept of one landing. Each is a save in one of a few instants.
+const KEPT_LIMIT: usize = 10_000;
 
 /// What is said of an end beside its outcome.
 struct Told {
@@ -233,9 +236,9 @@ impl Lander {
                 let again = landing::NoRemerge;
                 let ground = ground(tree, &staging, (&contents, &again), &*shared.steps.0);
                 let mut notes = Vec::new();
-                for (number, kept) in kept.iter().enumerate() {
+                for kept in &kept {
                     let file = ground.open_kept(&id, kept).map_err(|error| land_error(&error))?;
-                    let at = save(&to, number, &kept.path, file).map_err(|source| PlanError::Io {
+                    let at = save(&to, &kept.path, file).map_err(|source| PlanError::Io {
                         what: format!("keeping what was saved to `{}`", kept.path),
                         source,
                     })?;
@@ -437,12 +440,20 @@ fn conflicts(why: &WhyTakenBack) -> Vec<Conflict> {
     }
 }
 
-fn save(to: &PathBuf, number: usize, path: &RelPath, mut file: fs::File) -> io::Result<PathBuf> {
+/// Copies a content to a place of its own: what was kept before, of this landing too, stays.
+fn save(to: &Path, path: &RelPath, mut file: fs::File) -> io::Result<PathBuf> {
     fs::create_dir_all(to)?;
     let name = String::from_utf8_lossy(std::os::unix::ffi::OsStrExt::as_bytes(path.name())).into_owned();
-    let at = to.join(format!("{number}-{name}"));
-    let mut copy = fs::File::create(&at)?;
-    io::copy(&mut file, &mut copy)?;
-    copy.sync_all()?;
-    Ok(at)
+    for number in 0..KEPT_LIMIT {
+        let at = to.join(format!("{number}-{name}"));
+        let mut copy = match fs::File::create_new(&at) {
+            Ok(copy) => copy,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
+        };
+        io::copy(&mut file, &mut copy)?;
+        copy.sync_all()?;
+        return Ok(at);
+    }
+    Err(io::Error::other("too much was kept of this landing"))
 }
