@@ -108,6 +108,9 @@ impl Hands<'_> {
     }
 
     fn replace(&self, item: &mut Item) -> Result<Progress, Stop> {
+        if self.is_saved_over(item)? {
+            return Ok(Progress::Changed);
+        }
         let name = item.new_name(item.round);
         self.area.tree.touch(&name)?;
         self.reached(StepKind::Exchanging, Some(&item.path));
@@ -122,6 +125,13 @@ impl Hands<'_> {
         }
         self.reached(StepKind::Exchanged, Some(&item.path));
         self.look_at_exchanged(item)
+    }
+
+    /// Whether somebody's save is there already. It is not moved then, not even for an instant: who reads the path in that
+    /// instant, and saves what it read, would save over it.
+    fn is_saved_over(&self, item: &Item) -> Result<bool, TreeError> {
+        let held = self.in_tree(&item.path)?;
+        Ok(held.is_some_and(|held| !held.is(item.before.as_ref())))
     }
 
     /// Looks at what came out of an exchange, and puts it back if it is not what was expected.
@@ -141,6 +151,9 @@ impl Hands<'_> {
     }
 
     fn delete(&self, item: &mut Item) -> Result<Progress, Stop> {
+        if self.is_saved_over(item)? {
+            return Ok(Progress::Changed);
+        }
         let name = item.old_name(item.round);
         self.reached(StepKind::TakingOut, Some(&item.path));
         match self

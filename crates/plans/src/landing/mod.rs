@@ -29,6 +29,8 @@
 //!   again when everything is on the disk, and once more before it is removed. What is found then is *kept* and reported.
 //!   What cannot be closed: a descriptor that is still open when the staging directory goes; what is written into it
 //!   later is lost, as with every program that replaces files.
+//! - A save that is there before the exchange is never moved. One that comes between the look and the exchange is moved out
+//!   and back within microseconds; who reads the path in that very instant and later saves what it read, saves over it.
 //! - Who saves over the new content while everything is being taken back, keeps the path: the last save stays in the
 //!   file, and what we had to put there is kept and reported.
 //!

@@ -45,6 +45,14 @@ impl Hands<'_> {
             Operation::Create => self.take_new_back(item, &new),
             Operation::Replace => match self.in_area(&new)? {
                 Some(held) if held.is(item.after.as_ref()) => Ok(()),
+                // Somebody has saved over ours, and keeps the path; what was there before is kept.
+                Some(_)
+                    if self
+                        .in_tree(&item.path)?
+                        .is_some_and(|held| !held.is(item.after.as_ref())) =>
+                {
+                    Ok(())
+                }
                 Some(_) => {
                     // Builds have perhaps seen the other one, so this one is new to them.
                     self.area.tree.touch(&new)?;

@@ -199,8 +199,6 @@ const MEANWHILE: [(&str, &[&str], Expected); 2] = [
         &[
             "Recovering",
             "Recovering:6",
-            "PuttingBack",
-            "PutBack",
             "AgainStaged",
             "AgainNoted",
             "DirectoriesSynced",
