@@ -10,11 +10,14 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use crate::{
     blob::{BlobError, BlobId, BlobInfo, CHUNK_BYTES},
     error::LogError,
-    store::Store,
+    store::{BlobStart, Store},
 };
 
 /// How hard a chunk is compressed: fast, and most of what there is to gain.
 const COMPRESSION_LEVEL: i32 = 3;
+
+/// Content up to this size is expanded on the spot: that takes less time than waking another thread does.
+const SMALL_BYTES: u64 = 16 * 1024;
 
 /// Puts content into the log, and says where it is.
 pub(crate) async fn put(
@@ -59,17 +62,24 @@ pub struct BlobReader {
     id: BlobId,
     info: BlobInfo,
     gathered: Gathered,
+    /// The first chunk, compressed, until somebody asks for it.
+    first: Option<Vec<u8>>,
 }
 
 impl BlobReader {
     pub(crate) async fn open(store: Arc<dyn Store>, id: BlobId) -> Result<Self, BlobError> {
-        let info = store.blob_info(id).await?.ok_or(BlobError::Missing(id))?;
-        let gathered = Gathered::default();
+        let start = store.blob_starts(vec![id]).await?.pop().flatten();
+        Self::begin(store, id, start)
+    }
+
+    fn begin(store: Arc<dyn Store>, id: BlobId, start: Option<BlobStart>) -> Result<Self, BlobError> {
+        let BlobStart { info, first } = start.ok_or(BlobError::Missing(id))?;
         Ok(Self {
             store,
             id,
             info,
-            gathered,
+            gathered: Gathered::default(),
+            first,
         })
     }
 
@@ -87,7 +97,11 @@ impl BlobReader {
             self.check_whole(&self.gathered)?;
             return Ok(None);
         }
-        let Some(compressed) = self.store.blob_chunk(self.id, number).await? else {
+        let chunk = match self.first.take() {
+            Some(first) => Some(first),
+            None => self.store.blob_chunk(self.id, number).await?,
+        };
+        let Some(compressed) = chunk else {
             let is_there = self.store.blob_info(self.id).await?.is_some();
             return Err(if is_there {
                 BlobError::Damaged(self.id)
@@ -96,11 +110,15 @@ impl BlobReader {
             });
         };
         let mut gathered = self.gathered.clone();
-        let (gathered, content) = elsewhere(move || {
+        let expand = move || {
             let content = gathered.add_compressed(&compressed);
             (gathered, content)
-        })
-        .await?;
+        };
+        let (gathered, content) = if self.info.size_bytes <= SMALL_BYTES {
+            expand()
+        } else {
+            elsewhere(expand).await?
+        };
         if number + 1 == self.info.chunks {
             self.check_whole(&gathered)?;
         }
@@ -118,6 +136,21 @@ impl BlobReader {
             Err(BlobError::Damaged(self.id))
         }
     }
+}
+
+/// Reads blobs, whole, in the order of their addresses.
+pub(crate) async fn read_all(store: &Arc<dyn Store>, ids: &[BlobId]) -> Result<Vec<Vec<u8>>, BlobError> {
+    let starts = store.blob_starts(ids.to_vec()).await?;
+    let mut contents = Vec::with_capacity(ids.len());
+    for (id, start) in ids.iter().zip(starts) {
+        let mut reader = BlobReader::begin(Arc::clone(store), *id, start)?;
+        let mut content = Vec::new();
+        while let Some(chunk) = reader.next_chunk().await? {
+            content.extend(chunk);
+        }
+        contents.push(content);
+    }
+    Ok(contents)
 }
 
 /// The chunks of a blob as they go by, to see at the end whether they are what the address says.

@@ -126,6 +126,12 @@ impl Log {
         BlobReader::open(Arc::clone(&self.store), id).await
     }
 
+    /// Reads several contents, whole, in the order of their addresses. All of them are in memory at once, so they had
+    /// better be small.
+    pub async fn read_blobs(&self, ids: &[BlobId]) -> Result<Vec<Vec<u8>>, BlobError> {
+        blob_io::read_all(&self.store, ids).await
+    }
+
     /// What is known of a blob; `None` if there is none of that address.
     pub async fn blob_info(&self, id: BlobId) -> Result<Option<BlobInfo>, LogError> {
         self.store.blob_info(id).await

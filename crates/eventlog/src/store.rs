@@ -124,6 +124,22 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
     /// A chunk of a blob, compressed.
     async fn blob_chunk(&self, id: BlobId, number: u32) -> Result<Option<Vec<u8>>, LogError>;
 
+    /// How blobs begin, in the order of the addresses; `None` for one that is not there. Most blobs have one chunk only, so
+    /// an engine that can read all of this in one go should.
+    async fn blob_starts(&self, ids: Vec<BlobId>) -> Result<Vec<Option<BlobStart>>, LogError> {
+        let mut starts = Vec::with_capacity(ids.len());
+        for id in ids {
+            starts.push(match self.blob_info(id).await? {
+                Some(info) => Some(BlobStart {
+                    info,
+                    first: self.blob_chunk(id, 0).await?,
+                }),
+                None => None,
+            });
+        }
+        Ok(starts)
+    }
+
     /// Drops blobs that nothing refers to and that are not pinned, and uploads that were given up. A commit that
     /// is about to refer to a blob either keeps it or is refused.
     async fn collect_blobs(&self) -> Result<Collected, LogError>;
@@ -167,6 +183,14 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
 
 /// An upload is given up after this time.
 pub(crate) const UPLOAD_TTL: Duration = Duration::from_secs(60 * 60);
+/// What is known of a blob, and how it begins.
+#[derive(Debug)]
+pub(crate) struct BlobStart {
+    pub(crate) info: BlobInfo,
+    /// The first chunk, compressed; a blob of nothing has none.
+    pub(crate) first: Option<Vec<u8>>,
+}
+
 /// A blob is kept for this time after it was put, even if nothing refers to it.
 pub(crate) const PIN_TTL: Duration = Duration::from_secs(10 * 60);
 

@@ -42,7 +42,7 @@ use crate::{
     lease::{Lease, LeaseError},
     names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
-    store::{HeadsQuery, Health, Page, RetentionPolicy, Sizes, Store, UploadId},
+    store::{BlobStart, HeadsQuery, Health, Page, RetentionPolicy, Sizes, Store, UploadId},
 };
 use desk::Desk;
 use open::{BUSY_TIMEOUT, connect, wal_path};
@@ -223,6 +223,21 @@ impl Store for Sqlite {
     async fn blob_chunk(&self, id: BlobId, number: u32) -> Result<Option<Vec<u8>>, LogError> {
         Readers::run(&self.readers, move |connection| {
             Ok(blobs::chunk(connection, id, number)?)
+        })
+        .await
+    }
+
+    async fn blob_starts(&self, ids: Vec<BlobId>) -> Result<Vec<Option<BlobStart>>, LogError> {
+        Readers::run(&self.readers, move |connection| {
+            let start = |id: BlobId| -> rusqlite::Result<Option<BlobStart>> {
+                let Some(info) = blobs::info(connection, id)? else {
+                    return Ok(None);
+                };
+                let first = blobs::chunk(connection, id, 0)?;
+                Ok(Some(BlobStart { info, first }))
+            };
+            let starts: rusqlite::Result<Vec<_>> = ids.into_iter().map(start).collect();
+            Ok(starts?)
         })
         .await
     }

@@ -16,6 +16,7 @@ use crate::{
 
 on_every_engine!(
     content_comes_back_as_it_was,
+    several_contents_come_back_in_order,
     the_same_content_is_kept_once,
     a_new_blob_is_kept_until_its_pin_expires,
     a_head_keeps_its_blobs_until_the_next_head,
@@ -55,6 +56,22 @@ async fn content_comes_back_as_it_was(engine: Engine) {
             );
         }
     }
+}
+
+async fn several_contents_come_back_in_order(engine: Engine) {
+    let contents = [0, 1000, 3 * CHUNK_BYTES + 5, 20_000].map(|size| noise(size, 3));
+    let mut ids = Vec::new();
+    for content in &contents {
+        ids.push(put(&engine.log, content).await);
+    }
+    let wanted = [2, 0, 1, 3, 1];
+    let asked = wanted.map(|number: usize| ids[number]);
+    let expected = wanted.map(|number| contents[number].clone());
+    assert!(engine.other.read_blobs(&asked).await.unwrap() == expected);
+    assert!(engine.other.read_blobs(&[]).await.unwrap().is_empty());
+    let missing = BlobId::from_bytes([7; 32]);
+    let refused = engine.other.read_blobs(&[ids[1], missing]).await;
+    assert!(matches!(refused, Err(BlobError::Missing(id)) if id == missing));
 }
 
 async fn the_same_content_is_kept_once(engine: Engine) {
