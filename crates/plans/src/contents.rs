@@ -17,6 +17,14 @@ pub trait Contents: Send + Sync {
     /// It is not there ([`io::ErrorKind::NotFound`]), too large ([`io::ErrorKind::FileTooLarge`]), or cannot be read.
     fn get(&self, id: BlobId) -> io::Result<Bytes>;
 
+    /// Several contents, whole, in this order. They are all in memory at once, so they had better be small.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get).
+    fn get_all(&self, ids: &[BlobId]) -> io::Result<Vec<Bytes>> {
+        ids.iter().map(|id| self.get(*id)).collect()
+    }
+
     /// Writes a content of any size somewhere.
     ///
     /// # Errors

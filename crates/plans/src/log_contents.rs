@@ -62,6 +62,12 @@ impl Contents for LogContents {
         Ok(content.into())
     }
 
+    fn get_all(&self, ids: &[BlobId]) -> io::Result<Vec<Bytes>> {
+        let contents = self.runtime.block_on(self.log.read_blobs(ids));
+        let contents = contents.map_err(|error| to_io(&error))?;
+        Ok(contents.into_iter().map(Bytes::from).collect())
+    }
+
     fn copy_to(&self, id: BlobId, to: &mut dyn Write) -> io::Result<()> {
         self.read(id, to, None)
     }

@@ -20,6 +20,8 @@ use crate::path::RelPath;
 const DIFFERENCE_LIMIT: usize = 16_384;
 /// How many outcomes are remembered, of three contents each, in the same way.
 const OUTCOME_LIMIT: usize = 65_536;
+/// How much text is remembered. The file that many plans have in common is read once. When it is full, all is forgotten.
+const TEXT_LIMIT: u64 = 16 * 1024 * 1024;
 /// The most lines that are named for a file. It is a warning, not a report.
 const LINE_LIMIT: usize = 64;
 
@@ -55,6 +57,57 @@ pub struct Overlaps {
     differences: HashMap<(BlobId, BlobId), Option<Arc<[Hunk]>>>,
     /// What a merge of base, first and second comes to.
     outcomes: HashMap<[BlobId; 3], Verdict>,
+    texts: Texts,
+}
+
+/// What was read, as far as it is small.
+#[derive(Debug, Default)]
+struct Texts {
+    known: HashMap<BlobId, Bytes>,
+    bytes: u64,
+}
+
+/// Contents of which some have been read.
+struct Remembered<'a> {
+    texts: &'a Texts,
+    contents: &'a dyn Contents,
+}
+
+impl Contents for Remembered<'_> {
+    fn get(&self, id: BlobId) -> io::Result<Bytes> {
+        match self.texts.known.get(&id) {
+            Some(known) => Ok(known.clone()),
+            None => self.contents.get(id),
+        }
+    }
+
+    fn copy_to(&self, id: BlobId, to: &mut dyn io::Write) -> io::Result<()> {
+        self.contents.copy_to(id, to)
+    }
+}
+
+impl Texts {
+    /// Reads files that are not known yet, all in one go, as far as there is room for them. If that fails, nothing is
+    /// known of them: whoever needs one reads it alone, and finds out why.
+    fn fetch(&mut self, mut files: Vec<FileEntry>, contents: &dyn Contents) {
+        let mut seen = HashSet::new();
+        files.retain(|file| !self.known.contains_key(&file.hash) && seen.insert(file.hash));
+        let wanted_bytes: u64 = files.iter().map(|file| file.size).sum();
+        if self.bytes + wanted_bytes > TEXT_LIMIT {
+            *self = Self::default();
+        }
+        let mut bytes = self.bytes;
+        files.retain(|file| {
+            let has_room = bytes + file.size <= TEXT_LIMIT;
+            bytes += if has_room { file.size } else { 0 };
+            has_room
+        });
+        let ids: Vec<BlobId> = files.iter().map(|file| file.hash).collect();
+        if let Ok(texts) = contents.get_all(&ids) {
+            self.bytes = bytes;
+            self.known.extend(ids.into_iter().zip(texts));
+        }
+    }
 }
 
 /// What a merge of files would come to.
@@ -106,6 +159,12 @@ impl Overlaps {
         contents: &dyn Contents,
     ) -> io::Result<BTreeMap<RelPath, OverlapPath>> {
         let (applied, files) = (Applied::of(first), files_of(second));
+        let mut texts = std::mem::take(&mut self.texts);
+        texts.fetch(self.unknown(&applied, second), contents);
+        let contents = &Remembered {
+            texts: &texts,
+            contents,
+        };
         let mut found = BTreeMap::new();
         let clash = |path: RelPath| OverlapPath {
             path,
@@ -151,7 +210,27 @@ impl Overlaps {
             };
             found.insert(path.clone(), overlap);
         }
+        self.texts = texts;
         Ok(found)
+    }
+
+    /// The files of both plans, and of their base, that have to be read to know how they merge.
+    fn unknown(&self, applied: &Applied<'_>, second: &[Change]) -> Vec<FileEntry> {
+        let mut unknown = Vec::new();
+        for change in second {
+            let Some(now) = applied.shared(change).and_then(|path| applied.paths.get(path)) else {
+                continue;
+            };
+            let sides = [change.before.as_ref(), *now, change.after.as_ref()];
+            if let [Some(base), Some(ours), Some(theirs)] = sides.map(|side| side.and_then(FileEntry::of)) {
+                let key = [base, ours, theirs].map(|file| file.hash);
+                let differ = key[0] != key[1] && key[1] != key[2] && key[0] != key[2];
+                if differ && !self.outcomes.contains_key(&key) {
+                    unknown.extend([base, ours, theirs]);
+                }
+            }
+        }
+        unknown
     }
 
     fn difference(
