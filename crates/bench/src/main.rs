@@ -100,6 +100,7 @@ fn main() -> Result<()> {
         return landed;
     }
     let options = options(std::env::args().skip(1))?;
+    let _removed = plans::RemoveInTheEnd;
     let text = match &options.wanted {
         Wanted::Report(path) => {
             let mut report = Report::new(machine::describe()?);

@@ -9,11 +9,11 @@ use anyhow::{Context as _, Result};
 
 use super::project::{APPENDED, Project, append, content, path};
 use super::service::{Service, must_be_done};
-use super::{git, settle};
+use super::{git, scratch, settle};
 use crate::jobs::runtime;
 use crate::report::{Bar, Table};
 use crate::statistics::nanoseconds;
-use crate::turns::{LongContender, Rounds, in_long_turns, scratch};
+use crate::turns::{LongContender, Rounds, in_long_turns};
 
 const FILES: usize = 5_000;
 /// How many of them are changed; every fifth.
@@ -36,12 +36,12 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     );
     let runtime = runtime()?;
     let scratch = scratch()?;
-    let project = Project::make(scratch.path().join("project"), FILES)?;
-    let peer = Project::make(scratch.path().join("peer"), FILES)?;
+    let project = Project::make(scratch.join("project"), FILES)?;
+    let peer = Project::make(scratch.join("peer"), FILES)?;
     peer.branch("changed", changed().map(|file| (file, content(file) + APPENDED)))?;
-    let patch = scratch.path().join("patch");
+    let patch = scratch.join("patch");
     std::fs::write(&patch, git::run(&peer.root, &["diff", "main", "changed"])?)?;
-    let data = scratch.path().join("data");
+    let data = scratch.join("data");
     std::fs::create_dir(&data)?;
     let service = runtime.block_on(Service::open(tidelock, &data))?;
     let line = append(changed());

@@ -1,6 +1,7 @@
 //! Eight who want to land at once, in one workspace.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -177,16 +178,18 @@ impl Places {
             let merges: Vec<_> = (0..LANDERS)
                 .map(|lander| {
                     let branch = format!("lander-{lander}");
-                    git::command(&project.root, &["merge", "--no-edit", &branch]).spawn()
+                    let mut merge = git::command(&project.root, &["merge", "--no-edit", &branch]);
+                    merge.stdout(Stdio::piped()).spawn()
                 })
                 .collect::<Result<_, _>>()?;
             let mut landed = Vec::new();
-            for (lander, mut merge) in merges.into_iter().enumerate() {
-                // One is the code for a conflict that was reported; others are for what could not begin.
-                match merge.wait()?.code() {
-                    Some(0) => landed.push(lander),
-                    Some(1) => became.reported += 1,
-                    _ => became.failed += 1,
+            for (lander, merge) in merges.into_iter().enumerate() {
+                let output = merge.wait_with_output()?;
+                let said = String::from_utf8_lossy(&output.stdout);
+                match output.status.success() {
+                    true => landed.push(lander),
+                    false if said.contains("CONFLICT") => became.reported += 1,
+                    false => became.failed += 1,
                 }
             }
             self.look(&project, &landed, &mut became)?;

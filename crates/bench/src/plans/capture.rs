@@ -9,13 +9,14 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use plans::{Entrance, Known, StrategyName};
 
+use super::git;
 use super::ground::{Ground, Made};
 use super::project::{Project, append};
-use super::{git, settle};
+use super::scratch;
 use crate::jobs::runtime;
 use crate::report::{Bar, Table};
 use crate::statistics::nanoseconds;
-use crate::turns::{LongContender, Rounds, in_long_turns, scratch};
+use crate::turns::{LongContender, Rounds, in_long_turns};
 
 const ROUNDS: Rounds = Rounds {
     counted: 11,
@@ -36,8 +37,8 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     let runtime = runtime()?;
     for (files, shown) in [(5_000, "5,000"), (50_000, "50,000")] {
         let scratch = scratch()?;
-        let project = Project::make(scratch.path().join("project"), files)?;
-        let data = scratch.path().join("data");
+        let project = Project::make(scratch.join("project"), files)?;
+        let data = scratch.join("data");
         std::fs::create_dir(&data)?;
         let ground = Ground::prepare(&runtime, tidelock, &data, &project.root)?;
         let [overlay, copy, worktree] = [
@@ -54,7 +55,6 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
             let done = shell.args(["-c", &line]).current_dir(&project.root).status()?;
             ensure!(done.success(), "the shell failed");
             round += 1;
-            settle();
             Ok([git::time(&project.root, &["status", "--porcelain"])?])
         };
         let [[ours], [copied], [own_worktree], [status]] = in_long_turns(
@@ -119,7 +119,6 @@ impl Captured {
         ground
             .runtime
             .block_on(ground.starter.run(&self.entrance, &program))?;
-        settle();
         let began = Instant::now();
         let captured = self.made.sandbox.capture(&self.known)?;
         let took = nanoseconds(began.elapsed());

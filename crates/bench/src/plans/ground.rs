@@ -66,13 +66,12 @@ impl<'a> Ground<'a> {
         self.make_on(name, &self.warm, Instant::now())
     }
 
-    /// Makes an image in a store of its own, and then an overlay on it.
-    pub(super) fn make_from_cold(&self) -> Result<(Made, PathBuf)> {
+    /// Makes an image in a store of its own, which stays, and then an overlay on it.
+    pub(super) fn make_from_cold(&self) -> Result<Made> {
         let store = format!("cold-{}", PlanId::generate());
         let began = Instant::now();
         let taken = take(&self.scratch, &store, &self.workspace)?;
-        let made = self.make_on(StrategyName::Overlay, &taken, began)?;
-        Ok((made, self.scratch.join(store)))
+        self.make_on(StrategyName::Overlay, &taken, began)
     }
 
     fn make_on(&self, name: StrategyName, taken: &Taken, began: Instant) -> Result<Made> {
@@ -97,10 +96,12 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// Takes a sandbox away.
+    /// Closes a sandbox, and takes it away if it is small. A whole tree stays until the end.
     pub(super) fn remove(&self, made: Made) -> Result<()> {
         drop(made.sandbox);
-        self.runtime.block_on(made.strategy.remove(&made.order))?;
+        if made.strategy.name() == StrategyName::Overlay {
+            self.runtime.block_on(made.strategy.remove(&made.order))?;
+        }
         Ok(())
     }
 

@@ -221,7 +221,6 @@ pub(super) fn merges(directory: &Path, rounds: usize) -> Result<Found> {
     let project = Project::make(directory.join("git"), FILES)?;
     project.branch("changed", (0..FILES).map(|file| (file, content(file) + APPENDED)))?;
     let merge = || -> Result<Victim> {
-        settle();
         Ok(Victim(
             git::command(&project.root, &["merge", "--ff-only", "changed"]).spawn()?,
         ))
@@ -237,12 +236,14 @@ pub(super) fn merges(directory: &Path, rounds: usize) -> Result<Found> {
         git::run(&project.root, &["status"])?;
         Ok(())
     };
+    settle();
     let began = Instant::now();
     ensure!(merge()?.0.wait()?.success(), "the merge failed");
     let within = began.elapsed();
     back()?;
     let mut found = Found::default();
     for _ in 0..rounds {
+        settle();
         let begun = Apply {
             victim: merge()?,
             began: Instant::now(),

@@ -9,11 +9,11 @@ use tokio::task::JoinSet;
 
 use super::project::{Project, append};
 use super::service::{Service, must_be_done};
-use super::settle;
+use super::{scratch, settle};
 use crate::jobs::runtime;
 use crate::report::{Bar, Table};
 use crate::statistics::nanoseconds;
-use crate::turns::{LongContender, Rounds, in_long_turns, scratch};
+use crate::turns::{LongContender, Rounds, in_long_turns};
 
 const FILES: usize = 5_000;
 const PLANS: usize = 10;
@@ -35,8 +35,8 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     );
     let runtime = runtime()?;
     let scratch = scratch()?;
-    let project = Arc::new(Project::make(scratch.path().join("project"), FILES)?);
-    let data = scratch.path().join("data");
+    let project = Arc::new(Project::make(scratch.join("project"), FILES)?);
+    let data = scratch.join("data");
     std::fs::create_dir(&data)?;
     let service = Arc::new(runtime.block_on(Service::open(tidelock, &data))?);
     // So that everybody finds an image of the workspace as it is.

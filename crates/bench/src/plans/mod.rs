@@ -1,8 +1,8 @@
 //! Plans: how soon there is a sandbox, what a capture costs, how fast work lands, and what is left when it is killed.
 //!
 //! The service runs in this program, on a log and in a directory of its own; the shipped program is the keeper of its
-//! commands. The peer is the git program, on the same tree, on the same file system and in the same run. Before every
-//! turn everything is brought to the disk, off the clock, so that nobody waits for what another one has written.
+//! commands. The peer is the git program, on the same tree, on the same file system and in the same run. Before a
+//! turn that writes much, everything is brought to the disk, off the clock, so that nobody waits for what others wrote.
 
 pub(crate) mod apply;
 mod at_once;
@@ -17,6 +17,38 @@ pub(crate) mod sandbox;
 pub(crate) mod scores;
 mod service;
 pub(crate) mod warm_build;
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Result;
+use tempfile::TempDir;
+
+/// Guards the directories that are removed in the end; held for a push or to take all.
+static DIRECTORIES: Mutex<Vec<TempDir>> = Mutex::new(Vec::new());
+
+/// Removes all directories of these tables when it is dropped, at the end of the program.
+///
+/// Not before: ext4 is slow to make files for some minutes after many were deleted, by a factor of ten and more. That
+/// would hit whoever comes next, and make the tables take three times as long.
+#[derive(Debug)]
+pub(crate) struct RemoveInTheEnd;
+
+impl Drop for RemoveInTheEnd {
+    fn drop(&mut self) {
+        let mut directories = DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner);
+        directories.clear();
+    }
+}
+
+/// An empty directory for files that are measured.
+fn scratch() -> Result<PathBuf> {
+    let directory = crate::turns::scratch()?;
+    let path = directory.path().canonicalize()?;
+    let mut directories = DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner);
+    directories.push(directory);
+    Ok(path)
+}
 
 /// Brings everything to the disk.
 fn settle() {

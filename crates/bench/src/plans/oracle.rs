@@ -10,11 +10,11 @@ use tokio::runtime::Runtime;
 
 use super::project::{Project, edited, path};
 use super::service::Service;
-use super::{git, settle};
+use super::{git, scratch, settle};
 use crate::jobs::runtime;
 use crate::report::{Bar, Table};
 use crate::statistics::nanoseconds;
-use crate::turns::{LongContender, Rounds, in_long_turns, scratch};
+use crate::turns::{LongContender, Rounds, in_long_turns};
 
 const FILES: usize = 1_000;
 const PLANS: usize = 10;
@@ -39,12 +39,12 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
     );
     let runtime = runtime()?;
     let scratch = scratch()?;
-    let project = Project::make(scratch.path().join("project"), FILES)?;
+    let project = Project::make(scratch.join("project"), FILES)?;
     for plan in 0..PLANS {
         let files = (0..CHANGED).map(|file| (file, edited(file, line_of(plan), &text_of(plan))));
         project.branch(&format!("plan-{plan}"), files)?;
     }
-    let data = scratch.path().join("data");
+    let data = scratch.join("data");
     std::fs::create_dir(&data)?;
     let service = runtime.block_on(Service::open(tidelock, &data))?;
     let plans = runtime.block_on(open_plans(&service, &project))?;

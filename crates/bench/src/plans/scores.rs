@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result};
 
 use super::at_once::{Became, LANDERS, Places, Share};
 use super::kills::{self, Found};
+use super::scratch;
 use crate::jobs::runtime;
 use crate::report::{Table, Verdict};
-use crate::turns::scratch;
 
 /// How often eight land at once.
 const ROUNDS: usize = 5;
@@ -39,7 +39,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
             "one lands, seven are told",
         ),
     ] {
-        let places = Places::new(scratch.path().join(format!("{share:?}")), share)?;
+        let places = Places::new(scratch.join(format!("{share:?}")), share)?;
         let ours = places.applies(&runtime, tidelock, ROUNDS)?;
         let git = places.merges(ROUNDS)?;
         let cells = vec![what.to_owned(), became(ours), became(git), bar.to_owned()];
@@ -51,8 +51,8 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
             .with_context(|| format!("`{KILLS_VARIABLE}` is no number"))?,
         Err(_) => KILLS,
     };
-    let ours = kills::applies(scratch.path(), tidelock, rounds)?;
-    let git = kills::merges(scratch.path(), rounds)?;
+    let ours = kills::applies(&scratch, tidelock, rounds)?;
+    let git = kills::merges(&scratch, rounds)?;
     let cells = vec![
         format!("killed while 2,000 files land, {rounds} times"),
         found(ours),

@@ -9,10 +9,9 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::service::Service;
-use super::{git, settle};
+use super::{git, scratch, settle};
 use crate::jobs::runtime;
 use crate::report::{Table, Verdict};
-use crate::turns::scratch;
 
 /// Crates of the workspace: the last one uses all others.
 const CRATES: usize = 8;
@@ -37,17 +36,17 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let scratch = scratch()?;
-    let root = scratch.path().canonicalize()?.join("project");
+    let root = scratch.join("project");
     make(&root)?;
     row(table, "the workspace, the first time", &built_in(&root)?, None);
     row(table, "the workspace again", &built_in(&root)?, None);
-    let worktree = scratch.path().join("worktree");
+    let worktree = scratch.join("worktree");
     let tree = worktree.to_str().context("a path that is not UTF-8")?;
     git::run(&root, &["worktree", "add", "--quiet", "--detach", tree])?;
     row(table, "a worktree of git", &built_in(&worktree)?, None);
     git::run(&root, &["worktree", "remove", "--force", tree])?;
 
-    let data = scratch.path().join("data");
+    let data = scratch.join("data");
     fs::create_dir(&data)?;
     let runtime = runtime()?;
     runtime.block_on(async {
