@@ -206,7 +206,8 @@ fn what_is_known_is_not_read_again() {
     // These two were never compared with each other, and both were with something else.
     let found = overlaps.compare(&plans[1], &plans[2], &Gone).unwrap();
     assert_eq!((found.len(), found[0].conflicts), (1, false));
+    let unseen = store.file("0\n1\n2\n3\nunseen\n5\n6\n");
     overlaps
-        .compare(&plans[1], &[change("f", Some(&texts[0]), Some(&base))], &Gone)
+        .compare(&plans[1], &[change("f", Some(&base), Some(&unseen))], &Gone)
         .unwrap_err();
 }
