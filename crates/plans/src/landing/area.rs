@@ -55,6 +55,8 @@ impl Area {
         };
         let area = match above {
             Some(above) if reaches(&above, tree) => {
+                // Where that is not possible, it is slower and nothing else.
+                above.spread_directories().ok();
                 above
                     .make_directory(&name)
                     .map_err(|error| staging(given, error))?;
@@ -73,6 +75,8 @@ impl Area {
         // So that nobody commits it by accident; the file hides itself as well.
         let ignore = plain_path(&format!("{INSIDE}/.gitignore"));
         tree.write(&ignore, &b"*\n"[..], 0o644).map_err(failed)?;
+        // As above.
+        tree.below(&inside).map_err(failed)?.spread_directories().ok();
         tree.make_directory(&within(&name)).map_err(failed)?;
         Self::open_inside(tree, name)
     }

@@ -15,6 +15,7 @@ mod error;
 mod read;
 mod remove;
 mod resolve;
+mod spread;
 mod stat;
 mod write;
 
