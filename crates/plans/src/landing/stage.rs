@@ -1,9 +1,11 @@
 //! Staging: every new content is on the disk before anything is touched.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 
 use bytes::Bytes;
+use eventlog::BlobId;
 use kernel::Scope;
 
 use crate::entry::Entry;
@@ -18,37 +20,42 @@ use crate::tree::TreeError;
 /// Up to how many files are brought to the disk one by one; it is also how many are open at once. Beyond that the whole
 /// file system is, which takes along what others have written, but only once.
 const SYNC_ONE_BY_ONE: usize = 64;
+/// How many contents are read at a time, as far as they are small. To ask for one takes longer than to read it.
+const READ_TOGETHER: usize = 64;
+/// Up to which size they are: all that are read at a time have room in 4 MiB.
+const SMALL_BYTES: u64 = 64 * 1024;
 
 impl Hands<'_> {
     /// Writes every new content, brings it to the disk, and says so there.
     pub(super) fn stage(&self, items: &[Item], scope: &Scope) -> Result<(), LandError> {
         self.reached(StepKind::AreaMade, None);
         let mut files = Vec::new();
-        for item in items {
-            if scope.is_cancelled() {
-                return Err(LandError::Cancelled);
+        let wanted = items.iter().filter(|item| item.operation() != Operation::Nothing);
+        let wanted: Vec<(&Item, &Entry)> = wanted
+            .filter_map(|item| Some((item, item.after.as_ref()?)))
+            .collect();
+        for some in wanted.chunks(READ_TOGETHER) {
+            let read = self.read_small(some);
+            for (item, after) in some {
+                if scope.is_cancelled() {
+                    return Err(LandError::Cancelled);
+                }
+                let content = after.content().and_then(|content| read.get(&content));
+                let file =
+                    self.stage_one(&item.new_name(0), after, content)
+                        .map_err(|error| match error {
+                            TreeError::Source { source, .. } => LandError::Content {
+                                path: item.path.to_string(),
+                                source,
+                            },
+                            error => staging(self.area.tree.path(), error),
+                        })?;
+                // One more than are synced one by one tells that there are too many.
+                if files.len() <= SYNC_ONE_BY_ONE {
+                    files.extend(file);
+                }
+                self.reached(StepKind::ContentStaged, Some(&item.path));
             }
-            let Some(after) = item
-                .after
-                .as_ref()
-                .filter(|_| item.operation() != Operation::Nothing)
-            else {
-                continue;
-            };
-            let file = self
-                .stage_one(&item.new_name(0), after, None)
-                .map_err(|error| match error {
-                    TreeError::Source { source, .. } => LandError::Content {
-                        path: item.path.to_string(),
-                        source,
-                    },
-                    error => staging(self.area.tree.path(), error),
-                })?;
-            // One more than are synced one by one tells that there are too many.
-            if files.len() <= SYNC_ONE_BY_ONE {
-                files.extend(file);
-            }
-            self.reached(StepKind::ContentStaged, Some(&item.path));
         }
         self.sync_contents(&files)
             .map_err(|error| staging(self.area.tree.path(), error))?;
@@ -63,20 +70,34 @@ impl Hands<'_> {
         Ok(())
     }
 
-    /// Writes one new content under a name of the staging directory: what was made for it, or else what its address says.
+    /// Reads what is small of some contents, all in one go. If that fails, nothing was read: each is read alone then, and
+    /// the one that cannot be is named.
+    fn read_small(&self, some: &[(&Item, &Entry)]) -> HashMap<BlobId, Bytes> {
+        let small = some.iter().filter_map(|(_, after)| match after {
+            Entry::File { hash, size, .. } => (*size <= SMALL_BYTES).then_some(*hash),
+            Entry::Directory | Entry::Symlink { .. } => None,
+        });
+        let ids: Vec<BlobId> = small.collect();
+        match self.ground.contents.get_all(&ids) {
+            Ok(contents) => ids.into_iter().zip(contents).collect(),
+            Err(_) => HashMap::new(),
+        }
+    }
+
+    /// Writes one new content under a name of the staging directory: what is at hand of it, or else what its address says.
     pub(super) fn stage_one(
         &self,
         name: &RelPath,
         entry: &Entry,
-        made: Option<&Bytes>,
+        at_hand: Option<&Bytes>,
     ) -> Result<Option<File>, TreeError> {
         let tree = &self.area.tree;
         match entry {
             Entry::Directory => tree.make_directory(name).map(|()| None),
             Entry::Symlink { target } => tree.symlink(name, target).map(|()| None),
             Entry::File { hash, size, mode } => {
-                let (file, written) = tree.write_new(name, *mode, |to| match made {
-                    Some(made) => to.write_all(made),
+                let (file, written) = tree.write_new(name, *mode, |to| match at_hand {
+                    Some(content) => to.write_all(content),
                     None => self.ground.contents.copy_to(*hash, to),
                 })?;
                 let mode = mode & crate::entry::MODE_MASK;
