@@ -1,6 +1,6 @@
 //! A landing, written down in the log before anything is touched.
 
-use eventlog::{Commit, CommitError, Log, NewEvent, Sequence, Version, Write};
+use eventlog::{Commit, CommitError, Durability, Log, NewEvent, Sequence, Version, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Entry;
@@ -45,7 +45,8 @@ pub(super) struct Written {
     pub(super) record: LandingRecord,
 }
 
-/// Writes a landing down. The contents that it names must be in the log.
+/// Writes a landing down. The contents that it names must be in the log. It is on the disk when this is done, and only
+/// then: the commits before the last one do not wait for it, since no commit of a stream is there without those before it.
 pub(super) async fn write(
     log: &Log,
     id: &str,
@@ -64,12 +65,12 @@ pub(super) async fn write(
         version: Version::NONE,
         record,
     };
-    let head = streams::landing_head(&written.record);
-    let mut events = events.into_iter();
-    append(log, &mut written, Some(head), events.next().into_iter().collect()).await?;
+    let mut head = Some(streams::landing_head(&written.record));
+    let last = events.split_off(events.len().saturating_sub(1));
     for event in events {
-        append(log, &mut written, None, vec![event]).await?;
+        append(log, &mut written, head.take(), vec![event], Durability::Relaxed).await?;
     }
+    append(log, &mut written, head, last, Durability::Durable).await?;
     Ok(written)
 }
 
@@ -111,6 +112,7 @@ async fn append(
     written: &mut Written,
     head: Option<eventlog::Head>,
     events: Vec<NewEvent>,
+    durability: Durability,
 ) -> Result<(), PlanError> {
     let write = Write {
         stream: streams::landing_stream(&written.id)?,
@@ -118,7 +120,9 @@ async fn append(
         head,
         events,
     };
-    let committed = log.commit(Commit::one(write)).await?;
+    let mut commit = Commit::one(write);
+    commit.durability = durability;
+    let committed = log.commit(commit).await?;
     if let Some(committed) = committed.first() {
         written.version = committed.version;
     }
@@ -133,7 +137,8 @@ pub(super) async fn correct(
     effects: &[Effect],
 ) -> Result<(), PlanError> {
     for some in effects.chunks(TOGETHER) {
-        append(log, written, None, vec![event(plan, some, Instead::Yes)]).await?;
+        let event = event(plan, some, Instead::Yes);
+        append(log, written, None, vec![event], Durability::Durable).await?;
     }
     Ok(())
 }
