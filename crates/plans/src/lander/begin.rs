@@ -172,7 +172,7 @@ impl Lander {
             .into_values()
             .map(|content| (None, Source::Bytes(content)));
         log_contents::put_all(&self.shared.log, made.collect()).await?;
-        if !self.keep_old(&place, &landing).await? {
+        if !self.keep_old(&place, &landing, &wanted.lists).await? {
             return Ok(None);
         }
         let record = LandingRecord {
@@ -236,10 +236,18 @@ impl Lander {
     }
 
     /// Puts what the tree holds now into the log, so that it can be brought back. Says whether it is still that.
-    async fn keep_old(&self, place: &Place, landing: &Landing) -> Result<bool, PlanError> {
+    async fn keep_old(
+        &self,
+        place: &Place,
+        landing: &Landing,
+        lists: &[Vec<Change>],
+    ) -> Result<bool, PlanError> {
+        // What a plan has found and what it has made is in the log: its records refer to it. Where nobody else has
+        // changed the tree, that is everything, and the log need not be asked for each.
+        let recorded: HashSet<BlobId> = lists.iter().flatten().flat_map(Change::contents).collect();
         let old = landing.effects.iter().filter_map(|effect| {
             let content = effect.before.as_ref().and_then(Entry::content)?;
-            Some((effect.path.clone(), content))
+            (!recorded.contains(&content)).then(|| (effect.path.clone(), content))
         });
         let old: Vec<(RelPath, BlobId)> = old.collect();
         let mut missing = Vec::new();
