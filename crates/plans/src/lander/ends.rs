@@ -1,6 +1,6 @@
 //! How a landing ends: what became of it is committed, and then what was staged goes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -173,9 +173,11 @@ impl Lander {
 
     /// Writes down what was carried out in another way than was planned.
     async fn correct(&self, begun: &mut Begun, effects: &[Effect]) -> Result<(), PlanError> {
+        let planned = begun.deeds.effects.iter().map(|effect| (&effect.path, effect));
+        let planned: HashMap<&RelPath, &Effect> = planned.collect();
         let other: Vec<Effect> = effects
             .iter()
-            .filter(|effect| !begun.deeds.effects.contains(effect))
+            .filter(|effect| planned.get(&effect.path) != Some(effect))
             .cloned()
             .collect();
         if other.is_empty() {
