@@ -4,10 +4,13 @@ use std::fs;
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Mutex;
 
+use bytes::Bytes;
+use eventlog::BlobId;
 use kernel::CancellationToken;
 use plans::landing::{Cleaned, Ground, LandError, NoRemerge, NoSteps, Outcome, StepKind, WhyTakenBack};
-use plans::{ConflictKind, Entry};
+use plans::{ConflictKind, Contents, Entry};
 
 use crate::landing_kit::{Image, Place, When, after, effect, every_kind, landing, live, path, save};
 
@@ -105,6 +108,77 @@ fn what_cannot_be_staged_leaves_nothing() {
         assert_eq!(place.image(), old);
         assert!(!staging.join(landing.id.as_str()).exists());
     }
+}
+
+/// Contents that remember how they were asked for.
+struct Asked<'a> {
+    contents: &'a dyn Contents,
+    /// Guards how many were asked for together, each time; 0 for one that was copied.
+    together: Mutex<Vec<usize>>,
+}
+
+impl Contents for Asked<'_> {
+    fn get(&self, id: BlobId) -> std::io::Result<Bytes> {
+        self.contents.get(id)
+    }
+
+    fn get_all(&self, ids: &[BlobId]) -> std::io::Result<Vec<Bytes>> {
+        self.together.lock().unwrap().push(ids.len());
+        self.contents.get_all(ids)
+    }
+
+    fn copy_to(&self, id: BlobId, to: &mut dyn Write) -> std::io::Result<()> {
+        self.together.lock().unwrap().push(0);
+        self.contents.copy_to(id, to)
+    }
+}
+
+#[test]
+fn small_contents_are_read_together_and_one_that_is_missing_is_named() {
+    let mut place = Place::in_memory();
+    let large = "large".repeat(20_000);
+    let mut effects: Vec<_> = (0..150)
+        .map(|number| {
+            let content = match number {
+                3 => large.clone(),
+                // Two of a kind.
+                number => format!("content {}\n", number / 2),
+            };
+            effect(&format!("{number:03}"), None, place.file(&content, 0o644))
+        })
+        .collect();
+    effects.push(effect("150", None, Some(Entry::Directory)));
+    let landing = landing(effects);
+    let new = after(&Image::new(), &landing.effects);
+    let staging = place.staging();
+    let asked = Asked {
+        contents: &place.contents,
+        together: Mutex::default(),
+    };
+    let ground = Ground {
+        contents: &asked,
+        ..place.ground(&staging, &NoRemerge, &NoSteps)
+    };
+    landed(
+        ground
+            .carry_out(ground.stage(&landing, &live()).unwrap())
+            .unwrap(),
+    );
+    assert_eq!(place.image(), new);
+    assert_eq!(*asked.together.lock().unwrap(), [63, 0, 64, 22]);
+    ground.clean(&landing, &[]).unwrap();
+
+    let content = landing.effects[100].after.as_ref().and_then(Entry::content);
+    let gone = place.contents.remove(&content.unwrap());
+    assert!(gone.is_some());
+    let again = place.ground(&staging, &NoRemerge, &NoSteps);
+    match again.stage(&landing, &live()) {
+        Err(LandError::Content { path, source }) => {
+            assert_eq!((&*path, source.kind()), ("100", std::io::ErrorKind::NotFound));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(fs::read_dir(&staging).unwrap().count(), 0);
 }
 
 #[test]
