@@ -82,6 +82,18 @@ id!(
     WorkspaceId, "workspace"
 );
 id!(
+    /// Names a session: a conversation with an agent.
+    SessionId, "session"
+);
+id!(
+    /// Names a turn: one prompt and everything that followed.
+    TurnId, "turn"
+);
+id!(
+    /// Names a question to the user: whether an agent may do something.
+    PermissionId, "permission"
+);
+id!(
     /// One request to the daemon; it stands in the answer and in the log.
     RequestId, "req"
 );

@@ -43,6 +43,9 @@ pub use cancellation::{CancellationToken, Cause, ResetRefused, Scope, Wait};
 pub use clock::{Alarm, Clock, ManualClock, SystemClock};
 pub use deadline::{Deadline, DeadlineExceeded, Passed, PastDeadline};
 pub use generation::Generation;
-pub use ids::{BootId, ChangesetId, HomeId, IdError, JobId, PlanId, RequestId, WorkspaceId};
+pub use ids::{
+    BootId, ChangesetId, HomeId, IdError, JobId, PermissionId, PlanId, RequestId, SessionId, TurnId,
+    WorkspaceId,
+};
 pub use slot::{Seen, Slot, Stale, WaitError, WaitUntil};
 pub use slots::{Held, Slots};
