@@ -15,14 +15,16 @@ use std::sync::Arc;
 use kernel::{Held, Slots};
 
 use crate::{
+    batch::{Batch, EventBatch},
     commit::Event,
     names::{Life, Sequence, StreamId},
 };
 
-/// How many recent events a stream keeps at hand. A tail that is further behind reads from the store.
-pub(crate) const WINDOW_EVENTS: usize = 64;
-/// How many bytes the window may hold, so that a few large events do not fill the memory.
-pub(crate) const WINDOW_BYTES: usize = 256 * 1024;
+/// How many recent batches a stream keeps at hand. A tail that is further behind reads from the store.
+pub(crate) const WINDOW_BATCHES: usize = 64;
+/// How many bytes the window may hold, so that streams with large events do not fill the memory. It is some thousands of words:
+/// what a fast writer says between two writes to the disk, and the readers hear of at once.
+pub(crate) const WINDOW_BYTES: usize = 1024 * 1024;
 
 /// How far a stream is, and the events that lead up to it.
 #[derive(Clone, Debug, Default)]
@@ -31,23 +33,17 @@ pub(crate) struct Progress {
     pub(crate) life: Life,
     pub(crate) last: Sequence,
     /// Gapless and ending with `last`, or empty.
-    recent: Vec<Arc<Event>>,
+    recent: Vec<Arc<Batch>>,
 }
 
 impl Progress {
-    /// The events after a place, if the window reaches back to it.
-    pub(crate) fn after(&self, place: Sequence) -> Option<Vec<Arc<Event>>> {
-        let first = self.recent.first()?.sequence;
-        if place.next() < first {
+    /// The next batch after a place, if the window reaches back to it; `None` too if there is none yet.
+    pub(crate) fn after(&self, place: Sequence) -> Option<EventBatch> {
+        if place.next() < self.recent.first()?.first() {
             return None;
         }
-        Some(
-            self.recent
-                .iter()
-                .filter(|event| event.sequence > place)
-                .cloned()
-                .collect(),
-        )
+        let next = self.recent.partition_point(|batch| batch.last() <= place);
+        EventBatch::after(Arc::clone(self.recent.get(next)?), place)
     }
 
     /// What it can be compared by: it only ever grows.
@@ -63,15 +59,15 @@ impl Progress {
             && self
                 .recent
                 .last()
-                .is_some_and(|known| known.sequence.next() == events[0].sequence);
+                .is_some_and(|known| known.last().next() == events[0].sequence);
         let mut recent = if joins { self.recent.clone() } else { Vec::new() };
-        recent.extend(events.iter().cloned());
+        recent.extend(Batch::split(life, events));
         let mut bytes = 0;
-        let kept = recent.iter().rev().take_while(|event| {
-            bytes += event.body.len();
+        let kept = recent.iter().rev().take_while(|batch| {
+            bytes += batch.bytes;
             bytes <= WINDOW_BYTES
         });
-        let kept = kept.take(WINDOW_EVENTS).count();
+        let kept = kept.take(WINDOW_BATCHES).count();
         recent.drain(..recent.len() - kept);
         Self { life, last, recent }
     }
@@ -211,30 +207,25 @@ mod tests {
 
     const LIFE: Life = Life::from_u64(1);
 
-    fn places(events: Option<Vec<Arc<Event>>>) -> Option<Vec<u64>> {
-        events.map(|events| events.iter().map(|event| event.sequence.get()).collect())
+    /// All that the window has after a place.
+    fn after(progress: &Progress, place: u64) -> Option<Vec<u64>> {
+        let mut places: Vec<u64> = Vec::new();
+        while let Some(batch) = progress.after(Sequence::from_u64(places.last().copied().unwrap_or(place))) {
+            places.extend(batch.events().iter().map(|event| event.sequence.get()));
+        }
+        (!places.is_empty()).then_some(places)
     }
 
     #[test]
     fn the_window_answers_for_what_it_holds_and_for_nothing_else() {
         let progress = Progress::default().with(LIFE, &events(10..=12, 1));
-        assert_eq!(places(progress.after(Sequence::from_u64(8))), None);
-        assert_eq!(
-            places(progress.after(Sequence::from_u64(9))),
-            Some(vec![10, 11, 12])
-        );
-        assert_eq!(places(progress.after(Sequence::from_u64(11))), Some(vec![12]));
+        assert_eq!(after(&progress, 8), None);
+        assert_eq!(after(&progress, 9), Some(vec![10, 11, 12]));
+        assert_eq!(after(&progress, 11), Some(vec![12]));
         let joined = progress.with(LIFE, &events(13..=13, 1));
-        assert_eq!(
-            places(joined.after(Sequence::from_u64(9))),
-            Some(vec![10, 11, 12, 13])
-        );
+        assert_eq!(after(&joined, 9), Some(vec![10, 11, 12, 13]));
         let gap = progress.with(LIFE, &events(20..=20, 1));
-        assert_eq!(
-            places(gap.after(Sequence::from_u64(12))),
-            None,
-            "what lies between is in the store"
-        );
+        assert_eq!(after(&gap, 12), None, "what lies between is in the store");
     }
 
     #[test]
@@ -244,7 +235,7 @@ mod tests {
         let (first, second) = (Life::from_u64(3), Life::from_u64(4));
         let seen = || {
             let seen = held.read().state;
-            (seen.place(), places(seen.after(Sequence::START)))
+            (seen.place(), after(&seen, 0))
         };
         let at = |life, last| (life, Sequence::from_u64(last));
         hub.publish(&stream, first, &events(1..=5, 1));
@@ -265,10 +256,7 @@ mod tests {
         assert_eq!(seen(), (at(second, 2), Some(vec![1, 2])));
         // Events that would join those of the life before do not.
         hub.publish(&stream, Life::from_u64(9), &events(3..=3, 1));
-        assert_eq!(
-            places(held.read().state.after(Sequence::from_u64(2))),
-            Some(vec![3])
-        );
+        assert_eq!(after(&held.read().state, 2), Some(vec![3]));
         assert_eq!(seen(), (at(Life::from_u64(9), 3), None));
     }
 
@@ -297,11 +285,20 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_bounded_in_events_and_bytes() {
-        let many = Progress::default().with(LIFE, &events(1..=1000, 1));
-        assert_eq!((many.recent.len(), many.last.get()), (WINDOW_EVENTS, 1000));
-        let large = Progress::default().with(LIFE, &events(1..=10, WINDOW_BYTES / 3));
-        assert_eq!(large.recent.len(), 3);
+    fn the_window_is_bounded_in_batches_and_bytes() {
+        let mut many = Progress::default();
+        for place in 1..=1000 {
+            many = many.with(LIFE, &events(place..=place, 1));
+        }
+        assert_eq!((many.recent.len(), many.last.get()), (WINDOW_BATCHES, 1000));
+        let together = Progress::default().with(LIFE, &events(1..=1000, 1));
+        assert_eq!(
+            (together.recent.len(), after(&together, 0).unwrap().len()),
+            (1, 1000)
+        );
+        let large = Progress::default().with(LIFE, &events(1..=10, WINDOW_BYTES / 3 - 1024));
+        assert_eq!(after(&large, 7), Some(vec![8, 9, 10]));
+        assert_eq!(after(&large, 6), None);
         let huge = Progress::default().with(LIFE, &events(1..=1, WINDOW_BYTES + 1));
         assert_eq!((huge.recent.len(), huge.last.get()), (0, 1));
     }

@@ -6,7 +6,7 @@
 //! - [`Commit`] writes heads and appends events of one or more streams, together or not at all.
 //! - [`Log::read`] and [`Log::tail`] give the events of a stream: gapless, in order, each once.
 //! - [`Log::moved`] tells that something below a prefix has changed, for those who look at many streams.
-//! - [`Log::remove`] forgets streams whole.
+//! - [`Log::remove`] forgets streams whole; [`Log::drop_events`] the beginning of one.
 //! - [`Log::lease`] gives the right to do something until a time. A commit under a lease that is lost is refused,
 //!   even if nobody else has taken it.
 //! - [`Log::put_blob`] and [`Log::read_blob`] keep content of any size by its hash, as long as a head or an event
@@ -21,6 +21,7 @@
 
 mod archive;
 mod audit;
+mod batch;
 mod blob;
 mod blob_io;
 mod commit;
@@ -39,6 +40,7 @@ mod tail;
 mod time;
 
 pub use archive::{Contents, ExportError, ImportError, export, import};
+pub use batch::EventBatch;
 pub use blob::{BadBlobId, BlobError, BlobId, BlobInfo, CHUNK_BYTES, Collected, Trimmed};
 pub use blob_io::BlobReader;
 pub use commit::{
@@ -54,5 +56,5 @@ pub use names::{BadName, NAME_LIMIT_BYTES, Sequence, StreamId, Version};
 pub use postgres::PostgresOptions;
 pub use sqlite::SqliteOptions;
 pub use store::{HeadsOrder, HeadsQuery, Health, Page, RetentionPolicy, Sizes};
-pub use tail::{Tail, TailEnd, TailItem};
+pub use tail::{Tail, TailBatch, TailEnd, TailItem};
 pub use time::{UnixMs, WallClock};

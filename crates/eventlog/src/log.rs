@@ -154,6 +154,19 @@ impl Log {
         self.store.trim(Arc::from(kind), policy).await
     }
 
+    /// Drops the events of one stream up to a place, if the stream is at the version that the caller saw, and says how
+    /// many. That changes neither its state nor its version. Tails that have not seen them are told to resync. If the stream
+    /// moves on meanwhile, that is a conflict, and the oldest of them may be gone. *Cancel safety*: dropped half-way, the
+    /// same.
+    pub async fn drop_events(
+        &self,
+        stream: &StreamId,
+        up_to: Sequence,
+        seen: Version,
+    ) -> Result<u64, CommitError> {
+        self.store.drop_events(stream, up_to, seen).await
+    }
+
     /// How large the log is.
     pub async fn sizes(&self) -> Result<Sizes, LogError> {
         self.store.sizes().await

@@ -152,6 +152,15 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
         policy: RetentionPolicy,
     ) -> Result<Vec<(StreamId, Trimmed)>, LogError>;
 
+    /// Drops the events of one stream up to a place, oldest first, as long as it is at the version that the caller saw,
+    /// and says how many. The version stays as it is.
+    async fn drop_events(
+        &self,
+        stream: &StreamId,
+        up_to: Sequence,
+        seen: Version,
+    ) -> Result<u64, CommitError>;
+
     /// How large the log is.
     async fn sizes(&self) -> Result<Sizes, LogError>;
 

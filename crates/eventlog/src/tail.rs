@@ -5,6 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use kernel::{Cause, Deadline, Held, Scope};
 
 use crate::{
+    batch::{Batch, EventBatch},
     commit::Event,
     error::LogError,
     hub::{self, Progress},
@@ -24,6 +25,18 @@ pub enum TailItem {
     /// start. The next item is the event after it; after a removal it comes when there is a stream of that name again.
     Resync {
         /// The tail goes on after this place. If that is the start, the stream that was read before is gone.
+        after: Sequence,
+    },
+}
+
+/// What a tail yields to whoever takes events as they come together.
+#[derive(Clone, Debug)]
+pub enum TailBatch {
+    /// The next events.
+    Events(EventBatch),
+    /// As [`TailItem::Resync`].
+    Resync {
+        /// The tail goes on after this place.
         after: Sequence,
     },
 }
@@ -58,8 +71,8 @@ pub struct Tail {
     life: Life,
     /// The last event that was handed out, or the place it was to start after.
     place: Sequence,
-    /// Events that are read and not handed out yet; at most a page or a window of them.
-    ready: VecDeque<Arc<Event>>,
+    /// Events that are read and not handed out yet; at most a page of them.
+    ready: VecDeque<EventBatch>,
     phase: Phase,
     scope: Scope,
 }
@@ -86,23 +99,34 @@ impl Tail {
 
     /// The next item; waits for one if need be. *Cancel safety*: dropped half-way, nothing is skipped.
     pub async fn next(&mut self) -> Result<TailItem, TailEnd> {
+        let batch = match self.next_batch().await? {
+            TailBatch::Events(batch) => batch,
+            TailBatch::Resync { after } => return Ok(TailItem::Resync { after }),
+        };
+        let (event, rest) = batch.split_first();
+        self.place = event.sequence;
+        rest.into_iter().for_each(|rest| self.ready.push_front(rest));
+        Ok(TailItem::Event(event))
+    }
+
+    /// Like [`next`](Self::next), and hands out what came together, as far as that is not too much.
+    pub async fn next_batch(&mut self) -> Result<TailBatch, TailEnd> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
-                self.place = event.sequence;
-                return Ok(TailItem::Event(event));
+            if let Some(batch) = self.ready.pop_front() {
+                self.place = batch.last();
+                return Ok(TailBatch::Events(batch));
             }
             let seen = self.progress.read().state;
             if self.life != Life::NONE && self.life < seen.life {
-                if let Some(resync) = self.start_over() {
-                    return Ok(resync);
+                if let Some(after) = self.start_over() {
+                    return Ok(TailBatch::Resync { after });
                 }
                 continue;
             }
             let is_window_ours = self.life == Life::NONE || self.life == seen.life;
-            let window = is_window_ours.then(|| seen.after(self.place)).flatten();
-            if let Some(events) = window.filter(|events| !events.is_empty()) {
-                self.life = seen.life;
-                self.ready.extend(events);
+            if let Some(batch) = is_window_ours.then(|| seen.after(self.place)).flatten() {
+                self.life = batch.life();
+                self.ready.push_back(batch);
                 continue;
             }
             if self.phase == Phase::Live && seen.last <= self.place {
@@ -110,14 +134,14 @@ impl Tail {
                 continue;
             }
             let page = self.store.read(&self.stream, self.place, PAGE_EVENTS).await?;
-            if let Some(resync) = self.take(&seen, page) {
-                return Ok(resync);
+            if let Some(after) = self.take(&seen, page) {
+                return Ok(TailBatch::Resync { after });
             }
         }
     }
 
     /// Takes over what the store has, after the progress was seen like this.
-    fn take(&mut self, seen: &Progress, page: Page) -> Option<TailItem> {
+    fn take(&mut self, seen: &Progress, page: Page) -> Option<Sequence> {
         // What the store says about which stream there is counts for all tails, and they may not have heard it.
         if page.life > seen.life {
             hub::hint(&self.progress, page.life, page.last);
@@ -130,20 +154,23 @@ impl Tail {
         self.life = page.life;
         if page.first > self.place.next() {
             self.place = Sequence::from_u64(page.first.get() - 1);
-            return Some(TailItem::Resync { after: self.place });
+            return Some(self.place);
         }
         if page.events.is_empty() {
             self.phase = Phase::Live;
         }
-        self.ready.extend(page.events.into_iter().map(Arc::new));
+        let events: Vec<_> = page.events.into_iter().map(Arc::new).collect();
+        let batches = Batch::split(self.life, &events).into_iter();
+        self.ready
+            .extend(batches.filter_map(|batch| EventBatch::after(batch, self.place)));
         None
     }
 
     /// Goes back to the start, since the stream is gone. Whoever has seen nothing of it need not be told.
-    fn start_over(&mut self) -> Option<TailItem> {
+    fn start_over(&mut self) -> Option<Sequence> {
         let has_seen = self.place > Sequence::START;
         (self.life, self.place, self.phase) = (Life::NONE, Sequence::START, Phase::Replaying);
-        has_seen.then_some(TailItem::Resync { after: self.place })
+        has_seen.then_some(self.place)
     }
 
     /// Waits until the stream is beyond the tail's place, or gone.

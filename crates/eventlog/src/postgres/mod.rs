@@ -205,6 +205,15 @@ impl Store for Postgres {
         retention::trim(&self.pool, &kind, policy).await
     }
 
+    async fn drop_events(
+        &self,
+        stream: &StreamId,
+        up_to: Sequence,
+        seen: Version,
+    ) -> Result<u64, CommitError> {
+        retention::drop_events(&self.pool, stream, up_to, seen).await
+    }
+
     async fn sizes(&self) -> Result<Sizes, LogError> {
         let schema = &self.pool.server().schema;
         self.pool

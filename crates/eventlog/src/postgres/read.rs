@@ -12,10 +12,14 @@ use super::{
 use crate::{
     blob::BlobId,
     commit::{Event, Head, StoredHead},
-    hub::{WINDOW_BYTES, WINDOW_EVENTS},
+    hub::WINDOW_BYTES,
     names::{Life, Sequence, StreamId, Version},
     store::{HeadsOrder, HeadsQuery, Page},
 };
+
+/// How many of the newest events of a stream are fetched when it has moved elsewhere. Tails that are further behind read
+/// for themselves.
+const NEWEST_EVENTS: i64 = 256;
 
 pub(super) async fn head<E>(
     connection: &Connection,
@@ -95,7 +99,7 @@ pub(super) async fn newest(connection: Pooled, told: &[Told]) -> Result<Vec<Move
     let ids: Vec<&str> = told.iter().map(|told| told.stream.as_str()).collect();
     let lives: Vec<i64> = told.iter().map(|told| number(told.life.get())).collect();
     let after: Vec<i64> = told.iter().map(|told| number(told.last.get())).collect();
-    let (events, bytes) = (number(WINDOW_EVENTS as u64), number(WINDOW_BYTES as u64));
+    let (events, bytes) = (NEWEST_EVENTS, number(WINDOW_BYTES as u64));
     let rows = connection
         .query(
             &connection.statements.newest,

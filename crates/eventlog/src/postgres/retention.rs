@@ -10,7 +10,13 @@ use super::{
     pool::{Pool, Pooled},
     read::{self, number, sequence},
 };
-use crate::{blob::Trimmed, error::LogError, names::StreamId, store::RetentionPolicy};
+use crate::{
+    blob::Trimmed,
+    commit::CommitError,
+    error::LogError,
+    names::{Sequence, StreamId, Version},
+    store::RetentionPolicy,
+};
 
 /// How many streams are looked at in one statement.
 const SCAN_STREAMS: i64 = 256;
@@ -103,26 +109,87 @@ async fn drop_some(mut connection: Pooled, kind: &str, cut: &Cut) -> Result<Opti
     let advance = "
         UPDATE streams SET first_sequence = least($3 + 1, first_sequence + $4)
         WHERE number = $1 AND kind = $2 AND first_sequence <= $3 RETURNING first_sequence";
+    connection.enter_transaction();
+    connection.batch("BEGIN").await?;
+    let advanced = connection
+        .client
+        .query_opt(advance, &[&cut.number, &kind, &cut.up_to, &DROP_EVENTS])
+        .await?;
+    let events = drop_before_first(connection, cut.number).await?;
+    let Some(row) = advanced else { return Ok(None) };
+    Ok(Some(Trimmed {
+        events,
+        first: sequence(row.try_get(0)?)?,
+    }))
+}
+
+/// Drops what stands before the first event of a stream, and ends the transaction in which that was moved.
+async fn drop_before_first<E>(mut connection: Pooled, number: i64) -> Result<u64, Failure<E>> {
     let drop_events = "
         DELETE FROM events USING streams
         WHERE number = $1 AND stream = number AND sequence < first_sequence";
     let drop_references = "
         DELETE FROM blob_references USING streams
         WHERE number = $1 AND stream = number AND sequence > 0 AND sequence < first_sequence";
-    connection.enter_transaction();
     let client = &connection.client;
-    connection.batch("BEGIN").await?;
-    let advanced = client
-        .query_opt(advance, &[&cut.number, &kind, &cut.up_to, &DROP_EVENTS])
-        .await?;
-    let events = client.execute(drop_events, &[&cut.number]).await?;
-    client.execute(drop_references, &[&cut.number]).await?;
+    let events = client.execute(drop_events, &[&number]).await?;
+    client.execute(drop_references, &[&number]).await?;
     let ended = connection.batch("COMMIT").await;
     outcome([], ended)?;
     connection.left_transaction();
-    let Some(row) = advanced else { return Ok(None) };
-    Ok(Some(Trimmed {
-        events,
-        first: sequence(row.try_get(0)?)?,
-    }))
+    Ok(events)
+}
+
+/// Drops the events of one stream up to a place, as long as it is at the version that was seen.
+pub(super) async fn drop_events(
+    pool: &Arc<Pool>,
+    stream: &StreamId,
+    up_to: Sequence,
+    seen: Version,
+) -> Result<u64, CommitError> {
+    let mut events = 0;
+    loop {
+        let step = pool.write(|connection| drop_some_of(connection, stream, up_to, seen));
+        let Some(dropped) = step.await? else {
+            return Ok(events);
+        };
+        events += dropped;
+    }
+}
+
+async fn drop_some_of(
+    mut connection: Pooled,
+    stream: &StreamId,
+    up_to: Sequence,
+    seen: Version,
+) -> Result<Option<u64>, Failure<CommitError>> {
+    let look = "SELECT number, version, first_sequence FROM streams WHERE id = $1 FOR UPDATE";
+    let advance = "
+        UPDATE streams SET first_sequence = least($2::bigint + 1, first_sequence + $3, last_sequence + 1) WHERE number = $1";
+    connection.enter_transaction();
+    connection.batch("BEGIN").await?;
+    let found = connection.client.query_opt(look, &[&stream.as_str()]).await?;
+    let (stream_number, version, first) = match &found {
+        Some(row) => (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?),
+        None => (0_i64, number(Version::NONE.get()), i64::MAX),
+    };
+    if version != number(seen.get()) {
+        let actual = read::head(&connection, stream).await;
+        connection.roll_back().await;
+        return Err(Failure::Refused(CommitError::Conflict {
+            stream: stream.clone(),
+            actual: actual?.map(Box::new),
+        }));
+    }
+    let up_to = number(up_to.get());
+    if first > up_to {
+        connection.roll_back().await;
+        return Ok(None);
+    }
+    let client = &connection.client;
+    client
+        .execute(advance, &[&stream_number, &up_to, &DROP_EVENTS])
+        .await?;
+    let dropped = drop_before_first(connection, stream_number).await?;
+    Ok((dropped > 0).then_some(dropped))
 }

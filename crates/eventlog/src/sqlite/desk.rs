@@ -8,12 +8,14 @@ use std::{
 use kernel::Clock;
 use rusqlite::Connection;
 
-use super::{apply, blobs::Blobs, known::KnownStreams, leases::Leases, removal};
+use super::{apply, blobs::Blobs, known::KnownStreams, leases::Leases, removal, retention};
 use crate::{
+    blob::Trimmed,
     commit::{Commit, CommitError, Committed},
+    error::LogError,
     hub::Change,
     lease::{Lease, LeaseError},
-    names::{StreamId, Version},
+    names::{Sequence, StreamId, Version},
 };
 
 pub(super) struct Desk {
@@ -75,6 +77,19 @@ impl Desk {
         self.changes
             .extend(removal::remove(&self.connection, &mut self.streams, streams)?);
         Ok(())
+    }
+
+    /// Drops some of the oldest events of a stream. `None` when there are none left up to that place.
+    pub(super) fn drop_events(
+        &mut self,
+        stream: &StreamId,
+        up_to: Sequence,
+        seen: Version,
+    ) -> Result<Option<Trimmed>, CommitError> {
+        let there = apply::check_version(&self.connection, &mut self.streams, stream, seen)?;
+        let Some(there) = there else { return Ok(None) };
+        let trimmed = retention::trim_stream(&self.connection, there.number, up_to);
+        Ok(trimmed.map_err(LogError::from)?)
     }
 
     pub(super) fn lease(

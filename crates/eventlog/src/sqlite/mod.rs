@@ -292,6 +292,28 @@ impl Store for Sqlite {
         }
     }
 
+    async fn drop_events(
+        &self,
+        stream: &StreamId,
+        up_to: Sequence,
+        seen: Version,
+    ) -> Result<u64, CommitError> {
+        let mut events = 0;
+        loop {
+            let stream = stream.clone();
+            let step = self.ask(|reply| Request::DropEvents {
+                stream,
+                up_to,
+                seen,
+                reply,
+            });
+            let Some(step) = step.await? else {
+                return Ok(events);
+            };
+            events += step.events;
+        }
+    }
+
     async fn sizes(&self) -> Result<Sizes, LogError> {
         let path = self.readers.path().to_owned();
         Readers::run(&self.readers, move |connection| {

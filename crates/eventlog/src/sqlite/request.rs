@@ -10,7 +10,7 @@ use crate::{
     commit::{Commit, CommitError, Committed},
     error::LogError,
     lease::{Lease, LeaseError},
-    names::{StreamId, Version},
+    names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
     store::UploadId,
 };
@@ -66,6 +66,13 @@ pub(super) enum Request {
     Trim {
         cut: Cut,
         reply: Reply<Option<Trimmed>, LogError>,
+    },
+    /// Drops some of the oldest events of a stream; answers with none when there are none left.
+    DropEvents {
+        stream: StreamId,
+        up_to: Sequence,
+        seen: Version,
+        reply: Reply<Option<Trimmed>, CommitError>,
     },
     Remove {
         streams: Vec<(StreamId, Version)>,

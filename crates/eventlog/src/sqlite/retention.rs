@@ -120,13 +120,22 @@ pub(super) fn trim(connection: &Connection, cut: &Cut) -> Result<Option<Trimmed>
     if !is_there {
         return Ok(None);
     }
-    let Some(dropped) = drop_oldest(connection, cut.number, cut.up_to, Budget::STEP)? else {
+    Ok(trim_stream(connection, cut.number, cut.up_to)?)
+}
+
+/// Drops some of the events of a stream up to a place. `None` when there are none left.
+pub(super) fn trim_stream(
+    connection: &Connection,
+    number: i64,
+    up_to: Sequence,
+) -> rusqlite::Result<Option<Trimmed>> {
+    let Some(dropped) = drop_oldest(connection, number, up_to, Budget::STEP)? else {
         return Ok(None);
     };
     let first = dropped.last.next();
     connection
         .prepare_cached("UPDATE streams SET first_sequence = ?2 WHERE number = ?1")?
-        .execute(params![cut.number, first.get()])?;
+        .execute(params![number, first.get()])?;
     let events = dropped.events;
     Ok(Some(Trimmed { events, first }))
 }

@@ -182,6 +182,14 @@ impl Writer {
             Request::Trim { cut, reply } => {
                 self.perform(Durable, reply, |desk| retention::trim(&desk.connection, &cut));
             }
+            Request::DropEvents {
+                stream,
+                up_to,
+                seen,
+                reply,
+            } => {
+                self.perform(Durable, reply, |desk| desk.drop_events(&stream, up_to, seen));
+            }
             Request::Remove { streams, reply } => {
                 self.perform(Durable, reply, |desk| desk.remove(&streams));
             }

@@ -4,6 +4,7 @@
 mod archive;
 mod blobs;
 mod commits;
+mod drop_events;
 mod engines;
 mod leases;
 mod model;

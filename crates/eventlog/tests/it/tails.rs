@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eventlog::{Commit, Log, Sequence, TailItem, Version, Write};
+use eventlog::{Commit, Log, Sequence, TailBatch, TailItem, Version, Write};
 use kernel::{CancellationToken, Cause};
 use tempfile::TempDir;
 
@@ -16,6 +16,7 @@ on_every_engine!(
     a_tail_may_come_before_its_stream,
     a_tail_starts_after_any_place,
     a_cancelled_tail_ends,
+    events_that_came_together_are_handed_out_together,
     many_writers_and_tails_that_come_and_go_see_the_same,
 );
 
@@ -46,6 +47,40 @@ async fn append(log: &Log, name: &str) {
             return;
         }
     }
+}
+
+/// The places of the next batch.
+async fn batch(tail: &mut eventlog::Tail) -> Vec<u64> {
+    let batch = tokio::time::timeout(Duration::from_secs(20), tail.next_batch()).await;
+    let TailBatch::Events(batch) = batch.unwrap().unwrap() else {
+        panic!("no events")
+    };
+    batch.events().iter().map(|event| event.sequence.get()).collect()
+}
+
+async fn events_that_came_together_are_handed_out_together(engine: Engine) {
+    let token = CancellationToken::new();
+    let three = Commit::one(write("s", Version::NONE, "x", &["1", "2", "3"]));
+    let made = engine.log.commit(three).await.unwrap()[0].version;
+    let tail = |after| {
+        engine
+            .log
+            .tail(&stream("s"), Sequence::from_u64(after), &token.scope())
+    };
+    let (mut first, mut second, mut third) = (tail(0), tail(1), tail(2));
+    assert_eq!(batch(&mut first).await, [1, 2, 3]);
+    assert_eq!(batch(&mut second).await, [2, 3]);
+    let two = Commit::one(write("s", made, "x", &["4", "5"]));
+    engine.log.commit(two).await.unwrap();
+    assert_eq!(batch(&mut first).await, [4, 5]);
+    // One by one and together may be mixed.
+    assert_eq!(next(&mut second).await, 4);
+    assert_eq!(batch(&mut second).await, [5]);
+    let mut all = vec![next(&mut third).await];
+    while all.last() != Some(&5) {
+        all.extend(batch(&mut third).await);
+    }
+    assert_eq!(all, [3, 4, 5]);
 }
 
 async fn a_tail_replays_and_goes_on_live(engine: Engine) {
