@@ -202,7 +202,10 @@ async fn a_reader_learns_that_pieces_were_dropped() {
     // One that has read something, and one that comes later.
     let mut early = bench.follow(0);
     assert_eq!(sequence(&next(&mut early).await.unwrap()), 1);
-    say_lines(&output, 500).await;
+    // More than is kept at hand for those who follow.
+    for _ in 0..20 {
+        say_lines(&output, 500).await;
+    }
     let last = in_time(output.finish()).await.unwrap().last_sequence.get();
     bench.end_job().await;
     let policy = RetentionPolicy {
