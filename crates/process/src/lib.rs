@@ -20,6 +20,7 @@
 
 mod child;
 mod confine;
+mod descriptors;
 mod ended;
 mod entry;
 mod error;
@@ -50,6 +51,7 @@ mod wire;
 
 pub use child::Child;
 pub use confine::landlock_support;
+pub use descriptors::raise_open_files;
 pub use ended::{Ended, Exit, KeeperEnd, Killed, KilledProcess};
 pub use error::{OpenProcessesError, SpawnError};
 pub use info::{Ancestor, ProcessInfo, ProcessState, Role, Why};

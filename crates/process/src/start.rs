@@ -9,6 +9,7 @@ use kernel::Deadline;
 use tokio::sync::oneshot;
 
 use crate::child::Child;
+use crate::descriptors;
 use crate::entry::{Entry, Started, Untaken};
 use crate::error::SpawnError;
 use crate::finish::{self, Left};
@@ -177,6 +178,7 @@ fn to_wire(spec: Spec, tag: &str) -> Run {
         directory: text(spec.directory.as_os_str()),
         environment: named.chain([ours]).collect(),
         limits: spec.limits,
+        open_files_before: descriptors::before_raise(),
         write_below: match spec.confinement {
             Confinement::None => None,
             Confinement::WriteBelow(paths) => Some(paths.iter().map(|path| text(path.as_os_str())).collect()),

@@ -42,6 +42,8 @@ pub(crate) struct Run {
     pub(crate) directory: OsText,
     pub(crate) environment: Vec<(OsText, OsText)>,
     pub(crate) limits: Limits,
+    /// The soft limit of open files that the daemon had at first; `None` if it has it still.
+    pub(crate) open_files_before: Option<u64>,
     /// `None` for no confinement.
     pub(crate) write_below: Option<Vec<OsText>>,
 }

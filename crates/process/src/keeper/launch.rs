@@ -17,6 +17,7 @@ use rustix::process::{
 use super::enter::{Namespaces, give_up_rights};
 use super::receive::Descriptors;
 use crate::confine;
+use crate::descriptors;
 use crate::identity::Identity;
 use crate::spec::{Enforcement, Limits};
 use crate::wire::{Run, Stage};
@@ -66,6 +67,7 @@ pub(super) fn launch(run: Run, descriptors: Descriptors) -> Result<Started, Laun
         namespaces: descriptors.namespaces,
         directory,
         limits: run.limits,
+        open_files_before: run.open_files_before,
         write_below,
         progress: File::from(progress_end),
     };
@@ -90,6 +92,7 @@ struct Setup {
     namespaces: Option<Namespaces>,
     directory: PathBuf,
     limits: Limits,
+    open_files_before: Option<u64>,
     write_below: Option<Vec<PathBuf>>,
     /// Gets a letter for each step, the last of which says how far it came.
     progress: File,
@@ -125,6 +128,7 @@ impl Setup {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         self.progress.write_all(&[AT_LIMITS])?;
+        descriptors::take_back(self.open_files_before)?;
         apply_limits(self.limits)?;
         // What the daemon makes is for its user alone; what a command makes is the user's own business.
         umask(Mode::from_raw_mode(USUAL_MASK));
