@@ -5,8 +5,7 @@
 //!
 //! - `wire` and `client`: framing with limits, and one conversation with one server. An answer that is late, too large,
 //!   broken or for nobody costs one request, or the connection, and never memory.
-//! - `lifecycle`: which servers run. One process per key, whatever is asked for at once; restarting, stopping and failed
-//!   are states that callers see and wait on. It knows no protocol.
+//! - which servers run is decided by the crate `lifecycle`, for any kind of server; what callers see of it stands here too.
 //! - `text`, `documents`: positions and edits; what is open in a server, as what it should know and what it was told.
 //! - `queries`: a question as a conversation, without a connection: requests out, replies in, an answer in our words.
 //! - `servers`: which servers there are, how they are found, where their root is, and what the user trusts.
@@ -23,7 +22,6 @@
 mod client;
 mod documents;
 mod languages;
-mod lifecycle;
 mod queries;
 mod server;
 mod servers;

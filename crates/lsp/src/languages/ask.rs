@@ -8,6 +8,7 @@ use std::{
 
 use futures_util::future::join_all;
 use kernel::{Deadline, Scope};
+use lifecycle::Patience;
 
 use super::{
     choices::Choice,
@@ -16,7 +17,6 @@ use super::{
     service::Languages,
 };
 use crate::{
-    lifecycle::Patience,
     queries::{Answer, Query, merge_answers},
     servers::{Chosen, ConfigNote},
 };

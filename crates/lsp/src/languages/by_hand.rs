@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use kernel::{Deadline, Scope};
+use lifecycle::{LifecycleError, Seen, ServerKey, StoppedAll};
 
 use super::{
     error::AskError,
@@ -10,10 +11,7 @@ use super::{
     service::{Languages, lost},
     view::{Detail, ServerView},
 };
-use crate::{
-    lifecycle::{LifecycleError, Seen, ServerKey, StoppedAll},
-    servers::Chosen,
-};
+use crate::servers::Chosen;
 
 /// How long a start or a restart by hand may take.
 const START_TIME: Duration = Duration::from_secs(150);

@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use futures_util::future::join_all;
 use kernel::{Deadline, Scope};
+use lifecycle::RunningServer as _;
 use serde_json::Value;
 
 use super::{
@@ -16,7 +17,6 @@ use super::{
 use crate::{
     client::{Reply, RequestError},
     documents::Lease,
-    lifecycle::RunningServer as _,
     queries::{
         Answer, Capabilities, Conversation, DiagnosticsBy, OpenDocument, Query, QueryError, QueryLimits,
         Reach, ReadyState, Refusal, Request, Step, Surroundings, Texts, answer_from_push,

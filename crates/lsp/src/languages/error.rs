@@ -1,12 +1,12 @@
 //! Why a question about code has no answer.
 
+use lifecycle::{LifecycleError, ServerGeneration};
 use std::{path::PathBuf, sync::Arc};
 
 use crate::{
     client::RequestError,
     documents::{DocumentError, SentError},
     languages::{disk::ReadTextError, view::ServerView, workspace::PathError},
-    lifecycle::{LifecycleError, ServerGeneration},
     queries::{QueryError, ReadyState},
     servers::{ConfigNote, MissingServer, WorkspaceError},
 };

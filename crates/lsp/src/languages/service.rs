@@ -7,6 +7,9 @@ use std::{
 };
 
 use kernel::{Cause, Clock, Deadline, Scope};
+use lifecycle::{
+    Health, LifecycleManager, LifecycleOptions, LifecycleSettings, Patience, Probe, ProbeResult, ServerKey,
+};
 use process::{Processes, Tasks};
 use serde_json::Value;
 
@@ -19,10 +22,6 @@ use super::{
 use crate::{
     client::{Reply, RequestError},
     documents::DocumentSettings,
-    lifecycle::{
-        Health, LifecycleManager, LifecycleOptions, LifecycleSettings, Patience, Probe, ProbeResult,
-        ServerKey,
-    },
     queries::{Query, QueryLimits},
     server::{Launcher, Site, Sites},
     servers::{Chosen, ConfigHash, Overview, Registry, WorkspaceError},
@@ -240,7 +239,7 @@ impl Languages {
     }
 }
 
-pub(super) fn lost(key: &ServerKey, source: crate::lifecycle::LifecycleError) -> AskError {
+pub(super) fn lost(key: &ServerKey, source: lifecycle::LifecycleError) -> AskError {
     AskError::Lifecycle {
         server: Arc::clone(&key.server),
         source,

@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use kernel::{Deadline, Generation};
+use lifecycle::RunningServer as _;
 
 use super::{
     conversation::{Attempt, Talk},
@@ -11,7 +12,6 @@ use super::{
 };
 use crate::{
     documents::{Lease, SentError},
-    lifecycle::RunningServer as _,
     queries::{DiagnosticsBy, Query},
     text::LineIndex,
 };

@@ -3,10 +3,11 @@
 use std::{path::Path, sync::Arc};
 
 use super::{error::AskError, service::Languages};
+use lifecycle::{ServerKey, ServerState, ServerStatus};
+
 use crate::{
     client::Counters,
     documents::DocumentCounts,
-    lifecycle::{ServerKey, ServerState, ServerStatus},
     queries::ReadyState,
     server::{RecordLine, Site},
 };

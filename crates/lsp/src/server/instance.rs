@@ -7,13 +7,13 @@ use std::{
 };
 
 use kernel::{CancellationToken, Cause, Clock, Deadline, Generation, Scope};
+use lifecycle::{EndReason, Failure, LaunchFailure, RunningServer, ServerGeneration};
 use process::{Child, StopPlan, Tasks};
 
 use super::{launcher::exit_of, record::RecordLevel, site::Site, told::Told};
 use crate::{
     client::{Client, RequestError},
     documents::Outbox,
-    lifecycle::{EndReason, Failure, LaunchFailure, RunningServer, ServerGeneration},
     queries::Capabilities,
     text::PositionEncoding,
     watch::{CatchUpError, Deliver, Watch},

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use kernel::{Clock, Deadline, Scope};
+use lifecycle::{Failure, Launch, LaunchFailure, LifecycleSettings, ServerExit, ServerGeneration, ServerKey};
 use process::{Child, Confinement, Limits, Processes, Spec, StandardError, StopPlan, Tasks};
 use serde_json::Value;
 
@@ -15,7 +16,6 @@ use super::{
 };
 use crate::{
     client::{Client, ClientSettings, Closed, RequestError},
-    lifecycle::{Failure, Launch, LaunchFailure, LifecycleSettings, ServerExit, ServerGeneration, ServerKey},
     queries::Capabilities,
     servers::{Chosen, CommandSpec, LaunchSpec},
     text::uri_of_path,

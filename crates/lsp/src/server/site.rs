@@ -6,6 +6,7 @@ use std::{
 };
 
 use kernel::Clock;
+use lifecycle::ServerKey;
 
 use super::{
     instance::{LanguageServer, WeakServer},
@@ -15,7 +16,6 @@ use crate::{
     client::Counters,
     documents::{DocumentSettings, Documents},
     languages::OpenTexts,
-    lifecycle::ServerKey,
     servers::Chosen,
 };
 

@@ -5,13 +5,6 @@
     reason = "a failed step is a failed test"
 )]
 
-#[expect(
-    dead_code,
-    reason = "the algorithms that are compared are for the acceptance scenarios"
-)]
-#[path = "../subjects/mod.rs"]
-mod subjects;
-
 #[path = "../fixtures/mod.rs"]
 mod fixtures;
 
@@ -26,11 +19,6 @@ mod languages;
 mod languages_answers;
 mod languages_house;
 mod languages_life;
-mod lifecycle;
-mod lifecycle_crashes;
-mod lifecycle_schedules;
-mod lifecycle_seen;
-mod lifecycle_threads;
 mod queries;
 mod queries_diagnostics;
 mod queries_edits;
@@ -38,7 +26,6 @@ mod queries_readiness;
 mod queries_shapes;
 mod queries_watched;
 mod real_servers;
-mod scheduler;
 mod servers_config;
 mod servers_detect;
 mod servers_fixtures;
@@ -46,7 +33,6 @@ mod servers_real;
 mod servers_roots;
 mod servers_selection;
 mod servers_tree;
-mod stage;
 mod support;
 mod text;
 mod text_properties;
