@@ -17,6 +17,7 @@ use crate::context::PlanExecutionContext;
 use crate::desks::Desks;
 use crate::entry::Change;
 use crate::error::PlanError;
+use crate::explore::{self, Explorer};
 use crate::log_contents::LogContents;
 use crate::merge::fold;
 use crate::opening;
@@ -253,6 +254,20 @@ impl Plans {
     pub async fn read_file(&self, plan: PlanId, path: Option<RelPath>) -> Result<FileFound, PlanError> {
         let sandbox = self.shared.at_plan(plan, |desk| Box::pin(desk.look())).await?;
         blocking(move || reading::read(sandbox.tree(), path.as_ref())).await?
+    }
+
+    /// Looks through the files of the sandbox, on a thread where that may block. *Cancel safety*: dropped half-way, what
+    /// looks goes on until it is done; it changes nothing.
+    ///
+    /// # Errors
+    /// The sandbox cannot be opened, or what is ignored in it cannot be read.
+    pub async fn explore<R: Send + 'static>(
+        &self,
+        plan: PlanId,
+        look: impl FnOnce(&mut Explorer<'_, '_>) -> R + Send + 'static,
+    ) -> Result<R, PlanError> {
+        let sandbox = self.shared.at_plan(plan, |desk| Box::pin(desk.look())).await?;
+        blocking(move || explore::explore(sandbox.as_ref(), look)).await?
     }
 
     /// What the plan changes altogether, in the order of paths; or what one changeset did.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::{Base, Ignored, LeftOut};
 use crate::entry::{Change, Entry};
+use crate::ignores::IgnoreRules;
 use crate::manifest::Manifest;
 use crate::path::RelPath;
 use crate::tree::Tree;
@@ -76,6 +77,15 @@ pub trait Sandbox: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// The sandbox cannot be read.
     fn capture(&self, known: &Known) -> io::Result<Captured>;
+
+    /// Does something with the rules that say what of its files is ignored, the same that a capture goes by. It blocks.
+    ///
+    /// # Errors
+    /// The rules cannot be read, or what is done fails.
+    fn with_ignore_rules(
+        &self,
+        work: &mut dyn FnMut(&mut IgnoreRules<'_>) -> io::Result<()>,
+    ) -> io::Result<()>;
 
     /// What its user should know about it, one sentence each: what does not work inside, and what is not there.
     fn remarks(&self) -> Vec<String> {

@@ -39,3 +39,4 @@ mod work;
 
 pub use contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName};
 pub use pick::Strategies;
+pub(crate) use upper::is_own;

@@ -29,6 +29,7 @@ use super::surroundings::{Scratch, Surroundings};
 use super::upper::{Walk, walk};
 use super::work::blocking;
 use crate::base::{LeftOut, WhyLeftOut};
+use crate::ignores::IgnoreRules;
 use crate::path::RelPath;
 use crate::tree::Tree;
 
@@ -329,6 +330,13 @@ impl Sandbox for OverlaySandbox {
             changes: changes(walked.found, known),
             left_out,
         })
+    }
+
+    fn with_ignore_rules(
+        &self,
+        work: &mut dyn FnMut(&mut IgnoreRules<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.ignoring.during(&self.tree, work)
     }
 
     fn remarks(&self) -> Vec<String> {

@@ -113,7 +113,7 @@ pub(super) fn walk(mut walk: Walk<'_>) -> io::Result<Walked> {
 }
 
 /// What is git's, or ours, and never part of a capture.
-pub(super) fn is_own(name: &std::ffi::OsStr, is_in_root: bool) -> bool {
+pub(crate) fn is_own(name: &std::ffi::OsStr, is_in_root: bool) -> bool {
     name == ".git" || Tree::is_passing(name) || (is_in_root && name == ".tidelock")
 }
 

@@ -11,6 +11,7 @@ use super::layout::Layout;
 use super::memory::Memory;
 use super::scan::scan;
 use crate::base::Base;
+use crate::ignores::IgnoreRules;
 use crate::tree::Tree;
 
 /// Such a sandbox, open.
@@ -81,6 +82,13 @@ impl Sandbox for Whole {
             changes: changes(scanned.found, known),
             left_out: scanned.left_out,
         })
+    }
+
+    fn with_ignore_rules(
+        &self,
+        work: &mut dyn FnMut(&mut IgnoreRules<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.ignoring.during(&self.tree, work)
     }
 
     fn remarks(&self) -> Vec<String> {

@@ -9,6 +9,7 @@ mod base_store;
 mod base_support;
 mod diff_patch;
 mod diff_view;
+mod explore;
 mod landing_ends;
 mod landing_git;
 mod landing_kill;

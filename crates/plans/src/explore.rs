@@ -1,0 +1,160 @@
+//! Looking through the files of a sandbox, as its actor sees them.
+//!
+//! Everything goes through the descriptor of the sandbox's root; see [`Tree`]. All of it blocks.
+
+use std::ops::ControlFlow;
+
+use crate::error::PlanError;
+use crate::ignores::IgnoreRules;
+use crate::path::RelPath;
+use crate::sandbox::{Sandbox, is_own};
+use crate::tree::{FileKind, Tree, TreeError};
+
+/// What of a tree is walked over.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WalkOver {
+    /// What git would ignore is passed over, unless the walk begins in it.
+    WhatCounts,
+    /// Everything.
+    Everything,
+}
+
+/// Takes what a walk comes by, and says whether it goes on.
+pub type Visit<'a> = &'a mut dyn FnMut(&RelPath, FileKind) -> ControlFlow<()>;
+
+/// The files of a sandbox, for somebody who looks.
+#[derive(Debug)]
+pub struct Explorer<'a, 'rules> {
+    tree: &'a Tree,
+    rules: &'a mut IgnoreRules<'rules>,
+}
+
+impl Explorer<'_, '_> {
+    /// The files.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        self.tree
+    }
+
+    /// Walks over a directory, or the root, in the order of names: each directory before what is in it. A path that is a
+    /// file is all there is to see then. Pipes, sockets and devices are passed over, and what must not be read, and what
+    /// is git's or ours. What appears or goes away meanwhile may be seen or not.
+    ///
+    /// # Errors
+    /// There is nothing at the path, or something cannot be read.
+    pub fn walk(
+        &mut self,
+        below: Option<&RelPath>,
+        over: WalkOver,
+        visit: Visit<'_>,
+    ) -> Result<(), PlanError> {
+        let mut waiting = Vec::new();
+        let mut over = over;
+        match below {
+            None => self.push_names(None, over, &mut waiting)?,
+            Some(path) => {
+                let found = self
+                    .tree
+                    .stat(path)
+                    .map_err(|error| refused(Some(path), &error))?;
+                let kind = found.map(|stat| stat.kind).ok_or_else(|| missing(path))?;
+                let is_directory = kind == FileKind::Directory;
+                // Who names something that is ignored wants to see it.
+                if over == WalkOver::WhatCounts && self.is_ignored(path, is_directory)? {
+                    over = WalkOver::Everything;
+                }
+                if is_directory {
+                    self.push_names(Some(path), over, &mut waiting)?;
+                } else {
+                    waiting.push((path.clone(), kind));
+                }
+            }
+        }
+        while let Some((path, kind)) = waiting.pop() {
+            if visit(&path, kind).is_break() {
+                return Ok(());
+            }
+            if kind == FileKind::Directory {
+                self.push_names(Some(&path), over, &mut waiting)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts what is in a directory on the stack, so that the first name comes out first.
+    fn push_names(
+        &mut self,
+        directory: Option<&RelPath>,
+        over: WalkOver,
+        waiting: &mut Vec<(RelPath, FileKind)>,
+    ) -> Result<(), PlanError> {
+        let names = match self.tree.list(directory) {
+            Ok(names) => names,
+            Err(error) if directory.is_some() && is_passed_over(&error) => return Ok(()),
+            Err(error) => return Err(refused(directory, &error)),
+        };
+        let first = waiting.len();
+        for (name, kind) in names {
+            if kind == FileKind::Special || is_own(&name, directory.is_none()) {
+                continue;
+            }
+            let joined = match directory {
+                Some(directory) => directory.join(&name),
+                None => RelPath::from_path(name.as_ref()),
+            };
+            // A name that no path can have is never part of a plan.
+            let Ok(path) = joined else { continue };
+            if over == WalkOver::WhatCounts && self.is_ignored(&path, kind == FileKind::Directory)? {
+                continue;
+            }
+            waiting.push((path, kind));
+        }
+        waiting[first..].sort_unstable_by(|one, other| other.0.cmp(&one.0));
+        Ok(())
+    }
+
+    fn is_ignored(&mut self, path: &RelPath, is_directory: bool) -> Result<bool, PlanError> {
+        self.rules
+            .is_ignored(path, is_directory)
+            .map_err(|source| PlanError::Io {
+                what: "reading what is ignored".to_owned(),
+                source,
+            })
+    }
+}
+
+/// Does something with the files of a sandbox.
+pub(crate) fn explore<R>(
+    sandbox: &dyn Sandbox,
+    look: impl FnOnce(&mut Explorer<'_, '_>) -> R,
+) -> Result<R, PlanError> {
+    let (mut look, mut seen) = (Some(look), None);
+    let looked = sandbox.with_ignore_rules(&mut |rules| {
+        let tree = sandbox.tree();
+        seen = look.take().map(|look| look(&mut Explorer { tree, rules }));
+        Ok(())
+    });
+    looked.map_err(|source| PlanError::Io {
+        what: "reading what is ignored".to_owned(),
+        source,
+    })?;
+    seen.ok_or(PlanError::Closing)
+}
+
+/// A directory that went away since it was listed, or must not be read.
+fn is_passed_over(error: &TreeError) -> bool {
+    error.is_absence() || error.kind() == std::io::ErrorKind::PermissionDenied
+}
+
+fn missing(path: &RelPath) -> PlanError {
+    PlanError::FileNotFound {
+        path: path.to_string(),
+    }
+}
+
+fn refused(path: Option<&RelPath>, error: &TreeError) -> PlanError {
+    PlanError::FileRefused {
+        path: path.map(ToString::to_string).unwrap_or_default(),
+        why: error.to_string(),
+    }
+}
