@@ -1,4 +1,4 @@
-//! The real language servers that tests speak to.
+//! The real language servers and agents that tests speak to.
 //!
 //! They are installed by package name, in the versions that we have tried, into a directory of our own below the target
 //! directory, which is kept between runs. To need one more is one more row in `PACKAGES`. What cannot be installed is
@@ -73,6 +73,8 @@ const PACKAGES: &[Package] = &[
     node("@typescript/native-preview", "7.0.0-dev.20260707.2", "tsgo"),
     node("yaml-language-server", "1.25.0", "yaml-language-server"),
     node("bash-language-server", "5.8.1", "bash-language-server"),
+    // An agent that speaks the Agent Client Protocol.
+    node("opencode-ai", "1.18.33", "opencode"),
 ];
 
 /// Installs what is missing. A server that cannot be had is no error.

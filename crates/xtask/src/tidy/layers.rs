@@ -32,6 +32,8 @@ enum External {
 }
 
 const SERVER: &[&str] = &["axum*", "hyper*", "tower-http", "warp", "actix*"];
+/// What only serves: a crate that asks others over HTTP may know hyper, and still answers nobody.
+const SERVER_ONLY: &[&str] = &["axum*", "tower-http", "warp", "actix*"];
 const SQL: &[&str] = &[
     "rusqlite",
     "libsqlite3-sys",
@@ -66,9 +68,15 @@ const LAYERS: &[Layer] = &[
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
+        name: "lifecycle",
+        kind: Kind::Product,
+        knows: &["kernel", "process"],
+        external: External::Only(&["thiserror", "tracing"]),
+    },
+    Layer {
         name: "lsp",
         kind: Kind::Product,
-        knows: &["eventlog", "kernel", "process"],
+        knows: &["eventlog", "kernel", "lifecycle", "process"],
         external: External::Not(&[SERVER, SQL, TERMINAL]),
     },
     Layer {
@@ -92,8 +100,18 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "sessions",
         kind: Kind::Product,
-        knows: &["context", "eventlog", "jobs", "kernel", "lsp", "plans", "process"],
-        external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
+        knows: &[
+            "context",
+            "eventlog",
+            "jobs",
+            "kernel",
+            "lifecycle",
+            "lsp",
+            "plans",
+            "process",
+        ],
+        // Models are asked over HTTP.
+        external: External::Not(&[SERVER_ONLY, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
         name: "api",
@@ -119,14 +137,26 @@ const LAYERS: &[Layer] = &[
         name: "features",
         kind: Kind::Tool,
         knows: &[
-            "api", "context", "daemon", "eventlog", "jobs", "kernel", "lsp", "plans", "process", "sessions",
+            "api",
+            "context",
+            "daemon",
+            "eventlog",
+            "jobs",
+            "kernel",
+            "lifecycle",
+            "lsp",
+            "plans",
+            "process",
+            "sessions",
         ],
         external: External::Not(&[]),
     },
     Layer {
         name: "bench",
         kind: Kind::Tool,
-        knows: &["eventlog", "jobs", "kernel", "lsp", "plans", "process"],
+        knows: &[
+            "eventlog", "jobs", "kernel", "lsp", "plans", "process", "sessions",
+        ],
         external: External::Not(&[]),
     },
     Layer {
@@ -204,7 +234,7 @@ mod tests {
         let ours = Origin::Ours;
         let external = Origin::External;
         type Case<'a> = (&'a str, &'a [(&'a str, Origin)], &'a [&'a str]);
-        let cases: [Case<'_>; 8] = [
+        let cases: [Case<'_>; 10] = [
             ("kernel", &[("ulid", external)], &[]),
             (
                 "kernel",
@@ -220,6 +250,12 @@ mod tests {
                 "jobs",
                 &[("axum-core", external)],
                 &["`jobs` must not know `axum-core`; see ARCHITECTURE.md"],
+            ),
+            ("sessions", &[("hyper", external)], &[]),
+            (
+                "sessions",
+                &[("axum", external)],
+                &["`sessions` must not know `axum`; see ARCHITECTURE.md"],
             ),
             ("eventlog", &[("rusqlite", external), ("kernel", ours)], &[]),
             (

@@ -1,0 +1,224 @@
+//! What an agent wants to be allowed: by a rule, or by the user.
+
+use std::pin::pin;
+
+use kernel::Scope;
+use serde_json::{Value, json};
+
+use super::wire::{PermissionKind, RequestPermission, RpcError, ToolUpdate};
+use crate::asking::{Asker, Question};
+use crate::event::PermissionOption;
+use crate::permissions::{Answer, Permission, Rule, decide};
+
+/// The most of what is asked that is shown.
+const SUBJECT_LIMIT_CHARS: usize = 500;
+
+/// When an answer is of no more use.
+#[derive(Clone, Debug)]
+pub(super) struct Ends {
+    /// Cancelled when the turn is over, or is to stop.
+    pub(super) over: Scope,
+    /// Cancelled when the turn is to stop.
+    pub(super) stopped: Scope,
+}
+
+/// A question of an agent, once it is known which call of a tool it is about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Wish {
+    /// The item of the tool.
+    pub(super) item: Option<u64>,
+    /// The tool, as rules name it.
+    pub(super) tool: String,
+    /// What it is to do, in one line.
+    pub(super) subject: String,
+}
+
+/// Answers a question of an agent. Without a rule about it the user is asked: the agent would not ask otherwise.
+pub(super) async fn answer(
+    asker: &Asker,
+    wish: Wish,
+    request: &RequestPermission,
+    ends: &Ends,
+) -> Result<Value, RpcError> {
+    let answer = match rule_for(asker, &wish, Permission::Ask).await {
+        Permission::Allow => Answer::Allow,
+        Permission::Deny => Answer::Deny,
+        Permission::Ask => match ask(asker, wish, options(request), ends).await {
+            Some(answer) => answer,
+            None => return Ok(json!({ "outcome": { "outcome": "cancelled" } })),
+        },
+    };
+    Ok(outcome(request, answer))
+}
+
+/// Whether something may be done that the agent does through us without asking. Without a rule about it it may: it
+/// happens in the sandbox.
+pub(super) async fn allows(asker: &Asker, wish: Wish, ends: &Ends) -> Result<(), RpcError> {
+    let tool = wish.tool.clone();
+    let denied = || RpcError::failed(format!("`{tool}` is not allowed here"));
+    match rule_for(asker, &wish, Permission::Allow).await {
+        Permission::Allow => Ok(()),
+        Permission::Deny => Err(denied()),
+        Permission::Ask => match ask(asker, wish, Vec::new(), ends).await {
+            Some(Answer::Allow | Answer::AllowAlways) => Ok(()),
+            Some(Answer::Deny) | None => Err(denied()),
+        },
+    }
+}
+
+async fn rule_for(asker: &Asker, wish: &Wish, otherwise: Permission) -> Permission {
+    let mut rules = asker.rules().await;
+    rules.push(Rule {
+        tool: "*".to_owned(),
+        pattern: None,
+        permission: otherwise,
+    });
+    decide(&rules, &wish.tool, &wish.subject)
+}
+
+/// Asks the user; nothing if the turn is over first.
+async fn ask(asker: &Asker, wish: Wish, options: Vec<PermissionOption>, ends: &Ends) -> Option<Answer> {
+    let question = Question {
+        item: wish.item,
+        tool: wish.tool,
+        subject: wish.subject,
+        options,
+        timeout: None,
+    };
+    let mut asking = pin!(asker.ask(question));
+    tokio::select! {
+        biased;
+        answered = &mut asking => match ends.stopped.is_cancelled() {
+            false => Some(answered.ok()?.0),
+            true => None,
+        },
+        _ = ends.over.wait() => {
+            // When a turn is stopped, its questions are denied by nobody, and that is written down too.
+            if ends.stopped.is_cancelled() {
+                asking.await.ok();
+            }
+            None
+        }
+    }
+}
+
+fn options(request: &RequestPermission) -> Vec<PermissionOption> {
+    let options = request.options.iter().map(|choice| PermissionOption {
+        label: choice.name.clone(),
+        answer: meaning(choice.kind),
+        id: choice.option_id.clone(),
+    });
+    options.collect()
+}
+
+fn meaning(kind: PermissionKind) -> Answer {
+    match kind {
+        PermissionKind::AllowOnce => Answer::Allow,
+        PermissionKind::AllowAlways => Answer::AllowAlways,
+        PermissionKind::RejectOnce | PermissionKind::RejectAlways | PermissionKind::Other => Answer::Deny,
+    }
+}
+
+/// The option of the agent that comes closest to an answer. It never allows more than was answered, and where there is
+/// nothing that denies, nothing is chosen.
+fn outcome(request: &RequestPermission, answer: Answer) -> Value {
+    use PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
+    let wanted: &[PermissionKind] = match answer {
+        Answer::Allow => &[AllowOnce],
+        Answer::AllowAlways => &[AllowAlways, AllowOnce],
+        Answer::Deny => &[RejectOnce, RejectAlways],
+    };
+    let chosen = wanted
+        .iter()
+        .find_map(|kind| request.options.iter().find(|choice| choice.kind == *kind));
+    match chosen {
+        Some(choice) => json!({ "outcome": { "outcome": "selected", "optionId": choice.option_id } }),
+        None => json!({ "outcome": { "outcome": "cancelled" } }),
+    }
+}
+
+/// The tool of a call, as rules name it.
+pub(super) fn tool_of(kind: Option<&str>) -> &str {
+    match kind {
+        Some("execute") => "shell",
+        Some("other") | None => "tool",
+        Some(kind) => kind,
+    }
+}
+
+/// What a call is to do, in one line: the command, the path, or what the agent calls it.
+pub(super) fn subject_of(tool: &str, title: &str, update: &ToolUpdate) -> String {
+    let input = |name: &str| update.raw_input.as_ref()?.get(name)?.as_str();
+    let command = input("command").filter(|_| tool == "shell");
+    let path = update.locations.as_ref().and_then(|locations| locations.first());
+    let path = path
+        .map(|location| location.path.as_str())
+        .filter(|_| matches!(tool, "edit" | "delete" | "read"));
+    let subject = command.or(path).unwrap_or(title);
+    subject.chars().take(SUBJECT_LIMIT_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(kinds: &[&str]) -> RequestPermission {
+        let options: Vec<_> = kinds
+            .iter()
+            .map(|kind| json!({ "optionId": format!("id-{kind}"), "name": kind, "kind": kind }))
+            .collect();
+        serde_json::from_value(json!({ "toolCall": { "toolCallId": "1" }, "options": options })).unwrap()
+    }
+
+    #[test]
+    fn an_answer_never_allows_more_than_it_says() {
+        let check = |kinds: &[&str], answer, expected: Option<&str>| {
+            let expected = match expected {
+                Some(id) => json!({ "outcome": { "outcome": "selected", "optionId": id } }),
+                None => json!({ "outcome": { "outcome": "cancelled" } }),
+            };
+            assert_eq!(outcome(&request(kinds), answer), expected, "{kinds:?} {answer:?}");
+        };
+        let all = ["allow_always", "allow_once", "reject_always", "reject_once"];
+        check(&all, Answer::Allow, Some("id-allow_once"));
+        check(&all, Answer::AllowAlways, Some("id-allow_always"));
+        check(&all, Answer::Deny, Some("id-reject_once"));
+        check(
+            &["allow_once", "reject_always"],
+            Answer::AllowAlways,
+            Some("id-allow_once"),
+        );
+        check(
+            &["allow_once", "reject_always"],
+            Answer::Deny,
+            Some("id-reject_always"),
+        );
+        check(&["allow_always"], Answer::Allow, None);
+        check(&["allow_once", "whatever"], Answer::Deny, None);
+    }
+
+    #[test]
+    fn a_call_is_named_as_rules_name_it() {
+        let check = |kind: Option<&str>, update: Value, expected: (&str, &str)| {
+            let update: ToolUpdate = serde_json::from_value(update).unwrap();
+            let tool = tool_of(kind);
+            assert_eq!((tool, subject_of(tool, "the title", &update).as_str()), expected);
+        };
+        check(None, json!({ "toolCallId": "1" }), ("tool", "the title"));
+        check(
+            Some("execute"),
+            json!({ "toolCallId": "1", "rawInput": { "command": "rm -r a" } }),
+            ("shell", "rm -r a"),
+        );
+        check(
+            Some("edit"),
+            json!({ "toolCallId": "1", "locations": [{ "path": "/w/a" }] }),
+            ("edit", "/w/a"),
+        );
+        check(
+            Some("fetch"),
+            json!({ "toolCallId": "1", "locations": [{ "path": "/w/a" }] }),
+            ("fetch", "the title"),
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! What an agent asks of us while it answers a prompt. Each request is a task, so that one that takes long holds up nothing
+//! else; they all end with the turn.
+
+use std::sync::Arc;
+
+use process::Tasks;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::files::Files;
+use super::permission::{self, Ends, Wish};
+use super::terminals::{Terminals, line_of};
+use super::wire::{
+    CreateTerminal, NamedTerminal, Outbox, ReadTextFile, RequestId, RequestPermission, RpcError,
+    WriteTextFile,
+};
+use crate::asking::Asker;
+
+/// How many requests of an agent are worked on at once. Further ones are refused.
+const REQUESTS_LIMIT: u32 = 64;
+
+/// Answers the requests of an agent. Clones are the same one.
+#[derive(Clone, Debug)]
+pub(super) struct Requests {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    outbox: Outbox,
+    files: Files,
+    terminals: Arc<Terminals>,
+    asker: Asker,
+    tasks: Tasks,
+    ends: Ends,
+    places: Arc<Semaphore>,
+}
+
+/// A request, taken apart.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// The user is to be asked.
+    Permission(Box<RequestPermission>, Wish),
+    /// Another one.
+    Other { method: String, params: Value },
+}
+
+impl Requests {
+    pub(super) fn new(
+        outbox: Outbox,
+        files: Files,
+        terminals: Arc<Terminals>,
+        asker: Asker,
+        tasks: Tasks,
+        ends: Ends,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                outbox,
+                files,
+                terminals,
+                asker,
+                tasks,
+                ends,
+                places: Arc::new(Semaphore::new(REQUESTS_LIMIT as usize)),
+            }),
+        }
+    }
+
+    /// Takes a request. Its answer goes to the agent by itself.
+    pub(super) async fn take(&self, id: RequestId, request: Request) {
+        let shared = Arc::clone(&self.shared);
+        let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {
+            let busy = RpcError::failed(format!("{REQUESTS_LIMIT} requests are being answered already"));
+            shared.outbox.answer(&id, Err(busy)).await;
+            return;
+        };
+        self.shared.tasks.spawn("acp-request", async move {
+            let answer = shared.answer(request).await;
+            // An agent that does not read its input must not hold up the end of the turn.
+            tokio::select! {
+                biased;
+                () = shared.outbox.answer(&id, answer) => {}
+                _ = shared.ends.over.wait() => {}
+            }
+            drop(place);
+        });
+    }
+
+    /// Waits until none is worked on any more. The turn's token is cancelled.
+    pub(super) async fn all_ended(&self) {
+        drop(self.shared.places.acquire_many(REQUESTS_LIMIT).await);
+    }
+}
+
+impl Shared {
+    async fn answer(&self, request: Request) -> Result<Value, RpcError> {
+        let (method, params) = match request {
+            Request::Permission(request, wish) => {
+                return permission::answer(&self.asker, wish, &request, &self.ends).await;
+            }
+            Request::Other { method, params } => (method, params),
+        };
+        match method.as_str() {
+            "fs/read_text_file" => {
+                let wanted: ReadTextFile = parsed(params)?;
+                let path = self.files.roots.path(&wanted.path)?;
+                self.allows("read", &path.to_string()).await?;
+                self.files.read(path, &wanted).await
+            }
+            "fs/write_text_file" => {
+                let wanted: WriteTextFile = parsed(params)?;
+                let path = self.files.roots.path(&wanted.path)?;
+                self.allows("write", &path.to_string()).await?;
+                self.files.write(path, wanted).await
+            }
+            "terminal/create" => {
+                let wanted: CreateTerminal = parsed(params)?;
+                self.allows("shell", &line_of(&wanted)).await?;
+                self.terminals.create(wanted)
+            }
+            "terminal/output" => self.terminals.output(&named(params)?),
+            "terminal/wait_for_exit" => self.terminals.wait(&named(params)?, &self.ends.over).await,
+            "terminal/kill" => self.terminals.kill(&named(params)?),
+            "terminal/release" => self.terminals.release(&named(params)?),
+            method => Err(RpcError::no_method(method)),
+        }
+    }
+
+    async fn allows(&self, tool: &str, subject: &str) -> Result<(), RpcError> {
+        let wish = Wish {
+            item: None,
+            tool: tool.to_owned(),
+            subject: subject.to_owned(),
+        };
+        permission::allows(&self.asker, wish, &self.ends).await
+    }
+}
+
+fn named(params: Value) -> Result<String, RpcError> {
+    parsed::<NamedTerminal>(params).map(|named| named.terminal_id)
+}
+
+/// The rest of a request.
+pub(super) fn parsed<T: DeserializeOwned>(params: Value) -> Result<T, RpcError> {
+    serde_json::from_value(params).map_err(|error| RpcError::refused(error.to_string()))
+}

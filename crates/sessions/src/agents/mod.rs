@@ -1,0 +1,5 @@
+//! The agents that there are.
+
+pub mod acp;
+pub mod model;
+pub mod rehearsal;

@@ -1,0 +1,199 @@
+//! The agent, and whether it can be asked.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use eventlog::WallClock;
+use http::HeaderValue;
+use kernel::{CircuitBreaker, Clock};
+
+use super::connect::Connector;
+use super::endpoint::Endpoint;
+use super::settings::ModelSettings;
+use super::turn;
+use crate::agent::{Agent, AgentEnd, AgentInfo, AgentKind, AgentTurn, Readiness};
+
+/// A model behind an interface for chat completions.
+#[derive(Debug)]
+pub struct ModelAgent {
+    core: Core,
+    /// What it takes to ask, or what is missing.
+    ready: Result<Ready, String>,
+}
+
+/// What all turns share.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) settings: ModelSettings,
+    pub(super) breaker: CircuitBreaker,
+    /// The name of the circuit.
+    pub(super) circuit: String,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) wall: WallClock,
+}
+
+/// What it takes to ask.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) endpoint: Endpoint,
+    /// Marked as a secret, so that nobody's debugging shows it.
+    pub(super) key: Option<HeaderValue>,
+    pub(super) connector: Connector,
+}
+
+impl ModelAgent {
+    /// An agent. If something is missing in its settings, it says so and cannot be asked.
+    #[expect(
+        clippy::new_ret_no_self,
+        reason = "agents are shared as what they can do; nobody needs this type by name"
+    )]
+    pub fn new(settings: ModelSettings, breaker: CircuitBreaker, clock: Arc<dyn Clock>) -> Arc<dyn Agent> {
+        let ready = ready(&settings);
+        let core = Core {
+            circuit: format!("model/{}", settings.name),
+            settings,
+            breaker,
+            wall: WallClock::new(Arc::clone(&clock)),
+            clock,
+        };
+        Arc::new(Self { core, ready })
+    }
+}
+
+impl Core {
+    /// A text of a server or of a library that may be shown: there is no key in it.
+    pub(super) fn shown(&self, text: &str) -> String {
+        match &self.settings.key {
+            Some(key) => key.redact(text),
+            None => text.to_owned(),
+        }
+    }
+}
+
+#[async_trait]
+impl Agent for ModelAgent {
+    fn info(&self) -> AgentInfo {
+        let settings = &self.core.settings;
+        let (description, readiness) = match &self.ready {
+            Ok(ready) => (
+                format!("{} at {}", settings.model, ready.endpoint.authority),
+                Readiness::Ready,
+            ),
+            Err(missing) => (
+                "a model behind an OpenAI-compatible interface".to_owned(),
+                Readiness::Missing(missing.clone()),
+            ),
+        };
+        AgentInfo {
+            name: settings.name.clone(),
+            kind: AgentKind::Model,
+            description,
+            readiness,
+        }
+    }
+
+    async fn run(&self, turn: AgentTurn) -> AgentEnd {
+        match &self.ready {
+            Ok(ready) => turn::run(&self.core, ready, &turn).await,
+            Err(missing) => AgentEnd::failed("model_not_configured", missing),
+        }
+    }
+}
+
+fn ready(settings: &ModelSettings) -> Result<Ready, String> {
+    let endpoint = Endpoint::below(&settings.base_url)
+        .map_err(|error| format!("the base URL cannot be used: {error}; set TIDELOCK_MODEL_BASE_URL"))?;
+    if settings.key.is_none() && endpoint.is_encrypted() {
+        return Err(
+            "there is no key: set OPENAI_API_KEY, or TIDELOCK_MODEL_BASE_URL for a server of your own"
+                .to_owned(),
+        );
+    }
+    if settings.model.trim().is_empty() {
+        return Err("no model is named: set TIDELOCK_MODEL".to_owned());
+    }
+    let key = match &settings.key {
+        None => None,
+        Some(key) => {
+            let mut header = HeaderValue::try_from(format!("Bearer {}", key.expose()))
+                .map_err(|_| "the key has characters that cannot be in a key".to_owned())?;
+            header.set_sensitive(true);
+            Some(header)
+        }
+    };
+    let connector = Connector::new().map_err(|error| format!("TLS cannot be used: {error}"))?;
+    Ok(Ready {
+        endpoint,
+        key,
+        connector,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::{BreakerSettings, SystemClock};
+
+    use super::*;
+    use crate::agents::model::ApiKey;
+
+    fn info(base_url: &str, key: Option<&str>, model: &str) -> AgentInfo {
+        let settings = ModelSettings {
+            base_url: base_url.to_owned(),
+            key: key.and_then(ApiKey::new),
+            model: model.to_owned(),
+            ..ModelSettings::default()
+        };
+        let breaker = CircuitBreaker::new(BreakerSettings::default(), SystemClock::shared()).unwrap();
+        let agent = ModelAgent::new(settings, breaker, SystemClock::shared());
+        assert!(!format!("{agent:?}").contains("sk-1234"), "{agent:?}");
+        agent.info()
+    }
+
+    #[test]
+    fn it_says_what_is_missing() {
+        let openai = "https://api.openai.com/v1";
+        let local = "http://localhost:8080/v1";
+        let missing = [
+            (
+                "x",
+                None,
+                "m",
+                "the base URL cannot be used: it has to begin with http:// or https://; set TIDELOCK_MODEL_BASE_URL",
+            ),
+            (
+                openai,
+                None,
+                "m",
+                "there is no key: set OPENAI_API_KEY, or TIDELOCK_MODEL_BASE_URL for a server of your own",
+            ),
+            (
+                openai,
+                Some("sk-1234"),
+                " ",
+                "no model is named: set TIDELOCK_MODEL",
+            ),
+            (
+                openai,
+                Some("sk-\n1234"),
+                "m",
+                "the key has characters that cannot be in a key",
+            ),
+        ];
+        for (base_url, key, model, text) in missing {
+            let readiness = info(base_url, key, model).readiness;
+            assert_eq!(readiness, Readiness::Missing(text.to_owned()), "{base_url}");
+        }
+        for (base_url, key, description) in [
+            (openai, Some("sk-1234"), "m at api.openai.com"),
+            (local, None, "m at localhost:8080"),
+        ] {
+            let expected = AgentInfo {
+                name: "model".to_owned(),
+                kind: AgentKind::Model,
+                description: description.to_owned(),
+                readiness: Readiness::Ready,
+            };
+            assert_eq!(info(base_url, key, "m"), expected);
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! One step: a request, tried again if that makes sense, and its answer on the way into the turn's stream.
+//!
+//! **Invariant:** what a reader has seen is never taken back. So a step is tried again only while nothing of its answer has
+//! come; after that, the turn ends with what there is.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use kernel::{Circuit, Deadline, Open, Permit};
+
+use super::agent::{Core, Ready};
+use super::connect::Reply;
+use super::conversation::TOKEN_BYTES;
+use super::retry;
+use super::turn::{Halt, Limit};
+use super::wire::{Answer, Chunk, EventReader, Fault, Piece, Refusal, StreamItem};
+use crate::agent::AgentTurn;
+use crate::event::ToolState;
+use crate::sink::{SinkError, ToolSink};
+use crate::turn::Usage;
+
+/// How long it is waited for the usage after the end of an answer. Some servers never close their side.
+const AFTER_FINISH: Duration = Duration::from_secs(5);
+/// How long it is waited before an open circuit is looked at again: a probe of another turn may have closed it.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The most bytes that are read of a refusal, or of an answer that is no stream.
+const BODY_LIMIT_BYTES: usize = 4 * 1024 * 1024;
+
+/// Asks for one turn.
+pub(super) struct Asking<'a> {
+    pub(super) core: &'a Core,
+    pub(super) ready: &'a Ready,
+    pub(super) turn: &'a AgentTurn,
+    /// The end of the turn's time.
+    pub(super) time: Deadline,
+    /// Whether it was said that tokens are estimated.
+    pub(super) has_told_estimate: bool,
+}
+
+/// An answer on its way into the turn's stream.
+#[derive(Debug, Default)]
+pub(super) struct Arrived {
+    pub(super) answer: Answer,
+    /// Where each of its calls is told, once it has a name.
+    pub(super) calls: Vec<Option<ToolSink>>,
+    begun: Begun,
+}
+
+/// How far a request came.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Begun {
+    /// Nobody answered.
+    #[default]
+    No,
+    /// The server refused.
+    Refused,
+    /// An answer began.
+    Answer,
+}
+
+/// What becomes of a step whose circuit is open.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum IfOpen {
+    /// It ends.
+    Refuse,
+    /// It waits, within its patience.
+    Wait,
+}
+
+/// Why an attempt is not going on.
+enum Trip {
+    /// The turn ends.
+    Halt(Halt),
+    /// Something went wrong with the server.
+    Fault(Fault),
+}
+
+impl From<Fault> for Trip {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<SinkError> for Trip {
+    fn from(_: SinkError) -> Self {
+        Self::Halt(Halt::Cancelled)
+    }
+}
+
+impl Asking<'_> {
+    /// One step. *Cancel safety*: dropped half-way, a part of the answer may be in the stream.
+    pub(super) async fn step(&mut self, number: u32, request: &Bytes) -> Result<Arrived, Halt> {
+        let settings = &self.core.settings;
+        let mut patience = settings.wait_limit;
+        for repetition in 0.. {
+            let if_open = if number == 0 && repetition == 0 {
+                IfOpen::Refuse
+            } else {
+                IfOpen::Wait
+            };
+            let permit = self.permit(if_open, &mut patience).await?;
+            let fault = match self.attempt(number, request, permit).await? {
+                Ok(arrived) => return Ok(arrived),
+                Err(fault) => fault,
+            };
+            let pause = retry::pause(repetition, fault.retry_after(), retry::fraction());
+            if !fault.may_pass() || repetition >= settings.max_retries || pause > patience {
+                return Err(Halt::Fault {
+                    fault,
+                    streamed: false,
+                });
+            }
+            patience -= pause;
+            let text = self.core.shown(&fault.text());
+            let told = format!("{text}; trying again in {:.1} s", pause.as_secs_f64());
+            self.turn.sink.trouble("model_retry", told).await?;
+            self.wait(pause).await?;
+        }
+        Err(Halt::Cancelled)
+    }
+
+    /// The right to ask. The first request of a turn is refused at once while the circuit is open: nothing is lost by that. For
+    /// a turn that has come somewhere it is waited, as long as there is patience.
+    async fn permit(&self, if_open: IfOpen, patience: &mut Duration) -> Result<Permit<Circuit>, Halt> {
+        let mut has_told = false;
+        loop {
+            let open = match self.core.breaker.acquire(&self.core.circuit) {
+                Ok(permit) => return Ok(permit),
+                Err(open) => open,
+            };
+            let Open {
+                retry_after: Some(left),
+            } = open
+            else {
+                return Err(Halt::Unavailable(None));
+            };
+            if if_open == IfOpen::Refuse || left > *patience {
+                return Err(Halt::Unavailable(Some(left)));
+            }
+            if !has_told {
+                let text = format!(
+                    "the server of the model is left alone for {:.0} s",
+                    left.as_secs_f64().ceil()
+                );
+                self.turn.sink.trouble("model_waits", text).await?;
+                has_told = true;
+            }
+            // Never nothing: a circuit that is about to let somebody through still takes patience.
+            let pause = left.clamp(Duration::from_millis(10), LOOK_AGAIN);
+            *patience = patience.saturating_sub(pause);
+            self.wait(pause).await?;
+        }
+    }
+
+    /// One request. A fault is returned only while nothing of the answer has come.
+    async fn attempt(
+        &mut self,
+        number: u32,
+        request: &Bytes,
+        permit: Permit<Circuit>,
+    ) -> Result<Result<Arrived, Fault>, Halt> {
+        let mut arrived = Arrived::default();
+        let mut permit = Some(permit);
+        let ended = self.exchange(request, &mut arrived, &mut permit).await;
+        let ended = ended.and_then(|()| arrived.answer.complete(number).map_err(Trip::Fault));
+        let counted = self.count(request, &arrived).await;
+        match ended {
+            Ok(()) => {
+                counted?;
+                Ok(Ok(arrived))
+            }
+            Err(Trip::Halt(halt)) => {
+                arrived
+                    .give_up(
+                        ToolState::Cancelled,
+                        "the turn ended before the call was complete",
+                    )
+                    .await;
+                Err(halt)
+            }
+            Err(Trip::Fault(fault)) => {
+                self.report(&fault, permit);
+                if !arrived.answer.has_come() {
+                    return Ok(Err(fault));
+                }
+                arrived
+                    .give_up(
+                        ToolState::Failed,
+                        "the answer of the model was cut off before the call was complete",
+                    )
+                    .await;
+                Err(Halt::Fault {
+                    fault,
+                    streamed: true,
+                })
+            }
+        }
+    }
+
+    /// Tells the breaker. If the permit has been used up by the beginning of the answer, the fault counts all the same.
+    fn report(&self, fault: &Fault, permit: Option<Permit<Circuit>>) {
+        match (permit, fault.retry_after()) {
+            (Some(permit), _) if !fault.is_outage() => permit.success(),
+            (Some(permit), Some(wish)) if retry::is_for_all(wish) => permit.failure_retry_after(wish),
+            (Some(permit), _) => permit.failure(),
+            (None, _) if fault.is_outage() => self.core.breaker.record_failure(&self.core.circuit),
+            (None, _) => {}
+        }
+    }
+
+    /// Sends the request, and takes the answer in.
+    async fn exchange(
+        &self,
+        request: &Bytes,
+        arrived: &mut Arrived,
+        permit: &mut Option<Permit<Circuit>>,
+    ) -> Result<(), Trip> {
+        let Ready {
+            endpoint,
+            key,
+            connector,
+        } = self.ready;
+        let patience = Patience::new(self, "has not answered", self.core.settings.request_timeout);
+        let mut reply = patience
+            .wait(connector.post(endpoint, key.clone(), request.clone()))
+            .await??;
+        if !reply.parts.status.is_success() {
+            arrived.begun = Begun::Refused;
+            let body = self.whole(&mut reply).await?;
+            let now = self.core.wall.now().to_system_time();
+            let refusal = Refusal::from_parts(reply.parts.status, &reply.parts.headers, &body, now);
+            return Err(Fault::Refused(refusal).into());
+        }
+        arrived.begun = Begun::Answer;
+        if is_json(&reply) {
+            let body = self.whole(&mut reply).await?;
+            let chunk = Chunk::parse(&String::from_utf8_lossy(&body))?;
+            settle(permit);
+            return self.take(chunk, request, arrived).await;
+        }
+        self.stream(&mut reply, request, arrived, permit).await
+    }
+
+    /// Takes a stream in, to its end.
+    async fn stream(
+        &self,
+        reply: &mut Reply,
+        request: &Bytes,
+        arrived: &mut Arrived,
+        permit: &mut Option<Permit<Circuit>>,
+    ) -> Result<(), Trip> {
+        let mut reader = EventReader::default();
+        let mut patience = Patience::new(self, "has said nothing", self.core.settings.idle_timeout);
+        let mut is_over = false;
+        loop {
+            while let Some(item) = if is_over { reader.finish()? } else { reader.next()? } {
+                match item {
+                    StreamItem::Comment => {}
+                    StreamItem::Data(data) if data.trim() == "[DONE]" => return Ok(()),
+                    StreamItem::Data(data) => {
+                        let chunk = Chunk::parse(&data)?;
+                        settle(permit);
+                        self.take(chunk, request, arrived).await?;
+                    }
+                }
+                // Only a whole event is a sign of life: bytes that never become one are not.
+                patience = match arrived.answer.finish {
+                    None => Patience::new(self, "has said nothing", self.core.settings.idle_timeout),
+                    Some(_) => {
+                        let limit = self.core.settings.idle_timeout.min(AFTER_FINISH);
+                        Patience::new(self, "has not closed its answer", limit)
+                    }
+                };
+            }
+            let has_finished = arrived.answer.finish.is_some();
+            if is_over {
+                let cut = || Fault::Cut("the server closed the connection".to_owned());
+                return has_finished.then_some(()).ok_or_else(cut).map_err(Trip::Fault);
+            }
+            match patience.wait(reply.piece()).await {
+                Ok(Ok(Some(bytes))) => reader.push(&bytes),
+                Ok(Ok(None)) => is_over = true,
+                // The answer is there. What comes after it, or does not, changes nothing.
+                Ok(Err(_)) | Err(Trip::Fault(_)) if has_finished => return Ok(()),
+                Ok(Err(fault)) => return Err(fault.into()),
+                Err(trip) => return Err(trip),
+            }
+        }
+    }
+
+    /// Takes an event in, and tells the turn's stream what it adds.
+    async fn take(&self, chunk: Chunk, request: &Bytes, arrived: &mut Arrived) -> Result<(), Trip> {
+        let sink = &self.turn.sink;
+        for piece in arrived.answer.apply(chunk)? {
+            match piece {
+                Piece::Text(text) => sink.text(&text).await?,
+                Piece::Reasoning(text) => sink.reasoning(&text).await?,
+                Piece::Call(place) => {
+                    let call = &arrived.answer.calls[place];
+                    let told = sink.tool(&call.name, &call.id).await?;
+                    if arrived.calls.len() <= place {
+                        arrived.calls.resize(place + 1, None);
+                    }
+                    arrived.calls[place] = Some(told);
+                }
+                Piece::Arguments(place, text) => {
+                    if let Some(Some(call)) = arrived.calls.get(place) {
+                        call.arguments(&text).await?;
+                    }
+                }
+            }
+        }
+        let more = self.usage(request, &arrived.answer);
+        match Limit::passed(&self.core.settings.limits, sink.usage().plus(more)) {
+            Some(limit @ Limit::Tokens(_)) => Err(Trip::Halt(Halt::Limit(limit))),
+            _ => Ok(()),
+        }
+    }
+
+    /// All of a body that is no stream.
+    async fn whole(&self, reply: &mut Reply) -> Result<Vec<u8>, Trip> {
+        let patience = Patience::new(self, "has not finished", self.core.settings.request_timeout);
+        let mut body = Vec::new();
+        while let Some(piece) = patience.wait(reply.piece()).await?? {
+            body.extend_from_slice(&piece);
+            if body.len() > BODY_LIMIT_BYTES {
+                return Err(Fault::Garbled(format!("it has more than {BODY_LIMIT_BYTES} bytes")).into());
+            }
+        }
+        Ok(body)
+    }
+
+    /// What an answer has used: as the server told, or about that.
+    fn usage(&self, request: &Bytes, answer: &Answer) -> Usage {
+        let about = |bytes: usize| bytes.div_ceil(TOKEN_BYTES) as u64;
+        let (input_tokens, output_tokens) = answer
+            .tokens()
+            .unwrap_or_else(|| (about(request.len()), about(answer.bytes())));
+        let prices = self.core.settings.prices;
+        Usage {
+            input_tokens,
+            output_tokens,
+            requests: 1,
+            cost_micros: prices.map_or(0, |prices| prices.cost_micros(input_tokens, output_tokens)),
+        }
+    }
+
+    /// Tells what a request has used.
+    async fn count(&mut self, request: &Bytes, arrived: &Arrived) -> Result<(), SinkError> {
+        let sink = &self.turn.sink;
+        match arrived.begun {
+            Begun::No => Ok(()),
+            Begun::Refused => {
+                sink.used(Usage {
+                    requests: 1,
+                    ..Usage::default()
+                })
+                .await
+            }
+            Begun::Answer => {
+                if arrived.answer.tokens().is_none() && !self.has_told_estimate {
+                    self.has_told_estimate = true;
+                    let text = "the server does not tell how many tokens it used; they are estimated";
+                    sink.trouble("usage_estimated", text).await?;
+                }
+                sink.used(self.usage(request, &arrived.answer)).await
+            }
+        }
+    }
+
+    /// Waits, unless the turn ends before.
+    async fn wait(&self, pause: Duration) -> Result<(), Halt> {
+        let pause = Deadline::after(&self.core.clock, pause);
+        tokio::select! {
+            biased;
+            _ = self.turn.scope.wait() => Err(Halt::Cancelled),
+            () = self.time.clone().passed() => Err(Halt::Limit(Limit::Time(self.core.settings.limits.time))),
+            () = pause.passed() => Ok(()),
+        }
+    }
+}
+
+/// How long something may take, within a turn.
+struct Patience<'a> {
+    asking: &'a Asking<'a>,
+    what: &'static str,
+    limit: Duration,
+    deadline: Deadline,
+}
+
+impl<'a> Patience<'a> {
+    fn new(asking: &'a Asking<'_>, what: &'static str, limit: Duration) -> Self {
+        Self {
+            asking,
+            what,
+            limit,
+            deadline: Deadline::after(&asking.core.clock, limit),
+        }
+    }
+
+    /// Waits for it, unless the turn ends, or time is over.
+    async fn wait<T>(&self, wanted: impl Future<Output = T>) -> Result<T, Trip> {
+        let Asking { turn, time, core, .. } = self.asking;
+        tokio::select! {
+            biased;
+            _ = turn.scope.wait() => Err(Trip::Halt(Halt::Cancelled)),
+            came = wanted => Ok(came),
+            () = time.clone().passed() => Err(Trip::Halt(Halt::Limit(Limit::Time(core.settings.limits.time)))),
+            () = self.deadline.clone().passed() => Err(Fault::Slow(self.what, self.limit).into()),
+        }
+    }
+}
+
+impl Arrived {
+    /// The calls that were told are not made.
+    pub(super) async fn give_up(&self, state: ToolState, why: &str) {
+        for call in self.calls.iter().flatten() {
+            // If the turn takes nothing more, nobody has to be told.
+            call.ended(state, why, None).await.ok();
+        }
+    }
+}
+
+/// The server answers in earnest: the circuit need not wait for the rest.
+fn settle(permit: &mut Option<Permit<Circuit>>) {
+    if let Some(permit) = permit.take() {
+        permit.success();
+    }
+}
+
+fn is_json(reply: &Reply) -> bool {
+    let headers = &reply.parts.headers;
+    let kind = headers
+        .get(http::header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.trim_start().starts_with("application/json"))
+}

@@ -1,0 +1,49 @@
+//! Texts, word by word.
+
+/// The words of a text, each with the blanks after it; the blanks before the first one are its own. Together they are the
+/// text.
+pub(super) fn words(mut rest: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let word = rest
+            .find(|char: char| !char.is_whitespace())
+            .unwrap_or(rest.len());
+        let blank = after(rest, word, char::is_whitespace);
+        let end = after(rest, blank, |char| !char.is_whitespace());
+        let (piece, left) = rest.split_at(end);
+        rest = left;
+        Some(piece)
+    })
+}
+
+/// Where the first such character stands, from a place on; the end if there is none.
+fn after(text: &str, from: usize, wanted: impl Fn(char) -> bool) -> usize {
+    text.get(from..)
+        .and_then(|rest| rest.find(wanted))
+        .map_or(text.len(), |found| from + found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn words_keep_every_blank() {
+        let cases: [(&str, &[&str]); 7] = [
+            ("", &[]),
+            ("one", &["one"]),
+            ("one two", &["one ", "two"]),
+            ("  one\n\n two \n", &["  one\n\n ", "two \n"]),
+            (" \n ", &[" \n "]),
+            ("ä\u{2003}ö ü", &["ä\u{2003}", "ö ", "ü"]),
+            ("a\tb", &["a\t", "b"]),
+        ];
+        for (text, expected) in cases {
+            let found: Vec<_> = words(text).collect();
+            assert_eq!(found, expected, "{text:?}");
+            assert_eq!(found.concat(), text);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What the service is asked, and what it answers.
+
+use std::path::PathBuf;
+
+use kernel::SessionId;
+
+use crate::permissions::Rule;
+use crate::prompt::{AgentChoice, Prompt};
+use crate::session::{Actor, Session, SessionState};
+use crate::turn::Turn;
+
+/// A session that is wanted.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    /// The directory that its agents work on.
+    pub directory: PathBuf,
+    /// What it is about; the beginning of the first prompt if it is empty.
+    pub title: String,
+    /// The agent that is asked unless a prompt names another one.
+    pub agent: AgentChoice,
+    /// What its agents may do.
+    pub rules: Vec<Rule>,
+    /// The plan that they begin to work in, if it is there already.
+    pub plan: Option<kernel::PlanId>,
+    /// Who wants it.
+    pub by: Actor,
+}
+
+/// A prompt that is to become a turn.
+#[derive(Clone, Debug)]
+pub struct NewTurn {
+    /// What is asked.
+    pub prompt: Prompt,
+    /// Who is asked; the agent of the session if it is not given.
+    pub agent: Option<AgentChoice>,
+    /// What to do if a turn runs already.
+    pub if_busy: IfBusy,
+    /// The version of the session that the caller saw: if it has moved, the prompt is refused.
+    pub seen: Option<u64>,
+    /// A second one with the same key is the same turn.
+    pub idempotency_key: Option<String>,
+    /// Who asks.
+    pub by: Actor,
+}
+
+/// What becomes of a prompt while a turn runs.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum IfBusy {
+    /// It waits for its turn.
+    #[default]
+    Queue,
+    /// It is refused, with the turn that runs. If that one is being stopped already, it waits for its end.
+    Refuse,
+}
+
+/// A prompt was accepted. It is on disk.
+#[derive(Clone, Debug)]
+pub struct Accepted {
+    /// The session as it is now.
+    pub session: Session,
+    /// The turn: it runs, or it waits.
+    pub turn: Turn,
+    /// Whether it is new, or that of an earlier request with the same key.
+    pub started: Started,
+}
+
+/// Whether a request made something.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Started {
+    /// It did.
+    New,
+    /// An earlier one with the same key did.
+    Before,
+}
+
+/// Which sessions to list, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct SessionQuery {
+    /// Only in this state. Without it, all but those that were put away.
+    pub state: Option<SessionState>,
+    /// Only of this directory, and below.
+    pub directory: Option<PathBuf>,
+    /// Only older ones than this.
+    pub before: Option<SessionId>,
+    /// At most so many; 50 if it is 0.
+    pub limit: u32,
+}
+
+/// How many turns there are now, as one daemon knows it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    /// How many run here.
+    pub running: u64,
+    /// How many sessions have prompts that wait here.
+    pub waiting: u64,
+}

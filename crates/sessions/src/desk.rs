@@ -1,0 +1,226 @@
+//! The plan that a turn works in, opened when it is first needed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kernel::{PlanId, SessionId, TurnId};
+use plans::{Ground, IfChildFails, NewPlan, PlanError, Plans, State, Unapplied};
+use tokio::sync::OnceCell;
+
+use crate::error::SessionError;
+use crate::event::TurnEvent;
+use crate::session::{Actor, Session};
+use crate::shared::Shared;
+use crate::sink::Sink;
+use crate::state::{Happening, alone};
+use crate::turn::TurnState;
+
+/// How many paths are told with a change.
+const PATHS_TOLD: usize = 50;
+
+/// The plan that a turn works in. A turn that only talks has none. Clones are the same desk.
+#[derive(Clone, Debug)]
+pub struct PlanDesk {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    session: SessionId,
+    turn: TurnId,
+    title: String,
+    directory: PathBuf,
+    /// The plan that the session names.
+    given: Option<PlanId>,
+    actor: Actor,
+    sink: Sink,
+    plan: OnceCell<(PlanId, Origin)>,
+    /// Guards the fingerprint that was told last; held to look and to write.
+    told: Mutex<Option<String>>,
+}
+
+/// Where a plan comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Origin {
+    /// The session had it.
+    Given,
+    /// It was opened for this turn.
+    Opened,
+}
+
+impl PlanDesk {
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        session: &Session,
+        turn: TurnId,
+        sink: Sink,
+        actor: Actor,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                shared: Arc::clone(shared),
+                session: session.id,
+                turn,
+                title: session.record.title.clone(),
+                directory: session.record.facts.directory.clone(),
+                given: session.record.plan,
+                actor,
+                sink,
+                plan: OnceCell::new(),
+                told: Mutex::new(None),
+            }),
+        }
+    }
+
+    /// The plan: that of the session, or a new one if it has none that can be worked in.
+    ///
+    /// *Cancel safety*: dropped half-way, a plan may have been opened; the next call finds it.
+    pub async fn plan(&self) -> Result<PlanId, PlanError> {
+        let (plan, _) = self.inner.plan.get_or_try_init(|| self.inner.open()).await?;
+        Ok(*plan)
+    }
+
+    /// The plan, if one is open already.
+    #[must_use]
+    pub fn opened(&self) -> Option<PlanId> {
+        self.inner.plan.get().map(|(plan, _)| *plan)
+    }
+
+    /// Tells the turn's stream what the plan comes to now, if that is something else than it was told last.
+    /// `paths` are those that were just changed.
+    ///
+    /// *Cancel safety*: dropped half-way, it may not be told.
+    pub async fn tell_changes(&self, paths: Vec<String>) {
+        if let Some(plan) = self.opened() {
+            self.inner.tell(plan, paths).await;
+        }
+    }
+
+    /// The plans, to read and write files in this one.
+    #[must_use]
+    pub fn plans(&self) -> &Plans {
+        &self.inner.shared.plans
+    }
+
+    /// The directory of the session, in the workspace.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.inner.directory
+    }
+
+    /// Whose work it is.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        Arc::clone(&self.inner.actor)
+    }
+
+    /// The turn is about to end. Work that came to its end waits for the user; a plan that was opened for nothing goes.
+    /// Returns the plan that is left.
+    pub(crate) async fn finish(&self, state: TurnState) -> Option<PlanId> {
+        let (plan, origin) = self.inner.plan.get().copied()?;
+        self.inner.tell(plan, Vec::new()).await;
+        let plans = &self.inner.shared.plans;
+        let found = plans.get(plan).await.ok()?;
+        let has_work = found.record.files > 0;
+        let finished = match (has_work, origin) {
+            (true, _) if state == TurnState::Done && found.record.state == State::Open => {
+                plans.seal(plan, self.actor(), None).await.map(drop)
+            }
+            (false, Origin::Opened) => {
+                let discarded = plans.discard(plan, self.actor(), None, Unapplied::Keep).await;
+                if discarded.is_ok() {
+                    self.inner.name_plan(None).await;
+                    return None;
+                }
+                discarded.map(drop)
+            }
+            _ => Ok(()),
+        };
+        if let Err(error) = finished {
+            tracing::info!(%error, %plan, "the plan of a turn stays open");
+        }
+        Some(plan)
+    }
+}
+
+impl Inner {
+    async fn open(&self) -> Result<(PlanId, Origin), PlanError> {
+        if let Some(plan) = self.given {
+            match self.shared.plans.get(plan).await {
+                Ok(found) if matches!(found.record.state, State::Open | State::Sealed) => {
+                    self.sink.set_plan(plan);
+                    self.remember(&found.record.fingerprint.to_string());
+                    return Ok((plan, Origin::Given));
+                }
+                Ok(_) | Err(PlanError::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let opened = self
+            .shared
+            .plans
+            .open_plan(NewPlan {
+                on: Ground::Directory(self.directory.clone()),
+                title: self.title.clone(),
+                checks: Vec::new(),
+                strategy: None,
+                max_parallel: None,
+                if_child_fails: IfChildFails::CarryOn,
+                idempotency_key: Some(self.turn.to_string()),
+                by: Arc::clone(&self.actor),
+            })
+            .await?;
+        let plan = opened.plan.id;
+        self.sink.set_plan(plan);
+        self.remember(&opened.plan.record.fingerprint.to_string());
+        self.name_plan(Some(plan)).await;
+        Ok((plan, Origin::Opened))
+    }
+
+    /// Writes into the session which plan its agents work in.
+    async fn name_plan(&self, plan: Option<PlanId>) {
+        let named = self.shared.change(self.session, |session| {
+            let mut next = session.record.clone();
+            next.plan = plan;
+            next.changed_at = self.shared.wall.now();
+            let text = plan.map(|plan| plan.to_string()).unwrap_or_default();
+            let happened = Happening::new("plan_set", &self.actor, Some(self.turn), text);
+            match session.record.active.as_ref().map(|active| active.turn) {
+                Some(turn) if turn == self.turn => Ok(alone(next, happened)),
+                _ => Err(SessionError::NotFound(self.session)),
+            }
+        });
+        if let Err(error) = named.await {
+            tracing::warn!(%error, session = %self.session, "the plan of a session cannot be written down");
+        }
+    }
+
+    async fn tell(&self, plan: PlanId, mut paths: Vec<String>) {
+        let Ok(found) = self.shared.plans.get(plan).await else {
+            return;
+        };
+        let fingerprint = found.record.fingerprint.to_string();
+        if !self.remember(&fingerprint) {
+            return;
+        }
+        paths.truncate(PATHS_TOLD);
+        let told = self.sink.send(TurnEvent::PlanChanged {
+            plan,
+            fingerprint,
+            files: found.record.files,
+            changeset: None,
+            paths,
+        });
+        // A turn that takes nothing more is over.
+        told.await.ok();
+    }
+
+    /// Whether it is something else than before.
+    fn remember(&self, fingerprint: &str) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = told.as_deref() != Some(fingerprint);
+        *told = Some(fingerprint.to_owned());
+        is_new
+    }
+}

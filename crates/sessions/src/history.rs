@@ -1,0 +1,317 @@
+//! What was said before a turn, as much of it as somebody wants to hear.
+//!
+//! **Invariant:** turns are read from the newest back, and no more than fit. However long a session is, this costs the same.
+
+use eventlog::{Log, Sequence};
+use kernel::TurnId;
+use serde_json::Value;
+
+use crate::error::SessionError;
+use crate::store;
+use crate::streams::turn_stream;
+use crate::transcript::{Item, ToolItem, Transcript};
+use crate::turn::{Turn, TurnState};
+
+/// The most turns that are looked at.
+const TURNS_LIMIT: usize = 64;
+/// The most events of a turn that are read. Of a longer one it is the end that counts.
+const EVENTS_LIMIT: u64 = 4096;
+/// How many of them are read at a time.
+const PAGE_EVENTS: u32 = 512;
+/// A transcript that is larger is passed over; its prompt is not.
+const TRANSCRIPT_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
+/// The most bytes of a prompt, or of a text of the agent.
+const TEXT_LIMIT_BYTES: usize = 16 * 1024;
+/// The most bytes of the arguments and of the answer of a tool. What matters of them is in the sandbox.
+const TOOL_LIMIT_BYTES: usize = 2 * 1024;
+/// What an item costs besides its text.
+const ITEM_BYTES: usize = 64;
+
+/// A turn that is over.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Past {
+    /// What was asked, with the names of what came with it.
+    pub(crate) prompt: String,
+    /// What the agent said and did, in order; only the end of it if it was much.
+    pub(crate) said: Vec<Said>,
+    /// How it ended.
+    pub(crate) state: TurnState,
+}
+
+/// Something that an agent said or did.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Said {
+    /// It said something.
+    Text(String),
+    /// It called a tool.
+    Tool {
+        tool: String,
+        arguments: Value,
+        answer: String,
+    },
+}
+
+/// The turns that end with this one, oldest first, as many as fit into so many bytes.
+/// *Cancel safety*: may be dropped at any time.
+pub(crate) async fn read(
+    log: &Log,
+    newest: Option<TurnId>,
+    budget_bytes: usize,
+) -> Result<Vec<Past>, SessionError> {
+    let mut history = Vec::new();
+    let mut left = budget_bytes;
+    let mut next = newest;
+    while let Some(id) = next.take().filter(|_| history.len() < TURNS_LIMIT) {
+        let turn = match store::turn(log, id).await {
+            Ok(turn) => turn,
+            // A session that goes on from one that was removed has only its own.
+            Err(SessionError::TurnNotFound(_)) => break,
+            Err(error) => return Err(error),
+        };
+        let prompt = prompt_of(&turn);
+        let Some(rest) = left.checked_sub(prompt.len() + ITEM_BYTES) else {
+            break;
+        };
+        let (said, rest) = fitting(transcript(log, &turn).await?, rest);
+        // A prompt without any of its answer says nothing, unless it is the newest.
+        if said.is_empty() && rest.is_none() && !history.is_empty() {
+            break;
+        }
+        history.push(Past {
+            prompt,
+            said,
+            state: turn.record.state,
+        });
+        let Some(rest) = rest else { break };
+        left = rest;
+        next = turn.record.previous;
+    }
+    history.reverse();
+    Ok(history)
+}
+
+fn prompt_of(turn: &Turn) -> String {
+    let prompt = &turn.record.prompt;
+    let mut text = cut(&prompt.text, TEXT_LIMIT_BYTES);
+    for attachment in &prompt.attachments {
+        text.push_str(&format!("\n[attached: {}]", cut(&attachment.name, ITEM_BYTES)));
+    }
+    text
+}
+
+/// What is known of a turn: its transcript, or its last events folded together.
+async fn transcript(log: &Log, turn: &Turn) -> Result<Transcript, SessionError> {
+    if let Some(blob) = turn.record.transcript {
+        let size = log.blob_info(blob).await?.map_or(0, |info| info.size_bytes);
+        if size > TRANSCRIPT_LIMIT_BYTES {
+            return Ok(Transcript::default());
+        }
+        let contents = log.read_blobs(&[blob]).await?;
+        let content = contents.into_iter().next().unwrap_or_default();
+        return serde_json::from_slice(&content).map_err(|source| SessionError::Unreadable {
+            stream: format!("turn/{}", turn.id),
+            source,
+        });
+    }
+    let stream = turn_stream(turn.id)?;
+    let mut transcript = Transcript::default();
+    let mut after = Sequence::from_u64(turn.last_sequence.get().saturating_sub(EVENTS_LIMIT));
+    // One more page than there are events: if somebody still writes, this ends all the same.
+    for _ in 0..=EVENTS_LIMIT / u64::from(PAGE_EVENTS) {
+        let page = log.read(&stream, after, PAGE_EVENTS).await?;
+        let Some(last) = page.events.last() else { break };
+        after = last.sequence;
+        page.events
+            .iter()
+            .for_each(|event| transcript.apply_stored(event));
+    }
+    Ok(transcript)
+}
+
+/// The last items that fit, in order, and what is left of the room; nothing is left if some did not fit.
+fn fitting(transcript: Transcript, mut left: usize) -> (Vec<Said>, Option<usize>) {
+    let mut said = Vec::new();
+    for item in transcript.items.into_iter().rev() {
+        let Some((item, size)) = said_of(item) else {
+            continue;
+        };
+        let Some(rest) = left.checked_sub(size + ITEM_BYTES) else {
+            said.reverse();
+            return (said, None);
+        };
+        left = rest;
+        said.push(item);
+    }
+    said.reverse();
+    (said, Some(left))
+}
+
+/// An item in short, and its size. What an agent thought, and what happened around it, is not told again.
+fn said_of(item: Item) -> Option<(Said, usize)> {
+    match item {
+        Item::Text { text } if !text.trim().is_empty() => {
+            let text = cut(&text, TEXT_LIMIT_BYTES);
+            let size = text.len();
+            Some((Said::Text(text), size))
+        }
+        Item::Tool(tool) => {
+            let ToolItem {
+                tool,
+                arguments,
+                answer,
+                ..
+            } = *tool;
+            // A call whose arguments never were complete was never made.
+            if !arguments.is_object() {
+                return None;
+            }
+            let written = arguments.to_string();
+            let arguments = if written.len() > TOOL_LIMIT_BYTES {
+                shortened(arguments)
+            } else {
+                arguments
+            };
+            let answer = cut(
+                &answer.unwrap_or_else(|| "(no answer)".to_owned()),
+                TOOL_LIMIT_BYTES,
+            );
+            let size = written.len().min(TOOL_LIMIT_BYTES) + tool.len() + answer.len();
+            let said = Said::Tool {
+                tool,
+                arguments,
+                answer,
+            };
+            Some((said, size))
+        }
+        _ => None,
+    }
+}
+
+/// Arguments whose long texts are cut: it stays clear what was done to what.
+fn shortened(arguments: Value) -> Value {
+    let Value::Object(fields) = arguments else {
+        return Value::Object(serde_json::Map::new());
+    };
+    let limit = TOOL_LIMIT_BYTES / (fields.len() + 1);
+    let short = |value: Value| match value {
+        Value::String(text) => Value::String(cut(&text, limit)),
+        other if other.to_string().len() > limit => Value::String("(left out)".to_owned()),
+        other => other,
+    };
+    fields
+        .into_iter()
+        .map(|(name, value)| (name, short(value)))
+        .collect()
+}
+
+/// A text, or its beginning with a note.
+fn cut(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(limit);
+    format!("{}\n[… {} bytes left out]", &text[..end], text.len() - end)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::event::ToolState;
+
+    fn tool(arguments: Value, answer: Option<&str>) -> Item {
+        Item::Tool(Box::new(ToolItem {
+            call: "c".to_owned(),
+            tool: "write".to_owned(),
+            title: String::new(),
+            arguments,
+            output: "much".to_owned(),
+            state: Some(ToolState::Done),
+            answer: answer.map(str::to_owned),
+            full: None,
+        }))
+    }
+
+    fn text(text: &str) -> Item {
+        Item::Text {
+            text: text.to_owned(),
+        }
+    }
+
+    fn transcript(items: Vec<Item>) -> Transcript {
+        Transcript {
+            items,
+            ..Transcript::default()
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_turn_is_what_fits() {
+        let items = vec![
+            text("first"),
+            Item::Reasoning {
+                text: "hm".to_owned(),
+            },
+            tool(json!({"path": "a"}), Some("ok")),
+            tool(json!("{\"pat"), None),
+            text("  \n"),
+            text("last"),
+        ];
+        let call = Said::Tool {
+            tool: "write".to_owned(),
+            arguments: json!({"path": "a"}),
+            answer: "ok".to_owned(),
+        };
+        let said = |text: &str| Said::Text(text.to_owned());
+        let (last, whole) = (ITEM_BYTES + 4, 3 * ITEM_BYTES + 4 + 12 + 5 + 2 + 5);
+        let cases = [
+            (0, vec![], None),
+            (last - 1, vec![], None),
+            (last, vec![said("last")], None),
+            (whole - 1, vec![call.clone(), said("last")], None),
+            (whole, vec![said("first"), call.clone(), said("last")], Some(0)),
+            (whole + 9, vec![said("first"), call, said("last")], Some(9)),
+        ];
+        for (room, expected, left) in cases {
+            assert_eq!(
+                fitting(transcript(items.clone()), room),
+                (expected, left),
+                "{room}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_long_is_cut() {
+        let long = "ü".repeat(20_000);
+        let items = vec![
+            text(&long),
+            tool(
+                json!({"path": "a", "text": long.clone(), "list": [long.clone()]}),
+                Some(&long),
+            ),
+        ];
+        let (said, left) = fitting(transcript(items), 1 << 20);
+        assert!(left.is_some());
+        let [
+            Said::Text(text),
+            Said::Tool {
+                arguments, answer, ..
+            },
+        ] = said.as_slice()
+        else {
+            panic!("{said:?}");
+        };
+        assert!(
+            text.len() < TEXT_LIMIT_BYTES + 64 && text.ends_with("[… 23616 bytes left out]"),
+            "{text}"
+        );
+        assert!(arguments.to_string().len() < TOOL_LIMIT_BYTES, "{arguments}");
+        assert_eq!(
+            (&arguments["path"], &arguments["list"]),
+            (&json!("a"), &json!("(left out)"))
+        );
+        assert!(answer.len() < TOOL_LIMIT_BYTES + 64);
+    }
+}

@@ -1,0 +1,111 @@
+//! What sessions need from others, and do not know: how a command becomes a job, and who answers for a language.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use kernel::{JobId, PlanId, Scope};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::session::Actor;
+
+/// What sessions need from others.
+#[derive(Clone, Debug)]
+pub struct Ports {
+    /// Runs commands.
+    pub shell: Arc<dyn Shell>,
+    /// Answers questions about code.
+    pub languages: Arc<dyn Languages>,
+}
+
+/// Runs commands in the sandboxes of plans, as jobs.
+#[async_trait]
+pub trait Shell: Send + Sync + fmt::Debug {
+    /// Runs one command to its end. Its output is sent as it comes, standard output and error as one. When the scope is
+    /// cancelled, or its time is over, the job is cancelled; when this returns, nothing of it runs any more, and what it
+    /// changed is recorded in the plan. *Cancel safety*: dropped half-way, the job goes on.
+    async fn run(&self, order: ShellOrder, output: mpsc::Sender<Bytes>) -> Result<ShellEnd, ShellError>;
+}
+
+/// A command that is wanted.
+#[derive(Clone, Debug)]
+pub struct ShellOrder {
+    /// The plan whose sandbox it runs in.
+    pub plan: PlanId,
+    /// A line for `sh -c`.
+    pub line: String,
+    /// The directory below the root of the workspace; the root if it is empty.
+    pub directory: String,
+    /// What is in its environment besides the usual.
+    pub environment: Vec<(String, String)>,
+    /// Whose it is.
+    pub actor: Actor,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Cancelled when it shall stop.
+    pub scope: Scope,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ShellEnd {
+    /// Its job, where all of its output is.
+    pub job: JobId,
+    /// The code that it ended with; none if it was killed.
+    pub exit_code: Option<i32>,
+    /// How it ended, in words: `exit 0`, `killed by SIGKILL`, `timed out after 2 min`, `cancelled`.
+    pub text: String,
+}
+
+/// A command could not be run.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct ShellError {
+    /// Why, in words that help whoever asked for it.
+    pub text: String,
+}
+
+/// Answers questions about code, by language servers.
+#[async_trait]
+pub trait Languages: Send + Sync + fmt::Debug {
+    /// The questions that it answers, for example `hover`.
+    fn verbs(&self) -> Vec<&'static str>;
+
+    /// Asks. Answers are of the workspace's files as they are on disk. *Cancel safety*: may be dropped at any time.
+    async fn ask(&self, order: LanguageOrder) -> Result<Value, LanguageError>;
+}
+
+/// A question about code.
+#[derive(Clone, Debug)]
+pub struct LanguageOrder {
+    /// Which question.
+    pub verb: String,
+    /// The file, absolute, or the workspace's root for a question that has no file.
+    pub path: PathBuf,
+    /// The line, from 1, for a question about a place.
+    pub line: Option<u32>,
+    /// The column, from 1.
+    pub column: Option<u32>,
+    /// The name, for `workspace-symbols`; the new name, for `rename`.
+    pub name: Option<String>,
+    /// The root of the workspace.
+    pub workspace: PathBuf,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Cancelled when it shall stop.
+    pub scope: Scope,
+}
+
+/// A question was not answered.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct LanguageError {
+    /// A stable name, as the interface has it.
+    pub code: String,
+    /// Why, in words.
+    pub text: String,
+}

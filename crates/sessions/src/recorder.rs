@@ -1,0 +1,153 @@
+//! The one that writes a turn's stream.
+//!
+//! **Invariant:** each commit names the version that the one before made. So when somebody has buried the turn, the next
+//! commit is refused, and with it everything that comes after.
+
+use std::sync::Arc;
+
+use eventlog::{Commit, CommitError, NewEvent, Version, Write};
+use kernel::{CancellationToken, Cause, TurnId};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::observe::Observed;
+use crate::shared::Shared;
+use crate::sink::Entry;
+use crate::streams::turn_stream;
+
+/// The most events in one commit. They are written while others wait.
+const COMMIT_EVENTS: usize = 512;
+/// About how many bytes go into one commit.
+const COMMIT_BYTES: usize = 512 * 1024;
+
+/// How the writing of a turn ended.
+#[derive(Debug)]
+pub(crate) enum Recorded {
+    /// Everything is written, and the turn is at this version.
+    Whole(Version),
+    /// The turn is no longer ours.
+    TakenAway,
+    /// The log failed. What came after this version is lost.
+    Failed { version: Version, error: CommitError },
+}
+
+/// Writes what comes, until it is closed or can write no more. Then the turn's token is cancelled.
+pub(crate) async fn record(
+    shared: Arc<Shared>,
+    turn: TurnId,
+    mut version: Version,
+    mut entries: mpsc::Receiver<Entry>,
+    token: CancellationToken,
+) -> Recorded {
+    let Ok(stream) = turn_stream(turn) else {
+        return Recorded::TakenAway;
+    };
+    let mut gathered = Gathered::default();
+    let mut observed = Observed::default();
+    let mut waiting = Vec::with_capacity(COMMIT_EVENTS);
+    loop {
+        let count = entries.recv_many(&mut waiting, COMMIT_EVENTS).await;
+        let mut is_closed = count == 0;
+        for entry in waiting.drain(..) {
+            match entry {
+                Entry::Event(event) => {
+                    if let Some(observer) = shared.observer.get() {
+                        observed.tell(&**observer, &event);
+                    }
+                    gathered.take(&event);
+                }
+                Entry::Flush(done) => gathered.flushes.push(done),
+                Entry::Close => is_closed = true,
+            }
+        }
+        let before = gathered.events.len();
+        while let Some(commit) = gathered.next_commit(&stream, version) {
+            match shared.log.commit(commit).await {
+                Ok(committed) => {
+                    if let Some(committed) = committed.first() {
+                        version = committed.version;
+                    }
+                }
+                Err(CommitError::Conflict { .. }) => {
+                    token.cancel(Cause::new("the log", "the turn is no longer this daemon's"));
+                    return Recorded::TakenAway;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, %turn, "what an agent says cannot be written");
+                    token.cancel(Cause::new("the log", "it takes nothing more"));
+                    return Recorded::Failed { version, error };
+                }
+            }
+        }
+        if let Some(observer) = shared.observer.get() {
+            observer.wrote(before);
+        }
+        for done in gathered.flushes.drain(..) {
+            // Whoever waits no more need not be told.
+            done.send(()).ok();
+        }
+        if is_closed {
+            return Recorded::Whole(version);
+        }
+    }
+}
+
+/// What is to be written next.
+#[derive(Debug, Default)]
+struct Gathered {
+    events: std::collections::VecDeque<(NewEvent, Wanted)>,
+    flushes: Vec<oneshot::Sender<()>>,
+}
+
+/// How soon an event must be safe.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Wanted {
+    /// A piece of something that grows: a crash may lose the last ones.
+    Soon,
+    /// It must be on disk before what follows is done.
+    Now,
+}
+
+impl Gathered {
+    fn take(&mut self, event: &crate::event::TurnEvent) {
+        let wanted = if event.is_delta() {
+            Wanted::Soon
+        } else {
+            Wanted::Now
+        };
+        self.events.push_back((event.to_log(), wanted));
+    }
+
+    /// The next commit; none when everything is written that was gathered.
+    fn next_commit(&mut self, stream: &eventlog::StreamId, version: Version) -> Option<Commit> {
+        let (mut events, mut bytes, mut wanted) = (Vec::new(), 0, Wanted::Soon);
+        while let Some((event, _)) = self.events.front() {
+            if !events.is_empty()
+                && (events.len() >= COMMIT_EVENTS || bytes + event.body.len() > COMMIT_BYTES)
+            {
+                break;
+            }
+            let Some((event, of_it)) = self.events.pop_front() else {
+                break;
+            };
+            bytes += event.body.len();
+            if of_it == Wanted::Now {
+                wanted = Wanted::Now;
+            }
+            events.push(event);
+        }
+        if events.is_empty() {
+            return None;
+        }
+        let commit = Commit::one(Write {
+            stream: stream.clone(),
+            expected: version,
+            head: None,
+            events,
+        });
+        let is_flush = self.events.is_empty() && !self.flushes.is_empty();
+        match wanted {
+            Wanted::Soon if !is_flush => Some(commit.relaxed()),
+            Wanted::Soon | Wanted::Now => Some(commit),
+        }
+    }
+}

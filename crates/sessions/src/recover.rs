@@ -1,0 +1,156 @@
+//! What an earlier life, or another daemon, left behind: turns that are nobody's, prompts that wait, removals half done.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, StoredHead};
+use kernel::{Deadline, SessionId};
+
+use crate::error::SessionError;
+use crate::options::AfterCrash;
+use crate::owner::{Sharing, is_gone};
+use crate::runner::go_on;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::state::{self, End};
+use crate::store::{self, Made, On};
+use crate::streams::{REMOVING, SESSION_KIND, TURN_KIND};
+use crate::turn::{TurnError, TurnState};
+
+/// How many heads are read at a time.
+const PAGE: u32 = 512;
+/// How often it is looked whether another daemon left a turn.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Before the first request: buries the turns that earlier lives of this daemon left, and finishes removals.
+/// Returns the sessions that have prompts which wait.
+pub(crate) async fn at_start(shared: &Arc<Shared>) -> Result<Vec<SessionId>, SessionError> {
+    bury_all(shared, &Scope::Ours).await?;
+    for stored in heads(&shared.log, SESSION_KIND, REMOVING).await? {
+        if let Ok(session) = store::session_of(&stored) {
+            crate::removal::finish(&shared.log, &session).await?;
+        }
+    }
+    let mut waiting = BTreeSet::new();
+    for stored in heads(&shared.log, TURN_KIND, TurnState::Queued.name()).await? {
+        if let Ok(turn) = store::turn_of(&stored) {
+            waiting.insert(turn.record.session);
+        }
+    }
+    Ok(match shared.settings.after_crash {
+        AfterCrash::GoOn => waiting.into_iter().collect(),
+        AfterCrash::Wait => Vec::new(),
+    })
+}
+
+/// Whose turns are looked at.
+#[derive(Debug)]
+enum Scope {
+    /// Those of earlier lives of this home.
+    Ours,
+    /// Those of other homes too.
+    All,
+}
+
+/// As long as the daemon lives: buries what other daemons left, if they share the log.
+pub(crate) async fn look_after_others(shared: Arc<Shared>) {
+    let closing = shared.open.scope();
+    while shared.sharing == Sharing::WithOthers && !closing.is_cancelled() {
+        tokio::select! {
+            _ = closing.wait() => return,
+            () = Deadline::after(&shared.clock, LOOK_EVERY).passed() => {}
+        }
+        if let Err(error) = bury_all(&shared, &Scope::All).await {
+            tracing::warn!(%error, "turns of other daemons cannot be looked after");
+        }
+    }
+}
+
+async fn bury_all(shared: &Arc<Shared>, scope: &Scope) -> Result<(), SessionError> {
+    for stored in heads(&shared.log, TURN_KIND, TurnState::Running.name()).await? {
+        let turn = match store::turn_of(&stored) {
+            Ok(turn) => turn,
+            Err(error) => {
+                tracing::warn!(%error, "a turn cannot be read");
+                continue;
+            }
+        };
+        let is_ours = turn
+            .record
+            .owner
+            .is_none_or(|owner| owner.home == shared.owner.home || shared.sharing == Sharing::Alone);
+        if matches!(scope, Scope::Ours) && !is_ours {
+            continue;
+        }
+        let session = match store::session(&shared.log, turn.record.session).await {
+            Ok(session) => session,
+            Err(SessionError::NotFound(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        match bury(shared, &session).await {
+            Ok(Some(made)) if matches!(scope, Scope::All) => go_on(shared, made.session.id),
+            Ok(_) | Err(SessionError::Stale { .. } | SessionError::NotStale { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Ends the active turn of a session whose owner is gone, if the session is still as it was read. Nothing to do if none is
+/// active.
+pub(crate) async fn bury(shared: &Arc<Shared>, session: &Session) -> Result<Option<Made>, SessionError> {
+    let Some(active) = &session.record.active else {
+        return Ok(None);
+    };
+    if !is_gone(shared, active.owner, active.turn).await? {
+        return Err(SessionError::NotStale { turn: active.turn });
+    }
+    let turn = store::turn(&shared.log, active.turn).await?;
+    let end = End {
+        state: TurnState::Interrupted,
+        error: Some(TurnError {
+            code: "daemon_gone".to_owned(),
+            text: "the daemon that ran it went away".to_owned(),
+        }),
+        usage: turn.record.usage,
+        plan: session.record.plan,
+    };
+    let now = shared.wall.now();
+    let stale = |current| SessionError::Stale {
+        current: Box::new(current),
+    };
+    let Ok(step) = state::end(&session.record, turn.id, &turn.record, end, now) else {
+        return Err(stale(store::session(&shared.log, session.id).await?));
+    };
+    let on = On {
+        session,
+        turn: Some((turn.id, turn.version)),
+    };
+    match store::commit(&shared.log, on, step, Vec::new()).await {
+        Ok(made) => Ok(Some(made)),
+        Err(CommitError::Conflict { .. }) => Err(stale(store::session(&shared.log, session.id).await?)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// All heads of a kind and a status, oldest first.
+pub(crate) async fn heads(log: &Log, kind: &str, status: &str) -> Result<Vec<StoredHead>, SessionError> {
+    let mut all: Vec<StoredHead> = Vec::new();
+    loop {
+        let page = log
+            .heads(HeadsQuery {
+                kind: kind.into(),
+                status: Some(status.into()),
+                order: HeadsOrder::OldestFirst,
+                after: all.last().map(|stored| stored.stream.clone()),
+                limit: PAGE,
+            })
+            .await?;
+        let is_last = page.len() < PAGE as usize;
+        all.extend(page);
+        if is_last {
+            return Ok(all);
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Runs turns: one task for each, from its first event to the commit that ends it, and then the next one of its session.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::CommitError;
+use futures_util::FutureExt as _;
+use kernel::{CancellationToken, Cause, Deadline, SessionId};
+use tokio::sync::oneshot;
+
+use crate::agent::{AgentEnd, AgentTurn};
+use crate::asking::Asker;
+use crate::desk::PlanDesk;
+use crate::error::SessionError;
+use crate::places::Place;
+use crate::recorder::{self, Recorded};
+use crate::session::{Actor, Session};
+use crate::shared::{Shared, refusal};
+use crate::sink::Sink;
+use crate::state::{self, End, Refused};
+use crate::store::{self, Made, On, TRIES};
+use crate::tools::{Toolbox, ToolboxOptions};
+use crate::turn::{Turn, TurnError, TurnState};
+use crate::watch::{Questions, Why, watch};
+
+/// How long it is waited before the end of a turn is written once more, when the log takes nothing.
+const LOG_PAUSE: Duration = Duration::from_secs(1);
+
+/// Begins what waits in a session, if nothing runs there and there is a place.
+pub(crate) fn go_on(shared: &Arc<Shared>, session: SessionId) {
+    let own = Arc::clone(shared);
+    shared.tasks.spawn("session", async move {
+        if let Err(error) = begin_and_run(&own, session).await {
+            tracing::warn!(%error, %session, "a prompt that waits cannot be begun");
+        }
+    });
+}
+
+/// Runs a turn that has begun, and then what waits behind it.
+pub(crate) fn run(shared: &Arc<Shared>, begun: Made, place: Place) {
+    let own = Arc::clone(shared);
+    shared.tasks.spawn("turn", async move {
+        let session = begun.session.id;
+        run_one(&own, begun, place).await;
+        if let Err(error) = begin_and_run(&own, session).await {
+            tracing::warn!(%error, %session, "a prompt that waits cannot be begun");
+        }
+    });
+}
+
+async fn begin_and_run(shared: &Arc<Shared>, session: SessionId) -> Result<(), SessionError> {
+    while !shared.open.is_cancelled() {
+        let Some(mut place) = shared.places.take(shared, session) else {
+            return Ok(());
+        };
+        let Some(begun) = begin_next(shared, session, &mut place).await? else {
+            return Ok(());
+        };
+        run_one(shared, begun, place).await;
+    }
+    Ok(())
+}
+
+/// Begins the turn that has waited longest, if nothing runs.
+async fn begin_next(
+    shared: &Arc<Shared>,
+    id: SessionId,
+    place: &mut Place,
+) -> Result<Option<Made>, SessionError> {
+    for _ in 0..TRIES {
+        let session = match store::session(&shared.log, id).await {
+            Ok(session) => session,
+            Err(SessionError::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Some(next) = session.record.queue.first().copied() else {
+            return Ok(None);
+        };
+        if session.record.active.is_some() {
+            return Ok(None);
+        }
+        let turn = store::turn(&shared.log, next).await?;
+        let now = shared.wall.now();
+        let step = match state::begin(&session.record, next, &turn.record, shared.owner, now) {
+            Ok(step) => step,
+            Err(Refused::Active(_)) => return Ok(None),
+            Err(refused) => return Err(refusal(&refused, &session, &turn)),
+        };
+        place.reserve(next);
+        let on = On {
+            session: &session,
+            turn: Some((next, turn.version)),
+        };
+        match store::commit(&shared.log, on, step, Vec::new()).await {
+            Ok(made) => return Ok(Some(made)),
+            Err(CommitError::Conflict { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    shared.contended(id).await
+}
+
+/// Runs one turn to its end. The place is given back when the session is free.
+async fn run_one(shared: &Arc<Shared>, begun: Made, place: Place) {
+    let Made {
+        session,
+        turn: Some(turn),
+    } = begun
+    else {
+        return;
+    };
+    let token = CancellationToken::new();
+    let (sink, entries) = Sink::new();
+    let (report, recorded) = oneshot::channel();
+    {
+        let recording = recorder::record(Arc::clone(shared), turn.id, turn.version, entries, token.clone());
+        shared.tasks.spawn("recorder", async move {
+            drop(report.send(recording.await));
+        });
+    }
+    let ended = work(shared, &session, &turn, &sink, &token).await;
+    sink.close().await;
+    let version = match recorded.await {
+        Ok(Recorded::Whole(version)) => version,
+        Ok(Recorded::Failed { version, error }) => {
+            let error = TurnError {
+                code: "log_failed".to_owned(),
+                text: format!("what the agent said could not be kept: {error}"),
+            };
+            let end = End {
+                state: TurnState::Failed,
+                error: Some(error),
+                ..ended
+            };
+            return finish(shared, session.id, (turn, version), end, place).await;
+        }
+        Ok(Recorded::TakenAway) | Err(_) => {
+            tracing::info!(turn = %turn.id, "a turn was taken away");
+            return;
+        }
+    };
+    finish(shared, session.id, (turn, version), ended, place).await;
+}
+
+/// Lets the agent do its work, and says how it ended.
+async fn work(
+    shared: &Arc<Shared>,
+    session: &Session,
+    turn: &Turn,
+    sink: &Sink,
+    token: &CancellationToken,
+) -> End {
+    let agent = match shared.agent(&turn.record.agent.name) {
+        Ok(agent) => Arc::clone(agent),
+        Err(error) => return failed(sink, "agent_not_ready", error.to_string()),
+    };
+    let questions = Questions::default();
+    let actor: Actor = format!("{} in {}", turn.record.agent.name, session.id).into();
+    let desk = PlanDesk::new(shared, session, turn.id, sink.clone(), actor);
+    let asker = Asker::new(
+        shared,
+        session.id,
+        turn.id,
+        sink.clone(),
+        questions.clone(),
+        token.scope(),
+    );
+    let tools = Toolbox::new(ToolboxOptions {
+        desk: desk.clone(),
+        asker: asker.clone(),
+        ports: shared.ports.clone(),
+        scope: token.scope(),
+        timeout: shared.settings.tool_timeout,
+        clock: Arc::clone(&shared.clock),
+    });
+    let running = agent.run(AgentTurn {
+        session: session.id,
+        turn: turn.id,
+        previous: turn.record.previous,
+        prompt: turn.record.prompt.clone(),
+        choice: turn.record.agent.clone(),
+        scope: token.scope(),
+        sink: sink.clone(),
+        tools,
+        desk: desk.clone(),
+        asker,
+        log: shared.log.clone(),
+        clock: Arc::clone(&shared.clock),
+    });
+    let mut running = std::pin::pin!(AssertUnwindSafe(running).catch_unwind());
+    let mut watching = std::pin::pin!(watch(shared, session, turn.id, &questions));
+    let mut why = None;
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            outcome = &mut running => break outcome,
+            seen = &mut watching, if why.is_none() => {
+                token.cancel(seen.cause());
+                why = Some(seen);
+            }
+        }
+    };
+    let outcome = outcome.unwrap_or_else(|_| {
+        tracing::error!(turn = %turn.id, agent = %turn.record.agent.name, "an agent panicked");
+        AgentEnd::failed("agent_panicked", "the agent ended by an error of its own")
+    });
+    // Whatever it left behind sees that the turn is over.
+    token.cancel(Cause::new("the turn", "its agent is done"));
+    let (state, error) = judge(outcome, why);
+    let plan = desk.finish(state).await;
+    End {
+        state,
+        error,
+        usage: sink.usage(),
+        plan,
+    }
+}
+
+/// What the end of an agent means, with what was wanted of it meanwhile.
+fn judge(outcome: AgentEnd, why: Option<Why>) -> (TurnState, Option<TurnError>) {
+    let error = |code: &str, text: &str| {
+        Some(TurnError {
+            code: code.to_owned(),
+            text: text.to_owned(),
+        })
+    };
+    match (outcome, why) {
+        // It came to its end before it noticed.
+        (AgentEnd::Done, _) => (TurnState::Done, None),
+        (_, Some(Why::Stopped(_))) => (TurnState::Cancelled, None),
+        (_, Some(Why::Closing)) => (
+            TurnState::Interrupted,
+            error("daemon_stopped", "the daemon was told to end"),
+        ),
+        (_, Some(Why::TimedOut)) => (
+            TurnState::Failed,
+            error("limit_time", "the turn took longer than a turn may take"),
+        ),
+        (AgentEnd::Failed(error), _) => (TurnState::Failed, Some(error)),
+        (AgentEnd::Interrupted(error), _) => (TurnState::Interrupted, Some(error)),
+        (AgentEnd::Cancelled, _) => (
+            TurnState::Interrupted,
+            error("turn_taken_away", "the turn could not go on here"),
+        ),
+    }
+}
+
+fn failed(sink: &Sink, code: &str, text: String) -> End {
+    End {
+        state: TurnState::Failed,
+        error: Some(TurnError {
+            code: code.to_owned(),
+            text,
+        }),
+        usage: sink.usage(),
+        plan: sink.plan(),
+    }
+}
+
+/// Writes the end of a turn and frees its session, in one commit. If the log takes nothing, it is tried again until it does,
+/// or the daemon ends: then the next one finds a turn that is nobody's.
+async fn finish(
+    shared: &Arc<Shared>,
+    id: SessionId,
+    (turn, version): (Turn, eventlog::Version),
+    end: End,
+    place: Place,
+) {
+    let _place = place;
+    loop {
+        match try_finish(shared, id, (&turn, version), &end).await {
+            Ok(()) => return,
+            Err(SessionError::Log(error) | SessionError::Commit(CommitError::Log(error)))
+                if !shared.open.is_cancelled() =>
+            {
+                tracing::warn!(%error, turn = %turn.id, "the end of a turn cannot be written yet");
+                Deadline::after(&shared.clock, LOG_PAUSE).passed().await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, turn = %turn.id, "the end of a turn was not written");
+                return;
+            }
+        }
+    }
+}
+
+async fn try_finish(
+    shared: &Arc<Shared>,
+    id: SessionId,
+    (turn, version): (&Turn, eventlog::Version),
+    end: &End,
+) -> Result<(), SessionError> {
+    for _ in 0..TRIES {
+        let session = store::session(&shared.log, id).await?;
+        let step = state::end(
+            &session.record,
+            turn.id,
+            &turn.record,
+            end.clone(),
+            shared.wall.now(),
+        );
+        // Somebody has buried it, or an earlier try came through after all.
+        let Ok(step) = step else { return Ok(()) };
+        let on = On {
+            session: &session,
+            turn: Some((turn.id, version)),
+        };
+        match store::commit(&shared.log, on, step, Vec::new()).await {
+            Ok(_) => {
+                let (now, began) = (shared.wall.now(), turn.record.started_at);
+                if let Some(observer) = shared.observer.get() {
+                    observer.turn_ended(end.state, began.map_or(Duration::ZERO, |began| now.since(began)));
+                }
+                return Ok(());
+            }
+            Err(CommitError::Conflict { .. }) => {
+                let current = store::turn(&shared.log, turn.id).await?;
+                if current.version != version {
+                    return Ok(());
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    shared.contended(id).await
+}

@@ -1,0 +1,194 @@
+//! What a session is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use eventlog::{Sequence, UnixMs, Version};
+use kernel::{PermissionId, PlanId, SessionId, TurnId};
+use serde::{Deserialize, Serialize};
+
+use crate::owner::Owner;
+use crate::permissions::{Answer, Rule};
+use crate::prompt::AgentChoice;
+use crate::streams::{as_text, list_as_text, maybe_as_text};
+
+/// Who does something, as the daemon was told.
+pub type Actor = Arc<str>;
+
+/// A session, read whole. This is the only thing that a change can be made from: what was not read whole cannot be saved.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// The version that it was read at, and that the next change must name.
+    pub version: Version,
+    /// The last event of its stream.
+    pub last_sequence: Sequence,
+    /// What it is.
+    pub record: SessionRecord,
+    /// Only a full read makes one.
+    pub(crate) whole: Whole,
+}
+
+/// A mark that only this crate can make.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Whole;
+
+/// What the head of a session says. Its size does not grow with its history.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct SessionRecord {
+    /// What is known of it for good.
+    pub facts: SessionFacts,
+    /// What it is about, in one line.
+    pub title: String,
+    /// The agent that is asked unless a prompt names another one.
+    pub agent: AgentChoice,
+    /// What its agents may do without asking, or not at all; before the rules of the daemon.
+    #[serde(default)]
+    pub rules: Vec<Rule>,
+    /// The plan that its agents work in; none before the first work, and again after that was applied or given up.
+    #[serde(default, with = "maybe_as_text", skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanId>,
+    /// The turn that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<ActiveTurn>,
+    /// The turns that wait, in their order.
+    #[serde(default, with = "list_as_text")]
+    pub queue: Vec<TurnId>,
+    /// The newest turn that has begun. Each names the one before it.
+    #[serde(default, with = "maybe_as_text", skip_serializing_if = "Option::is_none")]
+    pub last_turn: Option<TurnId>,
+    /// How many prompts were accepted. The next turn has the next number.
+    pub prompts: u64,
+    /// How the newest turn that is over ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_state: Option<crate::turn::TurnState>,
+    /// Whether it was put away.
+    #[serde(default)]
+    pub archived: bool,
+    /// Whether it is being removed. Nobody finds it any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removing: bool,
+    /// How many sessions were forked from it, and share its turns.
+    #[serde(default)]
+    pub forks: u64,
+    /// When it last changed.
+    pub changed_at: UnixMs,
+}
+
+/// What is known of a session for good.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct SessionFacts {
+    /// The directory that its agents work on.
+    pub directory: PathBuf,
+    /// Who opened it.
+    pub opened_by: Actor,
+    /// When.
+    pub opened_at: UnixMs,
+    /// The session that it goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Fork>,
+}
+
+/// Where a session was forked.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Fork {
+    /// The session.
+    #[serde(with = "as_text")]
+    pub session: SessionId,
+    /// Its last turn that both share.
+    #[serde(with = "as_text")]
+    pub turn: TurnId,
+}
+
+/// The turn that runs.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct ActiveTurn {
+    /// The turn.
+    #[serde(with = "as_text")]
+    pub turn: TurnId,
+    /// The beginning of its prompt.
+    pub prompt: String,
+    /// The names of what came with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
+    /// When it began.
+    pub started_at: UnixMs,
+    /// Who runs it.
+    pub owner: Owner,
+    /// Who wants it to stop. It stays active until it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    /// What the user is or was asked in it; the answers that were taken over are gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
+}
+
+/// A wish to stop a turn.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// Whose.
+    pub by: Actor,
+    /// Why; may be empty.
+    pub why: String,
+    /// Since when.
+    pub at: UnixMs,
+}
+
+/// A question to the user.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Names it.
+    #[serde(with = "as_text")]
+    pub id: PermissionId,
+    /// The tool that wants to do something.
+    pub tool: String,
+    /// What it wants to do, in one line.
+    pub subject: String,
+    /// The first answer, and whose it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<(Answer, Actor)>,
+}
+
+/// What a session is doing, in one word.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum SessionState {
+    /// Nothing. It takes a prompt.
+    Idle,
+    /// A turn runs.
+    Running,
+    /// A turn runs, and waits for an answer of the user.
+    Asking,
+    /// A turn is being stopped.
+    Stopping,
+    /// It was put away.
+    Archived,
+}
+
+impl SessionState {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Asking => "asking",
+            Self::Stopping => "stopping",
+            Self::Archived => "archived",
+        }
+    }
+}
+
+impl SessionRecord {
+    /// What it is doing.
+    #[must_use]
+    pub fn state(&self) -> SessionState {
+        match &self.active {
+            Some(active) if active.stop.is_some() => SessionState::Stopping,
+            Some(active) if active.asked.iter().any(|asked| asked.answer.is_none()) => SessionState::Asking,
+            Some(_) => SessionState::Running,
+            None if self.archived => SessionState::Archived,
+            None => SessionState::Idle,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Taking prompts: what `start_turn` does.
+
+use std::sync::Arc;
+
+use eventlog::{CommitError, Version, Write};
+use kernel::{SessionId, TurnId};
+use serde::{Deserialize, Serialize};
+
+use crate::answers::{Accepted, NewTurn, Started};
+use crate::error::SessionError;
+use crate::prompt::{ATTACHMENT_LIMIT, AgentChoice, PROMPT_LIMIT_BYTES, Prompt, SCRIPT_LIMIT_BYTES};
+use crate::recover::bury;
+use crate::runner;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::state::{self, Draft, Refused};
+use crate::store::{self, On, TRIES};
+use crate::streams::{self, KEY_KIND, as_text, key_stream};
+use crate::turn::TurnState;
+
+/// What is kept of an idempotency key.
+#[derive(Debug, Serialize, Deserialize)]
+struct KeyRecord {
+    #[serde(with = "as_text")]
+    turn: TurnId,
+    /// Names the prompt, to tell a repetition from another prompt.
+    prompt: String,
+}
+
+/// Takes a prompt, durably, and begins its turn if it can.
+pub(crate) async fn start_turn(
+    shared: &Arc<Shared>,
+    id: SessionId,
+    new: NewTurn,
+) -> Result<Accepted, SessionError> {
+    shared.check_open()?;
+    check_prompt(&new.prompt)?;
+    if let Some(choice) = &new.agent {
+        check_choice(choice)?;
+    }
+    for _ in 0..TRIES {
+        let session = store::session(&shared.log, id).await?;
+        if let Some(before) = earlier(shared, &session, &new).await? {
+            return Ok(before);
+        }
+        if let Some(seen) = new.seen
+            && session.version != Version::from_u64(seen)
+        {
+            return Err(SessionError::Stale {
+                current: Box::new(session),
+            });
+        }
+        // A turn whose owner is gone does not hold the session up, not for a moment.
+        if session.record.active.is_some() {
+            match bury(shared, &session).await {
+                Ok(_) | Err(SessionError::Stale { .. }) if new.seen.is_none() => continue,
+                Ok(_) | Err(SessionError::NotStale { .. } | SessionError::Stale { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let choice = new.agent.clone().unwrap_or_else(|| session.record.agent.clone());
+        shared.check_choice(&choice)?;
+        if let Some(accepted) = try_accept(shared, &session, &new, choice).await? {
+            return Ok(accepted);
+        }
+    }
+    shared.contended(id).await
+}
+
+/// One try; nothing if somebody else was faster.
+async fn try_accept(
+    shared: &Arc<Shared>,
+    session: &Session,
+    new: &NewTurn,
+    choice: AgentChoice,
+) -> Result<Option<Accepted>, SessionError> {
+    let turn = TurnId::generate();
+    let is_free = session.record.active.is_none() && session.record.queue.is_empty();
+    let mut place = if is_free {
+        shared.places.take(shared, session.id)
+    } else {
+        None
+    };
+    if let Some(place) = &mut place {
+        place.reserve(turn);
+    }
+    let draft = Draft {
+        id: turn,
+        session: session.id,
+        prompt: new.prompt.clone(),
+        agent: choice,
+        by: Arc::clone(&new.by),
+    };
+    let runner = place.as_ref().map(|_| shared.owner);
+    let step = state::accept(&session.record, draft, new.if_busy, runner, shared.wall.now());
+    let step = step.map_err(|refused| match refused {
+        Refused::Active(turn) => SessionError::TurnActive {
+            session: session.id,
+            turn,
+        },
+        Refused::QueueFull => SessionError::QueueFull {
+            session: session.id,
+            limit: state::QUEUE_LIMIT,
+        },
+        _ => SessionError::Archived(session.id),
+    })?;
+    let key = key_write(session.id, turn, new)?;
+    let on = On {
+        session,
+        turn: Some((turn, Version::NONE)),
+    };
+    let made = match store::commit(&shared.log, on, step, key.into_iter().collect()).await {
+        Ok(made) => made,
+        Err(CommitError::Conflict { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let Some(accepted) = made.turn.clone() else {
+        return Ok(None);
+    };
+    let answer = Accepted {
+        session: made.session.clone(),
+        turn: accepted,
+        started: Started::New,
+    };
+    match place {
+        Some(place) if answer.turn.record.state == TurnState::Running => runner::run(shared, made, place),
+        _ if answer.session.record.active.is_none() => runner::go_on(shared, session.id),
+        _ => {}
+    }
+    Ok(Some(answer))
+}
+
+/// The turn that an earlier request with the same key made.
+async fn earlier(
+    shared: &Shared,
+    session: &Session,
+    new: &NewTurn,
+) -> Result<Option<Accepted>, SessionError> {
+    let Some(key) = &new.idempotency_key else {
+        return Ok(None);
+    };
+    let stream = key_stream(session.id, key)?;
+    let Some(stored) = shared.log.head(&stream).await? else {
+        return Ok(None);
+    };
+    let record: KeyRecord =
+        serde_json::from_slice(&stored.head.body).map_err(|source| SessionError::Unreadable {
+            stream: stream.to_string(),
+            source,
+        })?;
+    if record.prompt != fingerprint(new) {
+        return Err(SessionError::KeyReused { turn: record.turn });
+    }
+    Ok(Some(Accepted {
+        session: session.clone(),
+        turn: store::turn(&shared.log, record.turn).await?,
+        started: Started::Before,
+    }))
+}
+
+fn key_write(session: SessionId, turn: TurnId, new: &NewTurn) -> Result<Option<Write>, SessionError> {
+    let Some(key) = &new.idempotency_key else {
+        return Ok(None);
+    };
+    let record = KeyRecord {
+        turn,
+        prompt: fingerprint(new),
+    };
+    Ok(Some(Write {
+        stream: key_stream(session, key)?,
+        expected: Version::NONE,
+        head: Some(store::plain_head(KEY_KIND, "used", streams::json(&record))),
+        events: Vec::new(),
+    }))
+}
+
+fn fingerprint(new: &NewTurn) -> String {
+    blake3::hash(&streams::json(&(&new.prompt, &new.agent)))
+        .to_hex()
+        .to_string()
+}
+
+/// Refuses what cannot be a prompt.
+pub(crate) fn check_prompt(prompt: &Prompt) -> Result<(), SessionError> {
+    let invalid = |what: String| Err(SessionError::Invalid { what });
+    if prompt.text.trim().is_empty() && prompt.attachments.is_empty() {
+        return invalid("the prompt is empty".to_owned());
+    }
+    if prompt.text.len() > PROMPT_LIMIT_BYTES {
+        let bytes = prompt.text.len();
+        return invalid(format!(
+            "the prompt has {bytes} bytes; at most {PROMPT_LIMIT_BYTES} are taken, longer texts are attachments"
+        ));
+    }
+    if prompt.attachments.len() > ATTACHMENT_LIMIT {
+        return invalid(format!("at most {ATTACHMENT_LIMIT} attachments are taken"));
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be a choice of an agent.
+pub(crate) fn check_choice(choice: &AgentChoice) -> Result<(), SessionError> {
+    match &choice.script {
+        Some(script) if script.len() > SCRIPT_LIMIT_BYTES => Err(SessionError::Invalid {
+            what: format!("a script has at most {SCRIPT_LIMIT_BYTES} bytes"),
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,463 @@
+//! What may become of a session and its turns: pure steps from one record to the next.
+//!
+//! There is no clock, no chance and no log here. Whoever calls commits what comes out, session and turn together, under the
+//! versions that were read. If one of them has moved, they read again and ask again.
+//!
+//! Invariants, which `state_model.rs` checks on random histories:
+//!
+//! 1. A turn is active in its session exactly while it is `running`, and in the queue exactly while it is `queued`.
+//! 2. At most one turn is active. It is the `last_turn`, and each turn names the one that was active before it.
+//! 3. A terminal turn is never changed.
+//! 4. Turns begin in the order of the queue.
+//! 5. The first answer to a question, and the first wish to stop, stand.
+
+use eventlog::UnixMs;
+use kernel::{PermissionId, PlanId, TurnId};
+use serde::{Deserialize, Serialize};
+
+use crate::answers::IfBusy;
+use crate::event::{EVENT_VERSION, TurnEvent};
+use crate::owner::Owner;
+use crate::permissions::{Answer, Permission, Rule, exactly};
+use crate::prompt::{AgentChoice, Prompt};
+use crate::session::{ActiveTurn, Actor, Asked, SessionRecord, Stop};
+use crate::streams::maybe_as_text;
+use crate::turn::{TurnError, TurnRecord, TurnState, Usage};
+
+/// How many prompts may wait in a session. They stand in its head.
+pub(crate) const QUEUE_LIMIT: usize = 256;
+/// How many questions of a turn are remembered with their answers.
+const ASKED_LIMIT: usize = 64;
+/// How much of a prompt stands in the head of its session.
+const EXCERPT_CHARACTERS: usize = 2000;
+/// How much of the first prompt makes a title.
+const TITLE_CHARACTERS: usize = 80;
+
+/// Something that happened to a session, as it stands in its stream.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Happening {
+    /// What, in one word. The log has it of its own.
+    #[serde(skip)]
+    pub event: String,
+    /// Who did it; may be empty.
+    #[serde(default)]
+    pub actor: String,
+    /// The turn that it is about.
+    #[serde(default, with = "maybe_as_text", skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    /// What is to be said of it; may be empty.
+    #[serde(default)]
+    pub text: String,
+}
+
+impl Happening {
+    pub(crate) fn new(event: &str, actor: &str, turn: Option<TurnId>, text: impl Into<String>) -> Self {
+        Self {
+            event: event.to_owned(),
+            actor: actor.to_owned(),
+            turn,
+            text: text.into(),
+        }
+    }
+}
+
+/// What is to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) session: SessionRecord,
+    pub(crate) happened: Vec<Happening>,
+    /// The turn that changes with it.
+    pub(crate) turn: Option<TurnStep>,
+}
+
+/// What is to be written to a turn.
+#[derive(Clone, Debug)]
+pub(crate) struct TurnStep {
+    pub(crate) record: TurnRecord,
+    pub(crate) events: Vec<TurnEvent>,
+}
+
+/// A step is not possible as things are.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Refused {
+    /// A turn runs.
+    Active(TurnId),
+    /// The turn is not the one that runs.
+    NotActive,
+    /// The turn does not wait.
+    NotQueued,
+    /// Too many wait.
+    QueueFull,
+    /// The session was put away.
+    Archived,
+    /// No such question was asked in the turn that runs.
+    NotAsked,
+    /// There is nothing to be done.
+    Nothing,
+}
+
+/// A prompt that is to become a turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    pub(crate) id: TurnId,
+    pub(crate) session: kernel::SessionId,
+    pub(crate) prompt: Prompt,
+    pub(crate) agent: AgentChoice,
+    pub(crate) by: Actor,
+}
+
+/// Takes a prompt. If nothing runs or waits and there is somebody to run it, its turn begins with it.
+pub(crate) fn accept(
+    session: &SessionRecord,
+    draft: Draft,
+    if_busy: IfBusy,
+    runner: Option<Owner>,
+    now: UnixMs,
+) -> Result<Step, Refused> {
+    if session.archived {
+        return Err(Refused::Archived);
+    }
+    if let Some(active) = &session.active
+        && if_busy == IfBusy::Refuse
+        && active.stop.is_none()
+    {
+        return Err(Refused::Active(active.turn));
+    }
+    if session.queue.len() >= QUEUE_LIMIT {
+        return Err(Refused::QueueFull);
+    }
+    let mut next = session.clone();
+    next.changed_at = now;
+    next.prompts += 1;
+    if next.title.is_empty() {
+        next.title = first_line(&draft.prompt.text, TITLE_CHARACTERS);
+    }
+    let record = TurnRecord {
+        session: draft.session,
+        number: next.prompts,
+        previous: None,
+        prompt: draft.prompt.clone(),
+        agent: draft.agent.clone(),
+        by: draft.by.clone(),
+        accepted_at: now,
+        state: TurnState::Queued,
+        started_at: None,
+        ended_at: None,
+        owner: None,
+        plan: None,
+        usage: Usage::default(),
+        error: None,
+        transcript: None,
+    };
+    let text = first_line(&draft.prompt.text, TITLE_CHARACTERS);
+    let accepted = Happening::new("accepted", &draft.by, Some(draft.id), text);
+    let event = TurnEvent::Accepted {
+        v: EVENT_VERSION,
+        prompt: draft.prompt,
+        agent: draft.agent,
+    };
+    next.queue.push(draft.id);
+    let queued = Step {
+        session: next,
+        happened: vec![accepted],
+        turn: Some(TurnStep {
+            record: record.clone(),
+            events: vec![event],
+        }),
+    };
+    let is_free = session.active.is_none() && session.queue.is_empty();
+    match runner {
+        Some(owner) if is_free => Ok(chain(queued, |session| {
+            begin(session, draft.id, &record, owner, now)
+        })?),
+        _ => Ok(queued),
+    }
+}
+
+/// Begins the turn that has waited longest.
+pub(crate) fn begin(
+    session: &SessionRecord,
+    id: TurnId,
+    turn: &TurnRecord,
+    owner: Owner,
+    now: UnixMs,
+) -> Result<Step, Refused> {
+    if let Some(active) = &session.active {
+        return Err(Refused::Active(active.turn));
+    }
+    if session.queue.first() != Some(&id) || turn.state != TurnState::Queued {
+        return Err(Refused::NotQueued);
+    }
+    let mut next = session.clone();
+    next.changed_at = now;
+    next.queue.remove(0);
+    let mut record = turn.clone();
+    record.state = TurnState::Running;
+    record.started_at = Some(now);
+    record.owner = Some(owner);
+    record.previous = next.last_turn.replace(id);
+    next.active = Some(ActiveTurn {
+        turn: id,
+        prompt: cut(&turn.prompt.text, EXCERPT_CHARACTERS),
+        attachments: turn
+            .prompt
+            .attachments
+            .iter()
+            .map(|attachment| attachment.name.clone())
+            .collect(),
+        started_at: now,
+        owner,
+        stop: None,
+        asked: Vec::new(),
+    });
+    Ok(Step {
+        session: next,
+        happened: vec![Happening::new("started", "", Some(id), "")],
+        turn: Some(TurnStep {
+            record,
+            events: vec![TurnEvent::State {
+                state: TurnState::Running,
+                error: None,
+            }],
+        }),
+    })
+}
+
+/// How a turn ended, as its runner, or whoever buries it, says.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    pub(crate) state: TurnState,
+    pub(crate) error: Option<TurnError>,
+    pub(crate) usage: Usage,
+    pub(crate) plan: Option<PlanId>,
+}
+
+/// Ends the turn that runs, and frees the session.
+pub(crate) fn end(
+    session: &SessionRecord,
+    id: TurnId,
+    turn: &TurnRecord,
+    end: End,
+    now: UnixMs,
+) -> Result<Step, Refused> {
+    if session.active.as_ref().map(|active| active.turn) != Some(id) || turn.state != TurnState::Running {
+        return Err(Refused::NotActive);
+    }
+    let mut next = session.clone();
+    next.changed_at = now;
+    next.active = None;
+    next.last_state = Some(end.state);
+    let mut record = turn.clone();
+    record.state = end.state;
+    record.ended_at = Some(now);
+    record.error = end.error.clone();
+    record.usage = end.usage;
+    record.plan = end.plan;
+    Ok(Step {
+        session: next,
+        happened: vec![Happening::new("ended", "", Some(id), end.state.name())],
+        turn: Some(TurnStep {
+            record,
+            events: vec![TurnEvent::State {
+                state: end.state,
+                error: end.error,
+            }],
+        }),
+    })
+}
+
+/// Wants the turn that runs to stop.
+pub(crate) fn request_stop(session: &SessionRecord, id: TurnId, stop: Stop) -> Result<Step, Refused> {
+    let mut next = session.clone();
+    let active = next.active.as_mut().filter(|active| active.turn == id);
+    let active = active.ok_or(Refused::NotActive)?;
+    if active.stop.is_some() {
+        return Err(Refused::Nothing);
+    }
+    let happened = Happening::new("stop_requested", &stop.by, Some(id), stop.why.clone());
+    next.changed_at = stop.at;
+    active.stop = Some(stop);
+    Ok(alone(next, happened))
+}
+
+/// Takes a turn away that waits.
+pub(crate) fn remove_queued(
+    session: &SessionRecord,
+    id: TurnId,
+    turn: &TurnRecord,
+    (by, why): (&Actor, &str),
+    now: UnixMs,
+) -> Result<Step, Refused> {
+    let mut next = queued(session, id, turn, now)?;
+    next.queue.retain(|waiting| *waiting != id);
+    let mut record = turn.clone();
+    record.state = TurnState::Cancelled;
+    record.ended_at = Some(now);
+    let happened = Happening::new("removed", by, Some(id), why);
+    Ok(Step {
+        session: next,
+        happened: vec![happened],
+        turn: Some(TurnStep {
+            record,
+            events: vec![TurnEvent::State {
+                state: TurnState::Cancelled,
+                error: None,
+            }],
+        }),
+    })
+}
+
+/// Changes a prompt that waits.
+pub(crate) fn edit_queued(
+    session: &SessionRecord,
+    id: TurnId,
+    turn: &TurnRecord,
+    prompt: Prompt,
+    by: &Actor,
+    now: UnixMs,
+) -> Result<Step, Refused> {
+    let next = queued(session, id, turn, now)?;
+    let mut record = turn.clone();
+    record.prompt = prompt.clone();
+    Ok(Step {
+        session: next,
+        happened: vec![Happening::new(
+            "edited",
+            by,
+            Some(id),
+            first_line(&prompt.text, TITLE_CHARACTERS),
+        )],
+        turn: Some(TurnStep {
+            record,
+            events: vec![TurnEvent::Edited { prompt }],
+        }),
+    })
+}
+
+/// Moves a prompt that waits to another place of the queue.
+pub(crate) fn move_queued(
+    session: &SessionRecord,
+    id: TurnId,
+    to: usize,
+    by: &Actor,
+    now: UnixMs,
+) -> Result<Step, Refused> {
+    let from = session.queue.iter().position(|waiting| *waiting == id);
+    let from = from.ok_or(Refused::NotQueued)?;
+    let to = to.min(session.queue.len() - 1);
+    if from == to {
+        return Err(Refused::Nothing);
+    }
+    let mut next = session.clone();
+    next.changed_at = now;
+    let moved = next.queue.remove(from);
+    next.queue.insert(to, moved);
+    Ok(alone(
+        next,
+        Happening::new("moved", by, Some(id), format!("to place {to}")),
+    ))
+}
+
+fn queued(
+    session: &SessionRecord,
+    id: TurnId,
+    turn: &TurnRecord,
+    now: UnixMs,
+) -> Result<SessionRecord, Refused> {
+    if !session.queue.contains(&id) || turn.state != TurnState::Queued {
+        return Err(Refused::NotQueued);
+    }
+    let mut next = session.clone();
+    next.changed_at = now;
+    Ok(next)
+}
+
+/// Asks the user something, in the turn that runs.
+pub(crate) fn ask(session: &SessionRecord, turn: TurnId, asked: Asked, now: UnixMs) -> Result<Step, Refused> {
+    let mut next = session.clone();
+    next.changed_at = now;
+    let active = next.active.as_mut().filter(|active| active.turn == turn);
+    let active = active.ok_or(Refused::NotActive)?;
+    if active.asked.len() >= ASKED_LIMIT {
+        // The oldest that has its answer. If none has, there are as many questions open as anybody can look at.
+        let done = active.asked.iter().position(|asked| asked.answer.is_some());
+        active.asked.remove(done.ok_or(Refused::QueueFull)?);
+    }
+    let happened = Happening::new(
+        "asked",
+        "",
+        Some(turn),
+        format!("{}: {}", asked.tool, asked.subject),
+    );
+    active.asked.push(asked);
+    Ok(alone(next, happened))
+}
+
+/// Answers a question. The first answer stands: a later one is refused, and finds it in the record.
+pub(crate) fn answer(
+    session: &SessionRecord,
+    permission: PermissionId,
+    (answer, by): (Answer, &Actor),
+    now: UnixMs,
+) -> Result<Step, Refused> {
+    let mut next = session.clone();
+    next.changed_at = now;
+    let active = next.active.as_mut().ok_or(Refused::NotAsked)?;
+    let turn = active.turn;
+    let asked = active.asked.iter_mut().find(|asked| asked.id == permission);
+    let asked = asked.ok_or(Refused::NotAsked)?;
+    if asked.answer.is_some() {
+        return Err(Refused::Nothing);
+    }
+    asked.answer = Some((answer, by.clone()));
+    let (tool, subject) = (asked.tool.clone(), asked.subject.clone());
+    if answer == Answer::AllowAlways {
+        // It is allowed what was asked, and no more: a rule for all that the tool does would lift those that deny.
+        next.rules.insert(
+            0,
+            Rule {
+                tool,
+                pattern: Some(exactly(&subject)),
+                permission: Permission::Allow,
+            },
+        );
+    }
+    let text = match answer {
+        Answer::Allow => "allow",
+        Answer::AllowAlways => "allow_always",
+        Answer::Deny => "deny",
+    };
+    Ok(alone(next, Happening::new("answered", by, Some(turn), text)))
+}
+
+/// A step that changes the session alone.
+pub(crate) fn alone(session: SessionRecord, happened: Happening) -> Step {
+    Step {
+        session,
+        happened: vec![happened],
+        turn: None,
+    }
+}
+
+/// Two steps as one.
+fn chain(first: Step, second: impl FnOnce(&SessionRecord) -> Result<Step, Refused>) -> Result<Step, Refused> {
+    let mut both = second(&first.session)?;
+    both.happened.splice(0..0, first.happened);
+    if let (Some(turn), Some(before)) = (&mut both.turn, first.turn) {
+        turn.events.splice(0..0, before.events);
+    }
+    Ok(both)
+}
+
+/// The first line that says something.
+pub(crate) fn first_line(text: &str, most: usize) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    cut(line.unwrap_or_default(), most)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,149 @@
+//! Reading sessions and turns whole, and committing steps on what was read.
+
+use eventlog::{Commit, CommitError, Head, Log, NewEvent, StoredHead, Version, Write};
+use kernel::{SessionId, TurnId};
+use serde::de::DeserializeOwned;
+
+use crate::error::SessionError;
+use crate::session::{Session, SessionRecord, Whole};
+use crate::state::{Happening, Step, TurnStep};
+use crate::streams::{self, session_head, session_stream, turn_head, turn_stream};
+use crate::turn::{Turn, TurnRecord};
+
+/// How often a change is tried again because somebody else was faster. Each time, that one has got on; so many in the time
+/// of one request are nobody's honest work.
+pub(crate) const TRIES: usize = 1000;
+
+/// A session, whole. One that is being removed is not there.
+pub(crate) async fn session(log: &Log, id: SessionId) -> Result<Session, SessionError> {
+    let stored = log.head(&session_stream(id)?).await?;
+    let session = session_of(&stored.ok_or(SessionError::NotFound(id))?)?;
+    match session.record.removing {
+        true => Err(SessionError::NotFound(id)),
+        false => Ok(session),
+    }
+}
+
+/// A turn.
+pub(crate) async fn turn(log: &Log, id: TurnId) -> Result<Turn, SessionError> {
+    let stored = log.head(&turn_stream(id)?).await?;
+    turn_of(&stored.ok_or(SessionError::TurnNotFound(id))?)
+}
+
+pub(crate) fn session_of(stored: &StoredHead) -> Result<Session, SessionError> {
+    let record: SessionRecord = parse(stored)?;
+    Ok(Session {
+        id: streams::id_of(&stored.stream).ok_or_else(|| misnamed(stored))?,
+        version: stored.version,
+        last_sequence: stored.last_sequence,
+        record,
+        whole: Whole,
+    })
+}
+
+pub(crate) fn turn_of(stored: &StoredHead) -> Result<Turn, SessionError> {
+    let record: TurnRecord = parse(stored)?;
+    Ok(Turn {
+        id: streams::id_of(&stored.stream).ok_or_else(|| misnamed(stored))?,
+        version: stored.version,
+        last_sequence: stored.last_sequence,
+        record,
+    })
+}
+
+fn parse<T: DeserializeOwned>(stored: &StoredHead) -> Result<T, SessionError> {
+    serde_json::from_slice(&stored.head.body).map_err(|source| SessionError::Unreadable {
+        stream: stored.stream.to_string(),
+        source,
+    })
+}
+
+fn misnamed(stored: &StoredHead) -> SessionError {
+    SessionError::Unreadable {
+        stream: stored.stream.to_string(),
+        source: serde::de::Error::custom("its name is not an id"),
+    }
+}
+
+/// What a step is committed on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct On<'a> {
+    /// The session, as it was read.
+    pub(crate) session: &'a Session,
+    /// The turn that changes with it, and the version that it was read at: none if it is made by this step.
+    pub(crate) turn: Option<(TurnId, Version)>,
+}
+
+/// What a step made.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) session: Session,
+    pub(crate) turn: Option<Turn>,
+}
+
+/// Commits a step: session and turn together, on the versions that were read, and whatever else belongs to it.
+pub(crate) async fn commit(
+    log: &Log,
+    on: On<'_>,
+    step: Step,
+    besides: Vec<Write>,
+) -> Result<Made, CommitError> {
+    let mut writes = vec![Write {
+        stream: session_stream(on.session.id)?,
+        expected: on.session.version,
+        head: Some(session_head(&step.session)),
+        events: step.happened.iter().map(happening_to_log).collect(),
+    }];
+    if let (Some((id, version)), Some(TurnStep { record, events })) = (on.turn, &step.turn) {
+        writes.push(Write {
+            stream: turn_stream(id)?,
+            expected: version,
+            head: Some(turn_head(record)),
+            events: events.iter().map(crate::event::TurnEvent::to_log).collect(),
+        });
+    }
+    writes.extend(besides);
+    let committed = log.commit(Commit::all(writes)).await?;
+    let mut committed = committed.into_iter();
+    // There is one for each write, in their order.
+    let (Some(of_session), of_turn) = (committed.next(), committed.next()) else {
+        return Err(eventlog::LogError::Closed.into());
+    };
+    let turn = match (on.turn, step.turn, of_turn) {
+        (Some((id, _)), Some(TurnStep { record, .. }), Some(of_turn)) => Some(Turn {
+            id,
+            version: of_turn.version,
+            last_sequence: of_turn.last_sequence,
+            record,
+        }),
+        _ => None,
+    };
+    Ok(Made {
+        session: Session {
+            id: on.session.id,
+            version: of_session.version,
+            last_sequence: of_session.last_sequence,
+            record: step.session,
+            whole: Whole,
+        },
+        turn,
+    })
+}
+
+pub(crate) fn happening_to_log(happening: &Happening) -> NewEvent {
+    NewEvent {
+        kind: streams::name(&happening.event),
+        body: streams::json(happening).into(),
+        blobs: Vec::new(),
+    }
+}
+
+/// The head of something that only has to be there.
+pub(crate) fn plain_head(kind: &str, status: &str, body: Vec<u8>) -> Head {
+    Head {
+        kind: streams::name(kind),
+        status: streams::name(status),
+        body: body.into(),
+        blobs: Vec::new(),
+    }
+}

@@ -1,0 +1,160 @@
+//! How sessions and turns stand in the log: the names of their streams, their heads, and how ids are written.
+//!
+//! | stream | kind | status | events |
+//! |---|---|---|---|
+//! | `session/ID` | `session` | its state | what happened to the session |
+//! | `turn/ID` | `turn` | its state | what happened in the turn |
+//! | `turn-key/KEY` | `turn-key` | `used` | none |
+//! | `acp-session/ID` | `acp-session` | `known` | none |
+
+use std::sync::Arc;
+
+use eventlog::{BadName, Head, StreamId};
+use kernel::{SessionId, TurnId};
+use serde::Serialize;
+
+use crate::session::SessionRecord;
+use crate::turn::TurnRecord;
+
+pub(crate) const SESSION_KIND: &str = "session";
+pub(crate) const TURN_KIND: &str = "turn";
+/// The status of a session that is being removed.
+pub(crate) const REMOVING: &str = "removing";
+pub(crate) const KEY_KIND: &str = "turn-key";
+
+pub(crate) fn session_stream(id: SessionId) -> Result<StreamId, BadName> {
+    StreamId::new(&format!("session/{id}"))
+}
+
+pub(crate) fn turn_stream(id: TurnId) -> Result<StreamId, BadName> {
+    StreamId::new(&format!("turn/{id}"))
+}
+
+/// The stream with what an agent over the protocol calls a session.
+pub(crate) fn acp_stream(id: SessionId) -> Result<StreamId, BadName> {
+    StreamId::new(&format!("acp-session/{id}"))
+}
+
+/// The stream of an idempotency key. Keys are other people's texts, so their hash stands for them.
+pub(crate) fn key_stream(session: SessionId, key: &str) -> Result<StreamId, BadName> {
+    let hash = blake3::hash(format!("{session} {key}").as_bytes()).to_hex();
+    StreamId::new(&format!("turn-key/{hash}"))
+}
+
+/// The id that a stream is named after.
+pub(crate) fn id_of<T: std::str::FromStr>(stream: &StreamId) -> Option<T> {
+    let (_, id) = stream.as_str().split_once('/')?;
+    id.parse().ok()
+}
+
+pub(crate) fn session_head(record: &SessionRecord) -> Head {
+    Head {
+        kind: SESSION_KIND.into(),
+        status: if record.removing {
+            REMOVING
+        } else {
+            record.state().name()
+        }
+        .into(),
+        body: json(record).into(),
+        blobs: Vec::new(),
+    }
+}
+
+pub(crate) fn turn_head(record: &TurnRecord) -> Head {
+    Head {
+        kind: TURN_KIND.into(),
+        status: record.state.name().into(),
+        body: json(record).into(),
+        blobs: record
+            .prompt
+            .attachments
+            .iter()
+            .map(|attachment| attachment.content)
+            .chain(record.transcript)
+            .collect(),
+    }
+}
+
+/// A struct of strings and numbers always becomes JSON.
+pub(crate) fn json<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// Ids as text.
+pub(crate) mod as_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(id: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(id)
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+/// Ids that may be missing, as text.
+pub(crate) mod maybe_as_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(
+        id: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match id {
+            Some(id) => serializer.collect_str(id),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse().map_err(D::Error::custom))
+            .transpose()
+    }
+}
+
+/// Lists of ids, as text.
+pub(crate) mod list_as_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(ids: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(ids.iter().map(ToString::to_string))
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        texts
+            .iter()
+            .map(|text| text.parse().map_err(D::Error::custom))
+            .collect()
+    }
+}
+
+/// The kind of a head or an event.
+pub(crate) fn name(text: &str) -> Arc<str> {
+    Arc::from(text)
+}

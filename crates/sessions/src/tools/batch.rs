@@ -1,0 +1,114 @@
+//! Several calls at once, in an order that keeps them out of each other's way.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use super::order::{Touches, waits_for};
+use super::tool::Coming;
+
+/// How many calls run together. It keeps a machine busy with reading; further ones wait for their turn.
+pub(super) const TOGETHER: usize = 8;
+
+/// Runs calls, each when those that it waits for are done. What they came to, in the order of the calls. All of them run
+/// within the caller's task, and `start` is called when one begins.
+pub(super) async fn in_order<'a, T>(
+    touches: &[Touches],
+    mut start: impl FnMut(usize) -> Coming<'a, T>,
+) -> Vec<T> {
+    let waits_for = waits_for(touches);
+    let mut waiting: Vec<usize> = (0..touches.len()).collect();
+    let mut running: Vec<(usize, Coming<'a, T>)> = Vec::with_capacity(TOGETHER);
+    let mut done: Vec<Option<T>> = touches.iter().map(|_| None).collect();
+    loop {
+        waiting.retain(|call| {
+            let is_free = waits_for[*call].iter().all(|earlier| done[*earlier].is_some());
+            let begins = is_free && running.len() < TOGETHER;
+            if begins {
+                running.push((*call, start(*call)));
+            }
+            !begins
+        });
+        if running.is_empty() {
+            // The first of those that wait always waits for nobody, so nobody waits any more.
+            return done.into_iter().flatten().collect();
+        }
+        let (call, result) = first_of(&mut running).await;
+        done[call] = Some(result);
+    }
+}
+
+/// The next one that is done.
+async fn first_of<T>(running: &mut Vec<(usize, Coming<'_, T>)>) -> (usize, T) {
+    let (at, result) = poll_fn(|context| {
+        for (at, (_, coming)) in running.iter_mut().enumerate() {
+            if let Poll::Ready(result) = coming.as_mut().poll(context) {
+                return Poll::Ready((at, result));
+            }
+        }
+        Poll::Pending
+    })
+    .await;
+    let (call, _) = running.swap_remove(at);
+    (call, result)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::task::{Context, Waker};
+
+    use proptest::collection::vec;
+    use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+    use tokio::sync::oneshot;
+
+    use super::super::place::Place;
+    use super::*;
+
+    /// A call, and what ends it.
+    type Running = (usize, oneshot::Sender<usize>);
+
+    fn some_touches() -> impl Strategy<Value = Touches> {
+        let place = prop_oneof![Just(""), Just("a"), Just("a/b"), Just("c")]
+            .prop_map(|text| Place::relative(text).unwrap());
+        prop_oneof![
+            Just(Touches::Nothing),
+            Just(Touches::Everything),
+            vec(place.clone(), 1..3).prop_map(Touches::Reads),
+            vec(place, 1..3).prop_map(Touches::Writes),
+        ]
+    }
+
+    proptest! {
+        /// Calls that end in any order: who waits has not begun, who does not wait has, and answers keep their places.
+        #[test]
+        fn calls_begin_when_those_that_they_wait_for_are_done(
+            touches in vec(some_touches(), 0..14),
+            picks in vec(any::<proptest::sample::Index>(), 14),
+        ) {
+            let waits_for = waits_for(&touches);
+            let open: Arc<Mutex<Vec<Running>>> = Arc::default();
+            let opened = Arc::clone(&open);
+            let mut all = Box::pin(in_order(&touches, move |call| -> Coming<'static, usize> {
+                let (send, receive) = oneshot::channel();
+                opened.lock().unwrap().push((call, send));
+                Box::pin(async move { receive.await.unwrap() })
+            }));
+            let mut context = Context::from_waker(Waker::noop());
+            let mut ended: Vec<usize> = Vec::new();
+            for pick in picks.iter().take(touches.len()) {
+                prop_assert!(all.as_mut().poll(&mut context).is_pending());
+                let running: Vec<usize> = open.lock().unwrap().iter().map(|(call, _)| *call).collect();
+                let is_free = |call: &usize| waits_for[*call].iter().all(|earlier| ended.contains(earlier));
+                let free = (0..touches.len()).filter(|call| !ended.contains(call) && is_free(call));
+                // The limit is by far not reached by what does not collide here, or it is what holds them up.
+                prop_assert!(running.iter().all(is_free));
+                prop_assert_eq!(running.len(), free.count().min(TOGETHER));
+                let (call, end) = open.lock().unwrap().remove(pick.index(running.len()));
+                end.send(call * 10).unwrap();
+                ended.push(call);
+            }
+            let expected: Vec<usize> = (0..touches.len()).map(|call| call * 10).collect();
+            prop_assert_eq!(all.as_mut().poll(&mut context), Poll::Ready(expected));
+        }
+    }
+}

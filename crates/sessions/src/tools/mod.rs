@@ -1,0 +1,40 @@
+//! What an agent can do, within a plan.
+//!
+//! - [`Toolbox`] is what an agent has in a turn: it says what there is, and calls it.
+//! - `tool.rs`: what a tool is. Each has a file of its own, and a row in `all.rs`.
+//! - `parameters.rs`: what a tool takes: the schema that a model sees, and what is held against it, from one table.
+//! - `order.rs`: which calls of a batch wait for which. Pure. `batch.rs` carries it out.
+//! - `permit.rs`: the rules and the user. `running.rs`: what a tool has while it runs: the plan, the time, the stop.
+//! - `error.rs`: what went wrong, in words that tell a model what to do next. `text.rs`: answers of a bounded size.
+//!
+//! **Who owns the state:** the plan. Files are read and written through `Plans`, and so behind the descriptor of the
+//! sandbox's root; nothing here opens a path of the system.
+//!
+//! **What must not happen here:** a call that ends without telling the turn's stream, and an answer without a bound.
+
+mod all;
+mod batch;
+mod delete;
+mod edit;
+mod error;
+mod language;
+mod list;
+mod matching;
+mod move_to;
+mod order;
+mod parameters;
+mod permit;
+mod place;
+mod plan_diff;
+mod read;
+mod running;
+mod search;
+mod shell;
+mod spec;
+mod text;
+mod tool;
+mod toolbox;
+mod write;
+
+pub use spec::{Access, ToolAnswer, ToolCall, ToolSpec, ToolboxOptions};
+pub use toolbox::Toolbox;

@@ -1,0 +1,174 @@
+//! `plan_diff`: what the plan changes so far.
+
+use std::io;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use plans::{Change, RelPath, write_patch};
+use serde::Deserialize;
+
+use super::error::ToolError;
+use super::order::Touches;
+use super::parameters::{Parameter, Takes, optional};
+use super::place::Place;
+use super::running::{self, Running};
+use super::spec::{Access, ToolboxOptions};
+use super::text::SHOWN_LIMIT_BYTES;
+use super::tool::{About, Told, Tool};
+use crate::ports::Ports;
+
+/// How many of the paths are named when the patch does not fit.
+const NAMED_PATHS: usize = 100;
+
+#[derive(Debug)]
+pub(super) struct PlanDiff {
+    place: Place,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    path: Option<String>,
+}
+
+#[async_trait]
+impl Tool for PlanDiff {
+    type Arguments = Arguments;
+    const NAME: &'static str = "plan_diff";
+    const DESCRIPTION: &'static str = "Shows what this plan changes so far, as a unified diff against the workspace as it \
+        was when the plan began.";
+    const ACCESS: Access = Access::Reads;
+
+    fn parameters(_ports: &Ports) -> Vec<Parameter> {
+        vec![optional(
+            "path",
+            Takes::Text,
+            "Only this file, or what is below this directory.",
+        )]
+    }
+
+    async fn prepare(arguments: Arguments, options: &ToolboxOptions) -> Result<Self, ToolError> {
+        Ok(Self {
+            place: running::place_or_root(options, arguments.path.as_deref()).await?,
+        })
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: match &self.place {
+                Place::Root => "what the plan changes".to_owned(),
+                Place::Path(path) => format!("what the plan changes in {path}"),
+            },
+            subjects: vec![self.place.to_string()],
+            touches: Touches::Reads(vec![self.place.clone()]),
+            whole_trees: Vec::new(),
+        }
+    }
+
+    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+        let nothing = Told::done("[nothing is changed]");
+        let desk = &running.options.desk;
+        let Some(plan) = desk.opened() else {
+            return Ok(nothing);
+        };
+        let changes = running
+            .patience
+            .within(desk.plans().changes(plan, None))
+            .await??;
+        let is_meant = |path: &RelPath| Place::Path(path.clone()).overlaps(&self.place);
+        let changes: Vec<Change> = changes
+            .into_iter()
+            .filter(|change| is_meant(&change.path) || change.from.as_ref().is_some_and(is_meant))
+            .collect();
+        if changes.is_empty() {
+            return Ok(nothing);
+        }
+        let (changes, contents) = (Arc::new(changes), desk.plans().contents());
+        let compared = Arc::clone(&changes);
+        let patch = running
+            .explore(move |_, _| {
+                let mut patch = Bounded::default();
+                match write_patch(&compared, contents.as_ref(), &mut patch) {
+                    Err(error) if !patch.is_full => {
+                        Err(ToolError::Refused(format!("the diff cannot be made: {error}.")))
+                    }
+                    _ => Ok(patch),
+                }
+            })
+            .await?;
+        Ok(told(patch, &changes).with_plan(plan.to_string()))
+    }
+}
+
+/// A patch that says whether it is all.
+struct Shown {
+    text: String,
+    is_cut: bool,
+}
+
+impl Shown {
+    fn with_plan(self, plan: String) -> Told {
+        let told = Told::done(self.text);
+        if self.is_cut { told.with_full(plan) } else { told }
+    }
+}
+
+fn told(patch: Bounded, changes: &[Change]) -> Shown {
+    let text = String::from_utf8_lossy(&patch.kept).into_owned();
+    if !patch.is_full {
+        let text = if text.is_empty() { named(changes) } else { text };
+        return Shown { text, is_cut: false };
+    }
+    // Whole lines, and what else there is by name: so it can be asked for.
+    let end = text.rfind('\n').map_or(text.len(), |newline| newline + 1);
+    let room = SHOWN_LIMIT_BYTES / 2;
+    let end = text.floor_char_boundary(end.min(room));
+    let text = format!(
+        "{}\n[the diff is cut; name a `path` to see more. What is changed:]\n{}",
+        &text[..end],
+        named(changes)
+    );
+    Shown { text, is_cut: true }
+}
+
+fn named(changes: &[Change]) -> String {
+    let mut text = String::new();
+    for change in changes.iter().take(NAMED_PATHS) {
+        let what = match (&change.before, &change.after) {
+            (None, _) => "new",
+            (_, None) => "deleted",
+            _ if change.from.is_some() => "moved",
+            _ => "changed",
+        };
+        let path = super::text::one_line(&change.path.to_string());
+        text.push_str(&format!("{what} {path}\n"));
+    }
+    if changes.len() > NAMED_PATHS {
+        text.push_str(&format!("and {} more\n", changes.len() - NAMED_PATHS));
+    }
+    text
+}
+
+/// Keeps the beginning of what is written, and then ends the writing.
+#[derive(Debug, Default)]
+struct Bounded {
+    kept: Vec<u8>,
+    is_full: bool,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = SHOWN_LIMIT_BYTES - self.kept.len();
+        if bytes.len() > room {
+            self.kept.extend_from_slice(&bytes[..room]);
+            self.is_full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.kept.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

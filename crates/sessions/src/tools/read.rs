@@ -1,0 +1,214 @@
+//! `read`: a file, or a part of it, or what is in a directory.
+
+use async_trait::async_trait;
+use plans::{Explorer, FileKind, RelPath};
+use serde::Deserialize;
+
+use super::error::ToolError;
+use super::list;
+use super::order::Touches;
+use super::parameters::{Parameter, Takes, optional, required};
+use super::place::Place;
+use super::running::{self, Running};
+use super::spec::{Access, ToolboxOptions};
+use super::text::{SHOWN_LIMIT_BYTES, beginning};
+use super::tool::{About, Told, Tool};
+use crate::ports::Ports;
+
+/// The largest file that is read. It is in memory whole; for a larger one there is the shell.
+pub(super) const FILE_LIMIT_BYTES: u64 = 32 * 1024 * 1024;
+/// How much of a file tells whether it is text.
+const LOOKED_AT_BYTES: usize = 8 * 1024;
+/// The most lines of an answer.
+const MOST_LINES: u64 = 1_000_000;
+/// How alike a name must be to be meant.
+const LIKENESS: f64 = 0.7;
+
+#[derive(Debug)]
+pub(super) struct Read {
+    place: Place,
+    from: u64,
+    lines: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    path: String,
+    from: Option<u64>,
+    lines: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for Read {
+    type Arguments = Arguments;
+    const NAME: &'static str = "read";
+    const DESCRIPTION: &'static str = "Reads a text file, or lists what is in a directory. Paths are relative to the root \
+        of the workspace. A long file is cut at 31 KiB, and the answer ends with where to go on.";
+    const ACCESS: Access = Access::Reads;
+
+    fn parameters(_ports: &Ports) -> Vec<Parameter> {
+        let number = Takes::Number {
+            least: 1,
+            most: MOST_LINES,
+        };
+        vec![
+            required(
+                "path",
+                Takes::Text,
+                "The file or directory, for example `src/main.rs`.",
+            ),
+            optional("from", number.clone(), "The first line, from 1 on."),
+            optional("lines", number, "How many lines; as many as fit if left out."),
+        ]
+    }
+
+    async fn prepare(arguments: Arguments, options: &ToolboxOptions) -> Result<Self, ToolError> {
+        Ok(Self {
+            place: running::place(options, &arguments.path).await?,
+            from: arguments.from.unwrap_or(1),
+            lines: arguments.lines.unwrap_or(MOST_LINES),
+        })
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: format!("read {}", self.place),
+            subjects: vec![self.place.to_string()],
+            touches: Touches::Reads(vec![self.place.clone()]),
+            whole_trees: Vec::new(),
+        }
+    }
+
+    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+        running.explore(move |explorer, _| self.look(explorer)).await
+    }
+}
+
+impl Read {
+    fn look(&self, explorer: &Explorer<'_, '_>) -> Result<Told, ToolError> {
+        let Place::Path(path) = &self.place else {
+            return list::names(explorer.tree(), &self.place);
+        };
+        let tree = explorer.tree();
+        let failed = |error| ToolError::of_tree(path, &error);
+        match tree.stat(path).map_err(failed)?.map(|stat| stat.kind) {
+            None => Err(not_found(explorer, path)),
+            Some(FileKind::Directory) => list::names(tree, &self.place),
+            Some(FileKind::Symlink) => {
+                let target = tree.link_target(path).map_err(failed)?;
+                let target = String::from_utf8_lossy(&target.0).into_owned();
+                Ok(Told::done(format!(
+                    "[`{path}` is a symlink to `{target}`; read that path if it is in the workspace]"
+                )))
+            }
+            Some(FileKind::Special) => Err(ToolError::Refused(format!("`{path}` is not a regular file."))),
+            Some(FileKind::File) => {
+                let content = read_text(explorer, path)?;
+                self.part_of(path, &content)
+            }
+        }
+    }
+
+    /// The lines that were asked for, as far as they fit.
+    fn part_of(&self, path: &RelPath, content: &[u8]) -> Result<Told, ToolError> {
+        if content.is_empty() {
+            return Ok(Told::done("[the file is empty]"));
+        }
+        let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
+        let total = lines.len() as u64;
+        if self.from > total {
+            return Err(ToolError::Refused(format!(
+                "`{path}` has {total} lines, so there is no line {}.",
+                self.from
+            )));
+        }
+        let first = usize::try_from(self.from - 1).unwrap_or(usize::MAX);
+        let wanted = usize::try_from(self.lines).unwrap_or(usize::MAX);
+        let (mut text, mut shown) = (String::new(), 0);
+        for line in lines[first..].iter().take(wanted) {
+            let line = String::from_utf8_lossy(line);
+            if text.len() + line.len() <= SHOWN_LIMIT_BYTES {
+                text.push_str(&line);
+                shown += 1;
+                continue;
+            }
+            if shown == 0 {
+                // One that does not fit alone is shown in part, so that reading goes on.
+                text.push_str(beginning(&line, SHOWN_LIMIT_BYTES).0);
+                text.push_str(&format!(
+                    "\n[line {} is cut: it has {} bytes]\n",
+                    self.from,
+                    line.len()
+                ));
+                shown += 1;
+            }
+            break;
+        }
+        let last = self.from + shown - 1;
+        if last == total {
+            return Ok(Told::done(text));
+        }
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&format!(
+            "[lines {} to {last} of {total}; go on with \"from\": {}]",
+            self.from,
+            last + 1
+        ));
+        Ok(Told::done(text).with_full(path.to_string()))
+    }
+}
+
+/// The content of a file that is text.
+pub(super) fn read_text(explorer: &Explorer<'_, '_>, path: &RelPath) -> Result<Vec<u8>, ToolError> {
+    let content = match explorer.tree().read(path, FILE_LIMIT_BYTES) {
+        Ok(content) => content,
+        Err(plans::TreeError::NotFound { .. }) => return Err(not_found(explorer, path)),
+        Err(error @ plans::TreeError::TooLarge { .. }) => {
+            return Err(ToolError::Refused(format!(
+                "{error}. Use `shell` to look at a part of it, for example with `sed -n 1,100p`."
+            )));
+        }
+        Err(error) => return Err(ToolError::of_tree(path, &error)),
+    };
+    if is_binary(&content) {
+        return Err(ToolError::Refused(format!(
+            "`{path}` is not text; it has {} bytes. Use `shell` with a program that understands it.",
+            content.len()
+        )));
+    }
+    Ok(content)
+}
+
+/// Whether a content is not text, as far as its beginning tells.
+pub(super) fn is_binary(content: &[u8]) -> bool {
+    content[..content.len().min(LOOKED_AT_BYTES)].contains(&0)
+}
+
+/// There is nothing at a path; but perhaps something with nearly the same name.
+fn not_found(explorer: &Explorer<'_, '_>, path: &RelPath) -> ToolError {
+    let directory = path.parent();
+    let Ok(names) = explorer.tree().list(directory.as_ref()) else {
+        return ToolError::missing(path);
+    };
+    let wanted = path.name().to_string_lossy().to_lowercase();
+    let near = names.into_iter().filter_map(|(name, _)| {
+        let name = name.into_string().ok()?;
+        let likeness = strsim::normalized_damerau_levenshtein(&name.to_lowercase(), &wanted);
+        (likeness >= LIKENESS).then_some((likeness, name))
+    });
+    match near.max_by(|one, other| one.0.total_cmp(&other.0)) {
+        None => ToolError::missing(path),
+        Some((_, name)) => {
+            let meant = match directory {
+                Some(directory) => format!("{directory}/{name}"),
+                None => name,
+            };
+            ToolError::Refused(format!(
+                "there is nothing at `{path}`. Did you mean `{meant}`? Use `list` to see what there is."
+            ))
+        }
+    }
+}

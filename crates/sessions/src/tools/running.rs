@@ -1,0 +1,155 @@
+//! What a tool has while it runs: the plan, the time that is left, and the wish to stop.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kernel::{Deadline, PlanId, Scope};
+use plans::{ChangeFiles, Explorer, FileOperation};
+
+use super::error::ToolError;
+use super::place::Place;
+use super::spec::ToolboxOptions;
+use crate::permissions::Rule;
+use crate::sink::ToolSink;
+
+/// What a tool has while it runs.
+#[derive(Debug)]
+pub(super) struct Running<'a> {
+    pub(super) options: &'a ToolboxOptions,
+    pub(super) sink: &'a ToolSink,
+    /// The rules by which it was allowed.
+    pub(super) rules: Vec<Rule>,
+    pub(super) patience: Patience,
+}
+
+/// How long somebody goes on.
+#[derive(Clone, Debug)]
+pub(super) struct Patience {
+    scope: Scope,
+    deadline: Deadline,
+    total: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(options: &ToolboxOptions) -> Self {
+        Self {
+            scope: options.scope.clone(),
+            deadline: Deadline::after(&options.clock, options.timeout),
+            total: options.timeout,
+        }
+    }
+
+    /// Whether to go on. Whoever blocks asks this between two steps.
+    pub(super) fn check(&self) -> Result<(), ToolError> {
+        if self.scope.is_cancelled() {
+            Err(ToolError::Cancelled)
+        } else if self.deadline.has_passed() {
+            Err(ToolError::TimedOut { after: self.total })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Waits for something that may be dropped half-way.
+    pub(super) async fn within<T>(&self, coming: impl Future<Output = T>) -> Result<T, ToolError> {
+        self.check()?;
+        tokio::select! {
+            biased;
+            value = coming => Ok(value),
+            _ = self.scope.wait() => Err(ToolError::Cancelled),
+            () = self.deadline.clone().passed() => Err(ToolError::TimedOut { after: self.total }),
+        }
+    }
+}
+
+impl Running<'_> {
+    /// The plan, opened if need be.
+    pub(super) async fn plan(&self) -> Result<PlanId, ToolError> {
+        Ok(self.patience.within(self.options.desk.plan()).await??)
+    }
+
+    /// Looks through the files of the sandbox. What looks asks the patience between two steps.
+    pub(super) async fn explore<R: Send + 'static>(
+        &self,
+        look: impl FnOnce(&mut Explorer<'_, '_>, &Patience) -> Result<R, ToolError> + Send + 'static,
+    ) -> Result<R, ToolError> {
+        explore(self.options, &self.patience, look).await
+    }
+
+    /// Writes to the sandbox, and tells the turn's stream. It is waited for to the end, whatever the patience: what is under
+    /// way cannot be taken back. The paths that changed, if all went well; those that changed before it failed are told too.
+    pub(super) async fn change(
+        &self,
+        tool: &'static str,
+        operation: FileOperation,
+    ) -> Result<Vec<String>, ToolError> {
+        let plan = self.plan().await?;
+        self.patience.check()?;
+        let desk = &self.options.desk;
+        let order = ChangeFiles {
+            by: desk.actor(),
+            changeset: None,
+            tool: tool.to_owned(),
+            reason: String::new(),
+            operations: vec![operation],
+        };
+        let changed = desk.plans().change_files(plan, order).await?;
+        let paths: Vec<String> = changed
+            .changes
+            .iter()
+            .map(|recorded| recorded.change.path.to_string())
+            .collect();
+        if !paths.is_empty() {
+            desk.tell_changes(paths.clone()).await;
+        }
+        match changed.stopped_by {
+            Some(error) => Err(error.into()),
+            None => Ok(paths),
+        }
+    }
+}
+
+/// Looks through the files of the sandbox.
+pub(super) async fn explore<R: Send + 'static>(
+    options: &ToolboxOptions,
+    patience: &Patience,
+    look: impl FnOnce(&mut Explorer<'_, '_>, &Patience) -> Result<R, ToolError> + Send + 'static,
+) -> Result<R, ToolError> {
+    let plan = patience.within(options.desk.plan()).await??;
+    let asked = patience.clone();
+    let looking = options
+        .desk
+        .plans()
+        .explore(plan, move |explorer| look(explorer, &asked));
+    patience.within(looking).await??
+}
+
+/// A place, as an agent named it. An absolute path is taken if it lies in the workspace, which a command sees at its own path
+/// or in the sandbox.
+pub(super) async fn place(options: &ToolboxOptions, text: &str) -> Result<Place, ToolError> {
+    if !text.starts_with('/') {
+        return Place::relative(text);
+    }
+    let (root, sandbox) = roots(options).await?;
+    Place::absolute(text, &[root, sandbox])
+}
+
+/// The root of the workspace, and where commands find it.
+pub(super) async fn roots(options: &ToolboxOptions) -> Result<(PathBuf, PathBuf), ToolError> {
+    let patience = Patience::new(options);
+    let plans = options.desk.plans();
+    let looked = patience.within(async {
+        let plan = plans.get(options.desk.plan().await?).await?;
+        let sandbox = plans.sandbox_root(&plan);
+        Ok::<_, plans::PlanError>((plan.record.facts.root, sandbox))
+    });
+    Ok(looked.await??)
+}
+
+/// The same, of a path that may be missing.
+pub(super) async fn place_or_root(options: &ToolboxOptions, text: Option<&str>) -> Result<Place, ToolError> {
+    match text {
+        Some(text) => place(options, text).await,
+        None => Ok(Place::Root),
+    }
+}

@@ -1,0 +1,235 @@
+//! `shell`: a command in the sandbox, as a job.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde::Deserialize;
+use tokio::sync::{mpsc, oneshot};
+
+use super::error::ToolError;
+use super::order::Touches;
+use super::parameters::{Parameter, Takes, optional, required};
+use super::place::Place;
+use super::running::{self, Running};
+use super::spec::{Access, ToolboxOptions};
+use super::text::{BothEnds, TextPieces, one_line};
+use super::tool::{About, Told, Tool};
+use crate::event::ToolState;
+use crate::ports::{Ports, ShellEnd, ShellOrder};
+use crate::sink::ToolSink;
+
+/// How many pieces of output may wait. Whoever runs the command waits when it is full, and so the command does.
+const QUEUE_PIECES: usize = 16;
+/// The most output of one command that goes into the turn's stream. All of it is in the job; nobody reads more than that in a
+/// conversation.
+const STREAM_LIMIT_BYTES: usize = 1024 * 1024;
+/// The longest line. Linux takes no longer argument.
+const LINE_LIMIT_BYTES: usize = 128 * 1024 - 1;
+/// The longest time that can be asked for.
+const LONGEST_SECONDS: u64 = 6 * 60 * 60;
+
+#[derive(Debug)]
+pub(super) struct Shell {
+    line: String,
+    directory: Place,
+    timeout: Duration,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    line: String,
+    directory: Option<String>,
+    timeout_seconds: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for Shell {
+    type Arguments = Arguments;
+    const NAME: &'static str = "shell";
+    const DESCRIPTION: &'static str = "Runs a line with `sh -c` in the sandbox, at the root of the workspace, and answers \
+        with its output and how it ended. There is no terminal and no input. What it changes in the workspace becomes part of \
+        the plan. Use the other tools to read, search and change files.";
+    const ACCESS: Access = Access::WritesAnywhere;
+
+    fn parameters(_ports: &Ports) -> Vec<Parameter> {
+        vec![
+            required("line", Takes::Text, "The line, for example `cargo test`."),
+            optional(
+                "directory",
+                Takes::Text,
+                "The directory to run it in; the root of the workspace if left out.",
+            ),
+            optional(
+                "timeout_seconds",
+                Takes::Number {
+                    least: 1,
+                    most: LONGEST_SECONDS,
+                },
+                "After how long it is stopped.",
+            ),
+        ]
+    }
+
+    async fn prepare(arguments: Arguments, options: &ToolboxOptions) -> Result<Self, ToolError> {
+        let refused = |why: &str| Err(ToolError::Refused(why.to_owned()));
+        if arguments.line.trim().is_empty() {
+            return refused("`line` is empty.");
+        }
+        if arguments.line.contains('\0') {
+            return refused("`line` has a NUL in it.");
+        }
+        if arguments.line.len() > LINE_LIMIT_BYTES {
+            return refused("`line` is too long. Write it to a file with `write`, and run that.");
+        }
+        Ok(Self {
+            line: arguments.line,
+            directory: running::place_or_root(options, arguments.directory.as_deref()).await?,
+            timeout: arguments
+                .timeout_seconds
+                .map_or(options.timeout, Duration::from_secs),
+        })
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: one_line(&format!("$ {}", self.line)),
+            subjects: vec![self.line.clone()],
+            touches: Touches::Everything,
+            whole_trees: Vec::new(),
+        }
+    }
+
+    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+        let plan = running.plan().await?;
+        let options = running.options;
+        let order = ShellOrder {
+            plan,
+            line: self.line,
+            // It goes to the system as it is, not as it is shown.
+            directory: match self.directory.as_path().map(|path| path.as_path().to_str()) {
+                None => String::new(),
+                Some(Some(path)) => path.to_owned(),
+                Some(None) => {
+                    return Err(ToolError::Refused(
+                        "the name of `directory` is not text. Use `cd` in the line instead.".to_owned(),
+                    ));
+                }
+            },
+            environment: Vec::new(),
+            actor: options.desk.actor(),
+            timeout: self.timeout,
+            scope: options.scope.clone(),
+        };
+        let (sender, output) = mpsc::channel(QUEUE_PIECES);
+        let (over, is_over) = oneshot::channel();
+        // Both at once: a turn whose stream is slow must not keep the command from being stopped.
+        let (ended, gathered) = tokio::join!(
+            async {
+                let ended = options.ports.shell.run(order, sender).await;
+                drop(over);
+                ended
+            },
+            gather(output, is_over, running.sink)
+        );
+        // Whatever became of it, it may have changed something.
+        options.desk.tell_changes(Vec::new()).await;
+        match ended {
+            Ok(end) => Ok(told(end, gathered, options.scope.is_cancelled())),
+            Err(_) if options.scope.is_cancelled() => Err(ToolError::Cancelled),
+            Err(error) => Err(ToolError::Refused(format!("the command was not run: {error}"))),
+        }
+    }
+}
+
+/// Takes output until the command is over, and shows it as it comes.
+async fn gather(
+    mut output: mpsc::Receiver<Bytes>,
+    mut is_over: oneshot::Receiver<()>,
+    sink: &ToolSink,
+) -> BothEnds {
+    let mut show = Show {
+        sink,
+        ends: BothEnds::default(),
+        pieces: TextPieces::default(),
+        room: STREAM_LIMIT_BYTES,
+    };
+    loop {
+        tokio::select! {
+            biased;
+            piece = output.recv() => match piece {
+                Some(piece) => show.take(&piece).await,
+                None => break,
+            },
+            // What was sent before the end is there by now. Whoever keeps a sender longer holds nobody up.
+            _ = &mut is_over => {
+                while let Ok(piece) = output.try_recv() {
+                    show.take(&piece).await;
+                }
+                break;
+            }
+        }
+    }
+    show.finish().await
+}
+
+/// Output on its way into the stream and into the answer.
+struct Show<'a> {
+    sink: &'a ToolSink,
+    ends: BothEnds,
+    pieces: TextPieces,
+    /// How much more goes into the stream.
+    room: usize,
+}
+
+impl Show<'_> {
+    async fn take(&mut self, piece: &[u8]) {
+        self.ends.push(piece);
+        if self.room == 0 {
+            return;
+        }
+        let fits = piece.len().min(self.room);
+        self.room -= fits;
+        let text = self.pieces.push(&piece[..fits]);
+        self.say(&text).await;
+        if self.room == 0 {
+            self.say("\n[the output goes on; all of it is in the job]\n")
+                .await;
+        }
+    }
+
+    async fn say(&self, text: &str) {
+        // A turn that takes nothing more is being stopped, and so is the command.
+        if !text.is_empty() && self.sink.output(text).await.is_err() {
+            tracing::debug!("output of a command after its turn");
+        }
+    }
+
+    async fn finish(mut self) -> BothEnds {
+        if self.room > 0 {
+            let rest = std::mem::take(&mut self.pieces).finish();
+            self.say(&rest).await;
+        }
+        self.ends
+    }
+}
+
+fn told(end: ShellEnd, gathered: BothEnds, is_stopped: bool) -> Told {
+    let is_cut = gathered.left_out() > 0;
+    let job = end.job;
+    let mut text = gathered.shown(|bytes| format!("[... {bytes} bytes are left out; all of it is in {job}]"));
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&format!("[{}]", end.text));
+    Told {
+        state: match end.exit_code {
+            _ if is_stopped => ToolState::Cancelled,
+            Some(0) => ToolState::Done,
+            _ => ToolState::Failed,
+        },
+        text,
+        full: is_cut.then(|| job.to_string()),
+    }
+}

@@ -1,0 +1,180 @@
+//! What a tool is.
+
+use std::fmt;
+use std::pin::Pin;
+
+use async_trait::async_trait;
+use plans::RelPath;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::error::ToolError;
+use super::order::Touches;
+use super::parameters::{self, Parameter};
+use super::running::Running;
+use super::spec::{Access, ToolSpec, ToolboxOptions};
+use crate::event::ToolState;
+use crate::ports::Ports;
+
+/// A tool. A value of it is one call whose arguments are good.
+#[async_trait]
+pub(super) trait Tool: Sized + Send + Sync + fmt::Debug + 'static {
+    /// Its arguments, as they were given. The fields are those of [`parameters`](Self::parameters); a test compares them.
+    type Arguments: DeserializeOwned + Send;
+    const NAME: &'static str;
+    const DESCRIPTION: &'static str;
+    const ACCESS: Access;
+
+    /// What it takes. `Ports` say what can be asked.
+    fn parameters(ports: &Ports) -> Vec<Parameter>;
+
+    /// Looks at the arguments once more, where the table is not enough. It changes nothing.
+    async fn prepare(arguments: Self::Arguments, options: &ToolboxOptions) -> Result<Self, ToolError>;
+
+    /// What is to be known before it runs.
+    fn about(&self) -> About;
+
+    /// Does it. It is never dropped half-way; it stops by itself when the turn is stopped or the time is over.
+    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError>;
+}
+
+/// What is to be known of a call before it runs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct About {
+    /// What it is to do, in one line.
+    pub(super) title: String,
+    /// What the rules are asked about: each must be allowed.
+    pub(super) subjects: Vec<String>,
+    /// What it does to the plan.
+    pub(super) touches: Touches,
+    /// What it does something to with everything below, for which the rules are asked as well.
+    pub(super) whole_trees: Vec<RelPath>,
+}
+
+/// What a tool says in the end.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Told {
+    pub(super) state: ToolState,
+    pub(super) text: String,
+    /// Where all of it is, if that is more.
+    pub(super) full: Option<String>,
+}
+
+impl Told {
+    pub(super) fn done(text: impl Into<String>) -> Self {
+        Self {
+            state: ToolState::Done,
+            text: text.into(),
+            full: None,
+        }
+    }
+
+    /// Says where all of it is.
+    pub(super) fn with_full(self, full: impl Into<String>) -> Self {
+        Self {
+            full: Some(full.into()),
+            ..self
+        }
+    }
+}
+
+/// Something that will be there.
+pub(super) type Coming<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A call that is being looked at.
+type Preparing<'a> = Coming<'a, Result<Box<dyn Prepared>, ToolError>>;
+
+/// A kind of tool, as the toolbox keeps it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    description: &'static str,
+    access: Access,
+    parameters: fn(&Ports) -> Vec<Parameter>,
+    prepare: for<'a> fn(Value, &'a ToolboxOptions) -> Preparing<'a>,
+}
+
+/// A call whose arguments are good.
+pub(super) struct Ready {
+    pub(super) tool: &'static str,
+    /// The arguments, as the turn's stream is told them.
+    pub(super) arguments: Value,
+    pub(super) about: About,
+    work: Box<dyn Prepared>,
+}
+
+impl Kind {
+    pub(super) const fn of<T: Tool>() -> Self {
+        Self {
+            name: T::NAME,
+            description: T::DESCRIPTION,
+            access: T::ACCESS,
+            parameters: T::parameters,
+            prepare: prepare::<T>,
+        }
+    }
+
+    pub(super) fn parameters(&self, ports: &Ports) -> Vec<Parameter> {
+        (self.parameters)(ports)
+    }
+
+    pub(super) fn spec(&self, ports: &Ports) -> ToolSpec {
+        ToolSpec {
+            name: self.name,
+            description: self.description,
+            schema: parameters::schema(&self.parameters(ports)),
+            access: self.access,
+        }
+    }
+
+    pub(super) async fn prepare(
+        &self,
+        arguments: Value,
+        options: &ToolboxOptions,
+    ) -> Result<Ready, ToolError> {
+        let arguments = parameters::check(self.name, &self.parameters(&options.ports), arguments)?;
+        let work = (self.prepare)(arguments.clone(), options).await?;
+        Ok(Ready {
+            tool: self.name,
+            arguments,
+            about: work.about(),
+            work,
+        })
+    }
+}
+
+impl Ready {
+    pub(super) async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+        self.work.run(running).await
+    }
+}
+
+fn prepare<T: Tool>(arguments: Value, options: &ToolboxOptions) -> Preparing<'_> {
+    Box::pin(async move {
+        // The table has been looked at, so this fails only if the two are not the same.
+        let arguments = serde_json::from_value(arguments)
+            .map_err(|error| ToolError::Refused(format!("the arguments cannot be used: {error}.")))?;
+        let call: Box<dyn Prepared> = Box::new(Call(T::prepare(arguments, options).await?));
+        Ok(call)
+    })
+}
+
+#[async_trait]
+trait Prepared: Send {
+    fn about(&self) -> About;
+
+    async fn run(self: Box<Self>, running: &Running<'_>) -> Result<Told, ToolError>;
+}
+
+struct Call<T>(T);
+
+#[async_trait]
+impl<T: Tool> Prepared for Call<T> {
+    fn about(&self) -> About {
+        self.0.about()
+    }
+
+    async fn run(self: Box<Self>, running: &Running<'_>) -> Result<Told, ToolError> {
+        self.0.run(running).await
+    }
+}
