@@ -18,6 +18,7 @@ mod lsp;
 mod plans;
 mod problem;
 mod processes;
+mod sessions;
 
 pub use boot::{Boot, BootList, BootState};
 pub use breaker::{
@@ -60,4 +61,12 @@ pub use problem::{Current, PROBLEM_MEDIA_TYPE, Problem};
 pub use processes::{
     Confinement, Process, ProcessAncestor, ProcessExplanation, ProcessList, ProcessRole, ProcessState,
     ProcessSummary,
+};
+pub use sessions::{
+    ActiveTurn, Agent, AgentChoice, AgentKind, AgentList, AnswerPermission, ArchiveSession, Attachment,
+    CancelTurn, ClearStaleTurn, EditQueued, EventPrompt, ForkSession, IfBusy, NewAttachment, OpenSession,
+    PermissionAnswer, PermissionAnswered, PermissionOption, PermissionRule, QueuedPrompt, RenameSession,
+    RulePermission, Session, SessionCounts, SessionHistory, SessionList, SessionMoment, SessionState,
+    StartTurn, StopRequest, ToolState, Turn, TurnAccepted, TurnEnd, TurnError, TurnEvent, TurnEventBody,
+    TurnEventList, TurnItem, TurnList, TurnResync, TurnState, TurnTranscript, Usage, WaitingPermission,
 };

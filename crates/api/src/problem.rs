@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Breaker, ErrorCode, Job, Plan, Server};
+use crate::{Breaker, ErrorCode, Job, Plan, Server, Session, Turn};
 
 /// The media type of a [`Problem`].
 pub const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
@@ -53,6 +53,10 @@ pub enum Current {
     Job(Box<Job>),
     /// A plan had, or has the idempotency key already.
     Plan(Box<Plan>),
+    /// A session had. The turn that runs stands in it.
+    Session(Box<Session>),
+    /// A turn had, or has the idempotency key already.
+    Turn(Box<Turn>),
 }
 
 impl From<Breaker> for Current {
@@ -76,6 +80,18 @@ impl From<Job> for Current {
 impl From<Plan> for Current {
     fn from(plan: Plan) -> Self {
         Self::Plan(Box::new(plan))
+    }
+}
+
+impl From<Session> for Current {
+    fn from(session: Session) -> Self {
+        Self::Session(Box::new(session))
+    }
+}
+
+impl From<Turn> for Current {
+    fn from(turn: Turn) -> Self {
+        Self::Turn(Box::new(turn))
     }
 }
 

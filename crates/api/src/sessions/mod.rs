@@ -1,0 +1,21 @@
+//! Sessions, turns and agents.
+
+mod agents;
+mod events;
+mod session;
+mod turn;
+
+pub use agents::{Agent, AgentKind, AgentList};
+pub use events::{
+    EventPrompt, PermissionAnswer, PermissionOption, ToolState, TurnEnd, TurnEvent, TurnEventBody,
+    TurnEventList, TurnItem, TurnResync, TurnTranscript,
+};
+pub use session::{
+    ActiveTurn, AgentChoice, AnswerPermission, ArchiveSession, ForkSession, OpenSession, PermissionAnswered,
+    PermissionRule, QueuedPrompt, RenameSession, RulePermission, Session, SessionCounts, SessionHistory,
+    SessionList, SessionMoment, SessionState, StopRequest, WaitingPermission,
+};
+pub use turn::{
+    Attachment, CancelTurn, ClearStaleTurn, EditQueued, IfBusy, NewAttachment, StartTurn, Turn, TurnAccepted,
+    TurnError, TurnList, TurnState, Usage,
+};
