@@ -71,6 +71,15 @@
     }
   }
 
+  // What somebody has unfolded, or folded, stays so.
+  function keepFolds(next) {
+    const before = [...live.querySelectorAll("details[data-key]")];
+    for (const fresh of next.querySelectorAll("details[data-key]")) {
+      const same = before.find((each) => each.dataset.key === fresh.dataset.key);
+      fresh.open = same?.open ?? fresh.open;
+    }
+  }
+
   // Where the page is made of parts, only those that differ are replaced. One that is to be kept comes with the page
   // alone, and is empty in what follows.
   function swap(html) {
@@ -79,6 +88,7 @@
     }
     const next = document.createElement("template");
     next.innerHTML = html;
+    keepFolds(next.content);
     const before = parts(live);
     const after = parts(next.content);
     const fit = before.length === after.length && before.every((part, at) => part.dataset.part === after[at].dataset.part);
@@ -177,7 +187,7 @@
     changes = undefined;
     if (live.dataset.events && !document.hidden) {
       changes = new EventSource(live.dataset.events);
-      for (const name of ["servers", "jobs", "plans"]) {
+      for (const name of ["servers", "jobs", "plans", "sessions"]) {
         changes.addEventListener(name, soon);
       }
     }

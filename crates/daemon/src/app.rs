@@ -36,6 +36,8 @@ pub(crate) struct App {
     pub(crate) jobs: Jobs,
     pub(crate) job_workers: Workers,
     pub(crate) plans: Plans,
+    /// Conversations with agents. They are named so because the page has sessions of its own.
+    pub(crate) conversations: ::sessions::Sessions,
     /// What watches over plans and jobs together.
     pub(crate) plan_watch: Watch,
     /// Keeps the jobs reachable for those that were made before them.
@@ -141,6 +143,26 @@ pub(crate) mod tests {
         )
         .await
         .unwrap();
+        let conversations = crate::sessions::start(
+            crate::sessions::Configuration::default(),
+            None,
+            crate::sessions::Around {
+                durable: &durable,
+                boot_id,
+                breakers: &breakers,
+                processes: &processes,
+                language_servers: &language_servers,
+                jobs: &jobs,
+                plans: &plans,
+                environment: &[],
+                for_commands: &[],
+                closing: &life.scope(),
+                tasks: &tasks,
+                clock: &clock,
+            },
+        )
+        .await
+        .unwrap();
         Arc::new(App {
             boot_id,
             started,
@@ -148,7 +170,8 @@ pub(crate) mod tests {
             metrics: Metrics::new(
                 &life,
                 &breakers,
-                (&durable, &processes, &language_servers, &jobs, &plans),
+                (&durable, &processes, &language_servers),
+                (&jobs, &plans, &conversations),
                 (Arc::clone(&clock), started),
             ),
             life,
@@ -159,6 +182,7 @@ pub(crate) mod tests {
             jobs,
             job_workers,
             plans,
+            conversations,
             plan_watch,
             _late_jobs: late_jobs,
             streams: Arc::new(Semaphore::new(1)),

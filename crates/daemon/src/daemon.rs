@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::access::{Hosts, Sessions, load_or_create};
 use crate::app::App;
-use crate::durable::{Durable, Note, Starting, keep_up};
+use crate::durable::{Durable, Note, Starting, Subjects, keep_up};
 use crate::http;
 use crate::jobs;
 use crate::language_servers;
@@ -22,6 +22,7 @@ use crate::plans;
 use crate::processes;
 use crate::scratch::Scratch;
 use crate::server::{self, BindError, Exposure, Server, SocketFile};
+use crate::sessions as conversations;
 use crate::signals::SignalWatch;
 use crate::start_error::StartError;
 use process::{Processes, Tasks};
@@ -61,6 +62,7 @@ impl Daemon {
     /// See [`StartError`]; its advice says what to do.
     pub async fn start(options: Options, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let breakers = CircuitBreaker::new(options.breaker.clone(), Arc::clone(&clock))?;
+        let configuration = conversations::load(options.configuration.as_deref())?;
         let boot_id = BootId::generate();
         options.home.prepare()?;
         let ownership = Ownership::take(&options.home, boot_id)?;
@@ -91,6 +93,7 @@ impl Daemon {
         let processes = processes::open(&durable, boot_id, options.keeper, &background, &clock).await?;
         let scratch = Scratch::make(&options.home).map_err(StartError::Scratch)?;
         let environment = options.languages.environment.clone();
+        let for_commands = conversations::for_commands(&environment, &configuration);
         let language_servers = language_servers::start(
             &options.home,
             options.languages,
@@ -111,12 +114,32 @@ impl Daemon {
             &durable,
             boot_id,
             &processes,
-            environment,
+            for_commands.clone(),
             (access, &plan_watch, &late_jobs),
             tools,
         )
         .await?;
         plans::settle(&plan_watch).await?;
+        // At last: prompts that waited go on at once, and need everything else.
+        let sessions = conversations::start(
+            configuration,
+            options.configuration.as_deref(),
+            conversations::Around {
+                durable: &durable,
+                boot_id,
+                breakers: &breakers,
+                processes: &processes,
+                language_servers: &language_servers,
+                jobs: &jobs,
+                plans: &plans,
+                environment: &environment,
+                for_commands: &for_commands,
+                closing: &closing.scope(),
+                tasks: &background,
+                clock: &clock,
+            },
+        )
+        .await?;
         let app = Arc::new(App {
             boot_id,
             started,
@@ -124,7 +147,8 @@ impl Daemon {
             metrics: Metrics::new(
                 &life,
                 &breakers,
-                (&durable, &processes, &language_servers, &jobs, &plans),
+                (&durable, &processes, &language_servers),
+                (&jobs, &plans, &sessions),
                 (Arc::clone(&clock), started),
             ),
             life,
@@ -135,9 +159,13 @@ impl Daemon {
             jobs,
             job_workers,
             plans,
+            conversations: sessions,
             plan_watch,
             _late_jobs: late_jobs,
-            streams: Arc::new(Semaphore::new(http::MAX_STREAMS)),
+            streams: Arc::new(Semaphore::new(server::stream_places(
+                options.streams,
+                process::raise_open_files(),
+            ))),
             hosts: Hosts::new(address, &options.allowed_hosts),
             token,
             sessions: Sessions::default(),
@@ -157,7 +185,12 @@ impl Daemon {
             },
         );
         if let Upkeep::AtStartAndEvery(interval) = options.upkeep {
-            let subjects = (app.durable.log.clone(), app.jobs.clone(), app.plans.clone());
+            let subjects = Subjects {
+                log: app.durable.log.clone(),
+                jobs: app.jobs.clone(),
+                plans: app.plans.clone(),
+                sessions: app.conversations.clone(),
+            };
             let health = Arc::clone(&app.durable.health);
             background.spawn(
                 "upkeep",
@@ -240,7 +273,9 @@ impl Daemon {
         );
 
         let grace = Deadline::after(&self.app.clock, self.shutdown_grace);
-        // What runs may end while requests are being finished; nothing new is begun.
+        // What runs may end while requests are being finished; nothing new is begun. Turns are stopped at once: what they
+        // say goes to readers who are being sent away, and each of them can be told to go on by its next prompt.
+        self.app.conversations.close();
         self.app.jobs.close().await;
         let why = tokio::select! {
             biased;
@@ -267,6 +302,13 @@ impl Daemon {
             0 => grace,
             _ => Deadline::after(&self.app.clock, Duration::ZERO),
         };
+        // First turns, which use jobs and plans.
+        tokio::select! {
+            () = self.app.conversations.drain(&rest) => {}
+            signal = self.signals.next() => {
+                tracing::warn!(signal, "a second signal came while draining; turns are left as they are");
+            }
+        }
         tokio::select! {
             () = self.app.jobs.drain(&rest) => {}
             signal = self.signals.next() => {
@@ -313,6 +355,7 @@ fn note(notes: &mpsc::Sender<Note>, note: Note) {
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.app.life.stop(Cause::new("the daemon", "it was dropped"));
+        self.app.conversations.close();
         self.app.processes.begin_stop_all(processes::AT_THE_END);
         self.app.plans.close();
         for token in [&self.cut, &self.closing] {

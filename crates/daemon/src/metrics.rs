@@ -6,6 +6,7 @@
 mod jobs;
 mod languages;
 mod plans;
+mod sessions;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use ::jobs::Jobs;
 use ::plans::Plans;
+use ::sessions::Sessions;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
@@ -134,13 +136,8 @@ impl Metrics {
     pub(crate) fn new(
         life: &Life,
         breakers: &CircuitBreaker,
-        (durable, processes, language_servers, jobs, plans): (
-            &Durable,
-            &Processes,
-            &LanguageServers,
-            &Jobs,
-            &Plans,
-        ),
+        (durable, processes, language_servers): (&Durable, &Processes, &LanguageServers),
+        (jobs, plans, conversations): (&Jobs, &Plans, &Sessions),
         (clock, started): (Arc<dyn Clock>, Instant),
     ) -> Self {
         let mut registry = Registry::with_prefix("tidelock");
@@ -173,6 +170,8 @@ impl Metrics {
             Family::clone(&queries),
         );
         let plan_metrics = plans::PlanMetrics::register(&mut registry);
+        let session_metrics = sessions::SessionMetrics::register(&mut registry);
+        conversations.observe(Arc::new(session_metrics));
         registry.register_collector(Box::new(Observed {
             life: life.clone(),
             breakers: breakers.clone(),
@@ -182,6 +181,7 @@ impl Metrics {
             language_servers: language_servers.clone(),
             jobs: jobs.clone(),
             plans: plans.clone(),
+            sessions: conversations.clone(),
             clock,
             started,
         }));
@@ -234,6 +234,7 @@ struct Observed {
     language_servers: LanguageServers,
     jobs: Jobs,
     plans: Plans,
+    sessions: Sessions,
     clock: Arc<dyn Clock>,
     started: Instant,
 }
@@ -255,6 +256,7 @@ impl Collector for Observed {
         self.encode_processes(&mut encoder)?;
         jobs::encode(&self.jobs.counts(), &mut encoder)?;
         plans::encode(&self.plans.counts(), &mut encoder)?;
+        sessions::encode(&self.sessions.counts(), &mut encoder)?;
         languages::encode(&self.language_servers.views(), &mut encoder)?;
         self.encode_breakers(&mut encoder)
     }

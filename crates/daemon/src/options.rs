@@ -38,12 +38,16 @@ pub struct Options {
     pub shutdown_grace: Duration,
     /// The largest body of a request.
     pub body_limit_bytes: usize,
+    /// How many streams may be open at once.
+    pub streams: StreamLimit,
     /// How the circuit breakers behave.
     pub breaker: BreakerSettings,
     /// Whether signals of the process stop this daemon.
     pub signals: Signals,
     /// Where language servers are found, and how they are configured.
     pub languages: LanguageOptions,
+    /// What the user has written down about agents and sessions. It need not be there.
+    pub configuration: Option<PathBuf>,
     /// How much sandboxes may take, and where commands in them may write.
     pub plans: PlansSettings,
     /// The program that keeps the processes that the daemon starts. It must call
@@ -67,13 +71,24 @@ impl Options {
             token_file: None,
             shutdown_grace: Duration::from_secs(10),
             body_limit_bytes: 1024 * 1024,
+            streams: StreamLimit::ByDescriptors,
             breaker: BreakerSettings::default(),
             signals: Signals::Stop,
             languages: LanguageOptions::default(),
+            configuration: None,
             plans: PlansSettings::default(),
             keeper: KeeperProgram::ThisProgram,
         }
     }
+}
+
+/// How many streams may be open at once.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StreamLimit {
+    /// As many as the descriptors that the system gives us leave room for.
+    ByDescriptors,
+    /// So many.
+    AtMost(usize),
 }
 
 /// What a daemon needs to know to find language servers.

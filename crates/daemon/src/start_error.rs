@@ -6,6 +6,7 @@ use jobs::OpenJobsError;
 use kernel::BreakerSettingsError;
 use plans::PlanError;
 use process::OpenProcessesError;
+use sessions::SessionError;
 use thiserror::Error;
 
 use crate::access::TokenError;
@@ -13,6 +14,7 @@ use crate::durable::LogStartError;
 use crate::home::HomeError;
 use crate::ownership::OwnershipError;
 use crate::server::BindError;
+use crate::sessions::ConfigurationError;
 
 /// Why a daemon did not start.
 #[derive(Debug, Error)]
@@ -38,6 +40,12 @@ pub enum StartError {
     /// The plans of an earlier daemon cannot be taken over.
     #[error("the plans of an earlier daemon cannot be taken over")]
     Plans(#[from] PlanError),
+    /// The sessions of an earlier daemon cannot be taken over.
+    #[error("the sessions of an earlier daemon cannot be taken over")]
+    Sessions(#[from] SessionError),
+    /// What the user has written down cannot be used.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
     /// There is no usable token.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -61,9 +69,10 @@ impl StartError {
             Self::Ownership(error) => error.advice(),
             Self::Bind(error) => error.advice(),
             Self::Log(error) => error.advice(),
-            Self::Processes(_) | Self::Jobs(_) | Self::Plans(_) => {
+            Self::Processes(_) | Self::Jobs(_) | Self::Plans(_) | Self::Sessions(_) => {
                 "see `tidelock doctor --deep`; the log of the daemon says more".to_owned()
             }
+            Self::Configuration(_) => "correct the file, or move it away".to_owned(),
             Self::Token(error) => error.advice(),
             Self::Breakers(_) => "correct the settings".to_owned(),
             Self::Scratch(_) => "make sure that the runtime directory can be written and has room".to_owned(),

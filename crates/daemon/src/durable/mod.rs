@@ -38,7 +38,7 @@ pub(crate) use open::open_log;
 pub use open::{Database, DatabaseUrl};
 pub(crate) use overrides::{Change, OverrideError, Overrides, Who};
 pub(crate) use trust::TrustedConfigs;
-pub(crate) use upkeep::keep_up;
+pub(crate) use upkeep::{Subjects, keep_up};
 
 use crate::home::Home;
 use process::Tasks;

@@ -7,6 +7,7 @@ use eventlog::{Log, LogError, RetentionPolicy};
 use jobs::{GcPolicy, Jobs};
 use kernel::{Clock, Deadline, Scope};
 use plans::{Plans, Run};
+use sessions::Sessions;
 
 use super::{boots, health::Health, history};
 
@@ -26,6 +27,9 @@ const PLANS: plans::GcPolicy = plans::GcPolicy {
     run: Run::Real,
 };
 
+/// How long the events of a turn that is over stay one by one. Whoever comes back to it later gets it as a whole.
+const TURNS_OVER_FOR: Duration = Duration::from_secs(60 * 60);
+
 const POLICIES: [(&str, RetentionPolicy); 2] = [
     (
         boots::KIND,
@@ -43,9 +47,18 @@ const POLICIES: [(&str, RetentionPolicy); 2] = [
     ),
 ];
 
+/// What is tidied up.
+#[derive(Clone, Debug)]
+pub(crate) struct Subjects {
+    pub(crate) log: Log,
+    pub(crate) jobs: Jobs,
+    pub(crate) plans: Plans,
+    pub(crate) sessions: Sessions,
+}
+
 /// Tidies up now and each time that `every` has passed, until the scope is cancelled.
 pub(crate) async fn keep_up(
-    (log, jobs, plans): (Log, Jobs, Plans),
+    subjects: Subjects,
     health: Arc<Health>,
     clock: Arc<dyn Clock>,
     every: Duration,
@@ -55,7 +68,7 @@ pub(crate) async fn keep_up(
         tokio::select! {
             // What is dropped half-way is done the next time.
             _ = closing.wait() => return,
-            done = tidy_up(&log, (&jobs, &plans), &health) => {
+            done = tidy_up(&subjects, &health) => {
                 if let Err(error) = done {
                     tracing::warn!(%error, "the upkeep of the log was broken off");
                 }
@@ -68,7 +81,13 @@ pub(crate) async fn keep_up(
     }
 }
 
-async fn tidy_up(log: &Log, (jobs, plans): (&Jobs, &Plans), health: &Health) -> Result<(), LogError> {
+async fn tidy_up(subjects: &Subjects, health: &Health) -> Result<(), LogError> {
+    let Subjects {
+        log,
+        jobs,
+        plans,
+        sessions,
+    } = subjects;
     let mut dropped_events = 0;
     for (kind, policy) in POLICIES {
         let trimmed = log.trim(kind, policy).await?;
@@ -88,6 +107,18 @@ async fn tidy_up(log: &Log, (jobs, plans): (&Jobs, &Plans), health: &Health) -> 
         }
         Ok(_) => {}
         Err(error) => tracing::warn!(%error, "sandboxes that nobody needs could not be taken away"),
+    }
+    // A turn that cannot be folded together stays as it is.
+    match sessions.compact(TURNS_OVER_FOR).await {
+        Ok(folded) if folded.turns > 0 => {
+            tracing::info!(
+                turns = folded.turns,
+                events = folded.events,
+                "turns were folded together"
+            );
+        }
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "turns could not be folded together"),
     }
     let collected = log.collect_blobs().await?;
     log.compact().await?;

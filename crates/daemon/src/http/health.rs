@@ -19,6 +19,7 @@ use crate::jobs::wire::counts_to_wire;
 use crate::life::Phase;
 use crate::plans;
 use crate::processes;
+use crate::sessions;
 use crate::system;
 
 /// Whether the process is alive.
@@ -96,6 +97,7 @@ pub(crate) fn current_status(app: &App) -> Status {
         processes: Some(processes::summary(&app.processes)),
         jobs: Some(counts_to_wire(&app.jobs.counts())),
         plans: Some(plans::wire::counts_to_wire(&app.plans)),
+        sessions: Some(sessions::wire::counts_to_wire(&app.conversations)),
         rss_bytes: system::resident_bytes(),
     }
 }

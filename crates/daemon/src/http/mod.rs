@@ -19,6 +19,7 @@ mod plans;
 pub(crate) mod problem;
 mod processes;
 mod query;
+mod sessions;
 mod sse;
 mod who;
 mod workspaces;
@@ -38,7 +39,8 @@ pub(crate) use finish::{REQUEST_ID_HEADER, finish};
 pub use openapi::openapi_json;
 pub(crate) use plans::plan_problem;
 pub(crate) use problem::Problem;
-pub(crate) use sse::MAX_STREAMS;
+pub(crate) use sessions::session_problem_of;
+pub(crate) use sse::EVENT_STREAM;
 
 use crate::app::App;
 use crate::{metrics, page};
@@ -74,6 +76,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .merge(lsp::router())
         .merge(jobs::router())
         .merge(plans::router())
+        .merge(sessions::router())
         .merge(workspaces::router())
         .route_layer(from_fn_with_state(Arc::clone(app), guard::authenticate));
     for_everybody

@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
-use super::{boots, breakers, events, health, jobs, log, lsp, plans, processes};
+use super::{boots, breakers, events, health, jobs, log, lsp, plans, processes, sessions};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -74,6 +74,7 @@ pub fn openapi_json() -> Result<String, serde_json::Error> {
     document.merge(lsp::description());
     document.merge(jobs::description());
     document.merge(plans::description());
+    document.merge(sessions::description());
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)

@@ -86,6 +86,11 @@ impl Problem {
         self
     }
 
+    /// Its stable name.
+    pub(crate) fn code(&self) -> ErrorCode {
+        self.code
+    }
+
     /// What happened this time.
     pub(crate) fn detail(&self) -> &str {
         &self.detail

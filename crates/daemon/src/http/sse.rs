@@ -25,10 +25,6 @@ use crate::durable::event_to_wire;
 /// The media type of a stream.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
-/// How many streams may be open at once: half of the connections that each listener has, so that there is always
-/// room for requests. Further ones are refused.
-pub(crate) const MAX_STREAMS: usize = 128;
-
 /// How long a stream may be silent. A reader that hears nothing for some times as long can give it up for dead.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -49,14 +45,14 @@ pub(super) fn answer(app: &App, tail: Tail) -> Result<Response, Problem> {
     Ok(stream_of(events))
 }
 
-/// One of the [`MAX_STREAMS`] places. It is given back with the stream that holds it.
+/// One of the places for streams. It is given back with the stream that holds it.
 pub(super) fn take_place(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
     Arc::clone(&app.streams)
         .try_acquire_owned()
         .map_err(|error| match error {
             TryAcquireError::NoPermits => Problem::new(
                 ErrorCode::StreamLimitReached,
-                format!("{MAX_STREAMS} streams are open, and no more are allowed."),
+                "As many streams are open as there is room for.",
             ),
             TryAcquireError::Closed => Problem::internal(error),
         })

@@ -19,7 +19,8 @@ pub(super) const STYLE: Asset = Asset {
     content: concat!(
         include_str!("../../../../web/style.css"),
         include_str!("../../../../web/jobs.css"),
-        include_str!("../../../../web/plans.css")
+        include_str!("../../../../web/plans.css"),
+        include_str!("../../../../web/sessions.css")
     ),
 };
 
@@ -44,6 +45,14 @@ pub(super) const OUTPUT_SCRIPT: Asset = Asset {
     extension: "js",
     media_type: "text/javascript; charset=utf-8",
     content: include_str!("../../../../web/output.js"),
+};
+
+/// The conversation of a session, live.
+pub(super) const SESSION_SCRIPT: Asset = Asset {
+    stem: "session",
+    extension: "js",
+    media_type: "text/javascript; charset=utf-8",
+    content: include_str!("../../../../web/session.js"),
 };
 
 pub(super) const ICON: Asset = Asset {
@@ -77,7 +86,7 @@ impl Asset {
 /// Serves a file by its name with the hash in it.
 pub(super) async fn show(file: Result<Path<String>, PathRejection>, uri: Uri) -> Response {
     let file = file.map(|Path(file)| file).unwrap_or_default();
-    match [STYLE, SCRIPT, ANSI_SCRIPT, OUTPUT_SCRIPT, ICON]
+    match [STYLE, SCRIPT, ANSI_SCRIPT, OUTPUT_SCRIPT, SESSION_SCRIPT, ICON]
         .into_iter()
         .find(|asset| asset.file_name() == file)
     {

@@ -1,5 +1,5 @@
 //! The documentation of the error codes, where the `type` of a problem leads to. It is the file in `docs/`,
-//! of which this understands just what that file uses: headings, paragraphs, `code` and **bold**.
+//! of which this understands just what that file uses: headings, paragraphs, tables, `code` and **bold**.
 
 use maud::{Markup, html};
 
@@ -26,8 +26,29 @@ fn render(block: &str) -> Markup {
     if let Some(heading) = first.strip_prefix("# ") {
         return html! { h1 { (heading) } (render(rest)) };
     }
+    if block.starts_with('|') {
+        return table(block);
+    }
     html! {
         @if !block.is_empty() { p { (spans(block)) } }
+    }
+}
+
+/// The second line of a table stands between its head and the rest.
+fn table(block: &str) -> Markup {
+    let row = |line: &str| -> Vec<Markup> {
+        let cells = line.trim().trim_matches('|').split(" | ");
+        cells.map(|cell| spans(cell.trim())).collect()
+    };
+    let mut lines = block.lines();
+    let head = lines.next().map(row).unwrap_or_default();
+    html! {
+        table {
+            thead { tr { @for cell in head { th { (cell) } } } }
+            tbody {
+                @for line in lines.skip(1) { tr { @for cell in row(line) { td { (cell) } } } }
+            }
+        }
     }
 }
 
@@ -58,6 +79,11 @@ mod tests {
                  <p><strong>Meaning.</strong> See <code>a&lt;b</code>.</p>",
             ),
             ("", ""),
+            (
+                "| code | what |\n|---|---|\n| `a`, `b` | it is |",
+                "<table><thead><tr><th>code</th><th>what</th></tr></thead>\
+                 <tbody><tr><td><code>a</code>, <code>b</code></td><td>it is</td></tr></tbody></table>",
+            ),
         ] {
             assert_eq!(render(block).into_string(), expected);
         }

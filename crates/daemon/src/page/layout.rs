@@ -13,6 +13,7 @@ use crate::app::App;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Overview,
+    Sessions,
     Plans,
     Jobs,
     Servers,
@@ -21,8 +22,9 @@ pub(super) enum Place {
 }
 
 impl Place {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Overview,
+        Self::Sessions,
         Self::Plans,
         Self::Jobs,
         Self::Servers,
@@ -33,6 +35,7 @@ impl Place {
     fn title(self) -> &'static str {
         match self {
             Self::Overview => "Overview",
+            Self::Sessions => "Sessions",
             Self::Plans => "Plans",
             Self::Jobs => "Jobs",
             Self::Servers => "Servers",
@@ -44,6 +47,7 @@ impl Place {
     fn path(self) -> &'static str {
         match self {
             Self::Overview => "/",
+            Self::Sessions => "/sessions",
             Self::Plans => "/plans",
             Self::Jobs => "/jobs",
             Self::Servers => "/servers",
@@ -55,6 +59,7 @@ impl Place {
     fn live_path(self) -> &'static str {
         match self {
             Self::Overview => "/live/overview",
+            Self::Sessions => "/live/sessions",
             Self::Plans => "/live/plans",
             Self::Jobs => "/live/jobs",
             Self::Servers => "/live/servers",
@@ -66,6 +71,7 @@ impl Place {
     /// The stream that tells the script to look again at once. The others are looked at from time to time.
     fn events(self) -> Option<&'static str> {
         match self {
+            Self::Sessions => Some("/v1/sessions/events"),
             Self::Plans => Some("/v1/plans/events"),
             Self::Jobs => Some("/v1/jobs/events"),
             Self::Servers => Some("/v1/lsp/events"),
@@ -103,6 +109,23 @@ pub(super) fn page_with_stream(
     let content = html! {
         div data-live=(live_path) { (live) }
         (below)
+    };
+    with_notices(app, visitor, place, title, &content)
+}
+
+/// The same, side by side where there is room: what is live stands beside what follows a stream of its own.
+pub(super) fn page_beside_stream(
+    app: &App,
+    visitor: &Visitor,
+    place: Place,
+    (title, live_path): (&str, &str),
+    (live, main): (&Markup, &Markup),
+) -> Markup {
+    let content = html! {
+        div class="beside" {
+            div class="beside-live" data-live=(live_path) { (live) }
+            div class="beside-main" { (main) }
+        }
     };
     with_notices(app, visitor, place, title, &content)
 }

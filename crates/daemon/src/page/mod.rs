@@ -43,6 +43,13 @@ mod server_log;
 mod server_state;
 mod servers;
 mod servers_change;
+mod session_change;
+mod session_detail;
+mod session_plan;
+mod session_state;
+mod session_turn;
+mod sessions;
+mod sessions_card;
 mod sign_in;
 mod workspaces;
 
@@ -62,6 +69,16 @@ pub(crate) fn router() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(overview::show))
         .route("/live/overview", get(overview::show_live))
+        .route("/sessions", get(sessions::show))
+        .route("/live/sessions", get(sessions::show_live))
+        .route("/sessions/start", post(session_change::start))
+        .route("/sessions/change", post(session_change::change))
+        .route("/sessions/{id}", get(session_detail::show))
+        .route("/live/sessions/{id}", get(session_detail::show_live))
+        .route(
+            "/live/sessions/{id}/conversation",
+            get(session_detail::show_conversation),
+        )
         .route("/jobs", get(jobs::show))
         .route("/live/jobs", get(jobs::show_live))
         .route("/jobs/cancel", post(jobs_change::cancel))

@@ -87,6 +87,13 @@ pub(crate) enum Notice {
     },
     /// A plan or a workspace.
     Plan(PlanNotice),
+    /// A session.
+    Session {
+        /// Whether it was done as wanted.
+        done: bool,
+        /// What became of it.
+        text: String,
+    },
     /// The log did not take it, so nothing was done.
     NotWritten {
         /// Why.
@@ -99,6 +106,7 @@ impl Notice {
     pub(super) fn render(&self) -> Markup {
         let (class, text) = match self {
             Self::Reset { name } => ("good", html! { "“" (name) "” was reset." }),
+            Self::Session { done, text } => (if *done { "good" } else { "warn" }, html! { (text) }),
             Self::Forced { name, state } => (
                 "good",
                 html! { "“" (name) "” is " (state) " by hand now, until it is reset." },

@@ -13,6 +13,7 @@ use super::layout::{Place, human_duration, live_part, page};
 use super::log_card;
 use super::plans_card;
 use super::servers;
+use super::sessions_card;
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::http::health::current_status;
@@ -41,6 +42,7 @@ async fn live(app: &App) -> Markup {
             }
         }
         (tiles(&status))
+        (sessions_card::show(app).await)
         (plans_card::show(app).await)
         (jobs_card::show(app).await)
         (servers::card(&app.language_servers.list()))

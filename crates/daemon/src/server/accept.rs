@@ -11,13 +11,9 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::connection::{Context, serve};
+use super::places::CONNECTIONS;
 use crate::access::Transport;
 use process::Tasks;
-
-/// How many connections each listener has at once: several for every agent that one machine can bear. Further
-/// ones wait in the backlog of the kernel until one ends. The two listeners are counted apart, so that nobody
-/// on TCP can keep the owner away from the socket.
-pub(super) const MAX_CONNECTIONS: usize = 256;
 
 /// How long to pause after the system refused to hand out a connection, typically for want of descriptors.
 /// Only another connection's end helps then, and trying at once would keep a core busy.
@@ -54,7 +50,7 @@ impl Listener for UnixListener {
 
 /// Takes connections until the daemon stops. Dropping the listener at the end refuses later ones.
 pub(super) async fn accept<L: Listener>(listener: L, context: Context, connections: Tasks) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
     let stop = context.stop.clone();
     let mut stopped = stop.wait();
     loop {
@@ -66,10 +62,7 @@ pub(super) async fn accept<L: Listener>(listener: L, context: Context, connectio
         match taken {
             Ok((stream, place)) => {
                 let context = context.clone();
-                connections.spawn("connection", async move {
-                    serve(stream, L::TRANSPORT, context).await;
-                    drop(place);
-                });
+                connections.spawn("connection", serve(stream, L::TRANSPORT, context, place));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {

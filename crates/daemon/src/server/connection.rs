@@ -1,10 +1,12 @@
 //! One connection: requests one after the other, within limits, until one side has had enough.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use api::{ErrorCode, PROBLEM_MEDIA_TYPE};
 use axum::Router;
+use http::HeaderValue;
+use http::header::{CONNECTION, CONTENT_TYPE};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -12,11 +14,12 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use kernel::{Clock, RequestId, Scope};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::timer::ClockTimer;
 use super::write_limit::WriteLimit;
 use crate::access::Transport;
-use crate::http::{Problem, REQUEST_ID_HEADER};
+use crate::http::{EVENT_STREAM, Problem, REQUEST_ID_HEADER};
 
 /// How long the head of a request may take, and how long a connection may be idle.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,16 +44,24 @@ pub(super) struct Context {
     pub(super) cut: Scope,
 }
 
-/// Serves one connection to its end.
-pub(super) async fn serve<S>(stream: S, transport: Transport, context: Context)
+/// Serves one connection to its end. It has its place until then, or until an answer is a stream.
+pub(super) async fn serve<S>(stream: S, transport: Transport, context: Context, place: OwnedSemaphorePermit)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let stream = WriteLimit::new(stream, Arc::clone(&context.clock));
     let router = TowerToHyperService::new(context.router);
+    let place = Place(Arc::new(Mutex::new(Some(place))));
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         request.extensions_mut().insert(transport);
-        router.call(request)
+        let (answered, place) = (router.call(request), place.clone());
+        async move {
+            let mut response = answered.await;
+            if let Ok(response) = &mut response {
+                place.give_back_if_stream(response);
+            }
+            response
+        }
     });
     let mut connection = http1::Builder::new()
         .timer(ClockTimer::new(context.clock))
@@ -76,6 +87,28 @@ where
         // Without a byte of a request it was merely idle, and an answer would be to nothing.
         if error.is_timeout() && !rest.read_buf.is_empty() {
             answer_timeout(rest.io.into_inner(), context.cut).await;
+        }
+    }
+}
+
+/// The place of a connection among those of its listener.
+#[derive(Clone, Debug)]
+struct Place(
+    /// Guards the place; held to take it out.
+    Arc<Mutex<Option<OwnedSemaphorePermit>>>,
+);
+
+impl Place {
+    /// Gives the place back if the answer is a stream, which has a place of its own. The connection ends with it then, since
+    /// it could take no other request.
+    fn give_back_if_stream<B>(&self, response: &mut http::Response<B>) {
+        let headers = response.headers_mut();
+        let is_stream = headers
+            .get(CONTENT_TYPE)
+            .is_some_and(|media_type| media_type == EVENT_STREAM);
+        if is_stream {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
         }
     }
 }
@@ -112,6 +145,7 @@ mod tests {
     use axum::routing::get;
     use kernel::CancellationToken;
     use tokio::io::{AsyncReadExt, duplex};
+    use tokio::sync::Semaphore;
 
     use super::*;
     use crate::app::tests::detached;
@@ -140,7 +174,9 @@ mod tests {
         let (mut client, server) = duplex(MAX_BUFFER_BYTES);
         let requests = "GET /stumble HTTP/1.1\r\n\r\nGET /fine HTTP/1.1\r\nConnection: close\r\n\r\n";
         client.write_all(requests.as_bytes()).await.unwrap();
-        serve(server, Transport::Unix, context).await;
+        let places = Arc::new(Semaphore::new(1));
+        let place = places.try_acquire_owned().unwrap();
+        serve(server, Transport::Unix, context, place).await;
         let mut answers = String::new();
         client.read_to_string(&mut answers).await.unwrap();
 

@@ -3,6 +3,7 @@
 mod accept;
 mod bind;
 mod connection;
+mod places;
 mod timer;
 mod write_limit;
 
@@ -14,6 +15,7 @@ use tokio::net::{TcpListener, UnixListener};
 
 pub use bind::BindError;
 pub(crate) use bind::{Exposure, SocketFile, bind_tcp, bind_unix};
+pub(crate) use places::stream_places;
 
 use process::Tasks;
 

@@ -313,6 +313,7 @@ async fn what_is_described_is_there_and_has_a_name_of_its_own() {
                 "/v1/lsp/events",
                 "/v1/jobs/events",
                 "/v1/plans/events",
+                "/v1/sessions/events",
             ]
             .contains(&path.as_str())
             {
@@ -325,7 +326,9 @@ async fn what_is_described_is_there_and_has_a_name_of_its_own() {
                     &path
                         .replace("{name}", "a")
                         .replace("{id}", "a")
-                        .replace("{changeset}", "a"),
+                        .replace("{changeset}", "a")
+                        .replace("{turn}", "a")
+                        .replace("{permission}", "a"),
                 )
                 .send()
                 .await;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use daemon::{
-    Daemon, Ended, Home, KeeperProgram, Listen, Options, ShutdownHandle, Signals, Upkeep, WhenTaken,
+    Daemon, Ended, Home, KeeperProgram, Listen, Options, ShutdownHandle, Signals, StreamLimit, Upkeep,
+    WhenTaken,
 };
 use kernel::{Cause, CircuitBreaker, Clock, ManualClock, SystemClock};
 use process::Processes;
@@ -224,6 +225,7 @@ pub(crate) fn options(directory: &TempDir) -> Options {
         },
         signals: Signals::LeaveAlone,
         upkeep: Upkeep::Never,
+        streams: StreamLimit::AtMost(128),
         // A daemon finds out what it can do when it starts, and for that it starts something.
         keeper: KeeperProgram::At(env!("CARGO_BIN_EXE_daemon-test-keeper").into()),
         ..Options::new(home)

@@ -1,0 +1,150 @@
+//! Turns are stopped, and those that are nobody's are cleared away.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{CancelTurn, ClearStaleTurn};
+use axum::Json;
+use axum::extract::State;
+use kernel::{Deadline, SessionId, TurnId};
+use serde::Deserialize;
+use sessions::{Session, SessionError};
+
+use super::problems::session_problem_of;
+use super::{TheSession, turn_id};
+use crate::app::App;
+use crate::http::actor::Actor;
+use crate::http::body;
+use crate::http::problem::Problem;
+use crate::http::query::Query;
+use crate::sessions::wire;
+
+/// How long the end of a turn is waited for, unless the caller says so. A turn that is stopped has to end its processes.
+const USUAL_WAIT_MS: u64 = 10_000;
+/// How long it is waited for at most: as long as a connection is sure to be kept open by those in between.
+pub(super) const LONGEST_WAIT_MS: u64 = 60_000;
+
+/// What may be asked of a stop.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CancelParameters {
+    wait_ms: Option<u64>,
+}
+
+/// Stops the turn that runs, or takes one away that waits.
+///
+/// The wish is on disk when the answer comes. The end of the turn is waited for, up to `wait_ms`; if `state` is `stopping`
+/// then, it is still being stopped. Where nothing runs, nothing is done.
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/cancel", operation_id = "cancel_turn", tag = "sessions",
+    request_body = Option<CancelTurn>,
+    params(
+        ("id" = String, Path, description = "The id of the session."),
+        ("wait_ms" = Option<u64>, Query, maximum = 60000,
+         description = "How long to wait for its end; 10 seconds if it is left out, 0 for not at all."),
+    ),
+    responses(
+        (status = 200, description = "The session as it is now.", body = api::Session),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 409, description = "`turn_not_active`, with the session as `current`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    TheSession(id): TheSession,
+    Query(parameters): Query<CancelParameters>,
+    Actor(actor): Actor,
+    body::OptionalJson(request): body::OptionalJson<CancelTurn>,
+) -> Result<Json<api::Session>, Problem> {
+    let turn = request.turn.as_deref().map(turn_id).transpose();
+    let turn = turn.map_err(|problem| problem.in_field("turn"))?;
+    let wait_ms = checked_wait(parameters.wait_ms)?.unwrap_or(USUAL_WAIT_MS);
+    let why = request.why.unwrap_or_default();
+    let stopped = app.conversations.cancel_turn(id, turn, actor.into(), why).await;
+    let stopped = match stopped {
+        Ok(session) => see_the_end(&app, session, turn, Duration::from_millis(wait_ms)).await,
+        Err(error) => Err(error),
+    };
+    match stopped {
+        Ok(session) => Ok(Json(wire::to_wire(&session))),
+        Err(error) => Err(session_problem_of(&app, error).await),
+    }
+}
+
+/// The session once the turn that is being stopped is over, or as it is when the time is.
+async fn see_the_end(
+    app: &App,
+    session: Session,
+    wanted: Option<TurnId>,
+    wait: Duration,
+) -> Result<Session, SessionError> {
+    let active = session.record.active.as_ref().map(|active| active.turn);
+    let stopping = active.filter(|active| wanted.is_none_or(|wanted| wanted == *active));
+    let Some(turn) = stopping.filter(|_| !wait.is_zero()) else {
+        return Ok(session);
+    };
+    let deadline = Deadline::after(&app.clock, wait);
+    app.conversations.wait(turn, &deadline, &app.life.scope()).await?;
+    app.conversations.get(session.id).await
+}
+
+/// Frees a session whose turn is nobody's any more, if it is still as the caller saw it.
+///
+/// A turn is stale when the daemon that ran it is gone, however long ago that was. It ends as `interrupted`, what was said
+/// stays, and the prompts behind it go on.
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/clear-stale-turn", operation_id = "clear_stale_turn", tag = "sessions",
+    request_body = ClearStaleTurn,
+    params(("id" = String, Path, description = "The id of the session.")),
+    responses(
+        (status = 200, description = "The session as it is now.", body = api::Session),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 409, description = "`stale_generation` or `turn_not_active` with the session as `current`, or \
+          `turn_not_stale`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn clear_stale_turn(
+    State(app): State<Arc<App>>,
+    TheSession(id): TheSession,
+    body::Json(request): body::Json<ClearStaleTurn>,
+) -> Result<Json<api::Session>, Problem> {
+    let turn = turn_id(&request.turn).map_err(|problem| problem.in_field("turn"))?;
+    match clear(&app, id, request.seen, turn).await {
+        Ok(session) => Ok(Json(wire::to_wire(&session))),
+        Err(error) => Err(session_problem_of(&app, error).await),
+    }
+}
+
+async fn clear(app: &App, id: SessionId, seen: u64, turn: TurnId) -> Result<Session, SessionError> {
+    let session = app.conversations.get(id).await?;
+    if session.version.get() != seen {
+        return Err(SessionError::Stale {
+            current: Box::new(session),
+        });
+    }
+    if session.record.active.as_ref().map(|active| active.turn) != Some(turn) {
+        let state = app.conversations.turn(turn).await?.record.state;
+        return Err(SessionError::TurnNotActive {
+            session: id,
+            turn,
+            state,
+        });
+    }
+    // It is decided on what the caller saw: if it moves from here on, the commit is refused.
+    app.conversations.clear_stale_turn(id, &session).await
+}
+
+/// A time to wait that a caller asked for, if it is within bounds.
+pub(super) fn checked_wait(wait_ms: Option<u64>) -> Result<Option<u64>, Problem> {
+    match wait_ms {
+        Some(wait_ms) if wait_ms > LONGEST_WAIT_MS => {
+            let detail = format!("`wait_ms` is {wait_ms}, and must not be more than {LONGEST_WAIT_MS}.");
+            Err(Problem::new(api::ErrorCode::InvalidQuery, detail).in_field("wait_ms"))
+        }
+        wait_ms => Ok(wait_ms),
+    }
+}

@@ -1,0 +1,92 @@
+//! A session as a document, piece by piece.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use serde::Deserialize;
+use sessions::{Export, ExportFormat};
+
+use super::TheSession;
+use super::problems::session_problem_of;
+use crate::app::App;
+use crate::http::pieces::{Piece, Source, body_of};
+use crate::http::problem::Problem;
+use crate::http::query::Query;
+
+/// What may be asked of an export.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExportParameters {
+    format: Option<Format>,
+}
+
+/// How a session is written down.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Format {
+    #[default]
+    Json,
+    Markdown,
+}
+
+/// A session with all of its turns, oldest first, as one JSON object or as Markdown.
+///
+/// It comes turn by turn, so that a long one needs no memory. If it breaks off, so does the connection.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/export", operation_id = "export_session", tag = "sessions",
+    params(
+        ("id" = String, Path, description = "The id of the session."),
+        ("format" = Option<String>, Query, example = "markdown", description = "`json` (if it is left out) or `markdown`."),
+    ),
+    responses(
+        (status = 200, description = "The document.", content(
+            (String = "application/json"),
+            (String = "text/markdown"),
+        )),
+        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`session_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn export(
+    State(app): State<Arc<App>>,
+    TheSession(id): TheSession,
+    Query(parameters): Query<ExportParameters>,
+) -> Result<Response, Problem> {
+    let (format, media_type, extension) = match parameters.format.unwrap_or_default() {
+        Format::Json => (ExportFormat::Json, "application/json", "json"),
+        Format::Markdown => (ExportFormat::Markdown, "text/markdown; charset=utf-8", "md"),
+    };
+    let export = match app.conversations.export(id, format).await {
+        Ok(export) => export,
+        Err(error) => return Err(session_problem_of(&app, error).await),
+    };
+    let headers = [
+        (CONTENT_TYPE, media_type.to_owned()),
+        (
+            CONTENT_DISPOSITION,
+            format!("inline; filename=\"{id}.{extension}\""),
+        ),
+    ];
+    Ok((headers, body_of(Document(export))).into_response())
+}
+
+/// Where the pieces of the document come from.
+struct Document(Export);
+
+impl Source for Document {
+    async fn next(mut self) -> Piece<Self> {
+        match self.0.next_piece().await {
+            Ok(Some(piece)) => Some((self, Ok(Bytes::from(piece)))),
+            Ok(None) => None,
+            Err(error) => {
+                tracing::warn!(%error, "an export was broken off");
+                Some((self, Err(io::Error::other(error))))
+            }
+        }
+    }
+}

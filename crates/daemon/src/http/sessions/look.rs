@@ -1,0 +1,95 @@
+//! Sessions are looked at.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use api::SessionList;
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use sessions::SessionQuery;
+
+use super::problems::session_problem_of;
+use super::{TheSession, session_id};
+use crate::app::App;
+use crate::http::problem::Problem;
+use crate::http::query::{Query, checked_limit};
+use crate::sessions::wire;
+
+/// How many sessions are in a page, unless the caller says so.
+const USUAL_LIMIT: u32 = 50;
+/// How many sessions are in a page at most. One has a few kilobytes.
+const MOST: u32 = 500;
+
+/// What may be asked of the list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParameters {
+    state: Option<api::SessionState>,
+    directory: Option<String>,
+    before: Option<String>,
+    limit: Option<u32>,
+}
+
+/// Sessions, newest first.
+#[utoipa::path(
+    get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions",
+    params(
+        ("state" = Option<api::SessionState>, Query,
+         description = "Only those in this state; all but those that were put away if it is left out."),
+        ("directory" = Option<String>, Query, description = "Only those of this directory, and below."),
+        ("before" = Option<String>, Query,
+         description = "Only those that were opened before this session: `next` of the page before."),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 500,
+         description = "How many at most; 50 if it is left out."),
+    ),
+    responses(
+        (status = 200, description = "The sessions.", body = SessionList),
+        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    Query(parameters): Query<ListParameters>,
+) -> Result<Json<SessionList>, Problem> {
+    let before = parameters.before.as_deref().map(session_id).transpose();
+    let query = SessionQuery {
+        state: parameters.state.map(wire::state_of),
+        directory: parameters.directory.map(|directory| as_opened(&directory)),
+        before: before.map_err(|problem| {
+            Problem::new(api::ErrorCode::InvalidQuery, problem.detail()).in_field("before")
+        })?,
+        limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
+    };
+    match wire::list(&app.conversations, query).await {
+        Ok(list) => Ok(Json(list)),
+        Err(error) => Err(session_problem_of(&app, error).await),
+    }
+}
+
+/// A directory as sessions have it. One that is gone is looked for by the name that it had.
+fn as_opened(directory: &str) -> PathBuf {
+    let path = PathBuf::from(directory);
+    path.canonicalize().unwrap_or(path)
+}
+
+/// One session.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}", operation_id = "show_session", tag = "sessions",
+    params(("id" = String, Path, description = "The id of the session.")),
+    responses(
+        (status = 200, description = "The session.", body = api::Session),
+        (status = 404, description = "`session_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    TheSession(id): TheSession,
+) -> Result<Json<api::Session>, Problem> {
+    match app.conversations.get(id).await {
+        Ok(session) => Ok(Json(wire::to_wire(&session))),
+        Err(error) => Err(session_problem_of(&app, error).await),
+    }
+}

@@ -1,0 +1,100 @@
+//! A session is opened.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use api::{ErrorCode, OpenSession};
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use sessions::{AgentChoice, NewSession};
+
+use super::problems::session_problem_of;
+use crate::app::App;
+use crate::http::actor::Actor;
+use crate::http::body;
+use crate::http::problem::Problem;
+use crate::jobs::wire::invalid;
+use crate::sessions::wire;
+
+/// How many rules a session may begin with. They stand in its head, and each wish is held against all of them.
+const RULES_LIMIT: usize = 256;
+/// The longest name or pattern of a rule.
+const RULE_LIMIT_BYTES: usize = 4096;
+
+/// Opens a session: a conversation about a directory. Nothing runs until the first prompt.
+#[utoipa::path(
+    post, path = "/v1/sessions", operation_id = "open_session", tag = "sessions", request_body = OpenSession,
+    responses(
+        (status = 201, description = "The session.", body = api::Session),
+        (status = 404, description = "`agent_not_found`, or `plan_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request` or `invalid_prompt`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 424, description = "`agent_not_ready`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn open(
+    State(app): State<Arc<App>>,
+    Actor(actor): Actor,
+    body::Json(request): body::Json<OpenSession>,
+) -> Result<(StatusCode, Json<api::Session>), Problem> {
+    let new = NewSession {
+        directory: existing(request.directory)?,
+        title: request.title.unwrap_or_default(),
+        agent: match request.agent {
+            Some(agent) => wire::choice_of(agent),
+            None => AgentChoice {
+                name: app.conversations.default_agent().to_owned(),
+                ..AgentChoice::default()
+            },
+        },
+        rules: checked_rules(request.rules)?,
+        plan: request.plan.as_deref().map(plan_id).transpose()?,
+        by: actor.into(),
+    };
+    match app.conversations.create(new).await {
+        Ok(session) => Ok((StatusCode::CREATED, Json(wire::to_wire(&session)))),
+        Err(error) => Err(session_problem_of(&app, error).await),
+    }
+}
+
+/// A directory that is there, by the path that leads to it without links: so all sessions of one directory are found by it.
+pub(super) fn existing(directory: String) -> Result<PathBuf, Problem> {
+    let path = PathBuf::from(&directory);
+    if !path.is_absolute() {
+        return Err(invalid("directory", "is not an absolute path"));
+    }
+    let found = path.canonicalize();
+    let found = found.map_err(|error| invalid("directory", &format!("cannot be used: {error}")))?;
+    match found.is_dir() {
+        true => Ok(found),
+        false => Err(invalid("directory", "is not a directory")),
+    }
+}
+
+fn checked_rules(rules: Vec<api::PermissionRule>) -> Result<Vec<sessions::permissions::Rule>, Problem> {
+    if rules.len() > RULES_LIMIT {
+        return Err(invalid("rules", &format!("has more than {RULES_LIMIT} entries")));
+    }
+    for (index, rule) in rules.iter().enumerate() {
+        let pattern = rule.pattern.as_deref().unwrap_or_default();
+        if rule.tool.is_empty() {
+            return Err(invalid(&format!("rules.{index}.tool"), "is empty"));
+        }
+        if rule.tool.len() > RULE_LIMIT_BYTES || pattern.len() > RULE_LIMIT_BYTES {
+            let why = format!("has more than {RULE_LIMIT_BYTES} bytes");
+            return Err(invalid(&format!("rules.{index}"), &why));
+        }
+    }
+    Ok(rules.into_iter().map(wire::rule_of).collect())
+}
+
+fn plan_id(text: &str) -> Result<kernel::PlanId, Problem> {
+    text.parse().map_err(|_| {
+        let detail = format!("`{}` is not the id of a plan.", text.escape_debug());
+        Problem::new(ErrorCode::PlanNotFound, detail).in_field("plan")
+    })
+}

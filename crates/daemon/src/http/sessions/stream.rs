@@ -1,0 +1,198 @@
+//! A turn as a stream of server-sent events: what was said, then what is being said, until its end.
+//!
+//! The body of an event is what the log has, put between other text as it is. What came together goes out together, and is
+//! made once for all readers that follow; so one more reader costs a write.
+
+use std::io::{self, Write as _};
+use std::sync::Arc;
+
+use api::{ErrorCode, TurnEnd};
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::Response;
+use eventlog::{Event, Sequence};
+use http::HeaderMap;
+use kernel::{Clock, Deadline};
+use serde::{Deserialize, Serialize};
+use sessions::{FollowEnd, FollowFrom, FollowItem, Transcript, TurnFollow};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::TheTurn;
+use super::problems::session_problem_of;
+use super::turns::find;
+use crate::app::App;
+use crate::http::events::last_event_id;
+use crate::http::pieces::{Piece, Source};
+use crate::http::problem::Problem;
+use crate::http::query::Query;
+use crate::http::sse::{HEARTBEAT, NOTHING_NEW, OPENING, stream_of, take_place};
+use crate::sessions::wire::turn_state_to_wire;
+
+/// Names the form in which all readers of a turn get its events.
+const FORM: &str = "server-sent events of a turn";
+/// What an event takes besides its body, about.
+const AROUND_BODY_BYTES: usize = 128;
+
+/// Where a reader begins.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FollowParameters {
+    after: Option<u64>,
+    tail: Option<u64>,
+}
+
+/// Answers with what happens in a turn, as a stream that ends with the turn. It is described where its path is, beside the
+/// answer in pages.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn follow(
+    State(app): State<Arc<App>>,
+    turn: TheTurn,
+    Query(parameters): Query<FollowParameters>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let from = match (last_event_id(&headers)?, parameters.after, parameters.tail) {
+        (Some(place), _, _) | (None, Some(place), None) => FollowFrom::After(Sequence::from_u64(place)),
+        (None, None, Some(events)) => FollowFrom::Last(events),
+        (None, None, None) => FollowFrom::Start,
+        (None, Some(_), Some(_)) => {
+            let detail = "`after` and `tail` are two places to begin at, and there can be one.";
+            return Err(Problem::new(ErrorCode::InvalidQuery, detail).in_field("tail"));
+        }
+    };
+    let place = take_place(&app)?;
+    let scope = app.life.scope();
+    let follow = match find(&app, turn).await {
+        Ok(found) => app.conversations.follow_turn(found.id, from, &scope).await,
+        Err(error) => Err(error),
+    };
+    match follow {
+        Ok(follow) => Ok(stream_of(Following {
+            opening: Some(OPENING),
+            follow,
+            clock: Arc::clone(&app.clock),
+            _place: place,
+        })),
+        Err(error) => Err(session_problem_of(&app, error).await),
+    }
+}
+
+/// Where the pieces of the stream come from.
+struct Following {
+    opening: Option<&'static str>,
+    follow: TurnFollow,
+    clock: Arc<dyn Clock>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Source for Following {
+    async fn next(mut self) -> Piece<Self> {
+        if let Some(opening) = self.opening.take() {
+            return Some((self, Ok(Bytes::from_static(opening.as_bytes()))));
+        }
+        let silence = Deadline::after(&self.clock, HEARTBEAT).passed();
+        let bytes = tokio::select! {
+            biased;
+            item = self.follow.next() => match item {
+                Ok(Some(item)) => describe(&item),
+                // The daemon drains: the end of the stream tells the reader to come back to the next one. Or nothing is left
+                // to be told.
+                Ok(None) | Err(FollowEnd::Cancelled(_) | FollowEnd::Removed) => return None,
+                Err(FollowEnd::Failed(error)) => {
+                    tracing::warn!(%error, "a stream ends because the turn cannot be read");
+                    return Some((self, Err(io::Error::other(error))));
+                }
+            },
+            () = silence => Bytes::from_static(NOTHING_NEW.as_bytes()),
+        };
+        Some((self, Ok(bytes)))
+    }
+}
+
+/// An item as one or more events on the wire.
+fn describe(item: &FollowItem) -> Bytes {
+    match item {
+        FollowItem::Events(batch) => batch.rendered(FORM, render),
+        FollowItem::Resync { after, snapshot } => {
+            let after = after.get();
+            let resync = Resync { after, snapshot };
+            // A struct of strings and numbers always becomes JSON, and JSON in one line is one line of data.
+            let data = serde_json::to_string(&resync).unwrap_or_default();
+            Bytes::from(format!("id: {after}\nevent: resync\ndata: {data}\n\n"))
+        }
+        FollowItem::End { sequence, state } => {
+            let end = TurnEnd {
+                sequence: sequence.get(),
+                state: turn_state_to_wire(*state),
+            };
+            let data = serde_json::to_string(&end).unwrap_or_default();
+            Bytes::from(format!("event: end\ndata: {data}\n\n"))
+        }
+    }
+}
+
+/// The data of the event `resync`, as `api::TurnResync` has it. A transcript can be large, so it is not copied for that.
+#[derive(Serialize)]
+struct Resync<'a> {
+    after: u64,
+    snapshot: &'a Transcript,
+}
+
+/// Events as all readers get them.
+fn render(events: &[Arc<Event>]) -> Bytes {
+    let bodies: usize = events.iter().map(|event| event.body.len()).sum();
+    let mut bytes = Vec::with_capacity(bodies + events.len() * AROUND_BODY_BYTES);
+    for event in events {
+        let (sequence, at_ms, kind) = (event.sequence, event.at_ms, &event.kind);
+        // Writing to memory does not fail.
+        drop(write!(
+            bytes,
+            "id: {sequence}\nevent: {kind}\ndata: {{\"sequence\":{sequence},\"at_ms\":{at_ms},\"data\":"
+        ));
+        let start = bytes.len();
+        bytes.extend_from_slice(&event.body);
+        // In JSON an end of a line stands between two words only. Here it would end the data.
+        for byte in &mut bytes[start..] {
+            if matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        bytes.extend_from_slice(b"}\n\n");
+    }
+    Bytes::from(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(sequence: u64, kind: &str, body: &str) -> Arc<Event> {
+        Arc::new(Event {
+            sequence: Sequence::from_u64(sequence),
+            at_ms: 17,
+            kind: kind.into(),
+            body: body.as_bytes().into(),
+        })
+    }
+
+    #[test]
+    fn an_event_is_what_the_log_has_in_one_line() {
+        let events = [
+            event(7, "text", r#"{"kind":"text","item":0,"delta":"a\nb"}"#),
+            event(8, "state", "{\"kind\":\"state\",\n\r\"state\":\"done\"}"),
+        ];
+        let expected = concat!(
+            "id: 7\nevent: text\ndata: {\"sequence\":7,\"at_ms\":17,\"data\":",
+            r#"{"kind":"text","item":0,"delta":"a\nb"}"#,
+            "}\n\n",
+            "id: 8\nevent: state\ndata: {\"sequence\":8,\"at_ms\":17,\"data\":",
+            r#"{"kind":"state",  "state":"done"}"#,
+            "}\n\n",
+        );
+        assert_eq!(String::from_utf8(render(&events).to_vec()).unwrap(), expected);
+        for data in expected.lines().filter_map(|line| line.strip_prefix("data: ")) {
+            let read: api::TurnEvent = serde_json::from_str(data).unwrap();
+            assert_ne!(read.data, api::TurnEventBody::Unknown);
+        }
+    }
+}

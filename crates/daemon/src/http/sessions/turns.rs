@@ -1,0 +1,275 @@
+//! Turns are looked at: as a list, one by one, event by event, and as a whole.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{TurnEventList, TurnList};
+use axum::Json;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::handler::Handler;
+use axum::response::{IntoResponse, Response};
+use eventlog::{Event, Sequence};
+use kernel::{Deadline, SessionId, TurnId};
+use serde::Deserialize;
+use sessions::{SessionError, Transcript, Turn};
+
+use super::cancel::checked_wait;
+use super::problems::session_problem_of;
+use super::{TheSession, TheTurn, stream, turn_id};
+use crate::app::App;
+use crate::http::events::wants_stream;
+use crate::http::problem::Problem;
+use crate::http::query::{Query, checked_limit};
+use crate::sessions::wire;
+
+/// How many turns are in a page, unless the caller says so.
+const USUAL_LIMIT: u32 = 50;
+/// How many turns are in a page at most. Each has its whole prompt.
+const MOST: u32 = 200;
+/// How many events are in a page, unless the caller says so.
+const USUAL_EVENTS: u32 = 1000;
+/// How many events are in a page at most. A piece of a tool's output has up to 32 KiB.
+const MOST_EVENTS: u32 = 10_000;
+/// How many forks of forks are looked through for a turn. Each is a session of its own.
+const FORKS_LIMIT: usize = 64;
+
+/// What may be asked of the list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParameters {
+    before: Option<String>,
+    limit: Option<u32>,
+}
+
+/// The turns of a session that have begun, newest first. Those from before a fork are among them.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/turns", operation_id = "list_turns", tag = "sessions",
+    params(
+        ("id" = String, Path, description = "The id of the session."),
+        ("before" = Option<String>, Query,
+         description = "Only those that began before this turn: `next` of the page before."),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 200,
+         description = "How many at most; 50 if it is left out."),
+    ),
+    responses(
+        (status = 200, description = "The turns.", body = TurnList),
+        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`session_not_found`, or `turn_not_found` for `before`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    TheSession(id): TheSession,
+    Query(parameters): Query<ListParameters>,
+) -> Result<Json<TurnList>, Problem> {
+    let before = parameters.before.as_deref().map(turn_id).transpose();
+    let before = before.map_err(|problem| problem.in_field("before"))?;
+    let page = checked_limit(parameters.limit, USUAL_LIMIT, MOST)? as usize;
+    // One more than was asked for tells whether there are more.
+    let mut found = match app.conversations.turns(id, before, page + 1).await {
+        Ok(found) => found,
+        Err(error) => return Err(session_problem_of(&app, error).await),
+    };
+    let has_more = found.len() > page;
+    found.truncate(page);
+    let oldest = found.last().filter(|_| has_more);
+    Ok(Json(TurnList {
+        next: oldest.map(|turn| turn.id.to_string()),
+        turns: found.iter().map(wire::turn_to_wire).collect(),
+    }))
+}
+
+/// What may be asked of a turn.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShowParameters {
+    wait_ms: Option<u64>,
+}
+
+/// One turn.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/turns/{turn}", operation_id = "show_turn", tag = "sessions",
+    params(
+        ("id" = String, Path, description = "The id of the session."),
+        ("turn" = String, Path, description = "The id of the turn."),
+        ("wait_ms" = Option<u64>, Query, maximum = 60000,
+         description = "How long to wait for its end; not at all if it is left out."),
+    ),
+    responses(
+        (status = 200, description = "The turn as it is now.", body = api::Turn),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    turn: TheTurn,
+    Query(parameters): Query<ShowParameters>,
+) -> Result<Json<api::Turn>, Problem> {
+    let wait_ms = checked_wait(parameters.wait_ms)?.unwrap_or_default();
+    let found = match find(&app, turn).await {
+        Ok(found) if wait_ms > 0 => {
+            let deadline = Deadline::after(&app.clock, Duration::from_millis(wait_ms));
+            let scope = app.life.scope();
+            app.conversations.wait(found.id, &deadline, &scope).await
+        }
+        found => found,
+    };
+    match found {
+        Ok(turn) => Ok(Json(wire::turn_to_wire(&turn))),
+        Err(error) => Err(session_problem_of(&app, error).await),
+    }
+}
+
+/// What may be asked of the events.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EventParameters {
+    after: Option<u64>,
+    tail: Option<u64>,
+    limit: Option<u32>,
+}
+
+/// What happened in a turn, oldest first.
+///
+/// With `Accept: text/event-stream` it is a stream of server-sent events: what is there, then what comes, until the turn is
+/// over. The id of an event is its place, its name is its kind, its data is a `TurnEvent`. An event `resync` has a
+/// `TurnResync` as its data: the reader takes its snapshot in place of all that it had. The last event is `end`, with a
+/// `TurnEnd`. A stream that ends without it ended because the daemon did; a reader that comes back with `Last-Event-ID`
+/// misses nothing and sees nothing twice.
+///
+/// Events of a turn that was over long ago may have been folded together: `first` is the first one that is still there, and
+/// the transcript has all that was said.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/turns/{turn}/events", operation_id = "follow_turn", tag = "sessions",
+    params(
+        ("id" = String, Path, description = "The id of the session."),
+        ("turn" = String, Path, description = "The id of the turn."),
+        ("after" = Option<u64>, Query, description = "Only what came after this place; from the start if it is left out."),
+        ("tail" = Option<u64>, Query, description = "Only so many before the end, and what comes."),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 10000,
+         description = "How many at most; 1000 if it is left out. A stream has no limit."),
+        ("Last-Event-ID" = Option<u64>, Header, description = "For a stream: goes before `after`."),
+    ),
+    responses(
+        (status = 200, description = "The events.", content(
+            (TurnEventList = "application/json"),
+            (String = "text/event-stream"),
+        )),
+        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn events(State(app): State<Arc<App>>, request: Request) -> Response {
+    if wants_stream(request.headers()) {
+        return stream::follow.call(request, app).await;
+    }
+    let (mut parts, _) = request.into_parts();
+    let turn = TheTurn::from_request_parts(&mut parts, &app).await;
+    let query = Query::<EventParameters>::from_request_parts(&mut parts, &app).await;
+    match (turn, query) {
+        (Ok(turn), Ok(Query(parameters))) => page(&app, turn, &parameters).await.into_response(),
+        (Err(problem), _) | (_, Err(problem)) => problem.into_response(),
+    }
+}
+
+async fn page(
+    app: &App,
+    turn: TheTurn,
+    parameters: &EventParameters,
+) -> Result<Json<TurnEventList>, Problem> {
+    let limit = checked_limit(parameters.limit, USUAL_EVENTS, MOST_EVENTS)?;
+    let found = match find(app, turn).await {
+        Ok(found) => found,
+        Err(error) => return Err(session_problem_of(app, error).await),
+    };
+    let after = match (parameters.after, parameters.tail) {
+        (Some(after), _) => after,
+        (None, Some(tail)) => found.last_sequence.get().saturating_sub(tail),
+        (None, None) => 0,
+    };
+    let page = app
+        .conversations
+        .turn_events(found.id, Sequence::from_u64(after), limit)
+        .await;
+    match page {
+        Ok(page) => Ok(Json(TurnEventList {
+            events: page.events.iter().map(event_to_wire).collect(),
+            first: page.first.get(),
+            last: page.last.get(),
+        })),
+        Err(error) => Err(session_problem_of(app, error).await),
+    }
+}
+
+/// An event as it is kept. What cannot be read is told as something that is not known.
+fn event_to_wire(event: &Event) -> api::TurnEvent {
+    api::TurnEvent {
+        sequence: event.sequence.get(),
+        at_ms: event.at_ms,
+        data: serde_json::from_slice(&event.body).unwrap_or(api::TurnEventBody::Unknown),
+    }
+}
+
+/// What a reader of all events of a turn has in the end, or has so far.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/turns/{turn}/transcript", operation_id = "show_transcript", tag = "sessions",
+    params(
+        ("id" = String, Path, description = "The id of the session."),
+        ("turn" = String, Path, description = "The id of the turn."),
+    ),
+    responses(
+        (status = 200, description = "The transcript.", body = api::TurnTranscript),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn transcript(
+    State(app): State<Arc<App>>,
+    turn: TheTurn,
+) -> Result<Json<Transcript>, Problem> {
+    let found = match find(&app, turn).await {
+        Ok(found) => app.conversations.transcript(found.id).await,
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok((_, transcript)) => Ok(Json(transcript)),
+        Err(error) => Err(session_problem_of(&app, error).await),
+    }
+}
+
+/// A turn of a session, or one from before it was forked.
+///
+/// *Cancel safety*: it only reads.
+pub(super) async fn find(app: &App, TheTurn(session, id): TheTurn) -> Result<Turn, SessionError> {
+    let turn = app.conversations.turn(id).await;
+    if let Ok(turn) = &turn
+        && turn.record.session == session
+    {
+        return Ok(turn.clone());
+    }
+    // One that is not there is so whatever the turn is.
+    let mut fork = app.conversations.get(session).await?.record.facts.forked_from;
+    let turn = turn?;
+    for _ in 0..FORKS_LIMIT {
+        let Some(from) = fork else { break };
+        if is_before(app, &turn, from.turn).await? {
+            return Ok(turn);
+        }
+        fork = parent_of(app, from.session).await?;
+    }
+    Err(SessionError::TurnNotFound(id))
+}
+
+async fn is_before(app: &App, turn: &Turn, shared: TurnId) -> Result<bool, SessionError> {
+    let shared = app.conversations.turn(shared).await?.record;
+    Ok(turn.record.session == shared.session && turn.record.number <= shared.number)
+}
+
+async fn parent_of(app: &App, session: SessionId) -> Result<Option<sessions::Fork>, SessionError> {
+    Ok(app.conversations.get(session).await?.record.facts.forked_from)
+}

@@ -1,0 +1,369 @@
+//! One session: what it is doing, what it asks, what waits, what its plan comes to, and the conversation.
+//!
+//! What is said is rendered once, when the page is loaded, with the place in the stream that it goes up to; the script goes
+//! on from there. The rest is kept current.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::sessions::{SessionError, Turn as FoundTurn};
+use api::{ErrorCode, Session, SessionState, WaitingPermission};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use kernel::{SessionId, TurnId};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::ansi::one_line;
+use super::assets;
+use super::error::PageError;
+use super::form::token_field;
+use super::history::percent_encode;
+use super::layout::{Place, live_part, page_beside_stream};
+use super::overview::readable;
+use super::plan_text::exact;
+use super::session_plan::{self, ShownPlan};
+use super::session_state::{badge, path, title};
+use super::session_turn::{ShownTurn, article, visible};
+use super::sessions::unreadable;
+use super::sign_in::Visitor;
+use crate::app::App;
+use crate::sessions::wire;
+
+/// The stream of the turn says when something has changed; this is for what others do.
+const REFRESH: Duration = Duration::from_secs(2);
+/// How many turns are shown. Older ones are behind a link.
+const SHOWN_TURNS: usize = 20;
+
+/// Which turns are shown.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Window {
+    /// Only those before this one.
+    before: Option<String>,
+}
+
+/// A session with what stands around it.
+struct Detail {
+    id: SessionId,
+    session: Session,
+    queue: Vec<api::Turn>,
+    plan: Option<ShownPlan>,
+}
+
+/// Turns, oldest first.
+struct Conversation {
+    turns: Vec<ShownTurn>,
+    /// The turn to go on before, if there are older ones.
+    older: Option<String>,
+}
+
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    id: Result<Path<String>, PathRejection>,
+    window: Result<Query<Window>, QueryRejection>,
+) -> Result<Markup, PageError> {
+    let detail = find(&app, id).await?;
+    let conversation = read_conversation(&app, detail.id, window).await?;
+    let live_path = format!("/live{}", path(&detail.session.id));
+    let live = live(&app, &visitor, &detail);
+    let below = section(&visitor, &detail.session, &conversation);
+    Ok(page_beside_stream(
+        &app,
+        &visitor,
+        Place::Sessions,
+        (&title(&detail.session), &live_path),
+        (&live, &below),
+    ))
+}
+
+pub(super) async fn show_live(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Markup, PageError> {
+    let detail = find(&app, id).await?;
+    Ok(live(&app, &visitor, &detail))
+}
+
+/// The conversation alone, for the script: when a turn has begun or ended, or when it has missed something.
+pub(super) async fn show_conversation(
+    State(app): State<Arc<App>>,
+    _visitor: Visitor,
+    id: Result<Path<String>, PathRejection>,
+    window: Result<Query<Window>, QueryRejection>,
+) -> Result<Markup, PageError> {
+    let detail = find(&app, id).await?;
+    let conversation = read_conversation(&app, detail.id, window).await?;
+    Ok(turns(&detail.session, &conversation))
+}
+
+async fn find(app: &App, id: Result<Path<String>, PathRejection>) -> Result<Detail, PageError> {
+    // An id that cannot be read is one that nobody has.
+    let text = id.map(|Path(id)| id).unwrap_or_default();
+    let Ok(id) = text.parse::<SessionId>() else {
+        return Err(not_there(&text));
+    };
+    match read(app, id).await {
+        Ok(detail) => Ok(detail),
+        Err(SessionError::NotFound(_)) => Err(not_there(&text)),
+        Err(error) => Err(unreadable(app, error).await),
+    }
+}
+
+async fn read(app: &App, id: SessionId) -> Result<Detail, SessionError> {
+    let session = app.conversations.get(id).await?;
+    let queue = app.conversations.queue(id).await?;
+    let shown = wire::to_wire(&session);
+    let plan = match session.record.plan {
+        Some(plan) => session_plan::read(app, plan).await,
+        None => None,
+    };
+    Ok(Detail {
+        id,
+        session: shown,
+        queue: queue.iter().map(wire::turn_to_wire).collect(),
+        plan,
+    })
+}
+
+async fn read_conversation(
+    app: &App,
+    id: SessionId,
+    window: Result<Query<Window>, QueryRejection>,
+) -> Result<Conversation, PageError> {
+    let window = window.map(|Query(window)| window).unwrap_or_default();
+    let before: Option<TurnId> = match &window.before {
+        Some(before) => Some(before.parse().map_err(|_| not_there(before))?),
+        None => None,
+    };
+    match fold(app, id, before).await {
+        Ok(conversation) => Ok(conversation),
+        Err(error) => Err(unreadable(app, error).await),
+    }
+}
+
+async fn fold(app: &App, id: SessionId, before: Option<TurnId>) -> Result<Conversation, SessionError> {
+    let mut found: Vec<FoundTurn> = app.conversations.turns(id, before, SHOWN_TURNS + 1).await?;
+    let has_older = found.len() > SHOWN_TURNS;
+    found.truncate(SHOWN_TURNS);
+    let older = found.last().filter(|_| has_older).map(|turn| turn.id.to_string());
+    found.reverse();
+    let mut turns = Vec::with_capacity(found.len());
+    for turn in found {
+        let (sequence, transcript) = app.conversations.transcript(turn.id).await?;
+        turns.push(ShownTurn {
+            turn: wire::turn_to_wire(&turn),
+            sequence: sequence.get(),
+            transcript,
+        });
+    }
+    Ok(Conversation { turns, older })
+}
+
+fn not_there(id: &str) -> PageError {
+    let detail = html! {
+        p { "There is no session with the id " code { (id) } ", or no longer." }
+        p { a href="/sessions" { "All sessions" } }
+    };
+    PageError::new(ErrorCode::SessionNotFound, detail)
+}
+
+fn live(app: &App, visitor: &Visitor, detail: &Detail) -> Markup {
+    live_part(app, REFRESH, &content(visitor, detail))
+}
+
+fn content(visitor: &Visitor, detail: &Detail) -> Markup {
+    let session = &detail.session;
+    let active = session.active.as_ref().map(|active| active.turn.as_str());
+    html! {
+        div class="heading" {
+            div data-part="heading" {
+                h1 class="job-title" { (title(session)) }
+                p { code { (session.id) } }
+            }
+            div class="actions" data-part="actions" data-active-turn=(active.unwrap_or_default()) {
+                (badge(session)) (stop(visitor, session))
+            }
+        }
+        div id="asking" data-part="asking" { (asking(visitor, session)) }
+        div data-part="queue" { (queue(visitor, session, &detail.queue)) }
+        div data-part="plan" { (session_plan::card(visitor, detail.plan.as_ref())) }
+        section class="card" aria-labelledby="about" data-part="about" {
+            div class="card-heading" {
+                h2 id="about" { "About" }
+                a href="/sessions" data-key="all" { "All sessions" }
+            }
+            (facts(session))
+            (manage(visitor, session))
+        }
+    }
+}
+
+/// A form of one button, about a session.
+fn button(visitor: &Visitor, session: &Session, action: &str, word: &str, more: &Markup) -> Markup {
+    html! {
+        form method="post" action="/sessions/change" {
+            (token_field(visitor))
+            input type="hidden" name="id" value=(session.id);
+            input type="hidden" name="action" value=(action);
+            (more)
+            button type="submit" id=(action) data-key=(action) { (word) }
+        }
+    }
+}
+
+fn hidden(name: &str, value: &str) -> Markup {
+    html! { input type="hidden" name=(name) value=(value); }
+}
+
+fn stop(visitor: &Visitor, session: &Session) -> Markup {
+    match &session.active {
+        Some(active) if active.stop.is_none() => {
+            button(visitor, session, "stop", "Stop", &hidden("turn", &active.turn))
+        }
+        Some(_) | None => html! {},
+    }
+}
+
+fn asking(visitor: &Visitor, session: &Session) -> Markup {
+    let asking: &[WaitingPermission] = session.active.as_ref().map_or(&[], |active| &active.asking);
+    html! {
+        @for question in asking {
+            section class="card asking" aria-label="A question to you" data-permission=(question.permission) {
+                h2 { "May " (one_line(&session.agent.name)) " do this?" }
+                p { strong { (one_line(&question.tool)) } ": " code { (exact(&question.subject)) } }
+                div class="actions" {
+                    @for (answer, word) in [("allow", "Allow"), ("allow_always", "Always allow"), ("deny", "Deny")] {
+                        form method="post" action="/sessions/change" {
+                            (token_field(visitor))
+                            (hidden("id", &session.id))
+                            (hidden("action", "answer"))
+                            (hidden("permission", &question.permission))
+                            (hidden("answer", answer))
+                            button type="submit" data-key={ "answer " (answer) " " (question.permission) } data-answer-button=(answer) { (word) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn queue(visitor: &Visitor, session: &Session, queue: &[api::Turn]) -> Markup {
+    html! {
+        @if !queue.is_empty() {
+            section class="card" aria-labelledby="queue" {
+                h2 id="queue" { "Next" }
+                ol class="queue" {
+                    @for (place, turn) in queue.iter().enumerate() {
+                        li data-queued=(turn.id) {
+                            form class="queued" method="post" action="/sessions/change" {
+                                (token_field(visitor))
+                                (hidden("id", &session.id))
+                                (hidden("turn", &turn.id))
+                                label class="visually-hidden" for={ "queued-" (turn.id) } { "Prompt " (place + 1) }
+                                textarea id={ "queued-" (turn.id) } name="prompt" rows="2" data-key={ "prompt " (turn.id) } {
+                                    (visible(&turn.prompt))
+                                }
+                                div class="actions" {
+                                    button type="submit" name="action" value="edit" data-key={ "edit " (turn.id) } { "Save" }
+                                    @if place > 0 {
+                                        (hidden("place", &(place - 1).to_string()))
+                                        button type="submit" name="action" value="move" data-key={ "move " (turn.id) } { "Earlier" }
+                                    }
+                                    button type="submit" name="action" value="unqueue" data-key={ "unqueue " (turn.id) } { "Remove" }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn facts(session: &Session) -> Markup {
+    let time = |at: &str| html! { time datetime=(at) { (readable(at)) } };
+    html! {
+        dl class="facts" {
+            dt { "Directory" } dd { code { (exact(&session.directory)) } }
+            dt { "Agent" } dd {
+                (one_line(&session.agent.name))
+                @if let Some(model) = &session.agent.model { small { (one_line(model)) } }
+            }
+            dt { "Opened" } dd { (time(&session.opened_at)) " by " (one_line(&session.opened_by)) }
+            dt { "Prompts" } dd { (session.prompts) }
+            @if let Some(from) = session.forked_from.as_ref().and_then(|fork| fork.session.as_deref()) {
+                dt { "Forked from" } dd { a href=(path(from)) data-key="forked from" { (from) } }
+            }
+            @if session.forks > 0 { dt { "Forks" } dd { (session.forks) } }
+        }
+    }
+}
+
+fn manage(visitor: &Visitor, session: &Session) -> Markup {
+    let is_unused = session.active.is_none() && session.queue.is_empty();
+    let export = |format: &str| {
+        format!(
+            "/v1/sessions/{}/export?format={format}",
+            percent_encode(&session.id)
+        )
+    };
+    html! {
+        details class="manage" data-key="manage" {
+            summary { "More" }
+            form class="rename" method="post" action="/sessions/change" {
+                (token_field(visitor))
+                (hidden("id", &session.id))
+                (hidden("action", "rename"))
+                label for="rename-title" { "Title" }
+                input id="rename-title" name="title" value=(title(session)) required maxlength="200" data-key="title";
+                button type="submit" data-key="rename" { "Rename" }
+            }
+            div class="actions" {
+                @if session.last_state.is_some() { (button(visitor, session, "fork", "Fork", &html! {})) }
+                @if is_unused && !session.archived { (button(visitor, session, "archive", "Archive", &html! {})) }
+                @if session.archived { (button(visitor, session, "unarchive", "Take back", &html! {})) }
+                @if is_unused && session.forks == 0 { (button(visitor, session, "remove", "Remove", &html! {})) }
+                a class="button" href=(export("markdown")) data-key="export markdown" { "Export as Markdown" }
+                a class="button" href=(export("json")) data-key="export json" { "Export as JSON" }
+            }
+        }
+    }
+}
+
+/// The conversation, and where the next prompt is written.
+fn section(visitor: &Visitor, session: &Session, conversation: &Conversation) -> Markup {
+    let id = percent_encode(&session.id);
+    html! {
+        section class="conversation" aria-label="Conversation" data-conversation={ "/live/sessions/" (id) "/conversation" }
+            data-turns={ "/v1/sessions/" (id) "/turns/" } {
+            div id="turns" data-turn-list { (turns(session, conversation)) }
+            p class="stream-state" id="stream-state" role="status" {}
+            @if session.state != SessionState::Archived {
+                form class="prompt-form" id="prompt-form" method="post" action="/sessions/change" {
+                    (token_field(visitor))
+                    (hidden("id", &session.id))
+                    (hidden("action", "send"))
+                    label class="visually-hidden" for="prompt" { "Prompt" }
+                    textarea id="prompt" name="prompt" rows="3" required placeholder="What is to be done? (Ctrl+Enter sends)" {}
+                    div class="actions" { button type="submit" class="primary" id="send" { "Send" } }
+                }
+            }
+        }
+        script src=(assets::SESSION_SCRIPT.url()) defer {}
+    }
+}
+
+fn turns(session: &Session, conversation: &Conversation) -> Markup {
+    html! {
+        @if let Some(older) = &conversation.older {
+            p class="pages" {
+                a id="turns-older" href={ (path(&session.id)) "?before=" (percent_encode(older)) } { "Older turns" }
+            }
+        }
+        @if conversation.turns.is_empty() { p class="empty" { "Nothing has been said yet." } }
+        @for shown in &conversation.turns { (article(shown)) }
+    }
+}

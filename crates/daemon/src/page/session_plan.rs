@@ -1,0 +1,162 @@
+//! The plan of a session beside its conversation: what its agents have changed so far, and what can be done about it.
+
+use api::{FileDiff, Plan, PlanDiff};
+use kernel::PlanId;
+use maud::{Markup, html};
+
+use super::plan_actions::{Commit, Seen, actions};
+use super::plan_diff::Arrangement;
+use super::plan_diff_rows::rows;
+use super::plan_files::letter;
+use super::plan_state::{badge, extent, lines, meaning, path};
+use super::plan_text::{counted, exact, exact_words};
+use super::sign_in::Visitor;
+use crate::app::App;
+use crate::plans::{Shown, diff, wire};
+
+/// How many files stand beside a conversation. The page of the plan has them all.
+const SHOWN_FILES: usize = 20;
+/// How many lines of each. The page is made again after every change, so that it must be small.
+const SHOWN_LINES: usize = 80;
+
+/// A plan, with its changes if they could be read.
+pub(super) struct ShownPlan {
+    plan: Plan,
+    changes: Option<PlanDiff>,
+}
+
+/// A plan that cannot be read has a page that says so.
+pub(super) async fn read(app: &App, id: PlanId) -> Option<ShownPlan> {
+    let plan = app.plans.get(id).await.ok()?;
+    let plan = wire::show(&app.plans, &plan).await.ok()?;
+    let shown = Shown {
+        plan: id,
+        changeset: None,
+    };
+    let changes = match plan.summary.files {
+        0 => None,
+        _ => diff(&app.plans, shown).await.ok(),
+    };
+    Some(ShownPlan { plan, changes })
+}
+
+pub(super) fn card(visitor: &Visitor, shown: Option<&ShownPlan>) -> Markup {
+    html! {
+        section class="card session-plan" aria-labelledby="plan" {
+            div class="card-heading" {
+                h2 id="plan" { "Plan" }
+                @if let Some(shown) = shown {
+                    a href=(path(&shown.plan.id)) data-key="plan" { "Open the plan" }
+                }
+            }
+            @match shown {
+                Some(shown) => (content(visitor, shown)),
+                None => p { "Nothing has been changed. What agents change is here first, and in your files once you apply it." },
+            }
+        }
+    }
+}
+
+fn content(visitor: &Visitor, shown: &ShownPlan) -> Markup {
+    let plan = &shown.plan;
+    let files = shown
+        .changes
+        .as_ref()
+        .map_or(&[][..], |changes| &changes.files[..]);
+    html! {
+        p class="state" id="plan-state" { (badge(plan)) " " (extent(plan)) small { (meaning(plan)) } }
+        @for file in files.iter().take(SHOWN_FILES) { (changed_file(file)) }
+        @if files.len() > SHOWN_FILES {
+            p class="more" { (counted((files.len() - SHOWN_FILES) as u64, "more file", "more files")) }
+        }
+        div class="actions plan-actions" { (actions(plan, visitor, seen(shown), Commit::Impossible)) }
+    }
+}
+
+/// The changes were read after the plan. If it has moved in between, nobody can have seen what would be applied.
+fn seen(shown: &ShownPlan) -> Seen {
+    match &shown.changes {
+        Some(changes) if changes.fingerprint != shown.plan.fingerprint => Seen::Outdated,
+        Some(_) | None => Seen::Current,
+    }
+}
+
+fn changed_file(file: &FileDiff) -> Markup {
+    let total: usize = file.hunks.iter().map(|hunk| hunk.lines.len()).sum();
+    html! {
+        details class="beside-file" data-key={ "file " (exact_words(&file.path)) } {
+            summary { (letter(&file.kind)) " " code { (exact(&file.path)) } " " (lines(file.added_lines, file.removed_lines)) }
+            @if file.binary { p class="diff-more" { "It is not text, or too large to be shown." } }
+            @if !file.hunks.is_empty() { (rows(file, Arrangement::Unified, SHOWN_LINES)) }
+            @if total > SHOWN_LINES {
+                p class="diff-more" { (counted((total - SHOWN_LINES) as u64, "more line", "more lines")) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::PlanState;
+
+    use super::super::plan_diff::tests::{diff as plan_diff, file, hunk};
+    use super::super::plan_state::tests::plan;
+    use super::*;
+    use crate::app::tests::detached;
+
+    async fn rendered(plan: Plan, changes: Option<PlanDiff>) -> String {
+        let app = detached().await;
+        let visitor = Visitor::for_tests(&app);
+        card(&visitor, Some(&ShownPlan { plan, changes })).into_string()
+    }
+
+    fn changes(fingerprint: &str, files: Vec<FileDiff>) -> Option<PlanDiff> {
+        Some(PlanDiff {
+            fingerprint: fingerprint.to_owned(),
+            ..plan_diff(files)
+        })
+    }
+
+    #[tokio::test]
+    async fn the_changes_stand_beside_and_can_be_applied_only_if_they_are_those_of_the_plan() {
+        let open = plan(PlanState::Open);
+        let files = || vec![file("src/a.rs", vec![hunk(1, 1, &["-old", "+new"])])];
+        let page = rendered(open.clone(), changes(&open.fingerprint, files())).await;
+        for part in [
+            "data-key=\"file src/a.rs\"",
+            ">old</td>",
+            ">new</td>",
+            ">Apply</button>",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        let moved = rendered(open, changes("another", files())).await;
+        assert!(!moved.contains(">Apply</button>"), "{moved}");
+    }
+
+    #[tokio::test]
+    async fn long_changes_are_cut() {
+        let open = plan(PlanState::Open);
+        let long = vec!["+x"; SHOWN_LINES + 3];
+        let mut files: Vec<FileDiff> = (0..SHOWN_FILES + 1)
+            .map(|number| file(&format!("{number:03}"), Vec::new()))
+            .collect();
+        files[0] = file("000", vec![hunk(1, 1, &long)]);
+        let page = rendered(open.clone(), changes(&open.fingerprint, files)).await;
+        assert_eq!(page.matches("class=\"beside-file\"").count(), SHOWN_FILES);
+        for part in [">1 more file<", ">3 more lines<"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+
+    #[tokio::test]
+    async fn names_and_lines_of_files_become_text() {
+        let open = plan(PlanState::Open);
+        let hostile = file(
+            "<script>alert(1)</script>",
+            vec![hunk(1, 1, &["+<script>alert(1)</script>\"'&"])],
+        );
+        let page = rendered(open.clone(), changes(&open.fingerprint, vec![hostile])).await;
+        assert!(!page.contains("<script>alert"), "{page}");
+    }
+}

@@ -1,0 +1,320 @@
+//! The page of sessions: who is being asked what, and who waits for an answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::sessions::{SessionError, SessionQuery, SessionState as SessionWord};
+use api::{Agent, ErrorCode, Session, SessionList};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use kernel::SessionId;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::ansi::one_line;
+use super::error::PageError;
+use super::form::token_field;
+use super::history::percent_encode;
+use super::job_time::{ago, now_ms};
+use super::layout::{Place, live_part, page_below};
+use super::plan_text::{counted, exact};
+use super::session_state::{badge, path, title};
+use super::sign_in::Visitor;
+use crate::app::App;
+use crate::http::session_problem_of;
+use crate::sessions::wire;
+
+/// A stream says when something has changed; this is for ages.
+const REFRESH: Duration = Duration::from_secs(5);
+
+/// How many sessions are on a page. Older ones are behind a link.
+const SHOWN_SESSIONS: u32 = 50;
+
+/// Which sessions are shown. It stands in the address, so that it can be kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Which {
+    /// Those that were not put away.
+    #[default]
+    Current,
+    /// Those that were.
+    Archived,
+}
+
+/// A part of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct Filter {
+    #[serde(default)]
+    show: Which,
+    /// Only those that are older than this one.
+    before: Option<String>,
+}
+
+impl Filter {
+    fn query(&self) -> String {
+        let show = (self.show == Which::Archived).then(|| "show=archived".to_owned());
+        let before = self.before.as_deref().map(percent_encode);
+        let before = before.map(|before| format!("before={before}"));
+        let parts: Vec<String> = show.into_iter().chain(before).collect();
+        match parts.is_empty() {
+            true => String::new(),
+            false => format!("?{}", parts.join("&")),
+        }
+    }
+}
+
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    filter: Result<Query<Filter>, QueryRejection>,
+) -> Result<Markup, PageError> {
+    let filter = checked(filter)?;
+    let live_path = format!("/live/sessions{}", filter.query());
+    let live = live(&app, &visitor, &filter).await?;
+    Ok(page_below(
+        &app,
+        &visitor,
+        Place::Sessions,
+        ("Sessions", &live_path),
+        &live,
+    ))
+}
+
+pub(super) async fn show_live(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    filter: Result<Query<Filter>, QueryRejection>,
+) -> Result<Markup, PageError> {
+    live(&app, &visitor, &checked(filter)?).await
+}
+
+fn checked(filter: Result<Query<Filter>, QueryRejection>) -> Result<Filter, PageError> {
+    filter.map(|Query(filter)| filter).map_err(|_| bad_address())
+}
+
+fn bad_address() -> PageError {
+    let detail = html! {
+        p { "The address does not say which sessions to show." }
+        p { a href="/sessions" { "All sessions" } }
+    };
+    PageError::new(ErrorCode::InvalidQuery, detail)
+}
+
+/// Sessions cannot be read.
+pub(super) async fn unreadable(app: &App, error: SessionError) -> PageError {
+    let code = match &error {
+        SessionError::NotFound(_) => ErrorCode::SessionNotFound,
+        SessionError::TurnNotFound(_) => ErrorCode::TurnNotFound,
+        SessionError::Closed => ErrorCode::ShuttingDown,
+        _ => ErrorCode::LogFailed,
+    };
+    let problem = session_problem_of(app, error).await;
+    PageError::new(
+        code,
+        html! { p { (problem.detail()) } p { a href="/sessions" { "All sessions" } } },
+    )
+}
+
+async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, PageError> {
+    let before: Option<SessionId> = match &filter.before {
+        Some(before) => Some(before.parse().map_err(|_| bad_address())?),
+        None => None,
+    };
+    let query = SessionQuery {
+        state: (filter.show == Which::Archived).then_some(SessionWord::Archived),
+        before,
+        limit: SHOWN_SESSIONS,
+        directory: None,
+    };
+    let list = match wire::list(&app.conversations, query).await {
+        Ok(list) => list,
+        Err(error) => return Err(unreadable(app, error).await),
+    };
+    let directories = known_directories(app, &list).await;
+    let agents = wire::agents_to_wire(&app.conversations).agents;
+    let start = html! { (start_form(visitor, &directories, &agents)) };
+    Ok(live_part(app, REFRESH, &content(&list, filter, &start, now_ms())))
+}
+
+/// Where somebody may want to begin: the workspaces, and the directories of the sessions that are shown.
+async fn known_directories(app: &App, list: &SessionList) -> Vec<String> {
+    // The list of sessions is there. If the workspaces cannot be read, another page says so.
+    let workspaces = app.plans.workspaces().await.unwrap_or_default();
+    let workspaces = workspaces
+        .iter()
+        .map(|workspace| workspace.record.root.display().to_string());
+    let sessions = list.sessions.iter().map(|session| session.directory.clone());
+    let mut known: Vec<String> = sessions.chain(workspaces).collect();
+    known.sort();
+    known.dedup();
+    known
+}
+
+fn content(list: &SessionList, filter: &Filter, start: &Markup, now_ms: u64) -> Markup {
+    let older = list.next.as_deref();
+    html! {
+        div class="heading" data-part="heading" {
+            div {
+                h1 { "Sessions" }
+                p {
+                    "Each is a conversation with an agent that works in a sandbox of its own. It goes on when you leave, "
+                    "and is here when you come back."
+                }
+            }
+        }
+        nav class="filter" aria-label="Which sessions" data-part="filter" {
+            @for (show, word) in [(Which::Current, "Current"), (Which::Archived, "Archived")] {
+                a href={ "/sessions" (Filter { show, before: None }.query()) } data-key={ "filter " (word) }
+                    aria-current=[(filter.show == show).then_some("true")] { (word) }
+            }
+        }
+        div data-part="sessions" {
+            @if list.sessions.is_empty() { (empty(filter)) } @else { (table(&list.sessions, now_ms)) }
+            @if filter.before.is_some() || older.is_some() {
+                p class="pages" {
+                    @if filter.before.is_some() {
+                        a href={ "/sessions" (Filter { before: None, ..filter.clone() }.query()) } data-key="newest" { "Newest" }
+                    }
+                    @if let Some(older) = older {
+                        @let older = Filter { before: Some(older.to_owned()), ..filter.clone() };
+                        a id="sessions-older" href={ "/sessions" (older.query()) } data-key="older" { "Older" }
+                    }
+                }
+            }
+        }
+        // It comes with the page alone, so that nothing that somebody types is lost.
+        div data-part="start" data-keep { (start) }
+    }
+}
+
+fn empty(filter: &Filter) -> Markup {
+    html! {
+        div class="card empty" {
+            @if *filter == Filter::default() {
+                h2 { "Nobody has been asked anything" }
+                p { "Ask an agent from a terminal, or below. With no model set up, a rehearsal shows how it goes." }
+                p { code { "tidelock run \"…\"" } }
+            } @else {
+                h2 { "There is none" }
+                p { a href="/sessions" data-key="all" { "Current sessions" } }
+            }
+        }
+    }
+}
+
+fn table(sessions: &[Session], now_ms: u64) -> Markup {
+    html! {
+        div class="card table" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "Session" }
+                        th scope="col" { "State" }
+                        th scope="col" { "Agent" }
+                        th scope="col" class="count" { "Prompts" }
+                        th scope="col" class="count" { "Changed" }
+                    }
+                }
+                tbody { @for session in sessions { (row(session, now_ms)) } }
+            }
+        }
+    }
+}
+
+fn row(session: &Session, now_ms: u64) -> Markup {
+    let changed = ago(&session.changed_at, now_ms).map_or_else(|| "–".to_owned(), |ago| format!("{ago} ago"));
+    html! {
+        tr data-session=(session.id) {
+            th scope="row" {
+                a class="job-title" href=(path(&session.id)) data-key={ "show " (session.id) } { (title(session)) }
+                small { code { (exact(&session.directory)) } }
+            }
+            td class="state" {
+                (badge(session))
+                @if let Some(asking) = session.active.as_ref().and_then(|active| active.asking.first()) {
+                    small { (one_line(&asking.tool)) ": " (one_line(&asking.subject)) }
+                }
+                @if !session.queue.is_empty() { small { (counted(session.queue.len() as u64, "prompt waits", "prompts wait")) } }
+            }
+            td data-label="Agent" { (one_line(&session.agent.name)) }
+            td class="count" data-label="Prompts" { (session.prompts) }
+            td class="count" data-label="Changed" { time datetime=(session.changed_at) { (changed) } }
+        }
+    }
+}
+
+fn start_form(visitor: &Visitor, directories: &[String], agents: &[Agent]) -> Markup {
+    html! {
+        section class="card" aria-labelledby="start" {
+            h2 id="start" { "Ask an agent" }
+            form class="prompt-form" method="post" action="/sessions/start" {
+                (token_field(visitor))
+                label for="start-directory" { "Directory" }
+                input id="start-directory" name="directory" list="directories" required
+                    placeholder="/home/me/project" autocomplete="off"
+                    value=(directories.first().map_or("", String::as_str));
+                datalist id="directories" { @for directory in directories { option value=(directory) {} } }
+                label for="start-agent" { "Agent" }
+                select id="start-agent" name="agent" {
+                    @for agent in agents.iter().filter(|agent| agent.missing.is_none()) {
+                        option value=(agent.id) selected[agent.default] { (agent.id) }
+                    }
+                }
+                label for="start-prompt" { "Prompt" }
+                textarea id="start-prompt" name="prompt" rows="3" required {}
+                div class="actions" { button type="submit" class="primary" id="begin" { "Start" } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::SessionState;
+
+    use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless};
+    use super::super::job_time::parse;
+    use super::super::session_state::tests::session;
+    use super::*;
+
+    fn rendered(sessions: Vec<Session>, filter: &Filter) -> String {
+        let list = SessionList { sessions, next: None };
+        content(&list, filter, &html! {}, parse(NOW).unwrap()).into_string()
+    }
+
+    #[test]
+    fn an_empty_list_says_what_to_do() {
+        let page = rendered(Vec::new(), &Filter::default());
+        assert!(page.contains("Nobody has been asked anything"), "{page}");
+        let archived = Filter {
+            show: Which::Archived,
+            before: None,
+        };
+        let page = rendered(Vec::new(), &archived);
+        assert!(page.contains("There is none"), "{page}");
+    }
+
+    #[test]
+    fn a_session_that_asks_says_what() {
+        let waiting = Session {
+            queue: vec!["turn".to_owned()],
+            ..session(SessionState::Asking)
+        };
+        let page = rendered(vec![waiting], &Filter::default());
+        for part in ["Waits for you", "shell: rm -rf target", "1 prompt waits"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+
+    #[test]
+    fn words_of_others_become_text() {
+        let mut hostile = session(SessionState::Asking);
+        hostile.title = HOSTILE.to_owned();
+        hostile.agent.name = HOSTILE.to_owned();
+        if let Some(active) = &mut hostile.active {
+            active.asking[0].tool = HOSTILE.to_owned();
+            active.asking[0].subject = HOSTILE.to_owned();
+        }
+        assert_harmless(&rendered(vec![hostile], &Filter::default()));
+    }
+}

@@ -1,0 +1,105 @@
+//! How the service of sessions is put together for a daemon.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use jobs::Jobs;
+use kernel::{BootId, CircuitBreaker, Clock, Scope};
+use plans::Plans;
+use process::{Processes, Tasks};
+use sessions::agents::acp::AcpAgent;
+use sessions::{Ports, SessionError, Sessions, SessionsOptions, Sharing};
+
+use super::agents::{Variables, acp_settings, built_in, default_agent, model_settings, programs};
+use super::configuration::{Configuration, ConfigurationError};
+use super::languages::SharedLanguages;
+use super::shell::JobShell;
+use crate::durable::Durable;
+use crate::language_servers::LanguageServers;
+use crate::start_error::StartError;
+
+/// What sessions are built on.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    pub(crate) durable: &'a Durable,
+    pub(crate) boot_id: BootId,
+    pub(crate) breakers: &'a CircuitBreaker,
+    pub(crate) processes: &'a Processes,
+    pub(crate) language_servers: &'a LanguageServers,
+    pub(crate) jobs: &'a Jobs,
+    pub(crate) plans: &'a Plans,
+    /// The variables of the daemon. Agents get them, since they have their own keys there.
+    pub(crate) environment: &'a [(OsString, OsString)],
+    /// The variables that commands get.
+    pub(crate) for_commands: &'a [(OsString, OsString)],
+    /// Cancelled when everything else has ended.
+    pub(crate) closing: &'a Scope,
+    pub(crate) tasks: &'a Tasks,
+    pub(crate) clock: &'a Arc<dyn Clock>,
+}
+
+/// Opens the sessions of this log. Turns that an earlier daemon left are `interrupted`, and the prompts behind them go on, so
+/// everything that they need must be there.
+pub(crate) async fn start(
+    configuration: Configuration,
+    file: Option<&Path>,
+    around: Around<'_>,
+) -> Result<Sessions, StartError> {
+    let variables = Variables(around.environment);
+    let settings = model_settings(&configuration.model, variables)?;
+    let mut agents = built_in(settings, around.breakers, around.clock);
+    let ports = ports(around);
+    for (name, section) in programs(&configuration.agents, variables) {
+        let settings = acp_settings(&name, section, variables);
+        let agent = AcpAgent::new(
+            settings,
+            around.processes.clone(),
+            ports.clone(),
+            around.tasks.clone(),
+            Arc::clone(around.clock),
+        );
+        agents.insert(name, agent);
+    }
+    let chosen = configuration.sessions.default_agent.as_deref();
+    let default_agent = default_agent(chosen, &agents).map_err(|what| ConfigurationError::Invalid {
+        path: file.map(Path::to_owned).unwrap_or_default(),
+        what,
+    })?;
+    tracing::info!(
+        agents = ?agents.keys().collect::<Vec<_>>(),
+        default_agent,
+        "agents can be asked"
+    );
+    let opened = Sessions::open(SessionsOptions {
+        log: around.durable.log.clone(),
+        sharing: match around.durable.engine {
+            api::LogEngine::Sqlite => Sharing::Alone,
+            api::LogEngine::Postgres => Sharing::WithOthers,
+        },
+        home_id: around.durable.home_id,
+        boot_id: around.boot_id,
+        plans: around.plans.clone(),
+        ports,
+        agents,
+        settings: configuration.sessions.settings(default_agent),
+        tasks: around.tasks.clone(),
+        clock: Arc::clone(around.clock),
+    });
+    opened.await.map_err(|error: SessionError| error.into())
+}
+
+/// What others do for agents.
+fn ports(around: Around<'_>) -> Ports {
+    Ports {
+        shell: Arc::new(JobShell {
+            jobs: around.jobs.clone(),
+            plans: around.plans.clone(),
+            log: around.durable.log.clone(),
+            home_id: around.durable.home_id,
+            environment: around.for_commands.into(),
+            closing: around.closing.clone(),
+        }),
+        languages: Arc::new(SharedLanguages(around.language_servers.clone())),
+    }
+}

@@ -1,0 +1,135 @@
+//! Sessions in the words of the interface, for programs and for the page alike.
+
+mod moments;
+mod requests;
+mod turns;
+mod words;
+
+use eventlog::UnixMs;
+use sessions::{ActiveTurn, AgentInfo, Readiness, Session, SessionError, SessionQuery, Sessions};
+
+pub(crate) use moments::moment_to_wire;
+pub(crate) use requests::{attachments_of, choice_of, rule_of};
+pub(crate) use turns::{accepted_to_wire, turn_to_wire};
+pub(crate) use words::{answer_of, answer_to_wire, state_of, turn_state_to_wire};
+
+use words::{kind_to_wire, rule_to_wire, state_to_wire};
+
+use crate::system::rfc3339_ms;
+
+/// A page of sessions, newest first.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn list(sessions: &Sessions, query: SessionQuery) -> Result<api::SessionList, SessionError> {
+    // One more than was asked for tells whether there are more.
+    let page = query.limit as usize;
+    let limit = query.limit.saturating_add(1);
+    let mut found = sessions.list(SessionQuery { limit, ..query }).await?;
+    let has_more = found.len() > page;
+    found.truncate(page);
+    let shown: Vec<api::Session> = found.iter().map(to_wire).collect();
+    Ok(api::SessionList {
+        next: shown.last().filter(|_| has_more).map(|oldest| oldest.id.clone()),
+        sessions: shown,
+    })
+}
+
+/// A session.
+pub(crate) fn to_wire(session: &Session) -> api::Session {
+    let record = &session.record;
+    api::Session {
+        id: session.id.to_string(),
+        state: state_to_wire(record.state()),
+        version: session.version.get(),
+        title: record.title.clone(),
+        directory: record.facts.directory.display().to_string(),
+        agent: choice_to_wire(&record.agent),
+        opened_by: record.facts.opened_by.to_string(),
+        opened_at: written(record.facts.opened_at),
+        changed_at: written(record.changed_at),
+        plan: record.plan.map(|plan| plan.to_string()),
+        active: record.active.as_ref().map(active_to_wire),
+        queue: record.queue.iter().map(ToString::to_string).collect(),
+        last_turn: record.last_turn.map(|turn| turn.to_string()),
+        last_state: record.last_state.map(turn_state_to_wire),
+        prompts: record.prompts,
+        archived: record.archived,
+        forked_from: record.facts.forked_from.as_ref().map(|fork| api::ForkSession {
+            session: Some(fork.session.to_string()),
+            turn: Some(fork.turn.to_string()),
+        }),
+        forks: record.forks,
+        rules: record.rules.iter().map(rule_to_wire).collect(),
+    }
+}
+
+fn active_to_wire(active: &ActiveTurn) -> api::ActiveTurn {
+    let open = active.asked.iter().filter(|asked| asked.answer.is_none());
+    api::ActiveTurn {
+        turn: active.turn.to_string(),
+        prompt: active.prompt.clone(),
+        attachments: active.attachments.clone(),
+        started_at: written(active.started_at),
+        boot: active.owner.boot.to_string(),
+        home: active.owner.home.to_string(),
+        stop: active.stop.as_ref().map(|stop| api::StopRequest {
+            by: stop.by.to_string(),
+            why: stop.why.clone(),
+            at: written(stop.at),
+        }),
+        asking: open
+            .map(|asked| api::WaitingPermission {
+                permission: asked.id.to_string(),
+                tool: asked.tool.clone(),
+                subject: asked.subject.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// The agents, by name.
+pub(crate) fn agents_to_wire(sessions: &Sessions) -> api::AgentList {
+    let default = sessions.default_agent();
+    let agents = sessions.agents();
+    api::AgentList {
+        agents: agents.iter().map(|info| agent_to_wire(info, default)).collect(),
+    }
+}
+
+fn agent_to_wire(info: &AgentInfo, default: &str) -> api::Agent {
+    let (state, missing) = match &info.readiness {
+        Readiness::Ready => ("ready", None),
+        Readiness::Missing(missing) => ("missing", Some(missing.clone())),
+    };
+    api::Agent {
+        id: info.name.clone(),
+        state: state.to_owned(),
+        kind: kind_to_wire(info.kind),
+        description: info.description.clone(),
+        missing,
+        default: info.name == default,
+    }
+}
+
+pub(crate) fn counts_to_wire(sessions: &Sessions) -> api::SessionCounts {
+    let counts = sessions.counts();
+    api::SessionCounts {
+        running: counts.running,
+        waiting: counts.waiting,
+    }
+}
+
+pub(crate) fn choice_to_wire(choice: &sessions::AgentChoice) -> api::AgentChoice {
+    api::AgentChoice {
+        name: choice.name.clone(),
+        model: choice.model.clone(),
+        script: choice.script.clone(),
+    }
+}
+
+fn written(moment: UnixMs) -> String {
+    rfc3339_ms(i64::try_from(moment.0).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

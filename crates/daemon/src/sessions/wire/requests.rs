@@ -1,0 +1,109 @@
+//! What is asked for in the words of the interface, read.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use eventlog::{BlobError, Log, LogError};
+use sessions::permissions::Rule;
+use sessions::{ATTACHMENT_LIMIT, AgentChoice, Attachment};
+
+use super::words::permission_of;
+use crate::http::Problem;
+use crate::http::log_problem::refusing;
+use crate::jobs::wire::invalid;
+
+/// What a text is if nobody says so.
+const TEXT: &str = "text/plain";
+/// What anything else is.
+const BYTES: &str = "application/octet-stream";
+/// The longest name of an attachment, and of its media type. They stand in the head of a turn.
+const NAME_LIMIT_BYTES: usize = 255;
+
+/// Which agent is asked.
+pub(crate) fn choice_of(choice: api::AgentChoice) -> AgentChoice {
+    AgentChoice {
+        name: choice.name,
+        model: choice.model,
+        script: choice.script,
+    }
+}
+
+/// A rule of a session.
+pub(crate) fn rule_of(rule: api::PermissionRule) -> Rule {
+    Rule {
+        tool: rule.tool,
+        pattern: rule.pattern,
+        permission: permission_of(rule.permission),
+    }
+}
+
+/// Puts what comes with a prompt into the log. If the prompt is not taken then, it is collected later.
+///
+/// *Cancel safety*: dropped half-way, some of it may be there, and is collected later.
+pub(crate) async fn attachments_of(
+    log: &Log,
+    new: Vec<api::NewAttachment>,
+) -> Result<Vec<Attachment>, Problem> {
+    if new.len() > ATTACHMENT_LIMIT {
+        let why = format!("has more than {ATTACHMENT_LIMIT} entries");
+        return Err(invalid("attachments", &why));
+    }
+    let mut read = Vec::with_capacity(new.len());
+    // All of them are read before the first one is kept.
+    for (index, attachment) in new.into_iter().enumerate() {
+        read.push(read_one(index, attachment)?);
+    }
+    let mut kept = Vec::with_capacity(read.len());
+    for (name, media_type, content) in read {
+        let (id, _) = log.put_blob(content.as_slice()).await.map_err(not_kept)?;
+        kept.push(Attachment {
+            name,
+            media_type,
+            size_bytes: content.len() as u64,
+            content: id,
+        });
+    }
+    Ok(kept)
+}
+
+fn read_one(index: usize, new: api::NewAttachment) -> Result<(String, String, Vec<u8>), Problem> {
+    let field = |name: &str| format!("attachments.{index}.{name}");
+    let (usual, content) = match (new.text, new.base64) {
+        (Some(_), Some(_)) => {
+            return Err(invalid(&field("text"), "cannot be given together with `base64`"));
+        }
+        (None, None) => return Err(invalid(&field("text"), "is missing, and so is `base64`")),
+        (Some(text), None) => (TEXT, text.into_bytes()),
+        (None, Some(encoded)) => {
+            let content = STANDARD.decode(encoded);
+            let content = content.map_err(|_| invalid(&field("base64"), "is not Base64"))?;
+            (BYTES, content)
+        }
+    };
+    let name = checked(&field("name"), new.name)?;
+    let media_type = checked(
+        &field("media_type"),
+        new.media_type.unwrap_or_else(|| usual.to_owned()),
+    )?;
+    Ok((name, media_type, content))
+}
+
+fn checked(field: &str, text: String) -> Result<String, Problem> {
+    if text.is_empty() || text.len() > NAME_LIMIT_BYTES {
+        let why = format!("must have 1 to {NAME_LIMIT_BYTES} bytes");
+        return Err(invalid(field, &why));
+    }
+    match text.chars().any(char::is_control) {
+        true => Err(invalid(field, "has control characters in it")),
+        false => Ok(text),
+    }
+}
+
+fn not_kept(error: BlobError) -> Problem {
+    match error {
+        BlobError::Log(LogError::Closed) => {
+            Problem::new(api::ErrorCode::ShuttingDown, "The daemon takes no more prompts.")
+        }
+        BlobError::Log(reason) => refusing(&reason),
+        error => Problem::internal(error),
+    }
+}
