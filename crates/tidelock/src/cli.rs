@@ -14,7 +14,9 @@ mod lsp;
 mod place;
 mod plan;
 mod plan_change;
+mod prompt;
 mod sandboxed;
+mod session;
 mod workspace;
 
 pub(crate) use job::{
@@ -34,7 +36,13 @@ pub(crate) use plan::{
     UndoArguments,
 };
 pub(crate) use plan_change::{Operation, PlanRecordArguments};
+pub(crate) use prompt::{IfDone, PromptArguments, TalkArguments};
 pub(crate) use sandboxed::{Afterwards, ExecArguments, SandboxedArguments};
+pub(crate) use session::{
+    AgentCommand, AnswerArguments, ArchiveArguments as ArchiveSessionArguments, AttachArguments,
+    ExportArguments, ForkArguments, QueueArguments, QueueCommand, RenameSessionArguments, SendArguments,
+    SessionCancelArguments, SessionCommand, SessionListArguments,
+};
 pub(crate) use workspace::{ChecksArguments, WorkspaceCommand};
 
 use crate::output::Format;
@@ -49,7 +57,8 @@ Exit codes:
     4  refused: what you named is not there, or has changed since you looked
   130  interrupted
 `tidelock exec`, `tidelock plan exec`, `tidelock job run --wait` and `tidelock job wait` end with the
-exit code of the command.
+exit code of the command. `tidelock run` and `tidelock session send` end with 0 if the turn is done,
+with 1 if it failed or was interrupted, and with 130 if it was cancelled.
 
 Environment:
   TIDELOCK_HOME          one directory for everything, in place of the XDG directories
@@ -58,10 +67,14 @@ Environment:
   TIDELOCK_LOG           what the daemon logs, such as debug or daemon=debug
   TIDELOCK_ACTOR         who you are, as it stands beside what you change; your user name if not set
   TIDELOCK_DATABASE_URL  the PostgreSQL database to keep the log in, in place of a file
+  OPENAI_API_KEY         the key for the agent `model` of a daemon that is started
+  OPENAI_BASE_URL        where that model is, in place of the usual address
+  TIDELOCK_MODEL         which model it is
   GIT_PAGER, PAGER       what `tidelock plan diff` is read with on a terminal
   NO_COLOR               no colours
 
 Examples:
+  tidelock run 'mend the test'  ask an agent; it works in a sandbox, and ends with a diff to review
   tidelock up                   start the daemon if needed, and print a link to its page
   tidelock status --json        one JSON object for a script
   tidelock lsp hover FILE:12:8  what the language server knows about a place
@@ -180,6 +193,50 @@ Examples:
   tidelock lsp list"
     )]
     Lsp(Box<LspCommand>),
+    /// Ask an agent to do something in a sandbox, watch it, and end with a diff to review
+    #[command(
+        override_usage = "tidelock run [OPTIONS] <PROMPT>",
+        after_help = "\
+A session is opened for this directory, and the agent works in the sandbox of a plan. What it says is
+on standard output, everything else on standard error. What it changed is shown at the end, and
+reaches the workspace with `tidelock plan apply` only, or with --apply. With no model configured the
+built-in rehearsal agent answers. The turn goes on if this process ends: `tidelock session attach`
+finds it again. The first Ctrl-C cancels the turn and keeps what it has done (exit code 130), the
+second one leaves it to itself. The exit code is 0 if the turn is done, 1 if it failed or was
+interrupted; with --apply it is 1 too if the changes were not applied.
+
+Examples:
+  tidelock run 'mend the failing test'
+  tidelock run --agent model --model gpt-5 --apply 'add a changelog entry'
+  tidelock run --session @ 'and now the documentation'
+  tidelock run --script rehearsal.yaml --json 'try it out'
+  git diff | tidelock run -"
+    )]
+    Run(Box<TalkArguments>),
+    /// Come back to conversations with agents: watch, prompt, stop, answer, fork, export
+    #[command(
+        subcommand,
+        after_help = "\
+A session is a conversation with an agent; each prompt and what followed is a turn. At most one turn
+runs at a time, others wait. A session is named by its id, by four or more letters of its beginning or
+its end that no other session has, or by `@` for the newest session of this directory.
+
+Examples:
+  tidelock session list
+  tidelock session attach
+  tidelock session send @ 'and now the tests'
+  tidelock session answer @ allow
+  tidelock session cancel @"
+    )]
+    Session(Box<SessionCommand>),
+    /// See which agents can be asked
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  tidelock agent list"
+    )]
+    Agent(AgentCommand),
     /// Run commands that outlive this one, and look after them
     #[command(
         subcommand,

@@ -1,5 +1,6 @@
 //! What the commands do. Each one turns its arguments into a report or a failure.
 
+mod agent;
 mod backup;
 mod breaker;
 mod doctor;
@@ -12,13 +13,15 @@ mod job;
 mod lsp;
 mod plan;
 mod ps;
+mod run;
 mod serve;
+mod session;
 mod status;
 mod up;
 mod why;
 mod workspace;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{AgentCommand, Cli, Command};
 use crate::client::Client;
 use crate::context::Context;
 use crate::error::{Exit, Failure};
@@ -42,6 +45,9 @@ pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
         Command::Export(arguments) => export::run(&arguments, &context, format, &client(&context)?),
         Command::Import(arguments) => import::run(&arguments, &context),
         Command::Lsp(command) => lsp::run(&command, &context, &client(&context)?),
+        Command::Run(arguments) => run::run(&arguments, &context, format, &client(&context)?),
+        Command::Session(command) => session::run(&command, &context, format, &client(&context)?),
+        Command::Agent(AgentCommand::List) => agent::list(&context, &client(&context)?),
         Command::Job(command) => job::run(&command, &context, format, &client(&context)?),
         Command::Exec(arguments) => exec::run(&arguments, &context, format, &client(&context)?),
         Command::Plan(command) => plan::run(&command, &context, format, &client(&context)?),

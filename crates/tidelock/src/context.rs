@@ -10,6 +10,11 @@ use crate::output::Palette;
 /// The version of this program, and of a daemon that it starts.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// How language servers are configured.
+const LANGUAGE_SERVERS: &str = "lsp.json";
+/// How everything else is.
+const CONFIGURATION: &str = "config.toml";
+
 /// The surroundings of a command.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -50,20 +55,25 @@ impl Context {
     pub(crate) fn languages(&self) -> LanguageOptions {
         LanguageOptions {
             environment: std::env::vars_os().collect(),
-            configuration: language_configuration(&|name| std::env::var_os(name)),
+            configuration: configuration_file(LANGUAGE_SERVERS, &|name| std::env::var_os(name)),
         }
+    }
+
+    /// What the user has written down about agents and sessions. It need not be there.
+    pub(crate) fn configuration(&self) -> Option<PathBuf> {
+        configuration_file(CONFIGURATION, &|name| std::env::var_os(name))
     }
 }
 
-/// The user's configuration of language servers: below `TIDELOCK_HOME`, or where other programs have theirs.
-fn language_configuration(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+/// A file of the user's configuration: below `TIDELOCK_HOME`, or where other programs have theirs.
+fn configuration_file(file: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let path = |name: &str| {
         let value = variable(name).filter(|value| !value.is_empty())?;
         Some(PathBuf::from(value)).filter(|path| path.is_absolute())
     };
     let home = path("TIDELOCK_HOME");
     let usual = || path("XDG_CONFIG_HOME").or_else(|| Some(path("HOME")?.join(".config")));
-    Some(home.or_else(|| Some(usual()?.join("tidelock")))?.join("lsp.json"))
+    Some(home.or_else(|| Some(usual()?.join("tidelock")))?.join(file))
 }
 
 /// What to say when client and daemon are of different versions.
@@ -81,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_configuration_of_language_servers_has_one_place() {
+    fn a_file_of_the_configuration_has_one_place() {
         type Case<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>);
         let cases: [Case<'_>; 5] = [
             (&[("TIDELOCK_HOME", "/t"), ("HOME", "/h")], Some("/t/lsp.json")),
@@ -102,7 +112,7 @@ mod tests {
                 found.map(|(_, value)| OsString::from(value))
             };
             assert_eq!(
-                language_configuration(&variable),
+                configuration_file(LANGUAGE_SERVERS, &variable),
                 expected.map(PathBuf::from),
                 "{variables:?}"
             );

@@ -217,6 +217,21 @@ impl From<Refusal> for Failure {
             "path_not_allowed" => {
                 "name the file from the root of the workspace, as `tidelock plan diff` shows it"
             }
+            "session_not_found" => "`tidelock session list --all` shows the sessions",
+            "turn_not_found" => "`tidelock session show` shows the turns of a session",
+            "agent_not_found" => "`tidelock agent list` shows who can be asked",
+            "agent_not_ready" => "`tidelock agent list` says what is missing",
+            "permission_not_found" => {
+                "somebody was faster, or it took too long; `tidelock session show` shows what is open"
+            }
+            "turn_active" => {
+                "leave --refuse out and the prompt waits, or stop the turn with `tidelock session cancel`"
+            }
+            "turn_not_active" | "turn_not_queued" => "`tidelock session show` says what has become of it",
+            "session_archived" => "take it back with `tidelock session archive --undo`",
+            "session_in_use" => "stop what runs and waits with `tidelock session cancel` first",
+            "session_has_forks" => "remove its forks first; `tidelock session list --all` shows them",
+            "queue_full" => "wait for its end, or take one away with `tidelock session queue`",
             "process_not_found" => "`tidelock ps` lists the processes that the daemon owns",
             "stale_generation" => "look at it again with `tidelock breaker show`, and decide again",
             "unauthorized" => "see `tidelock doctor`; the token file may belong to another daemon",

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-/// The longest line that is kept. Ours have some hundred bytes.
+/// The longest line that is kept, where nothing else is said. Ours have some hundred bytes.
 const LINE_LIMIT_BYTES: usize = 1 << 20;
 
 /// One event.
@@ -17,20 +17,36 @@ pub(crate) struct ServerEvent {
 }
 
 /// What has come of an event that is not whole yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct EventReader {
+    limit_bytes: usize,
     line: Vec<u8>,
     event: ServerEvent,
 }
 
+impl Default for EventReader {
+    fn default() -> EventReader {
+        EventReader::with_limit(LINE_LIMIT_BYTES)
+    }
+}
+
 impl EventReader {
+    /// For streams whose lines may be as long as this. What is longer is cut.
+    pub(crate) fn with_limit(limit_bytes: usize) -> EventReader {
+        EventReader {
+            limit_bytes,
+            line: Vec::new(),
+            event: ServerEvent::default(),
+        }
+    }
+
     /// Takes a piece, and returns the events that it completes.
     pub(crate) fn read(&mut self, piece: &[u8]) -> Vec<ServerEvent> {
         let mut whole = Vec::new();
         for byte in piece {
             match byte {
                 b'\n' => whole.extend(self.end_line()),
-                byte if self.line.len() < LINE_LIMIT_BYTES => self.line.push(*byte),
+                byte if self.line.len() < self.limit_bytes => self.line.push(*byte),
                 _ => {}
             }
         }

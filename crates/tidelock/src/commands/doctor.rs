@@ -1,5 +1,6 @@
 //! `tidelock doctor`: what a daemon needs on this machine, checked one by one. It changes nothing.
 
+mod agents;
 mod durable;
 mod languages;
 mod places;
@@ -70,6 +71,7 @@ pub(super) fn run(depth: Depth, context: &Context, client: &Client) -> Result<Re
     checks.extend(durable::check(depth, context, client));
     checks.extend(system::check(context));
     checks.extend(sandboxes::check(client));
+    checks.extend(agents::check(client));
     let languages = languages::look(context.palette, client);
     checks.push(languages.check);
     let mut report = report(context.palette, &checks);

@@ -3,8 +3,8 @@
 //! Standard output is the command's. Everything else that is said goes to standard error. Nothing is lost when this
 //! process ends half-way: the job goes on, and what it changes is in the plan.
 
-mod ending;
-mod words;
+pub(super) mod ending;
+pub(super) mod words;
 
 use std::io::{self, IsTerminal};
 

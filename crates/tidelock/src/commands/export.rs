@@ -79,26 +79,26 @@ fn to_file(client: &Client, path: &Path) -> Result<u64, Failure> {
     Ok(size_bytes)
 }
 
-fn exists(path: &Path) -> Failure {
+pub(super) fn exists(path: &Path) -> Failure {
     let message = format!("`{}` exists already, and was not touched", path.display());
     Failure::new(Exit::Refused, "file_exists", message).advise("choose another path, or move the file away")
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
+pub(super) fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let message = format!("`{}` cannot be written: {error}", path.display());
     Failure::new(Exit::Failed, "output_failed", message)
         .advise("make sure that you can write there and that there is room, and try again")
 }
 
-/// An archive that has not its name yet. Dropping it removes it.
+/// A file that has not its name yet. Dropping it removes it.
 #[derive(Debug)]
-struct Unfinished {
+pub(super) struct Unfinished {
     path: PathBuf,
-    file: File,
+    pub(super) file: File,
 }
 
 impl Unfinished {
-    fn create(path: &Path) -> io::Result<Unfinished> {
+    pub(super) fn create(path: &Path) -> io::Result<Unfinished> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".unfinished-{}", std::process::id()));
         let path = path.with_file_name(name);
@@ -111,7 +111,7 @@ impl Unfinished {
     }
 
     /// A link does not replace what is there, unlike a rename.
-    fn finish(self, path: &Path) -> io::Result<()> {
+    pub(super) fn finish(self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         fs::hard_link(&self.path, path)
     }

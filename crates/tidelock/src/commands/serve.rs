@@ -78,6 +78,7 @@ fn serve(arguments: ServeArguments, context: &Context, front: Front) -> Result<R
 fn options(arguments: ServeArguments, context: &Context) -> Options {
     let mut options = Options::new(context.home.clone());
     options.languages = context.languages();
+    options.configuration = context.configuration();
     if let Some(address) = arguments.listen {
         // Whoever names an address wants that one and no other.
         options.listen = Listen {
@@ -156,9 +157,11 @@ impl From<StartError> for Failure {
             StartError::Log(ref error) => error.code(),
             StartError::Bind(_) => "address_unusable",
             StartError::Token(_) => "token_unusable",
+            StartError::Configuration(_) => "configuration_unusable",
             StartError::Processes(_)
             | StartError::Jobs(_)
             | StartError::Plans(_)
+            | StartError::Sessions(_)
             | StartError::Scratch(_)
             | StartError::Breakers(_)
             | StartError::Signals(_) => "start_failed",

@@ -11,7 +11,7 @@ use crate::daemon_process::DaemonProcess;
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Palette, Report, Tone, fields};
 use crate::start::does_not_answer;
-use crate::units::{format_bytes, format_duration};
+use crate::units::{format_bytes, format_count, format_duration};
 
 pub(super) fn run(context: &Context, client: &Client) -> Result<Report, Failure> {
     match client.get::<api::Status>("/v1/status") {
@@ -45,6 +45,8 @@ pub(super) struct Daemon {
     processes: Option<api::ProcessSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     jobs: Option<api::JobCounts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<api::SessionCounts>,
     rss_bytes: Option<u64>,
     /// What to do when client and daemon are of different versions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,6 +71,7 @@ impl From<api::Status> for Daemon {
             last_crash: status.last_crash,
             processes: status.processes,
             jobs: status.jobs,
+            sessions: status.sessions,
             rss_bytes: status.rss_bytes,
         }
     }
@@ -106,6 +109,12 @@ fn running(palette: Palette, status: api::Status) -> Report {
         let (running, most, queued) = (jobs.running, jobs.max_workers, jobs.queued);
         let text = format!("{running} running of at most {most}, {queued} waiting");
         rows.push(("jobs", Cell::new(text)));
+    }
+    if let Some(sessions) = daemon.sessions {
+        let (running, waiting) = (sessions.running, sessions.waiting);
+        let turns = format_count(running, "turn");
+        let text = format!("{turns} running, prompts wait in {waiting}");
+        rows.push(("sessions", Cell::new(text)));
     }
     if let Some(log) = daemon.log {
         let cell = match log {

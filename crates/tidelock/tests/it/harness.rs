@@ -83,6 +83,10 @@ impl World {
         for variable in [
             "NO_COLOR",
             "CLICOLOR_FORCE",
+            "OPENAI_API_KEY",
+            "OPENAI_BASE_URL",
+            "TIDELOCK_MODEL",
+            "TIDELOCK_MODEL_BASE_URL",
             "TIDELOCK_DATABASE_URL",
             "TIDELOCK_LOG",
             "TIDELOCK_TOKEN_FILE",

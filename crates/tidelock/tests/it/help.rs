@@ -2,7 +2,7 @@
 
 use crate::harness::World;
 
-const COMMANDS: [&[&str]; 75] = [
+const COMMANDS: [&[&str]; 91] = [
     &[],
     &["up"],
     &["down"],
@@ -56,6 +56,22 @@ const COMMANDS: [&[&str]; 75] = [
     &["job", "retry"],
     &["job", "gc"],
     &["job", "workers"],
+    &["run"],
+    &["session"],
+    &["session", "list"],
+    &["session", "show"],
+    &["session", "attach"],
+    &["session", "send"],
+    &["session", "cancel"],
+    &["session", "queue"],
+    &["session", "answer"],
+    &["session", "fork"],
+    &["session", "rename"],
+    &["session", "archive"],
+    &["session", "export"],
+    &["session", "rm"],
+    &["agent"],
+    &["agent", "list"],
     &["exec"],
     &["plan"],
     &["plan", "new"],

@@ -57,6 +57,7 @@ fn a_daemon_lives_from_up_to_down_in_words() {
         breakers   0 known, 0 open
         processes  0 owned
         jobs       0 running of at most 4, 0 waiting
+        sessions   0 turns running, prompts wait in 0
         log        writable
         memory     [SIZE]
         exit Some(0)
@@ -116,6 +117,10 @@ fn a_daemon_lives_from_up_to_down_in_json() {
             "unreclaimed": 0
           },
           "rss_bytes": [NUMBER],
+          "sessions": {
+            "running": 0,
+            "waiting": 0
+          },
           "socket": "[DIR]/home/run/tidelock.sock",
           "started": true,
           "started_at": "[TIME]",
@@ -145,6 +150,10 @@ fn a_daemon_lives_from_up_to_down_in_json() {
             "unreclaimed": 0
           },
           "rss_bytes": [NUMBER],
+          "sessions": {
+            "running": 0,
+            "waiting": 0
+          },
           "socket": "[DIR]/home/run/tidelock.sock",
           "started_at": "[TIME]",
           "state": "ready",

@@ -182,10 +182,15 @@ fn doctor_finds_nothing_wrong_without_and_with_a_daemon_and_changes_nothing() {
         "language_servers",
     ];
     assert_eq!(ids(&before), expected);
-    // How sandboxes can be made is known only to a daemon, which has tried it.
+    // How sandboxes can be made is known only to a daemon, which has tried it, and so is who can be asked.
     let (last, others) = expected.split_last().unwrap();
-    let sandboxes = ["sandbox_overlay", "sandbox_git_worktree", "sandbox_copy"];
-    let expected: Vec<&str> = others.iter().chain(&sandboxes).chain([last]).copied().collect();
+    let known = [
+        "sandbox_overlay",
+        "sandbox_git_worktree",
+        "sandbox_copy",
+        "agents",
+    ];
+    let expected: Vec<&str> = others.iter().chain(&known).chain([last]).copied().collect();
     assert_eq!(ids(&after), expected);
     let pid = format!("pid {}", world.pid());
     for id in ["lock", "daemon"] {

@@ -1,6 +1,6 @@
 //! The command has ended: what it changed is sealed, shown, and applied if that is wanted.
 
-use api::{ChangePlan, CheckPlan, Job, OutcomeKind, Plan, PlanOutcome};
+use api::{ChangePlan, CheckPlan, CommitPlans, Job, OutcomeKind, Plan, PlanOutcome};
 use serde_json::{Value, json};
 
 use super::{Origin, words};
@@ -19,18 +19,19 @@ use crate::output::{Format, Palette};
 use crate::start::Repeat;
 
 /// How many files the summary shows.
-const SUMMARY_FILES: usize = 30;
+pub(in crate::commands) const SUMMARY_FILES: usize = 30;
 
 /// All that there is to say at the end.
 #[derive(Debug)]
-pub(super) struct End {
-    pub(super) plan: Value,
-    pub(super) job: Value,
+pub(in crate::commands) struct End {
+    pub(in crate::commands) plan: Value,
+    /// The job that the command was, if it was one.
+    pub(in crate::commands) job: Value,
     /// What became of the plan, for programs.
-    pub(super) outcome: Value,
+    pub(in crate::commands) outcome: Value,
     /// The same for people.
-    pub(super) text: String,
-    pub(super) exit: Exit,
+    pub(in crate::commands) text: String,
+    pub(in crate::commands) exit: Exit,
 }
 
 impl End {
@@ -109,7 +110,12 @@ pub(super) fn ended(
         _ => Some(""),
     };
     match why_not {
-        None => applied(arguments, end, interrupts, (context, format, client)),
+        None => applied(
+            arguments.commit.wanted(),
+            end,
+            interrupts,
+            (context, format, client),
+        ),
         Some(why) => {
             if !why.is_empty() {
                 end.outcome = json!({ "outcome": "not_applied", "why": "command_failed" });
@@ -140,7 +146,7 @@ fn unchanged(mut end: End, (plan, origin): (&Plan, Origin), (context, client): (
 }
 
 /// A plan that cannot be sealed stays open, and that is said.
-fn seal(end: &mut End, id: &str, (context, client): (&Context, &Client)) {
+pub(in crate::commands) fn seal(end: &mut End, id: &str, (context, client): (&Context, &Client)) {
     let request = ChangePlan::default();
     match post(&path(id, "/seal"), &request, Repeat::Harmless, (context, client)) {
         Ok(sealed) => {
@@ -154,8 +160,8 @@ fn seal(end: &mut End, id: &str, (context, client): (&Context, &Client)) {
 }
 
 /// Runs the checks, and applies the plan if they pass.
-fn applied(
-    arguments: &ExecArguments,
+pub(in crate::commands) fn applied(
+    commit: Option<CommitPlans>,
     mut end: End,
     interrupts: &mut Interrupts,
     (context, format, client): (&Context, Format, &Client),
@@ -184,7 +190,7 @@ fn applied(
             return Ok(not_applied(end, &plan, "checks", Exit::Failed));
         }
     }
-    let answer = match apply(&plan.id, arguments.commit.wanted(), context, client) {
+    let answer = match apply(&plan.id, commit, context, client) {
         Ok(answer) => answer,
         Err(failure) => {
             end.text.push_str(&format!("error: {}\n", failure.message));

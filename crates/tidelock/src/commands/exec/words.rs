@@ -16,7 +16,7 @@ pub(super) fn begun(plan: &Plan) -> String {
 }
 
 /// How much changed, when nothing more is known.
-pub(super) fn numbers(plan: &Plan) -> String {
+pub(in crate::commands) fn numbers(plan: &Plan) -> String {
     format!("changed: {}", summary(&plan.summary))
 }
 
@@ -29,7 +29,7 @@ pub(super) fn kept(plan: &Plan) -> String {
 }
 
 /// What to type next.
-pub(super) fn next(plan: &Plan) -> String {
+pub(in crate::commands) fn next(plan: &Plan) -> String {
     let lines = next_lines(plan);
     if lines.is_empty() {
         return String::new();

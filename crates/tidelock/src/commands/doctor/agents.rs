@@ -1,0 +1,92 @@
+//! Who can be asked, as the daemon knows it. Without one there is nothing to tell.
+
+use api::{Agent, AgentList};
+use serde_json::Value;
+
+use super::Check;
+use crate::client::{Client, ClientError};
+use crate::commands::lsp::printable::{one_line, printable};
+use crate::error::chain;
+
+const ID: &str = "agents";
+
+pub(super) fn check(client: &Client) -> Vec<Check> {
+    let list = client
+        .get::<Value>("/v1/agents")
+        .and_then(|answer| printable::<AgentList>(&answer));
+    match list {
+        Ok(list) => vec![judge(&list.agents)],
+        // That nobody answers is said elsewhere, and so is that a daemon is of another version.
+        Err(ClientError::Unreachable { .. }) => Vec::new(),
+        Err(ClientError::Refused(refusal)) if refusal.status == 404 => Vec::new(),
+        Err(error) => vec![Check::warning(ID, chain(&error), "see the log of the daemon")],
+    }
+}
+
+/// That something is missing for an agent is a fact, as long as it is not the one that is asked.
+fn judge(agents: &[Agent]) -> Check {
+    let is_ready = |agent: &&Agent| agent.state == "ready";
+    let names = |agents: Vec<&Agent>| -> String {
+        let names: Vec<&str> = agents.iter().map(|agent| agent.id.as_str()).collect();
+        names.join(", ")
+    };
+    let ready = names(agents.iter().filter(is_ready).collect());
+    let missing: Vec<String> = agents
+        .iter()
+        .filter_map(|agent| Some(format!("{}: {}", agent.id, one_line(agent.missing.as_ref()?))))
+        .collect();
+    let Some(default) = agents.iter().find(|agent| agent.default) else {
+        return Check::warning(
+            ID,
+            format!("ready: {ready}; none is the default"),
+            "name one with --agent",
+        );
+    };
+    let mut detail = format!("`{}` is asked if none is named; ready: {ready}", default.id);
+    if !missing.is_empty() {
+        detail.push_str(&format!("; missing something: {}", missing.join("; ")));
+    }
+    if is_ready(&default) {
+        Check::ok(ID, detail)
+    } else {
+        Check::warning(ID, detail, "see `tidelock agent list`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::AgentKind;
+
+    use super::*;
+
+    #[test]
+    fn the_one_that_is_asked_should_be_ready() {
+        let agent = |id: &str, missing: Option<&str>, default| Agent {
+            id: id.to_owned(),
+            state: if missing.is_some() { "missing" } else { "ready" }.to_owned(),
+            kind: AgentKind::Acp,
+            description: String::new(),
+            missing: missing.map(str::to_owned),
+            default,
+        };
+        for (agents, expected) in [
+            (
+                vec![agent("a", None, true), agent("b", Some("no key"), false)],
+                Check::ok(
+                    "agents",
+                    "`a` is asked if none is named; ready: a; missing something: b: no key",
+                ),
+            ),
+            (
+                vec![agent("a", None, false), agent("b", Some("no key"), true)],
+                Check::warning(
+                    "agents",
+                    "`b` is asked if none is named; ready: a; missing something: b: no key",
+                    "see `tidelock agent list`",
+                ),
+            ),
+        ] {
+            assert_eq!(judge(&agents), expected);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! A prompt is sent, and what comes of it is watched to its end.
+
+use std::io::{self, IsTerminal};
+
+use api::{StartTurn, TurnAccepted, TurnState};
+use serde_json::{Value, json};
+
+use super::ending::{self, Outcome};
+use super::follow::{Ended, WhenInterrupted, follow};
+use super::prompt::Prepared;
+use super::scene::Prompts;
+use super::tell::{Beginning, Teller};
+use super::{find, path, post};
+use crate::cli::{PromptArguments, SendArguments, Stay};
+use crate::client::{Client, Interrupts};
+use crate::commands::job::INTERRUPTED;
+use crate::commands::lsp::printable::printable;
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{self, Format, Report, json_line};
+use crate::start::Repeat;
+
+pub(super) fn send(
+    arguments: &SendArguments,
+    context: &Context,
+    format: Format,
+    client: &Client,
+) -> Result<Report, Failure> {
+    // What is wrong with the arguments is said before a daemon is started for them.
+    let prepared = Prepared::new(&arguments.prompt)?;
+    let session = find(&arguments.session.session, context, client)?;
+    let request = prepared.further(arguments.if_busy());
+    let accepted = accept(&session, &request, context, client)?;
+    converse(&accepted, &arguments.prompt, (context, format, client))
+}
+
+/// Sends a prompt. When it returns, the prompt is on disk.
+pub(in crate::commands) fn accept(
+    session: &str,
+    request: &StartTurn,
+    context: &Context,
+    client: &Client,
+) -> Result<Value, Failure> {
+    let surroundings = (context, client);
+    // It has a key, so the second time it is the same turn.
+    post(&path(session, "/turns"), request, Repeat::Harmless, surroundings)
+}
+
+/// Stays with a turn that was accepted, or says how to find it again.
+pub(in crate::commands) fn converse(
+    accepted: &Value,
+    arguments: &PromptArguments,
+    (context, format, client): (&Context, Format, &Client),
+) -> Result<Report, Failure> {
+    let TurnAccepted { session, turn, .. } = printable(accepted)?;
+    if arguments.stay() == Stay::Submitted {
+        let state = match turn.state {
+            TurnState::Queued => "waits for the turn before it",
+            _ => "has begun",
+        };
+        let text = ending::left(&session.id, &format!("{} {state}.", turn.id));
+        return Ok(finish(detached(accepted, text, Exit::Success), format));
+    }
+    announce(format, accepted);
+    let mut interrupts = catch_interrupts(client, &session.id)?;
+    let beginning = Beginning::Start;
+    let mut teller = Teller::new(format, &session.id, (Prompts::Known, beginning), context);
+    if io::stderr().is_terminal() {
+        teller.note(&format!(
+            "{} is asked in {}; nothing reaches {} before it is applied",
+            turn.agent.name, session.id, session.directory
+        ));
+    }
+    let when = WhenInterrupted::CancelTheTurn(&mut interrupts);
+    let which = (session.id.as_str(), turn.id.as_str());
+    let left = follow((context, client), which, beginning, when, &mut teller)?;
+    let used = teller.usage();
+    teller.close();
+    let outcome = match left {
+        Ended::Turn(_) => ending::ended(
+            which,
+            (arguments.if_done(), &used),
+            &mut interrupts,
+            (context, format, client),
+        )?,
+        Ended::LeftAlone => {
+            let text = ending::left(&session.id, "It is left to itself.");
+            detached(accepted, text, Exit::Command(INTERRUPTED))
+        }
+        Ended::NobodyReads => {
+            let text = ending::left(&session.id, "Nobody reads it any more, and it goes on.");
+            detached(accepted, text, Exit::Failed)
+        }
+    };
+    Ok(finish(outcome, format))
+}
+
+/// From now on Ctrl-C is for the turn.
+fn catch_interrupts(client: &Client, session: &str) -> Result<Interrupts, Failure> {
+    client.catch_interrupts().map_err(|error| {
+        let message = format!("this process cannot wait for Ctrl-C: {error}");
+        Failure::new(Exit::Failed, "no_resources", message).advise(format!(
+            "the turn goes on; watch it with `tidelock session attach {session}`"
+        ))
+    })
+}
+
+/// Programs are told at once what was begun, so that they can find it again whatever happens to this process.
+fn announce(format: Format, accepted: &Value) {
+    if format == Format::Json {
+        // Whoever reads no more will be found out with the first event.
+        let line = json!({ "accepted": { "session": accepted["session"], "turn": accepted["turn"] } });
+        drop(output::write(io::stdout(), &json_line(&line)));
+    }
+}
+
+fn detached(accepted: &Value, text: String, exit: Exit) -> Outcome {
+    let value = json!({
+        "session": accepted["session"],
+        "turn": accepted["turn"],
+        "plan": Value::Null,
+        "outcome": { "outcome": "detached" },
+    });
+    Outcome { value, text, exit }
+}
+
+/// Standard output is the agent's alone.
+pub(super) fn finish(outcome: Outcome, format: Format) -> Report {
+    if format == Format::Human {
+        // Whoever has closed standard error does not want to be told.
+        drop(output::write(io::stderr(), &outcome.text));
+    }
+    Report {
+        exit: outcome.exit,
+        ..Report::success(outcome.value, String::new())
+    }
+}

@@ -1,0 +1,186 @@
+//! A turn is over: how it ended, what it changed, and what to type next.
+
+use api::{Plan, PlanState, Session, Turn, TurnState, Usage};
+use serde_json::{Value, json};
+
+use super::words::{self, usage as usage_text};
+use super::{get, path, turn_path};
+use crate::cli::IfDone;
+use crate::client::{Client, Interrupts};
+use crate::commands::exec::ending::{End, SUMMARY_FILES, applied, seal};
+use crate::commands::exec::words as plan_words;
+use crate::commands::job::INTERRUPTED;
+use crate::commands::lsp::printable::printable;
+use crate::commands::plan::{columns, path as plan_path, read_diff, short, stat};
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::{Format, Palette};
+
+/// All that there is to say at the end.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) value: Value,
+    pub(super) text: String,
+    pub(super) exit: Exit,
+}
+
+/// How a turn ends a process that has waited for it.
+pub(super) fn exit_of(state: TurnState) -> Exit {
+    match state {
+        TurnState::Done => Exit::Success,
+        TurnState::Cancelled => Exit::Command(INTERRUPTED),
+        TurnState::Queued | TurnState::Running | TurnState::Failed | TurnState::Interrupted => Exit::Failed,
+    }
+}
+
+/// What follows when a turn is over.
+pub(super) fn ended(
+    (session, turn): (&str, &str),
+    (if_done, used): (IfDone, &Usage),
+    interrupts: &mut Interrupts,
+    (context, format, client): (&Context, Format, &Client),
+) -> Result<Outcome, Failure> {
+    let turn_value = get(&turn_path(session, turn, ""), context, client)?;
+    let session_value = get(&path(session, ""), context, client)?;
+    let turn: Turn = printable(&turn_value)?;
+    let conversation: Session = printable(&session_value)?;
+    let mut text = how(&turn);
+    let used = if turn.usage.requests > 0 {
+        &turn.usage
+    } else {
+        used
+    };
+    if let Some(used) = usage_text(used) {
+        text.push_str(&format!("Used: {used}.\n"));
+    }
+    let mut end = End {
+        plan: Value::Null,
+        job: Value::Null,
+        outcome: json!({ "outcome": "unchanged" }),
+        text,
+        exit: exit_of(turn.state),
+    };
+    let plan_value = match turn.plan.as_ref().or(conversation.plan.as_ref()) {
+        // A plan that is gone is nothing to review any more.
+        Some(plan) => get(&plan_path(plan, ""), context, client).ok(),
+        None => None,
+    };
+    match plan_value {
+        Some(value) if has_work(&printable(&value)?) => {
+            end.plan = value;
+            end = with_plan((end, &turn), if_done, interrupts, (context, format, client))?;
+        }
+        other => {
+            end.plan = other.unwrap_or_default();
+            end.text.push_str("It changed nothing.\n");
+        }
+    }
+    end.text.push_str(&go_on(&conversation));
+    Ok(Outcome {
+        value: json!({
+            "session": session_value,
+            "turn": turn_value,
+            "plan": end.plan,
+            "outcome": end.outcome,
+        }),
+        text: end.text,
+        exit: end.exit,
+    })
+}
+
+/// Shows what the plan comes to, and applies it if that is wanted.
+fn with_plan(
+    (mut end, turn): (End, &Turn),
+    if_done: IfDone,
+    interrupts: &mut Interrupts,
+    (context, format, client): (&Context, Format, &Client),
+) -> Result<End, Failure> {
+    let plan: Plan = printable(&end.plan)?;
+    end.outcome = json!({ "outcome": state_word(plan.state) });
+    // What cannot be shown is still there: the numbers of the plan are enough to go on.
+    let summary = match read_diff(&plan.id, "", context, client) {
+        Ok((_, diff)) => stat(Palette::for_stderr(), &diff, SUMMARY_FILES, columns()),
+        Err(failure) => format!(
+            "{} (the diff cannot be shown: {})\n",
+            plan_words::numbers(&plan),
+            failure.message
+        ),
+    };
+    end.text.push_str(&summary);
+    match (if_done, turn.state) {
+        (IfDone::Apply, TurnState::Done) => {
+            if plan.state == PlanState::Open {
+                seal(&mut end, &plan.id, (context, client));
+            }
+            return applied(None, end, interrupts, (context, format, client));
+        }
+        (IfDone::Apply, _) => {
+            end.outcome = json!({ "outcome": "not_applied", "why": "turn_not_done" });
+            end.text
+                .push_str("It was not applied, because the turn is not done.\n");
+        }
+        (IfDone::Show, _) => {}
+    }
+    end.text.push_str(&plan_words::next(&plan));
+    Ok(end)
+}
+
+/// Whether there is something to review. What was applied or given up before is over.
+fn has_work(plan: &Plan) -> bool {
+    plan.summary.files > 0 && matches!(plan.state, PlanState::Open | PlanState::Sealed)
+}
+
+fn state_word(state: PlanState) -> &'static str {
+    crate::commands::plan::state_name(state)
+}
+
+/// How a turn ended, if not well.
+fn how(turn: &Turn) -> String {
+    let because = match words::why(turn) {
+        why if why.is_empty() => String::new(),
+        why => format!(": {why}"),
+    };
+    match turn.state {
+        TurnState::Done => String::new(),
+        TurnState::Cancelled => "The turn was cancelled. What it had said and changed is kept.\n".to_owned(),
+        TurnState::Interrupted => {
+            format!("The turn was interrupted{because}. What it had said and changed is kept.\n")
+        }
+        TurnState::Failed => format!("The turn failed{because}.\n"),
+        TurnState::Queued | TurnState::Running => "The turn goes on.\n".to_owned(),
+    }
+}
+
+/// How to go on with the session.
+fn go_on(session: &Session) -> String {
+    format!(
+        "Go on with: tidelock session send {} PROMPT\n",
+        short(&session.id)
+    )
+}
+
+/// Nobody stays with the turn.
+pub(super) fn left(session: &str, beginning: &str) -> String {
+    let id = short(session);
+    format!(
+        "{beginning} Next:\n  tidelock session attach {id}\n  tidelock session show {id}\n  tidelock session cancel {id}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{session, turn};
+    use super::*;
+
+    #[test]
+    fn what_is_said_after_a_turn() {
+        use TurnState::{Cancelled, Done, Failed, Interrupted};
+        let mut parts: Vec<String> = [Done, Failed, Cancelled, Interrupted]
+            .into_iter()
+            .map(|state| format!("{:?}\n{}", exit_of(state), how(&turn(state))))
+            .collect();
+        parts.push(go_on(&session()));
+        parts.push(left(&session().id, "It is left to itself."));
+        insta::assert_snapshot!(parts.join("----\n"));
+    }
+}

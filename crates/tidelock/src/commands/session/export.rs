@@ -1,0 +1,73 @@
+//! A whole session, written down.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{find, get, path};
+use crate::cli::ExportArguments;
+use crate::client::{Client, ClientError};
+use crate::commands::export::{Unfinished, exists, unwritable};
+use crate::context::Context;
+use crate::error::Failure;
+use crate::output::{Cell, Report, Tone, fields};
+use crate::progress::Progress;
+use crate::units::format_bytes;
+
+/// How long the daemon may take to send the next piece: a long turn is put together first.
+const SILENCE: Duration = Duration::from_secs(60);
+
+pub(super) fn run(
+    arguments: &ExportArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let id = find(&arguments.session.session, context, client)?;
+    // Whether there is such a session, or a daemon, is said before anything is written.
+    get(&path(&id, ""), context, client)?;
+    let from = path(&id, &format!("/export?format={}", arguments.format.name()));
+    let Some(output) = &arguments.output else {
+        // Standard output is the export's alone.
+        let ended = download(client, &from, &mut io::stdout().lock());
+        return match ended {
+            Err(ClientError::Output { source }) if source.kind() == io::ErrorKind::BrokenPipe => {
+                Ok(Report::already_told())
+            }
+            ended => Ok(ended.map(|_| Report::already_told())?),
+        };
+    };
+    let file = std::path::absolute(output).map_err(|error| unwritable(output, &error))?;
+    if file.symlink_metadata().is_ok() {
+        return Err(exists(&file));
+    }
+    let mut unfinished = Unfinished::create(&file).map_err(|error| unwritable(&file, &error))?;
+    let size_bytes = download(client, &from, &mut unfinished.file)?;
+    unfinished.finish(&file).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => exists(&file),
+        _ => unwritable(&file, &error),
+    })?;
+    let shown = file.display().to_string();
+    let text = fields(
+        context.palette,
+        vec![
+            ("session", Cell::new(&id)),
+            ("export", Cell::toned("written", Tone::Good)),
+            ("path", Cell::new(&shown)),
+            ("size", Cell::new(format_bytes(size_bytes))),
+        ],
+    );
+    let value = json!({ "id": id, "state": "written", "path": shown, "size_bytes": size_bytes });
+    Ok(Report::success(value, text))
+}
+
+fn download(client: &Client, from: &str, target: &mut impl Write) -> Result<u64, ClientError> {
+    let mut progress = Progress::new("exported");
+    client.download_patiently(from, &[], SILENCE, |piece| {
+        target.write_all(piece)?;
+        progress.advance(piece.len());
+        Ok(())
+    })?;
+    target.flush().map_err(|source| ClientError::Output { source })?;
+    Ok(progress.bytes())
+}

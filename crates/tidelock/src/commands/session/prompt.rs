@@ -1,0 +1,283 @@
+//! Arguments become a prompt.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use api::{AgentChoice, IfBusy, NewAttachment, StartTurn};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use kernel::TurnId;
+
+use crate::cli::PromptArguments;
+use crate::error::{Exit, Failure};
+
+/// The prompt that stands for standard input.
+const FROM_STDIN: &str = "-";
+/// The most that is read of a prompt or a script. The daemon takes less, and says how much.
+const TEXT_LIMIT_BYTES: u64 = 1 << 20;
+/// The most that is read of an attachment. The daemon takes less in one request, and says how much.
+const ATTACHMENT_LIMIT_BYTES: u64 = 64 << 20;
+/// The agent that follows a script.
+const REHEARSAL: &str = "rehearsal";
+/// The agent that has a choice of models, if none is named.
+const MODEL: &str = "model";
+
+/// A prompt that is ready to be sent.
+#[derive(Debug)]
+pub(in crate::commands) struct Prepared {
+    request: StartTurn,
+    /// Who is asked, if the arguments say so.
+    choice: Option<AgentChoice>,
+}
+
+impl Prepared {
+    /// Looks at all that can be wrong before a daemon is asked.
+    pub(in crate::commands) fn new(arguments: &PromptArguments) -> Result<Prepared, Failure> {
+        let script = match &arguments.script {
+            Some(path) => Some(text_of(path)?),
+            None => None,
+        };
+        let prompt = if arguments.prompt == FROM_STDIN {
+            text_of(Path::new(FROM_STDIN))?
+        } else {
+            arguments.prompt.clone()
+        };
+        if prompt.trim().is_empty() {
+            return Err(Failure::new(Exit::Usage, "usage", "the prompt is empty")
+                .advise("say what is to be done, as in `tidelock run 'mend the test'`"));
+        }
+        let attachments = arguments.attachments.iter().map(|path| attachment(path));
+        Ok(Prepared {
+            request: StartTurn {
+                prompt,
+                attachments: attachments.collect::<Result<_, _>>()?,
+                agent: None,
+                if_busy: None,
+                seen: None,
+                // Whoever is not sure that it has arrived sends it again, and it is the same turn.
+                idempotency_key: Some(TurnId::generate().to_string()),
+            },
+            choice: choice(arguments, script),
+        })
+    }
+
+    /// The agent of a session that is opened for it. The script is for this prompt alone.
+    pub(in crate::commands) fn agent_of_session(&self) -> Option<AgentChoice> {
+        self.choice.clone().map(|choice| AgentChoice {
+            script: None,
+            ..choice
+        })
+    }
+
+    /// What is sent to a session of its own.
+    pub(in crate::commands) fn first(&self) -> StartTurn {
+        let with_script = self.choice.clone().filter(|choice| choice.script.is_some());
+        StartTurn {
+            agent: with_script,
+            ..self.request.clone()
+        }
+    }
+
+    /// What is sent to a session that is there.
+    pub(in crate::commands) fn further(&self, if_busy: IfBusy) -> StartTurn {
+        StartTurn {
+            agent: self.choice.clone(),
+            if_busy: Some(if_busy),
+            ..self.request.clone()
+        }
+    }
+}
+
+/// Who is asked. A script or a model says it as well.
+fn choice(arguments: &PromptArguments, script: Option<String>) -> Option<AgentChoice> {
+    let named = arguments.agent.clone();
+    let name = match (named, &script, &arguments.model) {
+        (Some(name), ..) => name,
+        (None, Some(_), _) => REHEARSAL.to_owned(),
+        (None, None, Some(_)) => MODEL.to_owned(),
+        (None, None, None) => return None,
+    };
+    Some(AgentChoice {
+        name,
+        model: arguments.model.clone(),
+        script,
+    })
+}
+
+fn attachment(path: &Path) -> Result<NewAttachment, Failure> {
+    let content = read(path, ATTACHMENT_LIMIT_BYTES)?;
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    Ok(match String::from_utf8(content) {
+        Ok(text) => NewAttachment {
+            name,
+            text: Some(text),
+            ..NewAttachment::default()
+        },
+        Err(error) => NewAttachment {
+            name,
+            media_type: media_type(path).map(str::to_owned),
+            base64: Some(STANDARD.encode(error.as_bytes())),
+            ..NewAttachment::default()
+        },
+    })
+}
+
+/// What models can look at, by its name.
+fn media_type(path: &Path) -> Option<&'static str> {
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    match extension.as_str() {
+        "png" => Some("image/png"),
+        "jpg" | "jpeg" => Some("image/jpeg"),
+        "gif" => Some("image/gif"),
+        "webp" => Some("image/webp"),
+        "pdf" => Some("application/pdf"),
+        _ => None,
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, Failure> {
+    String::from_utf8(read(path, TEXT_LIMIT_BYTES)?)
+        .map_err(|_| unusable(path, "is not text in UTF-8".to_owned()))
+}
+
+fn read(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, Failure> {
+    let mut content = Vec::new();
+    if path == Path::new(FROM_STDIN) {
+        io::stdin().lock().take(limit_bytes + 1).read_to_end(&mut content)
+    } else {
+        File::open(path).and_then(|file| file.take(limit_bytes + 1).read_to_end(&mut content))
+    }
+    .map_err(|error| unusable(path, format!("cannot be read: {error}")))?;
+    if content.len() as u64 > limit_bytes {
+        return Err(unusable(path, format!("has more than {limit_bytes} bytes")));
+    }
+    Ok(content)
+}
+
+fn unusable(path: &Path, what: String) -> Failure {
+    let name = if path == Path::new(FROM_STDIN) {
+        "standard input".to_owned()
+    } else {
+        format!("`{}`", path.display())
+    };
+    Failure::new(Exit::Refused, "path_unusable", format!("{name} {what}"))
+        .advise("name a file that you can read and that is not too large")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn arguments(line: &[&str]) -> PromptArguments {
+        let line = ["tidelock", "run"].iter().chain(line);
+        match Cli::try_parse_from(line).unwrap().command {
+            Command::Run(arguments) => arguments.prompt,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn chosen(name: &str, model: Option<&str>, script: Option<&str>) -> AgentChoice {
+        AgentChoice {
+            name: name.to_owned(),
+            model: model.map(str::to_owned),
+            script: script.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_script_or_a_model_says_who_is_asked() {
+        for (line, script, expected) in [
+            (&["x"][..], None, None),
+            (&["--agent", "a", "x"], None, Some(chosen("a", None, None))),
+            (
+                &["--model", "m", "x"],
+                None,
+                Some(chosen("model", Some("m"), None)),
+            ),
+            (&["x"], Some("s"), Some(chosen("rehearsal", None, Some("s")))),
+            (
+                &["--agent", "mine", "x"],
+                Some("s"),
+                Some(chosen("mine", None, Some("s"))),
+            ),
+        ] {
+            assert_eq!(
+                choice(&arguments(line), script.map(str::to_owned)),
+                expected,
+                "{line:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_prompt_is_sent_with_what_belongs_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &[u8]| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let (script, text, picture) = (
+            file("script.yaml", b"steps: []\n"),
+            file("notes.txt", "größer".as_bytes()),
+            file("shot.PNG", b"\x89PNG\xff"),
+        );
+        let line = [
+            "--script", &script, "--attach", &text, "--attach", &picture, "do it",
+        ];
+        let prepared = Prepared::new(&arguments(&line)).unwrap();
+        let key = prepared.request.idempotency_key.clone();
+        assert!(key.is_some());
+        let expected = StartTurn {
+            prompt: "do it".to_owned(),
+            attachments: vec![
+                NewAttachment {
+                    name: "notes.txt".to_owned(),
+                    text: Some("größer".to_owned()),
+                    ..NewAttachment::default()
+                },
+                NewAttachment {
+                    name: "shot.PNG".to_owned(),
+                    media_type: Some("image/png".to_owned()),
+                    base64: Some("iVBOR/8=".to_owned()),
+                    ..NewAttachment::default()
+                },
+            ],
+            agent: Some(chosen("rehearsal", None, Some("steps: []\n"))),
+            if_busy: None,
+            seen: None,
+            idempotency_key: key,
+        };
+        assert_eq!(prepared.first(), expected);
+        assert_eq!(
+            prepared.further(IfBusy::Refuse),
+            StartTurn {
+                if_busy: Some(IfBusy::Refuse),
+                ..expected
+            }
+        );
+        // The next prompt of the session has no script of its own.
+        assert_eq!(prepared.agent_of_session(), Some(chosen("rehearsal", None, None)));
+        let again = Prepared::new(&arguments(&line)).unwrap();
+        assert_ne!(again.request.idempotency_key, prepared.request.idempotency_key);
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused_before_anything_is_asked() {
+        let missing = Prepared::new(&arguments(&["--attach", "/nowhere/at/all", "x"])).unwrap_err();
+        assert_eq!(
+            (missing.code.as_str(), missing.exit),
+            ("path_unusable", Exit::Refused)
+        );
+        let empty = Prepared::new(&arguments(&["  \n"])).unwrap_err();
+        assert_eq!((empty.code.as_str(), empty.exit), ("usage", Exit::Usage));
+    }
+}

@@ -1,0 +1,360 @@
+//! What is to be seen of a turn: the newest events, after what was seen before.
+//!
+//! It remembers how much of each item was told. So a snapshot, which stands for events that were folded together, adds only
+//! what is missing, and nothing is told twice.
+
+use std::collections::BTreeMap;
+
+use api::{
+    PermissionAnswer, PermissionOption, TurnEvent, TurnEventBody, TurnItem, TurnState, TurnTranscript, Usage,
+};
+
+use super::answer::answer_word;
+use super::page::{Page, Stream};
+use super::tools::{Ended, ToolTold};
+use crate::commands::lsp::printable::cut;
+use crate::output::{Palette, Tone};
+
+/// How much of a prompt is shown before what followed.
+const PROMPT_CHARACTERS: usize = 300;
+/// How much of a wish is shown.
+const SUBJECT_CHARACTERS: usize = 400;
+
+/// Whether the prompt is told first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prompts {
+    /// The reader has written it.
+    Known,
+    Told,
+}
+
+/// A question that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    pub(super) permission: String,
+    pub(super) tool: String,
+    pub(super) subject: String,
+    pub(super) options: Vec<PermissionOption>,
+}
+
+/// An item, as far as it was told.
+#[derive(Debug)]
+enum Told {
+    /// So many characters of what is said or thought, and the page after them.
+    Text {
+        characters: usize,
+        mark: u64,
+    },
+    Tool(ToolTold),
+}
+
+/// One turn on one page.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) page: Page,
+    palette: Palette,
+    columns: usize,
+    prompts: Prompts,
+    items: BTreeMap<u64, Told>,
+    /// The questions that were told, with their answers.
+    questions: Vec<(Question, Option<PermissionAnswer>)>,
+    troubles: usize,
+    pub(super) usage: Usage,
+    was_queued: bool,
+}
+
+impl Scene {
+    pub(super) fn new(page: Page, palette: Palette, columns: usize, prompts: Prompts) -> Scene {
+        Scene {
+            page,
+            palette,
+            columns,
+            prompts,
+            items: BTreeMap::new(),
+            questions: Vec::new(),
+            troubles: 0,
+            usage: Usage::default(),
+            was_queued: false,
+        }
+    }
+
+    /// The questions that nobody has answered yet.
+    pub(super) fn open_questions(&self) -> impl Iterator<Item = &Question> {
+        let open = self.questions.iter().filter(|(_, answer)| answer.is_none());
+        open.map(|(question, _)| question)
+    }
+
+    /// One more event.
+    pub(super) fn event(&mut self, event: &TurnEvent) {
+        let at_ms = event.at_ms;
+        match &event.data {
+            TurnEventBody::Accepted { prompt, .. } => {
+                if self.prompts == Prompts::Told {
+                    self.prompt(&prompt.text);
+                }
+            }
+            TurnEventBody::Edited { prompt } => {
+                let text = format!("> (changed) {}", cut(&prompt.text, PROMPT_CHARACTERS));
+                self.page.line(Stream::Err, &text, Tone::Quiet);
+            }
+            TurnEventBody::State { state, .. } => self.state(*state),
+            TurnEventBody::Text { item, delta } => self.text(*item, delta),
+            TurnEventBody::Reasoning { item, delta } => self.reasoning(*item, delta),
+            TurnEventBody::ToolCall { item, tool, .. } => {
+                self.tool(*item, tool);
+            }
+            TurnEventBody::ToolStarted { item, title, .. } => {
+                let columns = self.columns;
+                let (told, page) = self.tool(*item, "tool");
+                told.start(page, columns, (title, Some(at_ms)));
+            }
+            TurnEventBody::ToolOutput { item, delta } => {
+                let columns = self.columns;
+                let (told, page) = self.tool(*item, "tool");
+                told.output(page, columns, delta);
+            }
+            TurnEventBody::ToolEnded {
+                item,
+                state,
+                answer,
+                full,
+            } => {
+                let columns = self.columns;
+                let ended = Ended {
+                    state: *state,
+                    answer,
+                    full: full.as_deref(),
+                    at_ms: Some(at_ms),
+                };
+                let (told, page) = self.tool(*item, "tool");
+                told.end(page, columns, &ended);
+            }
+            TurnEventBody::PermissionAsked {
+                permission,
+                tool,
+                subject,
+                options,
+                ..
+            } => self.asked(Question {
+                permission: permission.clone(),
+                tool: tool.clone(),
+                subject: subject.clone(),
+                options: options.clone(),
+            }),
+            TurnEventBody::PermissionAnswered {
+                permission,
+                answer,
+                by,
+            } => self.answered(permission, *answer, by),
+            TurnEventBody::Usage { total } => self.usage = *total,
+            TurnEventBody::Trouble { text, .. } => self.trouble(text),
+            // The end of the turn tells what the plan comes to. The arguments of a tool are in its title.
+            TurnEventBody::PlanChanged { .. }
+            | TurnEventBody::ToolArguments { .. }
+            | TurnEventBody::Unknown => {}
+        }
+    }
+
+    fn prompt(&mut self, text: &str) {
+        let text = format!("> {}", cut(text, PROMPT_CHARACTERS));
+        self.page.line(Stream::Err, &text, Tone::Quiet);
+    }
+
+    fn state(&mut self, state: TurnState) {
+        match state {
+            TurnState::Queued => {
+                self.was_queued = true;
+                let text = "another turn runs; this one waits for its end";
+                self.page.line(Stream::Err, text, Tone::Quiet);
+            }
+            TurnState::Running if self.was_queued => {
+                self.page.line(Stream::Err, "now it runs", Tone::Quiet);
+            }
+            // How it ended is told with what comes of it.
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, item: u64, delta: &str) {
+        let page = &mut self.page;
+        let is_new = !self.items.contains_key(&item);
+        if is_new {
+            page.fresh(Stream::Out);
+        } else {
+            page.after_the_other(Stream::Out);
+        }
+        page.put(Stream::Out, delta, Tone::Plain);
+        self.count(item, delta);
+    }
+
+    fn reasoning(&mut self, item: u64, delta: &str) {
+        let page = &mut self.page;
+        match self.items.get(&item) {
+            None => {
+                page.fresh(Stream::Err);
+                // Without colours it has to be told apart in another way.
+                if self.palette == Palette::Plain {
+                    page.put(Stream::Err, "(thinking) ", Tone::Plain);
+                }
+            }
+            Some(Told::Text { mark, .. }) if *mark != page.mark() => page.fresh(Stream::Err),
+            Some(_) => {}
+        }
+        page.put(Stream::Err, delta, Tone::Quiet);
+        self.count(item, delta);
+    }
+
+    fn count(&mut self, item: u64, delta: &str) {
+        let now = self.page.mark();
+        let told = self.items.entry(item).or_insert(Told::Text {
+            characters: 0,
+            mark: now,
+        });
+        if let Told::Text { characters, mark } = told {
+            *characters += delta.chars().count();
+            *mark = now;
+        }
+    }
+
+    fn tool(&mut self, item: u64, name: &str) -> (&mut ToolTold, &mut Page) {
+        let told = self
+            .items
+            .entry(item)
+            .or_insert_with(|| Told::Tool(ToolTold::new(name)));
+        if !matches!(told, Told::Tool(_)) {
+            // An item does not change what it is; whoever says so is told as if it were another one.
+            *told = Told::Tool(ToolTold::new(name));
+        }
+        match told {
+            Told::Tool(tool) => (tool, &mut self.page),
+            Told::Text { .. } => unreachable!("it was made a tool just now"),
+        }
+    }
+
+    fn asked(&mut self, question: Question) {
+        let is_known = |(known, _): &(Question, _)| known.permission == question.permission;
+        if self.questions.iter().any(is_known) {
+            return;
+        }
+        let subject = cut(&question.subject, SUBJECT_CHARACTERS);
+        let text = match question.tool.as_str() {
+            "ask" | "" => format!("? {subject}"),
+            tool => format!("? {tool} wants to do this: {subject}"),
+        };
+        self.page.line(Stream::Err, &text, Tone::Warning);
+        self.questions.push((question, None));
+    }
+
+    fn answered(&mut self, permission: &str, answer: PermissionAnswer, by: &str) {
+        let known = self.questions.iter_mut();
+        let Some((_, told)) = known
+            .filter(|(_, told)| told.is_none())
+            .find(|(question, _)| question.permission == permission)
+        else {
+            return;
+        };
+        *told = Some(answer);
+        let who = if by.is_empty() {
+            "nobody answered in time".to_owned()
+        } else {
+            format!("by {}", cut(by, PROMPT_CHARACTERS))
+        };
+        let text = format!("  answered: {} ({who})", answer_word(answer));
+        self.page.line(Stream::Err, &text, Tone::Quiet);
+    }
+
+    fn trouble(&mut self, text: &str) {
+        self.troubles += 1;
+        let text = format!("note: {}", cut(text, SUBJECT_CHARACTERS));
+        self.page.line(Stream::Err, &text, Tone::Warning);
+    }
+
+    /// Takes a snapshot in the place of events: only what was not told yet is told.
+    pub(super) fn catch_up(&mut self, transcript: &TurnTranscript) {
+        let mut troubles = 0;
+        // Items of snapshots from before they had numbers are as good as new ones.
+        let unknown = u64::MAX / 2;
+        for (place, item) in (0_u64..).zip(&transcript.items) {
+            let number = usize::try_from(place).ok();
+            let number = number.and_then(|place| transcript.numbers.get(place).copied().flatten());
+            let number = number.unwrap_or(unknown + place);
+            match item {
+                TurnItem::Text { text } => {
+                    let rest = self.untold(number, text);
+                    if !rest.is_empty() {
+                        self.text(number, &rest);
+                    }
+                }
+                TurnItem::Reasoning { text } => {
+                    let rest = self.untold(number, text);
+                    if !rest.is_empty() {
+                        self.reasoning(number, &rest);
+                    }
+                }
+                TurnItem::Tool {
+                    tool,
+                    title,
+                    output,
+                    state,
+                    answer,
+                    full,
+                    ..
+                } => {
+                    let columns = self.columns;
+                    let (told, page) = self.tool(number, tool);
+                    if !title.is_empty() {
+                        told.start(page, columns, (title, None));
+                    }
+                    told.output_so_far(page, columns, output);
+                    if let Some(state) = state {
+                        let ended = Ended {
+                            state: *state,
+                            answer: answer.as_deref().unwrap_or_default(),
+                            full: full.as_deref(),
+                            at_ms: None,
+                        };
+                        told.end(page, columns, &ended);
+                    }
+                }
+                TurnItem::Permission {
+                    permission,
+                    tool,
+                    subject,
+                    options,
+                    answer,
+                    by,
+                } => {
+                    self.asked(Question {
+                        permission: permission.clone(),
+                        tool: tool.clone(),
+                        subject: subject.clone(),
+                        options: options.clone(),
+                    });
+                    if let Some(answer) = answer {
+                        self.answered(permission, *answer, by.as_deref().unwrap_or_default());
+                    }
+                }
+                TurnItem::Trouble { text, .. } => {
+                    troubles += 1;
+                    if troubles > self.troubles {
+                        self.trouble(text);
+                    }
+                }
+                TurnItem::Plan { .. } => {}
+            }
+        }
+        self.usage = transcript.usage;
+    }
+
+    /// What was not told yet of a text.
+    fn untold(&self, item: u64, text: &str) -> String {
+        let told = match self.items.get(&item) {
+            Some(Told::Text { characters, .. }) => *characters,
+            _ => 0,
+        };
+        text.chars().skip(told).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Shows a turn as it goes on: to people what is to be seen, to programs every event as it is.
+
+use std::io::{self, ErrorKind};
+
+use api::{TurnEvent, TurnResync, Usage};
+use serde_json::{Value, json};
+
+use super::follow::Said;
+use super::page::{Layout, Page, Stream};
+use super::scene::{Prompts, Scene};
+use super::typed::{Typed, choices};
+use crate::commands::lsp::printable::printable;
+use crate::commands::plan::{columns, short};
+use crate::context::Context;
+use crate::output::{self, Format, Palette, Tone, json_line};
+
+/// Tells one reader of one turn.
+#[derive(Debug)]
+pub(super) struct Teller {
+    format: Format,
+    session: String,
+    scene: Scene,
+    typed: Option<Typed>,
+    /// The question whose answer is waited for.
+    asking: Option<String>,
+    /// For programs: what has not been written yet.
+    pending: String,
+    beginning: Beginning,
+}
+
+/// Where the reader begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    Start,
+    /// So many events before the end.
+    Tail(u64),
+}
+
+impl Teller {
+    pub(super) fn new(
+        format: Format,
+        session: &str,
+        (prompts, beginning): (Prompts, Beginning),
+        context: &Context,
+    ) -> Teller {
+        let palette = Palette::for_stderr();
+        let page = Page::new(Layout::here(), palette);
+        let typed = match format {
+            Format::Human => Typed::here(context, session),
+            Format::Json => None,
+        };
+        Teller {
+            format,
+            session: session.to_owned(),
+            scene: Scene::new(page, palette, columns(), prompts),
+            typed,
+            asking: None,
+            pending: String::new(),
+            beginning,
+        }
+    }
+
+    /// What was used, as far as it was told.
+    pub(super) fn usage(&self) -> Usage {
+        self.scene.usage
+    }
+
+    /// Takes something in. It is shown by [`Teller::flush`] at the latest.
+    pub(super) fn hear(&mut self, said: &Said) -> io::Result<()> {
+        if self.format == Format::Json {
+            let line = match said {
+                Said::Event(event) => json_line(&json!({ "event": event })),
+                Said::Resync(resync) => json_line(&json!({ "resync": resync })),
+                Said::End(end) => json_line(&json!({ "end": end })),
+            };
+            self.pending.push_str(&line);
+            return Ok(());
+        }
+        match said {
+            Said::Event(event) => {
+                let event: TurnEvent = understood(event)?;
+                self.scene.event(&event);
+            }
+            Said::Resync(resync) => {
+                let resync: TurnResync = understood(resync)?;
+                if let Beginning::Tail(_) = self.beginning {
+                    // What was told is somewhere in the middle of the whole, and nobody can say where.
+                    self.note("the turn was folded together; here is all of it");
+                    let palette = Palette::for_stderr();
+                    let page = Page::new(Layout::here(), palette);
+                    self.scene.page.flush()?;
+                    self.scene = Scene::new(page, palette, columns(), Prompts::Known);
+                    self.beginning = Beginning::Start;
+                }
+                self.scene.catch_up(&resync.snapshot);
+            }
+            Said::End(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Shows everything that was taken in, and asks what is open.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        if self.format == Format::Json {
+            let pending = std::mem::take(&mut self.pending);
+            return output::write(io::stdout(), &pending);
+        }
+        let open = self.scene.open_questions().next().cloned();
+        let asked = open.as_ref().map(|question| question.permission.clone());
+        if asked != self.asking {
+            self.asking = asked;
+            match (&mut self.typed, &open) {
+                (Some(typed), open) => {
+                    if let Some(question) = open {
+                        self.scene.page.fresh(Stream::Err);
+                        self.scene.page.put(Stream::Err, &choices(question), Tone::Plain);
+                    }
+                    typed.ask(open.clone());
+                }
+                (None, Some(_)) => {
+                    let text = format!(
+                        "  answer with `tidelock session answer {} allow|always|deny`",
+                        short(&self.session)
+                    );
+                    self.scene.page.line(Stream::Err, &text, Tone::Plain);
+                }
+                (None, None) => {}
+            }
+        }
+        self.scene.page.flush()
+    }
+
+    /// Something that is not said by the agent, for people.
+    pub(super) fn note(&mut self, text: &str) {
+        if self.format == Format::Human {
+            self.scene
+                .page
+                .line(Stream::Err, &format!("note: {text}"), Tone::Plain);
+            // Who reads the agent's words no more is found out by the next of them.
+            drop(self.scene.page.flush());
+        }
+    }
+
+    /// Ends what is open, so that others can write.
+    pub(super) fn close(mut self) {
+        self.scene.page.fresh(Stream::Out);
+        self.scene.page.fresh(Stream::Err);
+        drop(self.flush());
+    }
+}
+
+fn understood<T: serde::de::DeserializeOwned>(value: &Value) -> io::Result<T> {
+    printable(value).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+}

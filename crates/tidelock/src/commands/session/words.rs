@@ -1,0 +1,104 @@
+//! The words for what a session and its turns are.
+
+use api::{Session, SessionState, Turn, TurnState, Usage};
+
+use crate::output::{Cell, Tone};
+
+pub(super) fn state(state: SessionState) -> Cell {
+    let (name, tone) = match state {
+        SessionState::Idle => ("idle", Tone::Plain),
+        SessionState::Running => ("running", Tone::Good),
+        SessionState::Asking => ("asking", Tone::Warning),
+        SessionState::Stopping => ("stopping", Tone::Warning),
+        SessionState::Archived => ("archived", Tone::Quiet),
+    };
+    Cell::toned(name, tone)
+}
+
+pub(super) fn turn_state(state: TurnState) -> Cell {
+    let tone = match state {
+        TurnState::Queued | TurnState::Cancelled | TurnState::Interrupted => Tone::Warning,
+        TurnState::Running | TurnState::Done => Tone::Good,
+        TurnState::Failed => Tone::Bad,
+    };
+    Cell::toned(turn_state_name(state), tone)
+}
+
+pub(super) fn turn_state_name(state: TurnState) -> &'static str {
+    match state {
+        TurnState::Queued => "queued",
+        TurnState::Running => "running",
+        TurnState::Done => "done",
+        TurnState::Failed => "failed",
+        TurnState::Cancelled => "cancelled",
+        TurnState::Interrupted => "interrupted",
+    }
+}
+
+/// Whether an agent can be asked.
+pub(in crate::commands) fn agent_state(state: &str) -> Cell {
+    let tone = if state == "ready" {
+        Tone::Good
+    } else {
+        Tone::Warning
+    };
+    Cell::toned(state, tone)
+}
+
+/// The agent of a session, and its model.
+pub(super) fn agent(session: &Session) -> String {
+    match &session.agent.model {
+        Some(model) => format!("{} ({model})", session.agent.name),
+        None => session.agent.name.clone(),
+    }
+}
+
+/// Why a turn did not end well; nothing if it did.
+pub(super) fn why(turn: &Turn) -> String {
+    let because = turn.error.as_ref();
+    because.map_or_else(String::new, |error| format!("{} ({})", error.text, error.code))
+}
+
+/// What was used, if anything was.
+pub(super) fn usage(usage: &Usage) -> Option<String> {
+    if usage.requests == 0 {
+        return None;
+    }
+    let Usage {
+        input_tokens,
+        output_tokens,
+        requests,
+        cost_micros,
+    } = usage;
+    let mut text = format!("{input_tokens} tokens read, {output_tokens} written, {requests} requests");
+    if *cost_micros > 0 {
+        let (whole, rest) = (cost_micros / 1_000_000, cost_micros % 1_000_000 / 100);
+        text.push_str(&format!(", cost {whole}.{rest:04}"));
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_is_told_with_its_price_if_there_is_one() {
+        let used = |requests, cost_micros| Usage {
+            input_tokens: 10,
+            output_tokens: 2,
+            requests,
+            cost_micros,
+        };
+        for (used, expected) in [
+            (Usage::default(), None),
+            (used(1, 0), Some("10 tokens read, 2 written, 1 requests")),
+            (
+                used(3, 2_001_500),
+                Some("10 tokens read, 2 written, 3 requests, cost 2.0015"),
+            ),
+        ] {
+            assert_eq!(usage(&used).as_deref(), expected);
+        }
+    }
+}
