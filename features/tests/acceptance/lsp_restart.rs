@@ -13,9 +13,9 @@ use lsp::Patience;
 use tokio::task::JoinHandle;
 
 use crate::{
+    lifecycle_subjects::restart::{Answer, Client, Seen, Trouble},
     lsp_restart_process::nothing_is_left,
     lsp_restart_transport::{EXIT_CODE, LAST_WORDS, Stage, Subject, open, stubborn},
-    lsp_subjects::restart::{Answer, Client, Seen, Trouble},
     runner::{Tally, Which, run},
 };
 

@@ -7,11 +7,11 @@ use lsp::{Launch, LifecycleManager, LifecycleOptions, LifecycleSettings};
 use process::Tasks;
 
 use crate::{
-    lsp_restart_process::RealServers,
-    lsp_subjects::{
+    lifecycle_subjects::{
         restart::{DeleteThenInsert, Servers},
         scripted::{AtHandshake, AtStop, Manners, POLITE, Process, Scripted},
     },
+    lsp_restart_process::RealServers,
 };
 
 /// Which algorithm a scenario is run against.

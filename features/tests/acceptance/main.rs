@@ -12,8 +12,8 @@ mod subjects;
     dead_code,
     reason = "the tests of the crate tell its servers more than the scenarios do"
 )]
-#[path = "../../../crates/lsp/tests/subjects/mod.rs"]
-mod lsp_subjects;
+#[path = "../../../crates/lifecycle/tests/subjects/mod.rs"]
+mod lifecycle_subjects;
 
 #[expect(
     dead_code,
@@ -41,3 +41,8 @@ mod lsp_restart_process;
 mod lsp_restart_transport;
 mod plans_kit;
 mod runner;
+mod sessions_faulty;
+mod sessions_feature;
+mod sessions_held;
+mod sessions_runtime;
+mod sessions_steps;
