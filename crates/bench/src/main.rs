@@ -22,6 +22,7 @@ mod own_daemon;
 mod plans;
 mod programs;
 mod report;
+mod sessions;
 mod statistics;
 mod turns;
 mod wake_up;
@@ -78,6 +79,12 @@ const TABLES: &[(&str, Measure)] = &[
     ("plans-many", plans::many::measure),
     ("plans-oracle", plans::oracle::measure),
     ("plans-scores", plans::scores::measure),
+    ("sessions-fan-out", sessions::fan_out::measure),
+    ("sessions-at-once", sessions::at_once::measure),
+    ("sessions-idle", sessions::idle::measure),
+    ("sessions-history", sessions::history::measure),
+    ("sessions-reconnect", sessions::reconnect::measure),
+    ("sessions-crash", sessions::crash::measure),
 ];
 
 /// Where the product is and what is wanted.

@@ -47,13 +47,33 @@ impl Daemon {
             home,
             _directory: directory,
         };
-        let output = daemon.command(&["up"]).stdin(Stdio::null()).output();
+        daemon.up()?;
+        Ok(daemon)
+    }
+
+    /// Starts it, if it does not run.
+    pub(crate) fn up(&self) -> Result<()> {
+        self.run("up")
+    }
+
+    /// Stops it.
+    pub(crate) fn down(&self) -> Result<()> {
+        self.run("down")
+    }
+
+    fn run(&self, command: &str) -> Result<()> {
+        let output = self.command(&[command]).stdin(Stdio::null()).output();
         let output = output.context("`tidelock` is not built")?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            bail!("`tidelock up` failed: {said}");
+            bail!("`tidelock {command}` failed: {said}");
         }
-        Ok(daemon)
+        Ok(())
+    }
+
+    /// Where it lives.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
     }
 
     /// The command line, for this daemon.

@@ -1,8 +1,9 @@
 //! Where the programs of others are.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 /// Directories with real language servers, joined as in `PATH`; the same variable that tests read.
 const SERVERS_VARIABLE: &str = "TIDELOCK_TEST_SERVERS";
@@ -48,6 +49,23 @@ pub(crate) fn find_peer(name: &str) -> Option<PathBuf> {
         name,
         std::env::split_paths(&named).chain(std::env::split_paths(&everywhere)),
     )
+}
+
+/// Where peers are built.
+pub(crate) fn peers_directory(tidelock: &Path) -> Result<PathBuf> {
+    let target = tidelock.parent().and_then(Path::parent);
+    let target = target.context("the product is in no target directory")?;
+    Ok(std::path::absolute(target)?.join("peers"))
+}
+
+/// Runs a tool that has to succeed. What it says goes where our own words go.
+pub(crate) fn finish(command: &mut Command) -> Result<()> {
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let ended = command
+        .status()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    ensure!(ended.success(), "{command:?} ended with {ended}");
+    Ok(())
 }
 
 fn find(name: &str, directories: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::programs::find_peer;
+use crate::programs::{find_peer, finish, peers_directory};
 
 /// Where the peers stand in the repository, in whose root the benchmark runs.
 const SOURCES: &str = "crates/bench/peers";
@@ -30,7 +30,7 @@ impl Apalis {
         if let Some(program) = find_peer("apalis-peer") {
             return Ok(Self { program });
         }
-        let target = target_directory(tidelock)?;
+        let target = peers_directory(tidelock)?;
         eprintln!("building the peer apalis ...");
         let mut build = Command::new("cargo");
         build
@@ -51,7 +51,7 @@ impl Apalis {
 
 impl GraphileWorker {
     pub(super) fn get(tidelock: &Path) -> Result<Self> {
-        let directory = target_directory(tidelock)?.join("node");
+        let directory = peers_directory(tidelock)?.join("node");
         fs::create_dir_all(&directory)?;
         let script = directory.join("drain.mjs");
         fs::copy(Path::new(SOURCES).join("graphile/drain.mjs"), &script)
@@ -71,23 +71,6 @@ impl GraphileWorker {
     pub(super) fn ask(&self, arguments: &[&str]) -> Result<Vec<f64>> {
         ask(Command::new("node").arg(&self.script).args(arguments))
     }
-}
-
-/// Where peers are built.
-fn target_directory(tidelock: &Path) -> Result<PathBuf> {
-    let target = tidelock.parent().and_then(Path::parent);
-    let target = target.context("the product is in no target directory")?;
-    Ok(std::path::absolute(target)?.join("peers"))
-}
-
-/// Runs a tool that has to succeed. What it says goes where our own words go.
-fn finish(command: &mut Command) -> Result<()> {
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    let ended = command
-        .status()
-        .with_context(|| format!("cannot run {command:?}"))?;
-    ensure!(ended.success(), "{command:?} ended with {ended}");
-    Ok(())
 }
 
 pub(super) fn ask(command: &mut Command) -> Result<Vec<f64>> {
