@@ -12,8 +12,8 @@ pub use events::{
 };
 pub use session::{
     ActiveTurn, AgentChoice, AnswerPermission, ArchiveSession, ForkSession, OpenSession, PermissionAnswered,
-    PermissionRule, QueuedPrompt, RenameSession, RulePermission, Session, SessionCounts, SessionHistory,
-    SessionList, SessionMoment, SessionState, StopRequest, WaitingPermission,
+    PermissionRule, RenameSession, RulePermission, Session, SessionCounts, SessionHistory, SessionList,
+    SessionMoment, SessionState, StopRequest, WaitingPermission,
 };
 pub use turn::{
     Attachment, CancelTurn, ClearStaleTurn, EditQueued, IfBusy, NewAttachment, StartTurn, Turn, TurnAccepted,

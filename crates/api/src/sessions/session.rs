@@ -235,15 +235,6 @@ pub struct PermissionAnswered {
     pub by: String,
 }
 
-/// A prompt that waits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct QueuedPrompt {
-    /// Its turn.
-    pub turn: String,
-    /// The prompt.
-    pub prompt: String,
-}
-
 /// Something that happened to a session, as an event of its stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionMoment {
