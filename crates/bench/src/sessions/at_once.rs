@@ -50,7 +50,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 
 fn fill(table: &mut Table, tidelock: &Path, sessions: usize, original: &str) -> Result<()> {
     let runtime = runtime()?;
-    let mut ground = Ground::start(tidelock)?;
+    let ground = Ground::start(tidelock)?;
     let text = "word ".repeat(WORDS);
     let script = format!("steps:\n- say: {{text: \"{text}\", every: {EVERY_MS}ms}}\n");
     let ids = (0..sessions)

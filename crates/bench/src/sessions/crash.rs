@@ -32,11 +32,11 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let (mut to_accept, mut to_end) = (Vec::new(), Vec::new());
     for _ in 0..TIMES {
-        let mut ground = Ground::start(tidelock)?;
+        let ground = Ground::start(tidelock)?;
         let session = ground.session()?;
         let left = ground.turn(&session, "steps:\n- say: before\n- sleep: 600s\n")?;
         kill(ground.pid)?;
-        let mut ground = ground.after_kill()?;
+        let ground = ground.after_kill()?;
         let began = Instant::now();
         let turn = ground.turn(&session, "steps:\n- say: after\n")?;
         to_accept.push(nanoseconds(began.elapsed()));

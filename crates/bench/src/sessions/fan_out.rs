@@ -77,13 +77,13 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let runtime = runtime()?;
-    let mut ground = Ground::start(tidelock)?;
+    let ground = Ground::start(tidelock)?;
     let peer = Peer::start(tidelock)?;
     for load in LOADS {
         let [[our_time, our_cpu], [their_time, their_cpu]] = in_long_turns(
             ROUNDS,
             [
-                LongContender::new("tidelock", |_: &Path| ours(&mut ground, &runtime, load)),
+                LongContender::new("tidelock", |_: &Path| ours(&ground, &runtime, load)),
                 LongContender::new("FastAPI, sse-starlette", |_: &Path| theirs(&peer, &runtime, load)),
             ],
         )?;
@@ -119,7 +119,7 @@ fn against_original(table: &mut Table, what: &str, ours: &Measured, load: Load) 
     table.judged_row(cells, Verdict::from(ratio >= BAR_TIMES_ORIGINAL));
 }
 
-fn ours(ground: &mut Ground, runtime: &Runtime, load: Load) -> Result<[f64; 2]> {
+fn ours(ground: &Ground, runtime: &Runtime, load: Load) -> Result<[f64; 2]> {
     let session = ground.session()?;
     let turn = ground.turn(&session, &words(WAIT_MS, load.events))?;
     let request = ground.request(&session, &turn, "");

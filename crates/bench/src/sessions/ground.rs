@@ -15,7 +15,6 @@ const WAIT_MS: u64 = 60_000;
 
 /// A daemon of our own.
 pub(super) struct Ground {
-    pub(super) client: HttpClient,
     pub(super) daemon: Daemon,
     pub(super) pid: u32,
     socket: PathBuf,
@@ -32,7 +31,6 @@ impl Ground {
         let (status, token) = (daemon.status()?, daemon.token()?);
         let socket = status["socket"].as_str().context("the status has no `socket`")?;
         Ok(Self {
-            client: HttpClient::unix(Path::new(socket), &token)?,
             pid: daemon.pid()?,
             socket: PathBuf::from(socket),
             token,
@@ -61,31 +59,36 @@ impl Ground {
         Self::around(daemon, workspace)
     }
 
+    /// A connection of its own for each request: the daemon closes one that is left idle, and the peer has its turn between.
+    pub(super) fn client(&self) -> Result<HttpClient> {
+        HttpClient::unix(&self.socket, &self.token)
+    }
+
     /// Where readers come in.
     pub(super) fn door(&self) -> Door {
         Door::Unix(self.socket.clone())
     }
 
-    pub(super) fn session(&mut self) -> Result<String> {
+    pub(super) fn session(&self) -> Result<String> {
         let body = json!({"directory": self.workspace.path(), "title": "bench"});
-        let session = self.client.post_json("/v1/sessions", &body)?;
+        let session = self.client()?.post_json("/v1/sessions", &body)?;
         id(session.get("session").unwrap_or(&session))
     }
 
     /// Starts a turn that follows a script.
-    pub(super) fn turn(&mut self, session: &str, script: &str) -> Result<String> {
+    pub(super) fn turn(&self, session: &str, script: &str) -> Result<String> {
         let body = json!({"prompt": "go", "agent": {"name": "rehearsal", "script": script}});
         let accepted = self
-            .client
+            .client()?
             .post_json(&format!("/v1/sessions/{session}/turns"), &body)?;
         id(&accepted["turn"])
     }
 
     /// A turn when it is over.
-    pub(super) fn ended(&mut self, session: &str, turn: &str) -> Result<Value> {
+    pub(super) fn ended(&self, session: &str, turn: &str) -> Result<Value> {
         loop {
             let path = format!("/v1/sessions/{session}/turns/{turn}?wait_ms={WAIT_MS}");
-            let turn = self.client.get_json(&path)?;
+            let turn = self.client()?.get_json(&path)?;
             if !matches!(turn["state"].as_str(), Some("queued" | "running")) {
                 return Ok(turn);
             }
@@ -99,14 +102,6 @@ impl Ground {
              authorization: Bearer {}\r\naccept: text/event-stream\r\n\r\n",
             self.token
         )
-    }
-
-    pub(super) fn token(&self) -> &str {
-        &self.token
-    }
-
-    pub(super) fn socket(&self) -> &Path {
-        &self.socket
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 }
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
-    let mut ground = Ground::start(tidelock)?;
+    let ground = Ground::start(tidelock)?;
     let mut sessions = Vec::new();
     for messages in MESSAGES {
         let session = ground.session()?;
@@ -48,7 +48,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         ground.ended(&session, &turn)?;
         sessions.push((session, messages));
     }
-    let mut ground = ground.restarted(|home| {
+    let ground = ground.restarted(|home| {
         let runtime = runtime()?;
         let path = home.join("state/log.sqlite3");
         ensure!(path.is_file(), "there is no log in {}", path.display());

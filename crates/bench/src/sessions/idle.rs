@@ -8,7 +8,6 @@ use tokio::runtime::Runtime;
 
 use super::ground::Ground;
 use super::sse::{Stream, until_there};
-use crate::http::HttpClient;
 use crate::jobs::runtime;
 use crate::memory::resident_kib;
 use crate::report::{Table, Verdict};
@@ -41,7 +40,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     process::raise_open_files();
     let runtime = runtime()?;
-    let mut ground = Ground::start(tidelock)?;
+    let ground = Ground::start(tidelock)?;
     let before = resident_kib(ground.pid)?;
     let sessions = (0..SESSIONS)
         .map(|_| ground.session())
@@ -72,7 +71,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     table.judged_row(cells, Verdict::from(each < BAR_READER_KIB));
     drop(open);
     ground
-        .client
+        .client()?
         .post(&format!("/v1/sessions/{session}/cancel"), "{}")?;
     Ok(())
 }
@@ -100,8 +99,7 @@ fn health(table: &mut Table, ground: &Ground, readers: usize) -> Result<()> {
     let mut samples = Vec::with_capacity(QUESTIONS);
     for _ in 0..QUESTIONS {
         let began = Instant::now();
-        let mut client = HttpClient::unix(ground.socket(), ground.token())?;
-        client.get_json("/healthz")?;
+        ground.client()?.get_json("/healthz")?;
         samples.push(began.elapsed().as_secs_f64() * 1e3);
     }
     let [median, p90] = percentiles(&samples, [50, 90]);

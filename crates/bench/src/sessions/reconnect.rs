@@ -38,7 +38,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 
 fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let runtime = runtime()?;
-    let mut ground = Ground::start(tidelock)?;
+    let ground = Ground::start(tidelock)?;
     let mut requests = Vec::new();
     for events in [SHORT, LONG] {
         let session = ground.session()?;
@@ -67,10 +67,10 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
         &measured("20 events of ten thousand", short),
         Bar::WithinTimes(2.0),
     );
-    pause(table, &mut ground)
+    pause(table, &ground)
 }
 
-fn pause(table: &mut Table, ground: &mut Ground) -> Result<()> {
+fn pause(table: &mut Table, ground: &Ground) -> Result<()> {
     let runtime = runtime()?;
     let session = ground.session()?;
     let turn = ground.turn(&session, &words(500, PAUSED_EVENTS))?;
