@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
@@ -16,6 +17,23 @@ impl Tasks {
     pub fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
         let span = tracing::info_span!("task", name);
         drop(self.tracker.spawn(task.instrument(span)));
+    }
+
+    /// Carries something out to its end, whether or not the caller stays for the answer: a commit that has taken effect is
+    /// followed by what it promises, also if the caller goes away in between. `None` if the runtime ends under it.
+    ///
+    /// *Cancel safety*: dropped half-way, the work goes on; it has begun if this was polled once.
+    pub async fn to_the_end<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let (report, reported) = oneshot::channel();
+        self.spawn(name, async move {
+            // Whoever waits no more need not be told.
+            drop(report.send(work.await));
+        });
+        reported.await.ok()
     }
 
     /// How many are running.
