@@ -82,6 +82,7 @@ struct Shared {
     handlers: Vec<Arc<str>>,
     inbox: mpsc::Sender<Message>,
     counts: Slot<Counts>,
+    tasks: Tasks,
     /// Cancelled when no more jobs are taken.
     closing: CancellationToken,
 }
@@ -116,6 +117,7 @@ impl Jobs {
             handlers: options.handlers.keys().cloned().collect(),
             inbox: inbox.clone(),
             counts: counts.clone(),
+            tasks: options.tasks.clone(),
             closing,
         };
         let mut dispatcher = Dispatcher::new(Parts {
@@ -147,8 +149,8 @@ impl Jobs {
 
     /// Takes a job. When this returns, it is on disk.
     ///
-    /// *Cancel safety*: dropped half-way, the job may or may not be taken; with an idempotency key it can be submitted
-    /// again without harm.
+    /// *Cancel safety*: dropped half-way, the job is taken all the same, if it can be, and runs; with an idempotency key it can
+    /// be submitted again without harm.
     ///
     /// # Errors
     /// See [`SubmitError`]; the job was not taken.
@@ -164,6 +166,15 @@ impl Jobs {
         if shared.counts.read().state.queued >= QUEUE_LIMIT as u64 {
             return Err(SubmitError::Full { limit: QUEUE_LIMIT });
         }
+        let jobs = self.clone();
+        let taking = async move { jobs.take(new).await };
+        let taken = shared.tasks.to_the_end("job-submit", taking).await;
+        taken.unwrap_or(Err(SubmitError::Draining))
+    }
+
+    /// Puts a job on disk and tells the dispatcher, which would not hear of it otherwise.
+    async fn take(&self, new: NewJob) -> Result<Submitted, SubmitError> {
+        let shared = &self.shared;
         let taken = submit::submit(&shared.log, new, shared.wall.now()).await?;
         if let Submitted::New(job) = &taken.submitted {
             let job = Box::new(job.clone());
@@ -265,11 +276,19 @@ impl Jobs {
     /// Asks for a job to be cancelled. A queued one is cancelled when this returns. A running one is being stopped;
     /// the wish is on disk, and its worker honours it even if it hears of it late.
     ///
-    /// *Cancel safety*: dropped half-way, the wish may or may not be on disk.
+    /// *Cancel safety*: dropped half-way, it is cancelled all the same.
     ///
     /// # Errors
     /// See [`ChangeError`]; an ended job stays as it is.
     pub async fn cancel(&self, id: JobId, request: Requested) -> Result<Job, ChangeError> {
+        let jobs = self.clone();
+        let cancelling = async move { jobs.wish_cancelled(id, request).await };
+        let done = self.shared.tasks.to_the_end("job-cancel", cancelling).await;
+        done.unwrap_or(Err(ChangeError::Log(LogError::Closed)))
+    }
+
+    /// Puts the wish on disk and tells the dispatcher.
+    async fn wish_cancelled(&self, id: JobId, request: Requested) -> Result<Job, ChangeError> {
         let mut job = self.get(id).await?.ok_or(ChangeError::NotFound { id })?;
         for _ in 0..CANCEL_TRIES {
             let change = Change::Cancel {

@@ -11,6 +11,7 @@ mod play;
 mod subjects;
 
 mod service_ends;
+mod service_leaving;
 mod service_order;
 mod service_processes;
 mod service_restart;
