@@ -70,6 +70,18 @@ impl Deadline {
             .map(|(at, clock)| at.saturating_duration_since(clock.now()))
     }
 
+    /// So much earlier; an endless patience stays so.
+    pub fn sooner(&self, by: Duration) -> Self {
+        let end = self.end.as_ref().map(|(at, clock)| {
+            // A moment before all clocks has passed, and so has the oldest that can be told.
+            (
+                at.checked_sub(by).unwrap_or_else(|| clock.now()),
+                Arc::clone(clock),
+            )
+        });
+        Self { end }
+    }
+
     /// Waits until it passes. Cancel safety: may be dropped at any time and leaves nothing behind.
     pub fn passed(self) -> Passed {
         Passed {

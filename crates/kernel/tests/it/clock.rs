@@ -159,3 +159,24 @@ fn a_thread_sleeps_until_its_future_is_woken() {
     waking.join().unwrap();
     assert_eq!((answer, polls), ("done", 2));
 }
+
+#[test]
+fn a_sooner_deadline_passes_earlier() {
+    let (clock, shared) = manual_clock();
+    let deadline = Deadline::after(&shared, 3 * SECOND);
+    let cases = [
+        (Duration::ZERO, Some(3 * SECOND)),
+        (SECOND, Some(2 * SECOND)),
+        (5 * SECOND, Some(Duration::ZERO)),
+        (Duration::MAX, Some(Duration::ZERO)),
+    ];
+    for (by, left) in cases {
+        let sooner = deadline.sooner(by);
+        assert_eq!(sooner.remaining(), left, "{by:?}");
+        assert_eq!(sooner.has_passed(), left == Some(Duration::ZERO), "{by:?}");
+    }
+    assert_eq!(Deadline::never().sooner(SECOND).remaining(), None);
+    let sooner = deadline.sooner(SECOND);
+    clock.advance(2 * SECOND);
+    assert_eq!((sooner.has_passed(), deadline.has_passed()), (true, false));
+}
