@@ -26,7 +26,6 @@ mod queries;
 mod server;
 mod servers;
 mod text;
-mod watch;
 mod wire;
 
 pub use client::{

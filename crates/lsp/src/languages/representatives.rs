@@ -92,7 +92,7 @@ pub(super) fn to_start(
 /// One file of each kind below a directory, those of the commonest kind first. A kind is what the name ends in.
 fn one_of_each_kind(directory: &Path) -> Vec<PathBuf> {
     let mut kinds: BTreeMap<String, (usize, PathBuf)> = BTreeMap::new();
-    for file in crate::watch::files_below(directory, MOST_FILES) {
+    for file in watch::files_below(directory, MOST_FILES) {
         let Some(name) = file.file_name().and_then(|name| name.to_str()) else {
             continue;
         };

@@ -16,8 +16,8 @@ use crate::{
     documents::Outbox,
     queries::Capabilities,
     text::PositionEncoding,
-    watch::{CatchUpError, Deliver, Watch},
 };
+use watch::{CatchUpError, Deliver, Watch};
 
 /// How long a server may take to answer `shutdown`, unless the configuration says otherwise.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(3);
@@ -297,10 +297,10 @@ async fn tell_documents(
 /// Follows the files of the root, and tells the server of those that it wants to hear of.
 fn watch_files(instance: &Instance, tasks: &Tasks, scratch: &Path) -> Option<Watch> {
     let (told, client) = (Arc::clone(&instance.told), instance.client.clone());
-    let deliver: Deliver = Arc::new(move |changes| {
+    let deliver: Deliver = Arc::new(move |batch| {
         let (told, client) = (Arc::clone(&told), client.clone());
         Box::pin(async move {
-            if let Some(params) = told.watched(&changes) {
+            if let Some(params) = told.watched(&batch.changes) {
                 // If the server is gone, nobody misses it.
                 drop(
                     client

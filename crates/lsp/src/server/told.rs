@@ -19,11 +19,11 @@ use crate::{
     queries::{Capabilities, DiagnosticsBy, FileEvent, Push, QueryError, ReadyState},
     servers::Chosen,
     text::uri_of_path,
-    watch::{FileChange, PathChange},
     wire::ResponseError,
 };
 use answers::Answers;
 use state::{Said, State};
+use watch::{FileChange, PathChange};
 
 /// What the wait for diagnostics came to.
 #[derive(Clone, Debug, PartialEq)]

@@ -74,9 +74,15 @@ const LAYERS: &[Layer] = &[
         external: External::Only(&["thiserror", "tracing"]),
     },
     Layer {
+        name: "watch",
+        kind: Kind::Product,
+        knows: &["kernel", "process"],
+        external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
+    },
+    Layer {
         name: "lsp",
         kind: Kind::Product,
-        knows: &["eventlog", "kernel", "lifecycle", "process"],
+        knows: &["eventlog", "kernel", "lifecycle", "process", "watch"],
         external: External::Not(&[SERVER, SQL, TERMINAL]),
     },
     Layer {
@@ -94,8 +100,8 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "context",
         kind: Kind::Product,
-        knows: &["eventlog", "kernel"],
-        external: External::Not(&[SERVER, SQL, TERMINAL]),
+        knows: &["kernel", "process", "watch"],
+        external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
         name: "sessions",
@@ -155,7 +161,7 @@ const LAYERS: &[Layer] = &[
         name: "bench",
         kind: Kind::Tool,
         knows: &[
-            "eventlog", "jobs", "kernel", "lsp", "plans", "process", "sessions",
+            "context", "eventlog", "jobs", "kernel", "lsp", "plans", "process", "sessions",
         ],
         external: External::Not(&[]),
     },

@@ -1,16 +1,4 @@
-//! Which files below a root have changed, whoever changed them.
-//!
-//! [`Watch`] follows the directories of a root (but not those that tools fill, such as `target` and `node_modules`) and
-//! hands over what changed, in batches. Changes that come while a batch is being handed over are merged: a path is in a
-//! batch once, with what became of it in the end.
-//!
-//! A watch is always a little behind: the kernel has queued a change before anybody has read it. Whoever must not miss
-//! one asks for [`Watch::catch_up`], which writes a file into a directory of our own that the same queue reports. When
-//! that report has come, everything that happened before it has been handed over.
-
-mod follow;
-mod pending;
-mod tree;
+//! The watch itself: begun, caught up with, and dropped.
 
 use std::{
     fmt,
@@ -26,35 +14,36 @@ use process::Tasks;
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
-pub(crate) use follow::Deliver;
-use pending::Pending;
-pub(crate) use pending::{FileChange, PathChange};
-pub(crate) use tree::files_below;
+use crate::follow::{self, Deliver};
+use crate::pending::Pending;
+use crate::tree::{self, Walk};
 
 /// Follows a root until it is dropped.
-pub(crate) struct Watch {
+pub struct Watch {
     shared: Arc<Shared>,
     ending: CancellationToken,
 }
 
-struct Shared {
-    root: PathBuf,
+pub(crate) struct Shared {
+    pub(crate) root: PathBuf,
+    /// Which directories are followed.
+    pub(crate) walk: Walk,
     /// A directory of our own: what is written there shows how far the queue has been read.
-    marks: TempDir,
+    pub(crate) marks: TempDir,
     /// Guards the number of the last mark that was made.
-    last_mark: Mutex<u64>,
+    pub(crate) last_mark: Mutex<u64>,
     /// Guards the watcher, which is told of one directory at a time.
-    watcher: Mutex<Option<RecommendedWatcher>>,
+    pub(crate) watcher: Mutex<Option<RecommendedWatcher>>,
     /// Guards what has been noticed and not been handed over.
-    pending: Mutex<Pending>,
-    arrived: Notify,
+    pub(crate) pending: Mutex<Pending>,
+    pub(crate) arrived: Notify,
     /// The last mark up to which everything has been handed over.
-    caught_up: Slot<u64>,
+    pub(crate) caught_up: Slot<u64>,
 }
 
 /// Why it is not known whether everything has been handed over.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CatchUpError {
+pub enum CatchUpError {
     /// The mark could not be written.
     #[error("the mark of a watch cannot be written")]
     Mark(#[source] io::Error),
@@ -64,14 +53,29 @@ pub(crate) enum CatchUpError {
 }
 
 impl Watch {
-    /// Follows a root. The directory `scratch` is for marks, and is not below the root.
+    /// Follows the directories of a root that people work in. The directory `scratch` is for marks, and is not below the
+    /// root.
     ///
     /// The directories are walked in the background: what changes meanwhile may be missed, so this comes before a
     /// server reads the tree.
-    pub(crate) fn start(root: &Path, scratch: &Path, deliver: Deliver, tasks: &Tasks) -> io::Result<Self> {
+    pub fn start(root: &Path, scratch: &Path, deliver: Deliver, tasks: &Tasks) -> io::Result<Self> {
+        let below = root.to_owned();
+        let walk: Walk = Arc::new(move |start| tree::walk(&below, start));
+        Self::start_with(root, scratch, walk, deliver, tasks)
+    }
+
+    /// Like [`start`](Self::start), and `walk` says which directories are followed.
+    pub fn start_with(
+        root: &Path,
+        scratch: &Path,
+        walk: Walk,
+        deliver: Deliver,
+        tasks: &Tasks,
+    ) -> io::Result<Self> {
         let marks = tempfile::Builder::new().prefix("watch-").tempdir_in(scratch)?;
         let shared = Arc::new(Shared {
             root: root.to_owned(),
+            walk,
             marks,
             last_mark: Mutex::new(0),
             watcher: Mutex::new(None),
@@ -88,7 +92,7 @@ impl Watch {
     /// Waits until everything that has happened so far has been handed over.
     ///
     /// *Cancel safety*: may be dropped at any time.
-    pub(crate) async fn catch_up(&self, deadline: Deadline, scope: &Scope) -> Result<(), CatchUpError> {
+    pub async fn catch_up(&self, deadline: Deadline, scope: &Scope) -> Result<(), CatchUpError> {
         let mark = {
             let mut last = self
                 .shared
@@ -145,14 +149,15 @@ mod tests {
     use kernel::SystemClock;
 
     use super::*;
+    use crate::{Batch, FileChange, Missed, PathChange, Walked};
 
     /// A watch whose batches are collected.
     fn watched(root: &Path, scratch: &Path, tasks: &Tasks) -> (Watch, Arc<Mutex<Vec<PathChange>>>) {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let deliver: Deliver = {
             let seen = Arc::clone(&seen);
-            Arc::new(move |changes| {
-                seen.lock().unwrap().extend(changes);
+            Arc::new(move |batch| {
+                seen.lock().unwrap().extend(batch.changes);
                 Box::pin(async {})
             })
         };
@@ -216,5 +221,37 @@ mod tests {
         drop(watch);
         tasks.finished().await;
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn whoever_listens_is_told_that_directories_are_not_followed() {
+        let (directory, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let deliver: Deliver = {
+            let seen = Arc::clone(&seen);
+            Arc::new(move |batch: Batch| {
+                seen.lock().unwrap().push(batch);
+                Box::pin(async {})
+            })
+        };
+        let walk: Walk = Arc::new(|start| Walked {
+            directories: vec![start.to_owned()],
+            files: Vec::new(),
+            cut: true,
+        });
+        let tasks = Tasks::default();
+        let watch = Watch::start_with(directory.path(), scratch.path(), walk, deliver, &tasks).unwrap();
+        let patience = Deadline::after(&SystemClock::shared(), Duration::from_secs(30));
+        watch
+            .catch_up(patience, &CancellationToken::new().scope())
+            .await
+            .unwrap();
+        let missed = Batch {
+            changes: Vec::new(),
+            missed: Missed::Directories,
+        };
+        assert_eq!(*seen.lock().unwrap(), [missed]);
+        drop(watch);
+        tasks.finished().await;
     }
 }

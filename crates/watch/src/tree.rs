@@ -3,10 +3,11 @@
 use std::{
     collections::VecDeque,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// How many directories of a root are followed. The kernel gives each of them a watch, and it has a limit of its own.
-const MOST_DIRECTORIES: usize = 20_000;
+pub const MOST_DIRECTORIES: usize = 20_000;
 
 /// Directories that tools fill and people do not edit.
 const FILLED_BY_TOOLS: &[&str] = &[
@@ -29,14 +30,17 @@ const FILLED_BY_TOOLS: &[&str] = &[
 
 /// What is below a directory.
 #[derive(Debug, Default)]
-pub(super) struct Walked {
-    /// The directory itself and those below it, parents first.
-    pub(super) directories: Vec<PathBuf>,
+pub struct Walked {
+    /// The directory itself and those below it that are to be followed. None if it is not to be followed itself.
+    pub directories: Vec<PathBuf>,
     /// What else there is.
-    pub(super) files: Vec<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// Whether there were more directories than are followed.
-    pub(super) cut: bool,
+    pub cut: bool,
 }
+
+/// Says what is below a directory of the root. It blocks, and follows no links.
+pub type Walk = Arc<dyn Fn(&Path) -> Walked + Send + Sync>;
 
 /// Whether a directory is worth following. The root itself always is.
 pub(super) fn is_followed(root: &Path, directory: &Path) -> bool {
@@ -72,7 +76,7 @@ pub(super) fn walk(root: &Path, start: &Path) -> Walked {
 }
 
 /// Files below a directory that people edit, up to a number.
-pub(crate) fn files_below(directory: &Path, most: usize) -> Vec<PathBuf> {
+pub fn files_below(directory: &Path, most: usize) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut rest = VecDeque::from([directory.to_owned()]);
     while let Some(next) = rest.pop_front() {

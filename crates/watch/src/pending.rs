@@ -13,7 +13,7 @@ const MOST_PATHS: usize = 50_000;
 
 /// What became of a file.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum FileChange {
+pub enum FileChange {
     /// It is there now.
     Created,
     /// It has another content, or may have.
@@ -24,11 +24,32 @@ pub(crate) enum FileChange {
 
 /// What became of which file.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct PathChange {
+pub struct PathChange {
     /// The file, as an absolute path.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// What became of it.
-    pub(crate) change: FileChange,
+    pub change: FileChange,
+}
+
+/// What is handed over at once.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Batch {
+    /// What changed, in the order of paths, each path once.
+    pub changes: Vec<PathChange>,
+    /// Whether that is all.
+    pub missed: Missed,
+}
+
+/// What a watch has not seen. Whoever must know everything has to look at the tree.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Missed {
+    /// It has seen everything.
+    #[default]
+    Nothing,
+    /// Some changes before this batch: there were too many of them at once.
+    Changes,
+    /// Directories that are not followed: there are too many of them, or the system does not let us. It stays so.
+    Directories,
 }
 
 /// Changes by path, in the order of paths.
@@ -39,6 +60,8 @@ pub(super) struct Pending {
     pub(super) appeared: BTreeSet<PathBuf>,
     /// How many changes there was no room for.
     pub(super) dropped: u64,
+    /// What else was not seen.
+    pub(super) missed: Missed,
     /// The last mark that was seen.
     pub(super) mark: Option<u64>,
 }
@@ -46,6 +69,9 @@ pub(super) struct Pending {
 impl Pending {
     /// Notes an event. Marks are files of ours in the directory `marks`, with a number for a name.
     pub(super) fn note(&mut self, event: &notify::Event, marks: &Path) {
+        if event.need_rescan() {
+            self.missed = self.missed.max(Missed::Changes);
+        }
         for path in &event.paths {
             if path.parent() == Some(marks) {
                 let number = path.file_name().and_then(|name| name.to_str()?.parse().ok());
@@ -66,7 +92,9 @@ impl Pending {
                 EventKind::Modify(_) => FileChange::Changed,
                 EventKind::Access(_) | EventKind::Any | EventKind::Other => continue,
             };
-            if change == FileChange::Created {
+            // A directory that was closed to us may be open now.
+            let may_be_open = matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));
+            if change == FileChange::Created || may_be_open {
                 self.appeared.insert(path.clone());
             }
             self.add(path.clone(), change);
@@ -94,11 +122,19 @@ impl Pending {
     }
 
     /// The batch so far.
-    pub(super) fn into_changes(self) -> Vec<PathChange> {
-        self.changes
-            .into_iter()
-            .map(|(path, change)| PathChange { path, change })
-            .collect()
+    pub(super) fn into_batch(self) -> Batch {
+        let changes = self.changes.into_iter();
+        let dropped = if self.dropped > 0 {
+            Missed::Changes
+        } else {
+            Missed::Nothing
+        };
+        Batch {
+            changes: changes
+                .map(|(path, change)| PathChange { path, change })
+                .collect(),
+            missed: self.missed.max(dropped),
+        }
     }
 }
 
@@ -124,11 +160,14 @@ mod tests {
                 .for_each(|change| pending.add(PathBuf::from("/a"), *change));
             let path = PathBuf::from("/a");
             assert_eq!(
-                pending.into_changes(),
-                [PathChange {
-                    path,
-                    change: expected
-                }],
+                pending.into_batch(),
+                Batch {
+                    changes: vec![PathChange {
+                        path,
+                        change: expected
+                    }],
+                    missed: Missed::Nothing,
+                },
                 "{changes:?}"
             );
         }
@@ -141,6 +180,23 @@ mod tests {
             pending.add(PathBuf::from(format!("/{number}")), FileChange::Created);
         }
         pending.add(PathBuf::from("/0"), FileChange::Deleted);
-        assert_eq!((pending.dropped, pending.into_changes().len()), (3, MOST_PATHS));
+        assert_eq!(pending.dropped, 3);
+        let batch = pending.into_batch();
+        assert_eq!((batch.changes.len(), batch.missed), (MOST_PATHS, Missed::Changes));
+    }
+
+    #[test]
+    fn a_queue_that_ran_over_is_not_silent() {
+        let mut pending = Pending::default();
+        let ran_over = notify::Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
+        pending.note(&ran_over, Path::new("/marks"));
+        let missed = Missed::Changes;
+        assert_eq!(
+            pending.into_batch(),
+            Batch {
+                changes: Vec::new(),
+                missed
+            }
+        );
     }
 }
