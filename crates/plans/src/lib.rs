@@ -30,6 +30,7 @@ mod lander;
 pub mod landing;
 mod landings;
 mod log_contents;
+mod looking;
 mod manifest;
 mod merge;
 mod opening;
@@ -71,6 +72,7 @@ pub use error::PlanError;
 pub use explore::{Explorer, Visit, WalkOver};
 pub use git_commit::{Author, GitCommit, GitCommitError, commit_paths};
 pub use ignores::{IgnoreRules, IgnoreSources};
+pub use looking::SandboxView;
 pub use manifest::{BadManifest, Manifest, ManifestId};
 pub use merge::{
     Conflict, ConflictHunk, ConflictKind, Effect, ListConflict, Merged, MergedAll, Net, Ours, TextMerge,

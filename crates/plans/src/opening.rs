@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use eventlog::{Commit, CommitError, Version, Write};
+use eventlog::{Commit, CommitError, UnixMs, Version, Write};
 use kernel::{PlanId, WorkspaceId};
 
 use crate::answers::Opened;
@@ -24,6 +24,7 @@ struct Beginning {
     root: PathBuf,
     depth: u16,
     base: Base,
+    base_taken_at: Option<UnixMs>,
     ignored: Ignored,
     left_out: Vec<LeftOut>,
     checks: Vec<String>,
@@ -128,6 +129,7 @@ async fn on_workspace(shared: &Arc<Shared>, directory: PathBuf) -> Result<Beginn
     let workspace = shared
         .at_registry(move |registry| Box::pin(registry.of_directory(directory)))
         .await?;
+    let began = shared.time.now();
     let taken = shared
         .at_workspace(workspace.id, |lander| Box::pin(lander.take_base()))
         .await?;
@@ -136,6 +138,7 @@ async fn on_workspace(shared: &Arc<Shared>, directory: PathBuf) -> Result<Beginn
         root: workspace.record.root,
         depth: 0,
         base: taken.base,
+        base_taken_at: Some(began),
         ignored: taken.ignored,
         left_out: taken.left_out,
         checks: workspace.record.checks,
@@ -178,6 +181,7 @@ async fn on_plan(shared: &Arc<Shared>, parent: PlanId) -> Result<Beginning, Plan
         root: record.facts.root,
         depth,
         base,
+        base_taken_at: record.base_taken_at,
         ignored: record.ignored,
         left_out: record.left_out,
         checks: Vec::new(),
@@ -233,6 +237,7 @@ fn first_record(
         state: State::Open,
         changed_at: now,
         base: beginning.base.id,
+        base_taken_at: beginning.base_taken_at,
         sandbox: 1,
         ignored: beginning.ignored.clone(),
         entries: 0,

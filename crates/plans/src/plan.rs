@@ -135,6 +135,10 @@ pub struct Record {
     pub changed_at: UnixMs,
     /// What its sandbox began with. A refresh moves it.
     pub base: ManifestId,
+    /// When that began to be taken from the workspace: what changed there before is in it. A plan that begins with another
+    /// one has its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_taken_at: Option<UnixMs>,
     /// Which sandbox of the plan it is; a refresh makes another one.
     pub sandbox: u32,
     /// What the sandbox took over from the workspace.

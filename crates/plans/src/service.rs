@@ -19,6 +19,7 @@ use crate::entry::Change;
 use crate::error::PlanError;
 use crate::explore::{self, Explorer};
 use crate::log_contents::LogContents;
+use crate::looking::{self, SandboxView};
 use crate::merge::fold;
 use crate::opening;
 use crate::options::PlansOptions;
@@ -268,6 +269,24 @@ impl Plans {
     ) -> Result<R, PlanError> {
         let sandbox = self.shared.at_plan(plan, |desk| Box::pin(desk.look())).await?;
         blocking(move || explore::explore(sandbox.as_ref(), look)).await?
+    }
+
+    /// Opens the sandbox for somebody who looks at all of it, from many threads at once. What its actor has written and nobody
+    /// has recorded yet is seen too. *Cancel safety*: may be dropped; it changes nothing.
+    ///
+    /// # Errors
+    /// The sandbox cannot be opened or read.
+    pub async fn look(&self, plan: PlanId) -> Result<SandboxView, PlanError> {
+        looking::look(&self.shared, plan).await
+    }
+
+    /// The root of the tree that a directory is in, for somebody who only looks: a workspace, a repository of git, or the
+    /// directory itself. Nothing is registered, and one inside another is in nobody's way; the inner one counts.
+    ///
+    /// # Errors
+    /// There is no such directory, or the daemon keeps its own files in it.
+    pub async fn root_of(&self, directory: PathBuf) -> Result<PathBuf, PlanError> {
+        looking::root_of(&self.shared, directory).await
     }
 
     /// What the plan changes altogether, in the order of paths; or what one changeset did.

@@ -65,6 +65,7 @@ pub(crate) fn in_state(state: State) -> Record {
         state,
         changed_at: BEFORE,
         base: EMPTY,
+        base_taken_at: None,
         sandbox: 1,
         ignored: Default::default(),
         entries: 0,

@@ -1,6 +1,6 @@
 //! Reading plans from the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use eventlog::{HeadsOrder, HeadsQuery, Log, Sequence, StoredHead, StreamId};
@@ -11,6 +11,7 @@ use crate::entry::{Change, Entry};
 use crate::error::PlanError;
 use crate::manifest::ManifestId;
 use crate::merge::Net;
+use crate::path::RelPath;
 use crate::plan::{Plan, Recorded};
 use crate::streams::{self, CHANGESET_KIND};
 
@@ -103,6 +104,19 @@ pub(crate) async fn net(log: &Log, plan: &Plan) -> Result<Net, PlanError> {
         }
     }
     Ok(in_order.values().collect())
+}
+
+/// Every path that a plan has ever changed, whether that counts any more or not.
+pub(crate) async fn touched(log: &Log, plan: PlanId) -> Result<BTreeSet<RelPath>, PlanError> {
+    let mut paths = BTreeSet::new();
+    for changeset in changesets(log, plan).await? {
+        let stream = streams::changeset_stream(changeset.id)?;
+        for recorded in recorded(log, &stream).await? {
+            paths.extend(recorded.change.from);
+            paths.insert(recorded.change.path);
+        }
+    }
+    Ok(paths)
 }
 
 /// How many files and symlinks changed. Directories are no work of anybody.

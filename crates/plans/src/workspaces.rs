@@ -154,6 +154,19 @@ pub(crate) async fn list(shared: &Shared) -> Result<Vec<Workspace>, PlanError> {
     Ok(workspaces)
 }
 
+/// Where the workspaces of this home are.
+pub(crate) async fn roots(shared: &Shared) -> Result<Vec<PathBuf>, PlanError> {
+    let heads = store::heads(&shared.log, WORKSPACE_KIND, None).await?;
+    let mut roots = Vec::new();
+    for stored in &heads {
+        let record: WorkspaceRecord = streams::parse(&stored.stream, &stored.head.body)?;
+        if record.home == shared.home_id {
+            roots.push(record.root);
+        }
+    }
+    Ok(roots)
+}
+
 /// A workspace of this home.
 pub(crate) async fn get(shared: &Shared, id: WorkspaceId) -> Result<Workspace, PlanError> {
     let mut all = list(shared).await?.into_iter();
@@ -172,16 +185,7 @@ fn presence(record: &WorkspaceRecord) -> Presence {
 /// The root of the workspace that a directory is in, and which directory that is. A repository of git is one, whatever
 /// directory of it is named; and so is what was registered.
 fn locate(directory: &Path, known: &[PathBuf], own: &Path) -> Result<(PathBuf, (u64, u64)), PlanError> {
-    let bad = |root: &Path, why: String| PlanError::BadWorkspace {
-        root: root.to_owned(),
-        why,
-    };
-    if !directory.is_absolute() {
-        return Err(bad(directory, "its path is not absolute".to_owned()));
-    }
-    let canonical = directory
-        .canonicalize()
-        .map_err(|error| bad(directory, error.to_string()))?;
+    let canonical = canonical(directory)?;
     let repository = canonical.ancestors().find(|above| above.join(".git").exists());
     let registered = canonical
         .ancestors()
@@ -210,6 +214,37 @@ fn locate(directory: &Path, known: &[PathBuf], own: &Path) -> Result<(PathBuf, (
         );
         return Err(bad(root, why));
     }
+    let found = must_be_usable(root, own)?;
+    Ok((root.to_owned(), (found.dev(), found.ino())))
+}
+
+/// The root of the tree that a directory is in, for somebody who only looks: the innermost of what could be a workspace.
+pub(crate) fn root_to_look_at(directory: &Path, known: &[PathBuf], own: &Path) -> Result<PathBuf, PlanError> {
+    let canonical = canonical(directory)?;
+    let is_root = |above: &&Path| above.join(".git").exists() || known.iter().any(|root| root == above);
+    let root = canonical.ancestors().find(is_root).unwrap_or(&canonical);
+    must_be_usable(root, own)?;
+    Ok(root.to_owned())
+}
+
+fn bad(root: &Path, why: String) -> PlanError {
+    PlanError::BadWorkspace {
+        root: root.to_owned(),
+        why,
+    }
+}
+
+fn canonical(directory: &Path) -> Result<PathBuf, PlanError> {
+    if !directory.is_absolute() {
+        return Err(bad(directory, "its path is not absolute".to_owned()));
+    }
+    directory
+        .canonicalize()
+        .map_err(|error| bad(directory, error.to_string()))
+}
+
+/// Refuses what is no directory, or has to do with the daemon's own.
+fn must_be_usable(root: &Path, own: &Path) -> Result<std::fs::Metadata, PlanError> {
     let own = own.canonicalize().unwrap_or_else(|_| own.to_owned());
     if own.starts_with(root) {
         return Err(bad(
@@ -224,5 +259,5 @@ fn locate(directory: &Path, known: &[PathBuf], own: &Path) -> Result<(PathBuf, (
     if !found.is_dir() {
         return Err(bad(root, "it is not a directory".to_owned()));
     }
-    Ok((root.to_owned(), (found.dev(), found.ino())))
+    Ok(found)
 }

@@ -72,6 +72,12 @@ impl Desk {
         self.sandbox().await
     }
 
+    /// The sandbox, and what it is known to hold, for somebody who looks at all of it.
+    pub(crate) async fn look_at_all(&mut self) -> Result<(Plan, Arc<dyn Sandbox>, Known), PlanError> {
+        let sandbox = self.sandbox().await?;
+        Ok((self.plan().await?, sandbox, self.known().await?))
+    }
+
     /// Takes the sandbox away, if the plan is over. How many bytes that freed.
     pub(crate) async fn take_sandbox_away(&mut self) -> Result<u64, PlanError> {
         self.forget();

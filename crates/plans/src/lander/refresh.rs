@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use eventlog::UnixMs;
 use kernel::PlanId;
 
 use super::begin::Wanted;
@@ -44,6 +45,7 @@ impl Lander {
                     by: "it begins with its parent, and cannot be moved to the workspace".to_owned(),
                 });
             }
+            let began = self.shared.time.now();
             let taken = self.take_base().await?;
             let merged = self.onto(&taken.base, &snapshot).await?;
             if !merged.conflicts.is_empty() {
@@ -67,7 +69,7 @@ impl Lander {
                     notes: Vec::new(),
                 });
             }
-            if let Some(outcome) = self.move_to(&by, &snapshot, taken, merged).await? {
+            if let Some(outcome) = self.move_to(&by, &snapshot, (taken, began), merged).await? {
                 return Ok(outcome);
             }
         }
@@ -116,13 +118,14 @@ impl Lander {
         &self,
         by: &Actor,
         snapshot: &Snapshot,
-        taken: Taken,
+        (taken, began): (Taken, UnixMs),
         merged: Merged,
     ) -> Result<Option<Outcome>, PlanError> {
         let old = &snapshot.plan;
         let mut record = old.record.clone();
         record.sandbox += 1;
         record.base = taken.base.id;
+        record.base_taken_at = Some(began);
         record.ignored = taken.ignored;
         let next = Plan {
             id: old.id,

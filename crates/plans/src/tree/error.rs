@@ -116,7 +116,8 @@ impl TreeError {
     }
 
     /// Whether it says that the tree has nothing at the path: something on the way is missing, a file or a symlink.
-    pub(crate) fn is_absence(&self) -> bool {
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
         matches!(
             self,
             Self::NotFound { .. } | Self::NotADirectory { .. } | Self::LeadsOut { .. }
