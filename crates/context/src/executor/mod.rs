@@ -1,0 +1,182 @@
+//! Strategies run together, and none of them can hold up the others.
+//!
+//! Each strategy of a question is a task of its own. It waits for a worker, asks the circuit of its name, and looks until it
+//! is done, its own time is over, the deadline of the question comes, or whoever asked has gone. Then:
+//!
+//! 1. What became of it is decided once, by whoever is first: the task itself, or the question that no longer waits
+//!    (`stage.rs`). A result that comes after that changes nothing, neither in the answer nor in the circuit.
+//! 2. The circuit hears of it in the same step. Failures are: a failure, a panic, rubbish, too much, no answer in time. What
+//!    was cancelled, had nothing to say here, or never got a worker is neither a success nor a failure.
+//! 3. What still runs is cancelled: futures are dropped, threads see it in their scope. Until it has really ended it keeps its
+//!    worker (`place.rs`), so that there are never more at work than there are workers, and its task stays, so that a
+//!    shutdown waits for it.
+//!
+//! **What is guaranteed:** the question is answered at its deadline, whatever the strategies do. **What is not:** work on a
+//! thread that never looks at its scope is not stopped by force. It costs one worker until it ends.
+
+mod check;
+mod place;
+mod stage;
+mod task;
+
+pub use place::on_thread;
+
+use std::future::Future as _;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kernel::{CancellationToken, Cause, CircuitBreaker, Clock, Deadline, Scope};
+use process::Tasks;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::answer::Outcome;
+use crate::strategy::{Ask, Hit, Strategy, StrategyName};
+use stage::{End, Stage};
+use task::Task;
+
+/// What a strategy did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ran {
+    /// Which.
+    pub strategy: StrategyName,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// How long it took.
+    pub took: Duration,
+    /// What it found, checked, the best first.
+    pub hits: Vec<Hit>,
+}
+
+/// Runs strategies: the step of the pipeline between the question and what was found.
+#[async_trait]
+pub trait Execute: Send + Sync + std::fmt::Debug {
+    /// Runs them, each within its own time and all of them until the deadline. The answers are in the order of the
+    /// strategies, whichever was first. *Cancel safety*: dropped half-way, what runs is cancelled.
+    async fn execute(
+        &self,
+        ask: &Arc<Ask>,
+        strategies: &[(Arc<dyn Strategy>, Duration)],
+        deadline: &Deadline,
+        scope: &Scope,
+    ) -> Vec<Ran>;
+
+    /// The time that it goes by.
+    fn clock(&self) -> &Arc<dyn Clock>;
+}
+
+/// Runs strategies together. Clones share their workers.
+#[derive(Clone, Debug)]
+pub struct ParallelStrategyExecutor {
+    /// One permit for each strategy that may be at work, for all questions together; first come, first served.
+    workers: Arc<Semaphore>,
+    breakers: CircuitBreaker,
+    tasks: Tasks,
+    clock: Arc<dyn Clock>,
+}
+
+impl ParallelStrategyExecutor {
+    /// An executor with so many workers, for all questions together. There is at least one.
+    #[must_use]
+    pub fn new(workers: usize, breakers: CircuitBreaker, tasks: Tasks, clock: Arc<dyn Clock>) -> Self {
+        let workers = workers.clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            workers: Arc::new(Semaphore::new(workers)),
+            breakers,
+            tasks,
+            clock,
+        }
+    }
+
+    /// Runs them, each within its own time and all of them until the deadline. The answers are in the order of the
+    /// strategies, whichever was first. If the scope is cancelled, what is not finished is reported as out of time, and
+    /// counts neither way. *Cancel safety*: dropped half-way, what runs is cancelled.
+    pub async fn run(
+        &self,
+        ask: &Arc<Ask>,
+        strategies: &[(Arc<dyn Strategy>, Duration)],
+        deadline: &Deadline,
+        scope: &Scope,
+    ) -> Vec<Ran> {
+        let question = CancelOnDrop(CancellationToken::new());
+        let mut stages = Vec::with_capacity(strategies.len());
+        let mut ends = Vec::with_capacity(strategies.len());
+        for (strategy, timeout) in strategies {
+            let stage = Arc::new(Stage::new(strategy.name()));
+            let (ended, end) = oneshot::channel();
+            let task = Task {
+                strategy: Arc::clone(strategy),
+                ask: Arc::clone(ask),
+                timeout: *timeout,
+                deadline: deadline.clone(),
+                token: question.0.child(),
+                stage: Arc::clone(&stage),
+                workers: Arc::clone(&self.workers),
+                breakers: self.breakers.clone(),
+                clock: Arc::clone(&self.clock),
+            };
+            self.tasks.spawn("context-strategy", task.run(ended));
+            stages.push(stage);
+            ends.push(end);
+        }
+        let unfinished = wait(ends, deadline, scope).await;
+        stages
+            .iter()
+            .map(|stage| {
+                stage.end(unfinished.clone(), self.clock.now());
+                stage.ran()
+            })
+            .collect()
+    }
+}
+
+#[async_trait]
+impl Execute for ParallelStrategyExecutor {
+    async fn execute(
+        &self,
+        ask: &Arc<Ask>,
+        strategies: &[(Arc<dyn Strategy>, Duration)],
+        deadline: &Deadline,
+        scope: &Scope,
+    ) -> Vec<Ran> {
+        self.run(ask, strategies, deadline, scope).await
+    }
+
+    fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+}
+
+/// Waits until all have ended, or nobody waits any longer, and says what then becomes of those that have not.
+async fn wait(ends: Vec<oneshot::Receiver<()>>, deadline: &Deadline, scope: &Scope) -> End {
+    let mut all = pin!(async {
+        for end in ends {
+            // A task that ended without a word has died, and its stage says so below.
+            let _ = end.await;
+        }
+    });
+    let mut cancelled = pin!(scope.wait());
+    let mut passed = pin!(deadline.clone().passed());
+    std::future::poll_fn(|context| {
+        if all.as_mut().poll(context).is_ready() {
+            return Poll::Ready(End::Died);
+        }
+        if cancelled.as_mut().poll(context).is_ready() {
+            return Poll::Ready(End::Cancelled);
+        }
+        passed.as_mut().poll(context).map(|()| End::Late)
+    })
+    .await
+}
+
+/// Cancels what runs for a question when the question is over, however it ends.
+pub(crate) struct CancelOnDrop(pub(crate) CancellationToken);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0
+            .cancel(Cause::new("question", "nobody waits for it any longer"));
+    }
+}

@@ -1,0 +1,300 @@
+//! How far a strategy is, and what became of it: decided once.
+
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use kernel::{Circuit, Permit};
+
+use super::Ran;
+use crate::answer::Outcome;
+use crate::strategy::{Hit, StrategyName};
+
+/// How far a strategy is. Whoever ends it first decides; everybody else is late.
+#[derive(Debug)]
+pub(super) struct Stage {
+    strategy: StrategyName,
+    /// Guards how far it is. The lock of the breaker is taken under it, and none is taken under that one.
+    now: Mutex<Now>,
+}
+
+#[derive(Debug)]
+enum Now {
+    /// It has no worker yet.
+    Waiting,
+    /// It looks.
+    Looking(Looking),
+    /// It has ended.
+    Ended(Ran),
+}
+
+/// A strategy that looks.
+#[derive(Debug)]
+pub(super) struct Looking {
+    pub(super) permit: Permit<Circuit>,
+    pub(super) since: Instant,
+    /// How much time of its own it has, if that is over before the deadline of the question.
+    pub(super) own_time: Option<Duration>,
+}
+
+/// How it ends.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum End {
+    /// It has found something.
+    Found(Vec<Hit>),
+    /// It has nothing to say here.
+    NotApplicable(String),
+    /// Its circuit is open.
+    Open(Option<Duration>),
+    /// It failed, and why.
+    Failed(String),
+    /// Its time is over: its own, or that of the question.
+    Late,
+    /// Whoever asked has gone.
+    Cancelled,
+    /// Its task is gone, and has not said why.
+    Died,
+}
+
+/// What its circuit hears.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Report {
+    Success,
+    Failure,
+    Neither,
+}
+
+impl Stage {
+    pub(super) fn new(strategy: StrategyName) -> Self {
+        Self {
+            strategy,
+            now: Mutex::new(Now::Waiting),
+        }
+    }
+
+    /// It begins to look, unless it has been ended before.
+    pub(super) fn begin(&self, looking: Looking) -> Result<(), Looking> {
+        let mut now = self.lock();
+        if matches!(*now, Now::Waiting) {
+            *now = Now::Looking(looking);
+            Ok(())
+        } else {
+            Err(looking)
+        }
+    }
+
+    /// It ends, unless it has ended already, and its circuit hears of it.
+    pub(super) fn end(&self, end: End, time: Instant) {
+        let mut now = self.lock();
+        if matches!(*now, Now::Ended(_)) {
+            return;
+        }
+        let nothing = Ran {
+            strategy: self.strategy.clone(),
+            outcome: Outcome::OutOfTime,
+            took: Duration::ZERO,
+            hits: Vec::new(),
+        };
+        let before = mem::replace(&mut *now, Now::Ended(nothing));
+        let Now::Ended(ran) = &mut *now else {
+            return;
+        };
+        match before {
+            Now::Looking(looking) => {
+                let (outcome, hits, report) = decide(end, looking.own_time);
+                ran.took = time.saturating_duration_since(looking.since);
+                (ran.outcome, ran.hits) = (outcome, hits);
+                match report {
+                    Report::Success => looking.permit.success(),
+                    Report::Failure => looking.permit.failure(),
+                    Report::Neither => drop(looking.permit),
+                }
+            }
+            // Without a permit there is nobody to report to.
+            Now::Waiting | Now::Ended(_) => ran.outcome = decide(end, None).0,
+        }
+    }
+
+    /// What became of it.
+    ///
+    /// # Panics
+    /// If it has not ended.
+    pub(super) fn ran(&self) -> Ran {
+        match &mut *self.lock() {
+            Now::Ended(ran) => Ran {
+                strategy: ran.strategy.clone(),
+                outcome: ran.outcome.clone(),
+                took: ran.took,
+                hits: mem::take(&mut ran.hits),
+            },
+            Now::Waiting | Now::Looking(_) => panic!("{} has not ended", self.strategy),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What becomes of a strategy that ends so, and what its circuit hears.
+fn decide(end: End, own_time: Option<Duration>) -> (Outcome, Vec<Hit>, Report) {
+    let (outcome, report) = match end {
+        End::Found(hits) => return (Outcome::Ran { hits: hits.len() }, hits, Report::Success),
+        End::NotApplicable(why) => (Outcome::NotApplicable { why }, Report::Neither),
+        End::Open(retry_after) => (Outcome::Open { retry_after }, Report::Neither),
+        End::Failed(why) => (Outcome::Failed { why }, Report::Failure),
+        End::Late => match own_time {
+            Some(after) => (Outcome::TimedOut { after }, Report::Failure),
+            None => (Outcome::OutOfTime, Report::Failure),
+        },
+        End::Cancelled => (Outcome::OutOfTime, Report::Neither),
+        End::Died => {
+            let why = "it ended without a word".to_owned();
+            (Outcome::Failed { why }, Report::Failure)
+        }
+    };
+    (outcome, Vec::new(), report)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use kernel::{BreakerSettings, CircuitBreaker, CircuitSnapshot, Clock as _, ManualClock};
+
+    use super::{End, Looking, Ran, Stage};
+    use crate::answer::{Depth, Outcome};
+    use crate::path::TreePath;
+    use crate::strategy::{Hit, StrategyName};
+
+    const NAME: &str = "context/one";
+    const TOOK: Duration = Duration::from_millis(7);
+    const OWN: Duration = Duration::from_millis(5);
+
+    fn hits() -> Vec<Hit> {
+        vec![Hit {
+            path: TreePath::new("a.rs").unwrap(),
+            lines: None,
+            score: 1.0,
+            why: String::new(),
+            depth: Depth::Body,
+        }]
+    }
+
+    fn failures(breakers: &CircuitBreaker) -> (u64, u32) {
+        let circuit = breakers.get(NAME).unwrap();
+        (circuit.failures, circuit.consecutive_failures)
+    }
+
+    /// Each end of a strategy that looks: what is reported, and what its circuit has counted then, after one failure before.
+    #[test]
+    fn a_circuit_hears_what_it_should() {
+        let failed = |why: &str| Outcome::Failed { why: why.to_owned() };
+        let why = || "no git".to_owned();
+        for (end, own_time, outcome, counted) in [
+            (End::Found(hits()), None, Outcome::Ran { hits: 1 }, (1, 0)),
+            (
+                End::NotApplicable(why()),
+                None,
+                Outcome::NotApplicable { why: why() },
+                (1, 1),
+            ),
+            (End::Failed(why()), None, failed("no git"), (2, 2)),
+            (End::Late, None, Outcome::OutOfTime, (2, 2)),
+            (End::Late, Some(OWN), Outcome::TimedOut { after: OWN }, (2, 2)),
+            (End::Cancelled, Some(OWN), Outcome::OutOfTime, (1, 1)),
+            (End::Died, Some(OWN), failed("it ended without a word"), (2, 2)),
+        ] {
+            let (clock, breakers, stage) = set_up();
+            breakers.record_failure(NAME);
+            let looking = Looking {
+                permit: breakers.acquire(NAME).unwrap(),
+                since: clock.now(),
+                own_time,
+            };
+            stage.begin(looking).unwrap();
+            clock.advance(TOOK);
+            let hits = if let End::Found(hits) = &end {
+                hits.clone()
+            } else {
+                Vec::new()
+            };
+            stage.end(end, clock.now());
+            // Whoever comes later changes nothing.
+            clock.advance(TOOK);
+            stage.end(End::Failed("late".to_owned()), clock.now());
+            stage.end(End::Found(Vec::new()), clock.now());
+            let expected = Ran {
+                strategy: StrategyName::new("one"),
+                outcome,
+                took: TOOK,
+                hits,
+            };
+            assert_eq!((stage.ran(), failures(&breakers)), (expected, counted));
+        }
+    }
+
+    #[test]
+    fn what_never_looked_is_reported_to_nobody() {
+        for (end, outcome) in [
+            (End::Late, Outcome::OutOfTime),
+            (End::Cancelled, Outcome::OutOfTime),
+            (
+                End::Open(Some(TOOK)),
+                Outcome::Open {
+                    retry_after: Some(TOOK),
+                },
+            ),
+        ] {
+            let (clock, breakers, stage) = set_up();
+            stage.end(end, clock.now());
+            let permit = breakers.acquire(NAME).unwrap();
+            let refused = stage.begin(Looking {
+                permit,
+                since: clock.now(),
+                own_time: None,
+            });
+            assert!(refused.is_err(), "it has ended, and does not begin to look");
+            let ran = stage.ran();
+            assert_eq!((ran.outcome, ran.took), (outcome, Duration::ZERO));
+            let circuit = breakers.get(NAME).unwrap();
+            assert_eq!((circuit.failures, circuit.late_reports), (0, 0));
+        }
+    }
+
+    /// A call that was let through before the circuit opened ends after that, either way.
+    #[test]
+    fn a_late_result_from_before_the_circuit_opened_changes_nothing() {
+        for end in [
+            End::Found(hits()),
+            End::Failed("it was late".to_owned()),
+            End::Late,
+        ] {
+            let (clock, breakers, stage) = set_up();
+            let permit = breakers.acquire(NAME).unwrap();
+            stage
+                .begin(Looking {
+                    permit,
+                    since: clock.now(),
+                    own_time: None,
+                })
+                .unwrap();
+            (0..3).for_each(|_| breakers.record_failure(NAME));
+            let before = breakers.get(NAME).unwrap();
+            assert!(breakers.is_open(NAME));
+            stage.end(end, clock.now());
+            let expected = CircuitSnapshot {
+                late_reports: before.late_reports + 1,
+                ..before
+            };
+            assert_eq!(breakers.get(NAME).unwrap(), expected);
+        }
+    }
+
+    fn set_up() -> (Arc<ManualClock>, CircuitBreaker, Stage) {
+        let clock = ManualClock::new();
+        let breakers = CircuitBreaker::new(BreakerSettings::default(), Arc::clone(&clock) as _).unwrap();
+        (clock, breakers, Stage::new(StrategyName::new("one")))
+    }
+}

@@ -1,0 +1,163 @@
+//! The life of one strategy, from the wait for a worker to the end of all that it has started.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use kernel::{CancellationToken, Cause, CircuitBreaker, Clock, Deadline};
+use tokio::sync::{Semaphore, oneshot};
+
+use super::check;
+use super::place::Place;
+use super::stage::{End, Looking, Stage};
+use crate::strategy::{Ask, Hit, Strategy, StrategyError};
+
+/// What a strategy needs to run.
+pub(super) struct Task {
+    pub(super) strategy: Arc<dyn Strategy>,
+    pub(super) ask: Arc<Ask>,
+    pub(super) timeout: Duration,
+    pub(super) deadline: Deadline,
+    pub(super) token: CancellationToken,
+    pub(super) stage: Arc<Stage>,
+    pub(super) workers: Arc<Semaphore>,
+    pub(super) breakers: CircuitBreaker,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+/// What a strategy says, or the panic that it ended in.
+type Said = Result<Result<Vec<Hit>, StrategyError>, Box<dyn Any + Send>>;
+
+impl Task {
+    /// Runs it. `ended` hears when it is decided what became of it; the task goes on until nothing of it is left.
+    pub(super) async fn run(self, ended: oneshot::Sender<()>) {
+        match self.place().await {
+            Err(end) => self.stage.end(end, self.clock.now()),
+            Ok(place) => {
+                self.look(&place, ended).await;
+                place.ended().await;
+            }
+        }
+    }
+
+    /// Waits for a worker, if it is of any use to have one.
+    async fn place(&self) -> Result<Place, End> {
+        let circuit = self.stage_circuit();
+        // Nobody should wait for a worker to hear that there is nothing to do. It is only a look: whether it may really run
+        // is asked once it has one.
+        if self.breakers.is_open(&circuit)
+            && let Err(open) = self.breakers.acquire(&circuit)
+        {
+            return Err(End::Open(open.retry_after));
+        }
+        if self.deadline.has_passed() {
+            return Err(End::Late);
+        }
+        let mut worker = pin!(Arc::clone(&self.workers).acquire_owned());
+        let mut cancelled = pin!(self.token.wait());
+        let mut passed = pin!(self.deadline.clone().passed());
+        std::future::poll_fn(|context| {
+            if cancelled.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(End::Cancelled));
+            }
+            if passed.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(End::Late));
+            }
+            // The semaphore is never closed.
+            let worker = worker.as_mut().poll(context);
+            worker.map(|permit| permit.map(Place::new).map_err(|_| End::Cancelled))
+        })
+        .await
+    }
+
+    /// Looks, at a worker's place, and decides what became of it.
+    async fn look(&self, place: &Place, ended: oneshot::Sender<()>) {
+        let permit = match self.breakers.acquire(&self.stage_circuit()) {
+            Ok(permit) => permit,
+            Err(open) => return self.stage.end(End::Open(open.retry_after), self.clock.now()),
+        };
+        let own_time = self
+            .deadline
+            .remaining()
+            .is_none_or(|left| self.timeout < left)
+            .then_some(self.timeout);
+        let limit = own_time.map_or_else(
+            || self.deadline.clone(),
+            |time| Deadline::after(&self.clock, time),
+        );
+        let looking = Looking {
+            permit,
+            since: self.clock.now(),
+            own_time,
+        };
+        if self.stage.begin(looking).is_err() {
+            return;
+        }
+        let scope = self.token.scope();
+        let find = async {
+            let find = self
+                .strategy
+                .find(Arc::clone(&self.ask), scope.clone(), limit.clone());
+            find.await
+        };
+        let mut find = pin!(place.holding(Caught(Box::pin(find))));
+        let mut cancelled = pin!(scope.wait());
+        let mut passed = pin!(limit.clone().passed());
+        let end = std::future::poll_fn(|context| {
+            // What is finished counts, even if its time is over in the same moment.
+            if let Poll::Ready(said) = find.as_mut().poll(context) {
+                return Poll::Ready(self.end_of(said, &limit));
+            }
+            if cancelled.as_mut().poll(context).is_ready() {
+                return Poll::Ready(End::Cancelled);
+            }
+            passed.as_mut().poll(context).map(|()| End::Late)
+        })
+        .await;
+        self.stage.end(end, self.clock.now());
+        // Whoever waits goes on now. What is left of the search is told to end, and dropped after that.
+        drop(ended);
+        self.token.cancel(Cause::deadline());
+    }
+
+    /// What it means that it said so.
+    fn end_of(&self, said: Said, limit: &Deadline) -> End {
+        match said {
+            Ok(Ok(hits)) => match check::checked(hits, self.ask.most_hits) {
+                Ok(hits) => End::Found(hits),
+                Err(why) => End::Failed(why),
+            },
+            Ok(Err(StrategyError::NotApplicable(why))) => End::NotApplicable(check::bounded(&why)),
+            Ok(Err(StrategyError::Failed(why))) => End::Failed(check::bounded(&why)),
+            Ok(Err(StrategyError::Cancelled)) if self.token.is_cancelled() => End::Cancelled,
+            Ok(Err(StrategyError::Cancelled)) if limit.has_passed() => End::Late,
+            Ok(Err(StrategyError::Cancelled)) => {
+                End::Failed("it gave up, and nobody had asked it to".to_owned())
+            }
+            Err(panic) => End::Failed(check::panic_text(&*panic)),
+        }
+    }
+
+    fn stage_circuit(&self) -> String {
+        self.strategy.name().circuit()
+    }
+}
+
+/// A future whose panic is caught.
+struct Caught<F>(Pin<Box<F>>);
+
+impl<F: Future> Future for Caught<F> {
+    type Output = Result<F::Output, Box<dyn Any + Send>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // After a panic the future is dropped and never looked at again, so nobody sees what it left half done.
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}

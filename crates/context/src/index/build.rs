@@ -1,0 +1,153 @@
+//! Many files are read and taken apart on several threads, and become segments.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use kernel::Scope;
+
+use super::collect::Collector;
+use super::extract::Extractor;
+use super::segment::Segment;
+use crate::disk::Root;
+use crate::path::TreePath;
+
+/// The most threads that build: parsing is most of the work, and others want to use the machine as well.
+const MOST_BUILDERS: usize = 4;
+/// How many files a thread takes at a time: few, so that all end at about the same time.
+const FILES_AT_A_TIME: usize = 16;
+
+/// What was built.
+#[derive(Debug, Default)]
+pub(super) struct Built {
+    pub(super) segments: Vec<Segment>,
+    /// Files for which there was no room, in order.
+    pub(super) left: Vec<TreePath>,
+}
+
+/// Where to read, where to write, and how much.
+#[derive(Debug)]
+pub(super) struct Site<'site> {
+    pub(super) root: &'site Path,
+    pub(super) directory: &'site Path,
+    /// How many bytes all segments together may have.
+    pub(super) room_bytes: u64,
+}
+
+/// Takes files apart. They come in order. `progress` is told how many are done. Blocks.
+///
+/// # Errors
+/// The root cannot be read, a segment cannot be written, or the scope is cancelled.
+pub(super) fn build(
+    site: &Site<'_>,
+    files: &[TreePath],
+    scope: &Scope,
+    progress: &(dyn Fn(u64) + Sync),
+) -> io::Result<Built> {
+    let root = Root::open(site.root)?;
+    let threads = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MOST_BUILDERS);
+    let work = Work {
+        files,
+        threads,
+        state: Mutex::new(WorkState {
+            next: 0,
+            room_bytes: site.room_bytes,
+            built: Built::default(),
+        }),
+    };
+    let results: Vec<io::Result<()>> = thread::scope(|threads_scope| {
+        let run = || work.run(&root, site.directory, scope, progress);
+        let others: Vec<_> = (1..threads)
+            .filter_map(|_| {
+                thread::Builder::new()
+                    .name("index".to_owned())
+                    .spawn_scoped(threads_scope, run)
+                    .ok()
+            })
+            .collect();
+        let mut results = vec![run()];
+        for other in others {
+            let panicked = || Err(io::Error::other("a thread that builds an index panicked"));
+            results.push(other.join().unwrap_or_else(|_| panicked()));
+        }
+        results
+    });
+    results.into_iter().collect::<io::Result<()>>()?;
+    if scope.is_cancelled() {
+        return Err(io::ErrorKind::Interrupted.into());
+    }
+    let mut built = work
+        .state
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .built;
+    built.left.sort_unstable();
+    Ok(built)
+}
+
+/// What the threads share.
+struct Work<'files> {
+    files: &'files [TreePath],
+    threads: usize,
+    /// Guards which files are next, and what has been made of those before.
+    state: Mutex<WorkState>,
+}
+
+struct WorkState {
+    next: usize,
+    room_bytes: u64,
+    built: Built,
+}
+
+impl<'files> Work<'files> {
+    fn run(
+        &self,
+        root: &Root,
+        directory: &Path,
+        scope: &Scope,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> io::Result<()> {
+        let mut extractor = Extractor::new();
+        let mut collector = Collector::new(self.threads);
+        while let Some((files, done)) = self.take() {
+            progress(done);
+            for path in files {
+                if scope.is_cancelled() {
+                    return Ok(());
+                }
+                if let Some(extracted) = extractor.extract(root, path, scope) {
+                    collector.add(extracted);
+                }
+                if collector.is_full() {
+                    self.put(collector.write(directory)?);
+                }
+            }
+        }
+        if !collector.is_empty() && !scope.is_cancelled() {
+            self.put(collector.write(directory)?);
+        }
+        Ok(())
+    }
+
+    /// The next files, and how many were taken before them. When there is no more room, those that are left stay.
+    fn take(&self) -> Option<(&'files [TreePath], u64)> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (from, to) = (state.next, self.files.len().min(state.next + FILES_AT_A_TIME));
+        if state.room_bytes == 0 {
+            state.built.left.extend_from_slice(&self.files[from..]);
+            state.next = self.files.len();
+            return None;
+        }
+        state.next = to;
+        (from < to).then(|| (&self.files[from..to], from as u64))
+    }
+
+    fn put(&self, segment: Segment) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.room_bytes = state.room_bytes.saturating_sub(segment.bytes());
+        state.built.segments.push(segment);
+    }
+}

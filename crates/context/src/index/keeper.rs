@@ -1,0 +1,307 @@
+//! The one task that keeps an index: it looks at what has come in, does it, and shows the result.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use kernel::{CancellationToken, Deadline, Scope, Slot};
+use tokio::task::JoinHandle;
+use watch::{Deliver, Missed, Walk, Watch};
+
+use super::compare;
+use super::inbox::{Effort, Inbox, Work};
+use super::merge::{Merged, merge};
+use super::service::{IndexOptions, IndexState};
+use super::snapshot::Snapshot;
+use super::writer::Writer;
+
+/// How long a watch may take to follow a tree. If it takes longer, the tree is compared whenever somebody asks.
+const FOLLOW_PATIENCE: Duration = Duration::from_secs(60);
+/// An index that could not be made is not tried again sooner than this, however often somebody asks.
+const RETRY_PAUSE: Duration = Duration::from_secs(10);
+/// How many files are done between two words about it.
+const PROGRESS_STEP: u64 = 256;
+
+/// What the task and those who ask share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) options: IndexOptions,
+    pub(super) state: Slot<IndexState>,
+    pub(super) inbox: Inbox,
+    /// The number of the last asker for whom everything is done. The task alone writes it.
+    pub(super) done: Slot<u64>,
+    pub(super) ending: CancellationToken,
+    /// Guards what others see.
+    pub(super) shown: Mutex<Shown>,
+}
+
+/// What others see.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) snapshot: Option<Arc<Snapshot>>,
+    /// Nothing while the tree is not followed.
+    pub(super) watch: Option<Arc<Watch>>,
+    /// Whether the watch sees everything.
+    pub(super) sight: Sight,
+    pub(super) used: SystemTime,
+}
+
+/// Whether a watch sees everything.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Sight {
+    /// It does.
+    Whole,
+    /// It does not, or there is none: the tree has to be compared.
+    Partial,
+}
+
+/// Why an index is not kept any more.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("a thread that works on the index panicked")]
+    Panicked,
+}
+
+impl Shared {
+    pub(super) fn shown(&self) -> std::sync::MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_state(&self, next: &IndexState) {
+        // Threads that build tell how far they are meanwhile, and only of a state that was there before.
+        while self
+            .state
+            .transition(self.state.read().generation, next.clone())
+            .is_err()
+        {}
+    }
+
+    fn tell_progress(&self, files: u64) {
+        let seen = self.state.read();
+        if let IndexState::Building { files: before } = &*seen.state
+            && files >= before + PROGRESS_STEP
+        {
+            // Somebody else was faster: what they told is as good.
+            drop(
+                self.state
+                    .transition(seen.generation, IndexState::Building { files }),
+            );
+        }
+    }
+
+    fn set_done(&self, asked: u64) {
+        drop(self.done.transition(self.done.read().generation, asked));
+    }
+
+    fn show(&self, snapshot: Option<Snapshot>) {
+        let snapshot = snapshot.map(Arc::new);
+        let before = std::mem::replace(&mut self.shown().snapshot, snapshot);
+        // It may be the last one who holds many files.
+        drop(before);
+    }
+
+    fn stop_watching(&self) {
+        let watch = self.shown().watch.take();
+        drop(watch);
+    }
+}
+
+/// Keeps an index until the scope is cancelled.
+pub(super) async fn run(shared: Arc<Shared>, scope: Scope) {
+    while let Err(failure) = keep(&shared, &scope).await {
+        if scope.is_cancelled() {
+            break;
+        }
+        let root = shared.options.root.display();
+        tracing::warn!(%root, %failure, "an index cannot be kept");
+        shared.stop_watching();
+        shared.show(None);
+        let why = failure.to_string();
+        shared.set_state(&IndexState::Failed { why });
+        shared.set_done(shared.inbox.take().asked);
+        let pause = Deadline::after(&shared.options.clock, RETRY_PAUSE);
+        tokio::select! {
+            _ = scope.wait() => break,
+            _ = pause.passed() => {}
+        }
+        tokio::select! {
+            _ = scope.wait() => break,
+            () = shared.inbox.arrived() => {}
+        }
+        shared.set_state(&IndexState::Building { files: 0 });
+    }
+    shared.stop_watching();
+    shared.show(None);
+    shared.set_state(&IndexState::Closed);
+    shared.set_done(u64::MAX);
+}
+
+/// The same, until something goes wrong.
+async fn keep(shared: &Arc<Shared>, scope: &Scope) -> Result<(), Failure> {
+    let options = shared.options.clone();
+    let loaded = blocking(move || Writer::load(&options.root, &options.directory, options.limit_bytes));
+    let (mut writer, is_whole) = loaded.await??;
+    if is_whole {
+        shared.show(Some(writer.snapshot()));
+    }
+    let mut merging = Merging::default();
+    let mut effort = Effort::Follow;
+    loop {
+        let work = shared.inbox.take();
+        effort = effort.max(work.effort);
+        let asked = work.asked;
+        let kept = step(shared, scope, writer, work, effort).await;
+        writer = match kept {
+            Ok(writer) => writer,
+            Err(failure) => {
+                merging.end().await;
+                return Err(failure);
+            }
+        };
+        effort = Effort::Paths;
+        shared.set_state(&IndexState::Ready);
+        shared.set_done(asked);
+        merging.begin(&writer, shared, scope);
+        tokio::select! {
+            biased;
+            _ = scope.wait() => {
+                merging.end().await;
+                return Ok(());
+            }
+            () = shared.inbox.arrived() => {}
+            merged = merging.finished() => {
+                let merged = merged??;
+                let take = blocking(move || writer.take_merged(merged).map(|()| writer));
+                writer = take.await??;
+                shared.show(Some(writer.snapshot()));
+            }
+        }
+    }
+}
+
+/// Does what has come in.
+async fn step(
+    shared: &Arc<Shared>,
+    scope: &Scope,
+    mut writer: Writer,
+    work: Work,
+    effort: Effort,
+) -> Result<Writer, Failure> {
+    if effort >= Effort::Rebuild {
+        shared.show(None);
+        shared.set_state(&IndexState::Building { files: 0 });
+        writer = blocking(move || writer.clear().map(|()| writer)).await??;
+    }
+    if effort >= Effort::Follow {
+        follow(shared, scope).await;
+    }
+    let is_shown = shared.shown().snapshot.is_some();
+    let noted = {
+        let scope = scope.clone();
+        blocking(move || {
+            if effort >= Effort::Compare {
+                writer.compare(&scope)?;
+            } else if !work.paths.is_empty() {
+                writer.compare_some(&work.paths, &scope)?;
+            }
+            let snapshot = writer.snapshot();
+            Ok::<_, io::Error>((writer, snapshot))
+        })
+    };
+    let (mut writer, snapshot) = noted.await??;
+    // Until the changes are read, it is known at least which files they are in.
+    if is_shown {
+        shared.show(Some(snapshot));
+    }
+    let (scope, telling) = (scope.clone(), Arc::clone(shared));
+    let caught_up = blocking(move || {
+        writer.catch_up(&scope, &|files| telling.tell_progress(files))?;
+        let snapshot = writer.snapshot();
+        Ok::<_, io::Error>((writer, snapshot))
+    });
+    let (writer, snapshot) = caught_up.await??;
+    shared.show(Some(snapshot));
+    Ok(writer)
+}
+
+/// Follows the tree anew. When it is done, every change from now on comes in.
+async fn follow(shared: &Arc<Shared>, scope: &Scope) {
+    shared.stop_watching();
+    let number = shared.inbox.next_watch();
+    let deliver: Deliver = {
+        let shared = Arc::downgrade(shared);
+        Arc::new(move |batch| {
+            if let Some(shared) = shared.upgrade() {
+                if batch.missed == Missed::Directories {
+                    shared.shown().sight = Sight::Partial;
+                }
+                shared.inbox.take_in(number, batch);
+            }
+            Box::pin(async {})
+        })
+    };
+    let options = &shared.options;
+    let walk: Walk = {
+        let (root, scope) = (options.root.clone(), scope.clone());
+        Arc::new(move |start| compare::followed(&root, start, &scope))
+    };
+    shared.shown().sight = Sight::Whole;
+    let watch = Watch::start_with(&options.root, &options.scratch, walk, deliver, &options.tasks);
+    let followed = match watch {
+        Ok(watch) => {
+            let patience = Deadline::after(&options.clock, FOLLOW_PATIENCE);
+            watch.catch_up(patience, scope).await.map(|()| watch).ok()
+        }
+        Err(error) => {
+            tracing::warn!(root = %options.root.display(), %error, "a tree is not followed");
+            None
+        }
+    };
+    let mut shown = shared.shown();
+    if followed.is_none() {
+        shown.sight = Sight::Partial;
+    }
+    shown.watch = followed.map(Arc::new);
+}
+
+/// The merge that goes on meanwhile, if one does.
+#[derive(Debug, Default)]
+struct Merging(Option<JoinHandle<io::Result<Merged>>>);
+
+impl Merging {
+    fn begin(&mut self, writer: &Writer, shared: &Shared, scope: &Scope) {
+        if self.0.is_some() {
+            return;
+        }
+        if let Some(parts) = writer.to_merge() {
+            let (directory, scope) = (shared.options.directory.clone(), scope.clone());
+            self.0 = Some(tokio::task::spawn_blocking(move || {
+                merge(parts, &directory, &scope)
+            }));
+        }
+    }
+
+    /// Waits until it has ended; for ever if there is none. *Cancel safety*: may be dropped at any time.
+    async fn finished(&mut self) -> Result<io::Result<Merged>, Failure> {
+        let Some(merging) = &mut self.0 else {
+            return std::future::pending().await;
+        };
+        let merged = merging.await.map_err(|_| Failure::Panicked);
+        self.0 = None;
+        merged
+    }
+
+    async fn end(&mut self) {
+        if let Some(merging) = self.0.take() {
+            // Its scope is cancelled, or nobody wants what it makes.
+            drop(merging.await);
+        }
+    }
+}
+
+async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<R, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Failure::Panicked)
+}

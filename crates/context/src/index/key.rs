@@ -1,0 +1,77 @@
+//! What a file can be found by.
+
+/// What a file can be found by: a trigram, or a name that is defined or mentioned in it.
+///
+/// Capitals and small letters of ASCII are the same in all of them. Names are known by a hash: two names may share one, so
+/// what is found by a name is looked at before it is believed.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Key(u64);
+
+/// The kinds of keys, in the uppermost byte.
+const TRIGRAM: u64 = 1 << 56;
+const DEFINED: u64 = 2 << 56;
+const MENTIONED: u64 = 3 << 56;
+const PART: u64 = 4 << 56;
+/// What is left for the rest.
+const REST: u64 = (1 << 56) - 1;
+
+impl Key {
+    /// Three bytes that follow each other in the text.
+    #[must_use]
+    pub fn trigram(bytes: [u8; 3]) -> Self {
+        let [one, two, three] = bytes.map(|byte| u64::from(byte.to_ascii_lowercase()));
+        Self(TRIGRAM | one << 16 | two << 8 | three)
+    }
+
+    /// Something of this name is defined.
+    #[must_use]
+    pub fn defined(name: &str) -> Self {
+        Self(DEFINED | hash(name))
+    }
+
+    /// This name is used.
+    #[must_use]
+    pub fn mentioned(name: &str) -> Self {
+        Self(MENTIONED | hash(name))
+    }
+
+    /// Something is defined with this word in its name, as in [`Term::parts`](crate::Term::parts).
+    #[must_use]
+    pub fn part(word: &str) -> Self {
+        Self(PART | hash(word))
+    }
+
+    /// The key as a number; keys are in its order.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    let hashed = blake3::hash(name.to_ascii_lowercase().as_bytes());
+    let mut first = [0; 8];
+    first.copy_from_slice(&hashed.as_bytes()[..8]);
+    u64::from_le_bytes(first) & REST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Key;
+
+    #[test]
+    fn keys_are_the_same_in_capitals_and_differ_by_kind() {
+        assert_eq!(Key::trigram(*b"aBc"), Key::trigram(*b"AbC"));
+        assert_ne!(Key::trigram(*b"abc"), Key::trigram(*b"abd"));
+        assert_eq!(Key::defined("ParseConfig"), Key::defined("parseconfig"));
+        let kinds = [
+            Key::defined("abc"),
+            Key::mentioned("abc"),
+            Key::part("abc"),
+            Key::trigram(*b"abc"),
+        ];
+        for (place, one) in kinds.iter().enumerate() {
+            assert!(kinds[place + 1..].iter().all(|other| other != one));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Which segments an index has. Everything else in its directory is rubbish.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of the manifest.
+const NAME: &str = "manifest.json";
+/// The longest manifest that is read.
+const LIMIT_BYTES: u64 = 1024 * 1024;
+/// What this program writes. What another one wrote is made anew: the format of segments, the keys and the outlines all count.
+const FORMAT: u32 = 1;
+
+/// Which segments an index has.
+#[derive(Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Manifest {
+    format: u32,
+    /// The root of the tree, for people.
+    root: String,
+    /// The names of segments. If several have a file, the last one counts.
+    pub(super) segments: Vec<String>,
+}
+
+impl Manifest {
+    pub(super) fn new(root: &Path, segments: Vec<String>) -> Self {
+        Self {
+            format: FORMAT,
+            root: root.to_string_lossy().into_owned(),
+            segments,
+        }
+    }
+
+    /// The manifest of a directory, if there is one that can be used.
+    pub(super) fn read(directory: &Path) -> Option<Self> {
+        let path = directory.join(NAME);
+        if path.metadata().ok()?.len() > LIMIT_BYTES {
+            return None;
+        }
+        let manifest: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        let is_name = |name: &String| !name.contains('/') && name.ends_with(".segment");
+        (manifest.format == FORMAT && manifest.segments.iter().all(is_name)).then_some(manifest)
+    }
+
+    /// Puts it in the place of the one before. Killed at any moment, one of the two is there.
+    pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix("new-").tempfile_in(directory)?;
+        file.write_all(&serde_json::to_vec_pretty(self)?)?;
+        file.as_file().sync_data()?;
+        file.persist(directory.join(NAME)).map_err(|error| error.error)?;
+        File::open(directory)?.sync_all()
+    }
+
+    /// Removes everything that it does not name.
+    pub(super) fn sweep(&self, directory: &Path) -> io::Result<()> {
+        let named: BTreeSet<&str> = self.segments.iter().map(String::as_str).collect();
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name
+                .to_str()
+                .is_none_or(|name| name != NAME && !named.contains(name))
+            {
+                // Whatever is not removed now is so the next time.
+                drop(fs::remove_file(entry.path()));
+            }
+        }
+        Ok(())
+    }
+}

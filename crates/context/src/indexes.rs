@@ -1,0 +1,313 @@
+//! Which indexes there are: opened when somebody asks, closed when nobody does, thrown away when there is no room.
+//!
+//! An index stays in the book until it has really ended: whoever asks meanwhile goes without one. So there are never two that
+//! write into one directory, and none is removed while it is written.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use kernel::{Clock, Deadline, Scope};
+use process::Tasks;
+
+use crate::index::{Index, IndexInfo, IndexOptions, IndexState};
+
+/// An index that nobody has asked for in this time lets its memory and its watches go. It stays on disk.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+/// How long an index may take to end: the file that it is at.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
+/// How much of the name of a directory comes from the path of the tree.
+const NAME_LENGTH: usize = 32;
+/// The beginning of the name of what is being removed.
+const REMOVED: &str = "removed-";
+
+/// Where indexes are, and what they are made with.
+#[derive(Debug)]
+pub(crate) struct Indexes {
+    pub(crate) directory: PathBuf,
+    pub(crate) scratch: PathBuf,
+    /// The most bytes of all of them together.
+    pub(crate) limit_bytes: u64,
+    pub(crate) tasks: Tasks,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Guards what is done in each directory. An index opens in the background, so nobody waits under it.
+    pub(crate) book: Mutex<BTreeMap<PathBuf, Entry>>,
+}
+
+/// What is done in the directory of an index.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    /// An index has it.
+    Open(Arc<Index>),
+    /// It is being removed.
+    Removing,
+}
+
+impl Indexes {
+    /// The index of a tree if it is open, or has been made before and can be read soon.
+    pub(crate) fn at_hand(&self, root: &Path) -> Option<Arc<Index>> {
+        let directory = self.directory_of(root);
+        let is_known = self.lock().contains_key(&directory) || directory.is_dir();
+        is_known.then(|| self.open(root)).flatten()
+    }
+
+    /// The index of a tree, opened if it is not; nothing while it is being removed.
+    pub(crate) fn open(&self, root: &Path) -> Option<Arc<Index>> {
+        let directory = self.directory_of(root);
+        let mut book = self.lock();
+        let entry = book.entry(directory.clone()).or_insert_with(|| {
+            Entry::Open(Index::open(IndexOptions {
+                root: root.to_owned(),
+                directory,
+                scratch: self.scratch.clone(),
+                limit_bytes: self.limit_bytes,
+                tasks: self.tasks.clone(),
+                clock: Arc::clone(&self.clock),
+            }))
+        });
+        match entry {
+            Entry::Open(index) => Some(Arc::clone(index)),
+            Entry::Removing => None,
+        }
+    }
+
+    /// Those that are open, in the order of their roots.
+    pub(crate) fn list(&self) -> Vec<IndexInfo> {
+        let mut list: Vec<IndexInfo> = self.all_open().iter().map(|(_, index)| index.info()).collect();
+        list.sort_by(|one, other| one.root.cmp(&other.root));
+        list
+    }
+
+    /// Throws an index away. Whether there was one.
+    pub(crate) async fn forget(&self, root: &Path, scope: &Scope) -> io::Result<bool> {
+        let directory = self.directory_of(root);
+        let open = match self.lock().get(&directory) {
+            Some(Entry::Open(index)) => Some(Arc::clone(index)),
+            Some(Entry::Removing) => return Ok(false),
+            None => None,
+        };
+        if let Some(index) = &open {
+            self.end(index, scope).await?;
+        }
+        let was_there = self.remove(&directory, open.as_ref()).await?;
+        Ok(was_there || open.is_some())
+    }
+
+    /// Closes those that nobody has asked for lately, and throws away those that were not used longest until all fit. Gives
+    /// back how many were thrown away.
+    pub(crate) async fn collect(&self, now: SystemTime, scope: &Scope) -> io::Result<usize> {
+        for (directory, index) in self.all_open() {
+            let unused = now.duration_since(index.info().used);
+            if unused.is_ok_and(|unused| unused >= IDLE) {
+                self.end(&index, scope).await?;
+                self.strike(&directory, &index);
+            }
+        }
+        let directory = self.directory.clone();
+        let listed = tokio::task::spawn_blocking(move || closed_indexes(&directory)).await;
+        let open: Vec<PathBuf> = self.lock().keys().cloned().collect();
+        let listed = listed.map_err(io::Error::other)??;
+        let mut removed = 0;
+        for directory in too_many(listed, &open, self.limit_bytes) {
+            removed += usize::from(self.remove(&directory, None).await?);
+        }
+        Ok(removed)
+    }
+
+    /// Ends all of them, without waiting.
+    pub(crate) fn close(&self) {
+        for (_, index) in self.all_open() {
+            index.close();
+        }
+    }
+
+    fn all_open(&self) -> Vec<(PathBuf, Arc<Index>)> {
+        let book = self.lock();
+        let open = book.iter().filter_map(|(directory, entry)| match entry {
+            Entry::Open(index) => Some((directory.clone(), Arc::clone(index))),
+            Entry::Removing => None,
+        });
+        open.collect()
+    }
+
+    /// Removes a directory if whoever has it is still who was seen: an index that has ended, or nobody. Whether it was there.
+    async fn remove(&self, directory: &Path, seen: Option<&Arc<Index>>) -> io::Result<bool> {
+        {
+            let mut book = self.lock();
+            let is_as_seen = match (book.get(directory), seen) {
+                (None, None) => true,
+                (Some(Entry::Open(found)), Some(seen)) => Arc::ptr_eq(found, seen),
+                _ => false,
+            };
+            if !is_as_seen {
+                return Ok(false);
+            }
+            book.insert(directory.to_owned(), Entry::Removing);
+        }
+        let path = directory.to_owned();
+        let removed = tokio::task::spawn_blocking(move || remove(&path)).await;
+        self.lock().remove(directory);
+        removed.map_err(io::Error::other)?
+    }
+
+    /// Ends one, and waits until nothing of it goes on.
+    async fn end(&self, index: &Index, scope: &Scope) -> io::Result<()> {
+        index.close();
+        let patience = Deadline::after(&self.clock, ENDS_WITHIN);
+        let ended = index
+            .state()
+            .wait_until(|state| *state == IndexState::Closed, patience, scope);
+        match ended.await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the index does not end")),
+        }
+    }
+
+    /// Takes one that has ended out of the book, if it is still the one.
+    fn strike(&self, directory: &Path, index: &Arc<Index>) {
+        let mut book = self.lock();
+        let is_the_one = matches!(book.get(directory), Some(Entry::Open(found)) if Arc::ptr_eq(found, index));
+        if is_the_one {
+            book.remove(directory);
+        }
+    }
+
+    fn directory_of(&self, root: &Path) -> PathBuf {
+        let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+        self.directory
+            .join(name.as_str().get(..NAME_LENGTH).unwrap_or_default())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Entry>> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Removes a directory, so that it is there as a whole or not at all. Whether it was there.
+fn remove(directory: &Path) -> io::Result<bool> {
+    let name = directory
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let aside = directory.with_file_name(format!("{REMOVED}{name}"));
+    if let Err(error) = fs::remove_dir_all(&aside)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    match fs::rename(directory, &aside) {
+        Ok(()) => fs::remove_dir_all(&aside).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The directories of indexes: when they were used last, their bytes, and where they are. What an earlier removal has left is
+/// removed. It blocks.
+fn closed_indexes(directory: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)>> {
+    let mut found = Vec::new();
+    let listed = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+        listed => listed?,
+    };
+    for entry in listed {
+        let path = entry?.path();
+        let is_left = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(REMOVED.as_bytes()));
+        match is_left {
+            // Whoever removes it right now may be faster.
+            true => drop(fs::remove_dir_all(&path)),
+            false => {
+                let (bytes, used) = size(&path)?;
+                found.push((used, bytes, path));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Which of them have to go so that the rest fits: those that were not used longest, and none that is open.
+fn too_many(mut all: Vec<(SystemTime, u64, PathBuf)>, open: &[PathBuf], limit_bytes: u64) -> Vec<PathBuf> {
+    all.sort_unstable();
+    let mut total: u64 = all.iter().map(|(_, bytes, _)| bytes).sum();
+    let mut going = Vec::new();
+    for (_, bytes, path) in all {
+        if total > limit_bytes && !open.contains(&path) {
+            total = total.saturating_sub(bytes);
+            going.push(path);
+        }
+    }
+    going
+}
+
+/// How many bytes the files of a directory have, and when the last of them was written.
+fn size(directory: &Path) -> io::Result<(u64, SystemTime)> {
+    let (mut bytes, mut used) = (0, SystemTime::UNIX_EPOCH);
+    for entry in fs::read_dir(directory)? {
+        // What goes away meanwhile has no size.
+        let Ok(found) = entry?.metadata() else { continue };
+        bytes += found.len();
+        used = used.max(found.modified()?);
+    }
+    Ok((bytes, used))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    fn index_of(directory: &Path, name: &str, bytes: usize, age: u64) -> PathBuf {
+        let path = directory.join(name);
+        fs::create_dir(&path).unwrap();
+        let file = path.join("segment");
+        fs::write(&file, vec![0; bytes]).unwrap();
+        let used = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age);
+        File::options()
+            .write(true)
+            .open(&file)
+            .unwrap()
+            .set_modified(used)
+            .unwrap();
+        path
+    }
+
+    #[test]
+    fn what_was_not_used_longest_goes_until_the_rest_fits() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        index_of(directory, "a", 200, 2);
+        index_of(directory, "b", 500, 3);
+        index_of(directory, "c", 100, 1);
+        let open = [index_of(directory, "open", 200, 4)];
+        index_of(directory, "removed-x", 1000, 0);
+        let all = closed_indexes(directory).unwrap();
+        for (limit, expected) in [
+            (1000, vec![]),
+            (999, vec!["b"]),
+            (500, vec!["b"]),
+            (499, vec!["b", "a"]),
+            (0, vec!["b", "a", "c"]),
+        ] {
+            let expected: Vec<PathBuf> = expected.iter().map(|name| directory.join(name)).collect();
+            assert_eq!(too_many(all.clone(), &open, limit), expected, "{limit}");
+        }
+        assert!(!directory.join("removed-x").exists());
+        assert_eq!(closed_indexes(&directory.join("none")).unwrap(), []);
+    }
+
+    #[test]
+    fn a_removal_that_was_cut_short_is_no_hindrance() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = index_of(directory.path(), "a", 1, 0);
+        index_of(directory.path(), "removed-a", 1, 0);
+        assert!(remove(&path).unwrap());
+        assert!(!remove(&path).unwrap());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}

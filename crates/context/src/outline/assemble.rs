@@ -1,0 +1,257 @@
+//! Captures to an outline. Pure.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::types::{Definition, Language, Outline, Reference, SymbolKind};
+use crate::lines::Lines;
+
+/// The most definitions of a file. Files of people have hundreds; those that were generated may have any number, and are cut
+/// off here.
+const DEFINITIONS_LIMIT: usize = 4096;
+/// The most names that a file is said to use, for the same reason.
+const REFERENCES_LIMIT: usize = 4096;
+/// The longest name in bytes. Nobody asks for a longer one.
+const NAME_LIMIT_BYTES: usize = 128;
+/// The shortest name that is said to be used. Shorter ones are parameters of types, and link everything with everything.
+const REFERENCE_LEAST_BYTES: usize = 2;
+/// The most lines of a signature.
+const SIGNATURE_LIMIT_LINES: u32 = 24;
+/// A longer line was written by a program, and nobody would want to read what is defined on it.
+const LINE_LIMIT_BYTES: usize = 4096;
+
+/// The first and the last row of something, counted from 0.
+pub(super) type Rows = (u32, u32);
+
+/// What was captured in a text.
+#[derive(Debug, Default)]
+pub(super) struct Captures {
+    pub(super) definitions: Vec<Found>,
+    /// Names that are used.
+    pub(super) references: Vec<Range<usize>>,
+    /// Comments and attributes.
+    pub(super) above: Vec<(Range<usize>, Rows)>,
+}
+
+/// A definition that was captured.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) kind: SymbolKind,
+    pub(super) name: Range<usize>,
+    pub(super) bytes: Range<usize>,
+    pub(super) rows: Rows,
+    /// Where its body begins.
+    pub(super) body: Option<usize>,
+}
+
+impl Captures {
+    pub(super) fn len(&self) -> usize {
+        self.definitions.len() + self.references.len() + self.above.len()
+    }
+}
+
+pub(super) fn assemble(language: Language, text: &str, captures: Captures) -> Outline {
+    let found = distinct(captures.definitions);
+    let references = references(text, captures.references, &found);
+    let above = Above::new(text, captures.above);
+    Outline {
+        language,
+        definitions: definitions(text, found, &above),
+        references,
+    }
+}
+
+/// Each name once. Several patterns may match one definition: the widest counts, since it has what the others leave out, and
+/// of equally wide ones the one that knows most: of the body first, and then of the kind.
+fn distinct(mut found: Vec<Found>) -> Vec<Found> {
+    found.sort_by_key(|one| {
+        let is_value = one.kind == SymbolKind::Value;
+        let width = Reverse(one.bytes.len());
+        (
+            one.name.start,
+            width,
+            is_value,
+            one.body.is_none(),
+            Reverse(one.kind),
+        )
+    });
+    let mut distinct: Vec<Found> = Vec::with_capacity(found.len());
+    for one in found {
+        match distinct.last_mut() {
+            Some(last) if last.name.start == one.name.start => last.body = last.body.or(one.body),
+            _ => distinct.push(one),
+        }
+    }
+    distinct.sort_by_key(|one| (one.bytes.start, Reverse(one.bytes.end), one.name.start));
+    distinct
+}
+
+/// A definition that has not ended yet.
+struct Open {
+    bytes: Range<usize>,
+    /// Its place among the definitions.
+    place: u32,
+    /// Whether it is a function, or inside of one.
+    in_function: bool,
+}
+
+fn definitions(text: &str, found: Vec<Found>, above: &Above) -> Vec<Definition> {
+    let mut definitions: Vec<Definition> = Vec::new();
+    // What is open at this place of the text, from the outside to the inside.
+    let mut open: Vec<Open> = Vec::new();
+    for one in found {
+        // What has the same bytes stands beside it: `a, b = 1, 2`.
+        while open
+            .last()
+            .is_some_and(|last| last.bytes.end < one.bytes.end || last.bytes == one.bytes)
+        {
+            open.pop();
+        }
+        let parent = open.last().map(|last| last.place);
+        let parent_kind = parent.map(|place| definitions[place as usize].kind);
+        let in_function = open.last().is_some_and(|last| last.in_function);
+        let Some(name) = text.get(one.name.clone()).filter(|name| is_name(name)) else {
+            continue;
+        };
+        let kind = kind_within(one.kind, parent_kind);
+        let is_local = kind == SymbolKind::Value && in_function;
+        // A `typedef` and the `struct` inside of it, both of the same name.
+        let is_twin = kind == SymbolKind::Type
+            && parent.is_some_and(|place| {
+                let parent = &definitions[place as usize];
+                parent.kind == SymbolKind::Type && parent.name == name
+            });
+        if is_local || is_twin || is_on_long_line(text, one.name.start) {
+            continue;
+        }
+        let Some((lines, signature)) = lines(text, &one, above) else {
+            continue;
+        };
+        if definitions.len() == DEFINITIONS_LIMIT {
+            break;
+        }
+        open.push(Open {
+            bytes: one.bytes,
+            place: u32::try_from(definitions.len()).unwrap_or(u32::MAX),
+            in_function: in_function || matches!(kind, SymbolKind::Function | SymbolKind::Method),
+        });
+        definitions.push(Definition {
+            name: name.to_owned(),
+            kind,
+            lines,
+            signature,
+            parent,
+        });
+    }
+    definitions
+}
+
+/// A function of a type is a method, whatever it is called in its grammar.
+fn kind_within(kind: SymbolKind, parent: Option<SymbolKind>) -> SymbolKind {
+    let of_type = matches!(
+        parent,
+        Some(SymbolKind::Type | SymbolKind::Interface | SymbolKind::Implementation)
+    );
+    match kind {
+        SymbolKind::Function if of_type => SymbolKind::Method,
+        other => other,
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=NAME_LIMIT_BYTES).contains(&name.len()) && !name.contains(char::is_control)
+}
+
+fn is_on_long_line(text: &str, at: usize) -> bool {
+    let bytes = text.as_bytes();
+    let before = &bytes[at.saturating_sub(LINE_LIMIT_BYTES)..at];
+    let after = &bytes[at..bytes.len().min(at + LINE_LIMIT_BYTES)];
+    let before = memchr::memrchr(b'\n', before).map_or(before.len(), |end| before.len() - end - 1);
+    let after = memchr::memchr(b'\n', after).unwrap_or(after.len());
+    before + after >= LINE_LIMIT_BYTES
+}
+
+/// All lines of a definition, and those that declare it.
+fn lines(text: &str, one: &Found, above: &Above) -> Option<(Lines, Lines)> {
+    let (first, last) = one.rows;
+    let body = one.body.filter(|body| one.bytes.contains(body)).and_then(|body| {
+        let before = text.as_bytes().get(one.bytes.start..body)?;
+        let row = first + u32::try_from(memchr::memchr_iter(b'\n', before).count()).ok()?;
+        // A body that has its line for itself is not part of the signature.
+        let alone = begins_line(text, body) && row > first;
+        Some(if alone { row - 1 } else { row })
+    });
+    let declared = body
+        .unwrap_or(last)
+        .min(last)
+        .min(first + SIGNATURE_LIMIT_LINES - 1);
+    Some((
+        Lines::new(above.first_row(first) + 1, last + 1)?,
+        Lines::new(first + 1, declared + 1)?,
+    ))
+}
+
+/// Whether nothing but blanks stands before a place on its line.
+fn begins_line(text: &str, at: usize) -> bool {
+    let before = text.as_bytes()[..at].iter().rev();
+    let mut before = before.take_while(|byte| **byte != b'\n');
+    before.all(u8::is_ascii_whitespace)
+}
+
+/// Comments and attributes that have their lines for themselves: the last row of each, and its first.
+struct Above(BTreeMap<u32, u32>);
+
+impl Above {
+    fn new(text: &str, found: Vec<(Range<usize>, Rows)>) -> Self {
+        let mut above = BTreeMap::new();
+        for (bytes, (first, last)) in found {
+            let inner = text.get(bytes.clone()).is_some_and(is_about_what_is_around);
+            if !inner && begins_line(text, bytes.start) {
+                let row = above.entry(last).or_insert(first);
+                *row = first.min(*row);
+            }
+        }
+        Self(above)
+    }
+
+    /// The row where what belongs to a definition in this row begins.
+    fn first_row(&self, mut row: u32) -> u32 {
+        while let Some(before) = row.checked_sub(1).and_then(|before| self.0.get(&before)) {
+            row = *before;
+        }
+        row
+    }
+}
+
+/// A comment that is about the file or the module that it stands in, and not about what follows.
+fn is_about_what_is_around(comment: &str) -> bool {
+    comment.starts_with("//!") || comment.starts_with("/*!") || comment.starts_with("#!")
+}
+
+fn references(text: &str, mut found: Vec<Range<usize>>, definitions: &[Found]) -> Vec<Reference> {
+    // The name of a definition is no use of it. That of an `impl` block is.
+    let own = |one: &&Found| one.kind != SymbolKind::Implementation;
+    let mut names: Vec<usize> = definitions.iter().filter(own).map(|one| one.name.start).collect();
+    names.sort_unstable();
+    found.sort_unstable_by_key(|range| range.start);
+    found.dedup();
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for range in found {
+        let Some(name) = text.get(range.clone()).filter(|name| is_name(name)) else {
+            continue;
+        };
+        let is_own = names.binary_search(&range.start).is_ok();
+        if is_own || name.len() < REFERENCE_LEAST_BYTES || matches!(name, "Self") {
+            continue;
+        }
+        if counts.len() < REFERENCES_LIMIT || counts.contains_key(name) {
+            *counts.entry(name).or_default() += 1;
+        }
+    }
+    let references = counts.into_iter().map(|(name, count)| Reference {
+        name: name.to_owned(),
+        count,
+    });
+    references.collect()
+}

@@ -1,0 +1,27 @@
+//! Order: how the pieces are read.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::unit::Piece;
+use crate::path::TreePath;
+
+/// Puts the pieces into the order in which they are read.
+pub(super) trait Order: fmt::Debug + Send + Sync {
+    /// The pieces come with the best first.
+    fn order(&self, pieces: &mut [Piece]);
+}
+
+/// The file with the best piece first, and the pieces of a file together, in the order of its lines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BestFileFirst;
+
+impl Order for BestFileFirst {
+    fn order(&self, pieces: &mut [Piece]) {
+        let mut best: BTreeMap<TreePath, usize> = BTreeMap::new();
+        for (place, piece) in pieces.iter().enumerate() {
+            best.entry(piece.unit.source.path.clone()).or_insert(place);
+        }
+        pieces.sort_by_key(|piece| (best.get(&piece.unit.source.path).copied(), piece.form.lines));
+    }
+}

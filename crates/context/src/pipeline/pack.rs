@@ -1,0 +1,130 @@
+//! Pack: as much as fits into the budget.
+
+use std::fmt;
+
+use super::depth::ResolveDepth;
+use super::preamble::Preamble;
+use super::unit::{Form, Piece, Unit};
+use crate::answer::LeftOut;
+use crate::tokens::Tokenizer;
+
+/// Decides what is shown.
+pub(super) trait Pack: fmt::Debug + Send + Sync {
+    /// What is shown of the units, which come with the best first; so do the pieces. All of them together have no more tokens
+    /// than there are.
+    fn pack(&self, units: Vec<Unit>, room: &Room<'_>) -> Packed;
+}
+
+/// What packing works with.
+#[derive(Debug)]
+pub(super) struct Room<'a> {
+    /// How many tokens there are.
+    pub(super) tokens: usize,
+    /// The most of one piece, as long as others want some.
+    pub(super) piece_tokens: usize,
+    pub(super) depth: &'a dyn ResolveDepth,
+    pub(super) preamble: &'a dyn Preamble,
+    pub(super) tokenizer: &'a Tokenizer,
+}
+
+/// What is shown, and what is not.
+#[derive(Debug)]
+pub(super) struct Packed {
+    pub(super) pieces: Vec<Piece>,
+    /// The best of what is not shown.
+    pub(super) left_out: Vec<LeftOut>,
+    pub(super) left_out_total: usize,
+}
+
+/// The best first, each as full as fits; what is left is used to show the best of them more fully.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BestFirst;
+
+/// The fewest tokens that a piece has: a heading and a word.
+const SMALLEST_PIECE_TOKENS: usize = 6;
+/// When so many in a row do not fit, the rest is left out without a look: the budget is used up but for a few tokens, and what
+/// could still be shown is a name or two.
+const MOST_MISSES: usize = 24;
+/// The most that are named of what was left out. Whoever wants more asks for a larger budget.
+const MOST_LEFT_OUT: usize = 20;
+
+impl Pack for BestFirst {
+    fn pack(&self, units: Vec<Unit>, room: &Room<'_>) -> Packed {
+        let mut left = room.tokens;
+        let mut pieces: Vec<(Piece, usize)> = Vec::new();
+        let mut left_out = Vec::new();
+        let mut left_out_total = 0;
+        let mut misses = 0;
+        for unit in units {
+            if misses == MOST_MISSES {
+                left_out_total += 1;
+                continue;
+            }
+            let forms = room.depth.forms(&unit);
+            if let Some((piece, place)) = room.fullest(&unit, &forms, left) {
+                left -= piece.tokens;
+                pieces.push((piece, place));
+                misses = 0;
+            } else if let Some(form) = forms.first() {
+                if left_out.len() < MOST_LEFT_OUT {
+                    left_out.push(room.left_out(&unit, form));
+                }
+                left_out_total += 1;
+                misses += 1;
+            }
+        }
+        for (piece, place) in pieces.iter_mut().filter(|(_, place)| *place > 0) {
+            let forms = room.depth.forms(&piece.unit);
+            let most = left + piece.tokens;
+            let mut fuller = forms.iter().take(*place);
+            if let Some(fuller) = fuller.find_map(|form| room.piece(&piece.unit, form, most)) {
+                left = most - fuller.tokens;
+                *piece = fuller;
+            }
+        }
+        Packed {
+            pieces: pieces.into_iter().map(|(piece, _)| piece).collect(),
+            left_out,
+            left_out_total,
+        }
+    }
+}
+
+impl Room<'_> {
+    /// A unit in the fullest form that is no larger than a piece may be, and its place among the forms.
+    fn fullest(&self, unit: &Unit, forms: &[Form], left: usize) -> Option<(Piece, usize)> {
+        if left < SMALLEST_PIECE_TOKENS {
+            return None;
+        }
+        let most = left.min(self.piece_tokens);
+        let mut all = forms.iter().enumerate();
+        let fullest = all.find_map(|(place, form)| Some((self.piece(unit, form, most)?, place)));
+        // What has no smaller form may take more than its part, if there is so much.
+        fullest.or_else(|| Some((self.piece(unit, forms.last()?, left)?, forms.len() - 1)))
+    }
+
+    /// A unit in this form, if it has no more than so many tokens.
+    fn piece(&self, unit: &Unit, form: &Form, most: usize) -> Option<Piece> {
+        let text = form.text(&unit.source);
+        let rendered = self.preamble.render(unit, form, &text);
+        let tokens = self.tokenizer.count_up_to(most, &rendered)?;
+        Some(Piece {
+            unit: unit.clone(),
+            form: form.clone(),
+            text,
+            rendered,
+            tokens,
+        })
+    }
+
+    fn left_out(&self, unit: &Unit, form: &Form) -> LeftOut {
+        let text = form.text(&unit.source);
+        let rendered = self.preamble.render(unit, form, &text);
+        LeftOut {
+            path: unit.source.path.clone(),
+            lines: form.lines,
+            score: unit.score,
+            tokens: self.tokenizer.count(&rendered),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The way from a question to an answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{CancellationToken, Deadline, Scope};
+
+use super::assemble::Assembled;
+use super::select::settings_of;
+use super::steps::{Findings, Steps};
+use crate::answer::{Answer, Outcome, StrategyReport};
+use crate::executor::{CancelOnDrop, Execute, Ran};
+use crate::query::Query;
+use crate::request::{ContextError, Request};
+use crate::settings::ContextSettings;
+use crate::strategy::{Ask, Ground, Strategy};
+use crate::tokens::Tokenizer;
+
+/// The steps, wired together: select, allocate, execute, deduplicate, resolve depth, score, pack, order, preamble. It may be
+/// asked by many at once.
+#[derive(Debug)]
+pub struct Pipeline {
+    settings: ContextSettings,
+    strategies: Vec<Arc<dyn Strategy>>,
+    executor: Box<dyn Execute>,
+    steps: Arc<Steps>,
+}
+
+impl Pipeline {
+    /// A pipeline with these strategies, in this order.
+    #[must_use]
+    pub fn new(
+        settings: ContextSettings,
+        strategies: Vec<Arc<dyn Strategy>>,
+        executor: impl Execute + 'static,
+    ) -> Self {
+        Self {
+            settings,
+            strategies,
+            executor: Box::new(executor),
+            steps: Arc::default(),
+        }
+    }
+
+    /// The strategies, in order.
+    #[must_use]
+    pub fn strategies(&self) -> &[Arc<dyn Strategy>] {
+        &self.strategies
+    }
+
+    /// Answers. With a budget of zero nothing is asked: the answer is empty, and all strategies are reported as left out.
+    /// *Cancel safety*: may be dropped at any time; what runs is cancelled.
+    ///
+    /// # Errors
+    /// The request cannot be understood, or was cancelled. That a strategy failed is no error, it is in the answer.
+    pub async fn answer(
+        &self,
+        request: &Request,
+        ground: Ground,
+        tokenizer: Arc<Tokenizer>,
+        deadline: &Deadline,
+        scope: &Scope,
+    ) -> Result<Answer, ContextError> {
+        let clock = Arc::clone(self.executor.clock());
+        let begun = clock.now();
+        let took = || clock.now().saturating_duration_since(begun);
+        let mut selected = self
+            .steps
+            .select
+            .select(request, &self.settings, &self.strategies)?;
+        if request.budget_tokens == 0 {
+            selected.clear();
+        }
+        if selected.is_empty() {
+            return Ok(self.answer_of(request, &[], Vec::new(), Assembled::default(), took()));
+        }
+        let set = |place: &usize| settings_of(&self.settings, &self.strategies[*place].name());
+        let set: Vec<_> = selected.iter().map(set).collect();
+        let budget = request.budget_tokens;
+        let allocation = self.steps.allocate.allocate(&set, budget, deadline.remaining());
+        let ask = Arc::new(Ask {
+            query: Query::parse(&request.query),
+            focus: request.focus.clone(),
+            ground: ground.clone(),
+            most_hits: allocation.most_hits,
+        });
+        let asked = selected.iter().map(|place| Arc::clone(&self.strategies[*place]));
+        let asked: Vec<_> = asked.zip(allocation.times).collect();
+        let together = allocation
+            .together
+            .map_or_else(Deadline::never, |time| Deadline::after(&clock, time));
+        let ran = self.executor.execute(&ask, &asked, &together, scope).await;
+        if scope.is_cancelled() {
+            return Err(ContextError::Cancelled);
+        }
+        let findings = Findings {
+            ran,
+            weights: allocation.weights,
+            ground,
+            tokenizer,
+            budget_tokens: budget,
+            piece_tokens: allocation.piece_tokens,
+        };
+        let (ran, assembled) = self.assemble(findings, scope).await?;
+        Ok(self.answer_of(request, &selected, ran, assembled, took()))
+    }
+
+    /// Makes an answer of what was found, on a thread, which ends soon if nobody waits for it any longer.
+    async fn assemble(
+        &self,
+        findings: Findings,
+        scope: &Scope,
+    ) -> Result<(Vec<Ran>, Assembled), ContextError> {
+        let question = CancelOnDrop(CancellationToken::new());
+        let (steps, stop) = (Arc::clone(&self.steps), question.0.scope());
+        let work = tokio::task::spawn_blocking(move || {
+            let assembled = steps.assemble(&findings, &stop)?;
+            Some((findings.ran, assembled))
+        });
+        tokio::select! {
+            biased;
+            _ = scope.wait() => Err(ContextError::Cancelled),
+            done = work => {
+                // It is cancelled only by the line above. That it panics would be a bug, and the panic is in the log.
+                done.ok().flatten().ok_or(ContextError::Cancelled)
+            }
+        }
+    }
+
+    fn answer_of(
+        &self,
+        request: &Request,
+        selected: &[usize],
+        ran: Vec<Ran>,
+        assembled: Assembled,
+        took: Duration,
+    ) -> Answer {
+        let mut reports: Vec<StrategyReport> = self
+            .strategies
+            .iter()
+            .map(|strategy| StrategyReport {
+                strategy: strategy.name(),
+                outcome: Outcome::LeftOut,
+                took: Duration::ZERO,
+            })
+            .collect();
+        for (place, ran) in selected.iter().zip(ran) {
+            reports[*place].outcome = ran.outcome;
+            reports[*place].took = ran.took;
+        }
+        Answer {
+            fragments: assembled.fragments,
+            text: assembled.text,
+            tokens: assembled.tokens,
+            budget_tokens: request.budget_tokens,
+            strategies: reports,
+            left_out: assembled.left_out,
+            left_out_total: assembled.left_out_total,
+            took,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Select: which strategies are asked.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::request::{ContextError, Request};
+use crate::settings::{CommandSettings, ContextSettings, StrategySettings};
+use crate::strategy::{Strategy, StrategyName};
+
+/// Says which strategies are asked.
+pub(super) trait Select: fmt::Debug + Send + Sync {
+    /// The places of those that are asked, in order.
+    ///
+    /// # Errors
+    /// The request names a strategy that there is not.
+    fn select(
+        &self,
+        request: &Request,
+        settings: &ContextSettings,
+        strategies: &[Arc<dyn Strategy>],
+    ) -> Result<Vec<usize>, ContextError>;
+}
+
+/// Those that the request names, or else those that are enabled; and none that it does not want.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ByName;
+
+impl Select for ByName {
+    fn select(
+        &self,
+        request: &Request,
+        settings: &ContextSettings,
+        strategies: &[Arc<dyn Strategy>],
+    ) -> Result<Vec<usize>, ContextError> {
+        let names: Vec<StrategyName> = strategies.iter().map(|strategy| strategy.name()).collect();
+        let mut named = request.only.iter().chain(&request.without);
+        if let Some(unknown) = named.find(|name| !names.contains(name)) {
+            let known: Vec<&str> = names.iter().map(StrategyName::as_str).collect();
+            return Err(ContextError::NoSuchStrategy {
+                name: unknown.to_string(),
+                known: known.join(", "),
+            });
+        }
+        let is_wanted = |name: &StrategyName| {
+            let is_asked = if request.only.is_empty() {
+                settings_of(settings, name).enabled
+            } else {
+                request.only.contains(name)
+            };
+            is_asked && !request.without.contains(name)
+        };
+        let wanted = names.iter().enumerate().filter(|(_, name)| is_wanted(name));
+        Ok(wanted.map(|(place, _)| place).collect())
+    }
+}
+
+/// What is set for a strategy: by its name, by the command that it is, or else as nobody has set it.
+pub(super) fn settings_of(settings: &ContextSettings, name: &StrategyName) -> StrategySettings {
+    let by_name = settings.strategies.get(name.as_str()).cloned();
+    let command = |command: &&CommandSettings| command.name == name.as_str();
+    let by_command = || {
+        let command = settings.commands.iter().find(command)?;
+        Some(StrategySettings {
+            enabled: true,
+            timeout: command.timeout,
+            weight_percent: command.weight_percent,
+        })
+    };
+    by_name.or_else(by_command).unwrap_or_default()
+}

@@ -1,0 +1,114 @@
+//! A piece of a file that may be shown, on its way through the steps.
+
+use std::sync::Arc;
+
+use super::source::Source;
+use super::widen::is_type;
+use crate::answer::{Depth, ScorePart};
+use crate::lines::Lines;
+
+/// A piece of a file that may be shown. Those of one file have no line in common.
+#[derive(Clone, Debug)]
+pub(super) struct Unit {
+    /// The file.
+    pub(super) source: Arc<Source>,
+    /// Where in it.
+    pub(super) lines: Lines,
+    /// What it is.
+    pub(super) shape: Shape,
+    /// The most that should be shown of it.
+    pub(super) depth: Depth,
+    /// The lines that were found in it, the best first.
+    pub(super) hits: Vec<Lines>,
+    /// Who found it, in the order of the strategies, each of them once.
+    pub(super) found: Vec<Found>,
+    /// How well it fits, and why: see `score.rs`.
+    pub(super) score: f64,
+    pub(super) parts: Vec<ScorePart>,
+}
+
+/// What a unit is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Shape {
+    /// A definition: its place in the outline.
+    Definition(usize),
+    /// Lines that are no definition.
+    Window,
+    /// The file as a whole.
+    File,
+}
+
+/// That a strategy found a unit.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Found {
+    /// The place of the strategy among those that ran.
+    pub(super) strategy: usize,
+    /// Its place in the list of that strategy, from 1.
+    pub(super) rank: usize,
+    /// Why, in words.
+    pub(super) why: String,
+}
+
+impl Unit {
+    /// What it is, for people: `function parse_config`, `method Config.parse`.
+    pub(super) fn symbol(&self) -> Option<String> {
+        let Shape::Definition(place) = self.shape else {
+            return None;
+        };
+        let definition = self.source.definition(place)?;
+        let (kind, name) = (definition.kind.name(), &definition.name);
+        let parent = definition.parent;
+        let owner = parent.and_then(|parent| self.source.definition(parent as usize));
+        Some(match owner.filter(|owner| is_type(owner)) {
+            Some(owner) => format!("{kind} {}.{name}", owner.name),
+            None => format!("{kind} {name}"),
+        })
+    }
+}
+
+/// One way to show a unit.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Form {
+    /// How much of the lines is shown.
+    pub(super) depth: Depth,
+    /// Which lines it stands for.
+    pub(super) lines: Lines,
+    /// What is shown.
+    pub(super) shown: Shown,
+}
+
+/// What is shown of a unit.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Shown {
+    /// These lines, in order.
+    Lines(Vec<Lines>),
+    /// Names.
+    Names(String),
+}
+
+impl Form {
+    /// What is shown, without the end of the last line.
+    pub(super) fn text(&self, source: &Source) -> String {
+        match &self.shown {
+            Shown::Names(names) => names.clone(),
+            Shown::Lines(lines) => {
+                let mut text = String::new();
+                lines.iter().for_each(|lines| source.add(*lines, &mut text));
+                text.pop();
+                text
+            }
+        }
+    }
+}
+
+/// A unit in the form in which it is shown.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub(super) unit: Unit,
+    pub(super) form: Form,
+    pub(super) text: String,
+    /// As a model gets it: the line that says where it is from, the text, and an empty line.
+    pub(super) rendered: String,
+    /// The tokens of that.
+    pub(super) tokens: usize,
+}

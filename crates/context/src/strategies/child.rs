@@ -1,0 +1,145 @@
+//! A child that is asked something: it reads its input, writes its answer and ends, or is made to.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use kernel::{Deadline, Scope};
+use process::{
+    Child, Confinement, Ended, Limits, Outlet, Processes, SpawnError, Spec, StandardError, StopPlan,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// A command, and what it gets.
+#[derive(Debug)]
+pub(super) struct Errand<'a> {
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) directory: &'a Path,
+    pub(super) environment: BTreeMap<OsString, OsString>,
+    /// Whose it is, and why it runs; both for people.
+    pub(super) owner: String,
+    pub(super) reason: String,
+    pub(super) input: Vec<u8>,
+    /// The most bytes that it may answer.
+    pub(super) output_limit: usize,
+}
+
+/// What came of it. Nothing of the child runs any more.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// What it wrote, up to the limit.
+    pub(super) output: Vec<u8>,
+    /// The last of what it said on its standard error.
+    pub(super) said: String,
+    pub(super) stopped: Stopped,
+}
+
+/// Why it is over.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Stopped {
+    /// It ended.
+    Ended(Ended),
+    /// It wrote more than it may.
+    TooMuch,
+    /// Its time was over.
+    OutOfTime,
+    /// Nobody wants its answer any more.
+    Cancelled,
+}
+
+/// Runs a command to its end, or ends it and everything that it has started.
+///
+/// *Cancel safety*: dropped half-way, it is stopped in the background.
+pub(super) async fn run(
+    processes: &Processes,
+    errand: Errand<'_>,
+    scope: &Scope,
+    deadline: &Deadline,
+) -> Result<Run, SpawnError> {
+    let (input, limit) = (errand.input.clone(), errand.output_limit);
+    // A start is short, and is not broken off: a child that has begun would be ended later, by nobody who waits for it.
+    let child = processes.spawn(errand.spec()).await?;
+    let mut output = Vec::new();
+    let stopped = tokio::select! {
+        biased;
+        _ = scope.wait() => Stopped::Cancelled,
+        () = deadline.clone().passed() => Stopped::OutOfTime,
+        stopped = talk(&child, &input, limit, &mut output) => stopped,
+    };
+    if !matches!(stopped, Stopped::Ended(_)) {
+        child.stop(StopPlan::NOW).await;
+    }
+    Ok(Run {
+        output,
+        said: child.stderr_tail(),
+        stopped,
+    })
+}
+
+/// Writes and reads at once, since whoever is asked may answer before it has read all.
+async fn talk(child: &Child, input: &[u8], limit: usize, output: &mut Vec<u8>) -> Stopped {
+    let writing = async {
+        if let Some(mut pipe) = child.stdin() {
+            // A command need not read what it is sent.
+            pipe.write_all(input).await.ok();
+        }
+        // The pipe is closed by now, so that the command sees the end.
+        std::future::pending::<bool>().await
+    };
+    let is_whole = tokio::select! {
+        is_whole = read(child.stdout(), limit, output) => is_whole,
+        never = writing => never,
+    };
+    if is_whole {
+        Stopped::Ended(child.ended().await)
+    } else {
+        Stopped::TooMuch
+    }
+}
+
+/// Reads to the end, and says whether that was reached.
+async fn read(outlet: Option<Outlet>, limit: usize, output: &mut Vec<u8>) -> bool {
+    let Some(outlet) = outlet else {
+        return true;
+    };
+    let one_more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    // What cannot be read is no answer, and is noticed when it is understood.
+    outlet.take(one_more).read_to_end(output).await.ok();
+    let is_whole = output.len() <= limit;
+    output.truncate(limit);
+    is_whole
+}
+
+impl Errand<'_> {
+    fn spec(self) -> Spec {
+        Spec {
+            program: self.program,
+            arguments: self.arguments,
+            directory: self.directory.to_owned(),
+            environment: self.environment,
+            owner: self.owner,
+            reason: self.reason,
+            generation: 1,
+            limits: Limits {
+                core_bytes: Some(0),
+                ..Limits::default()
+            },
+            confinement: Confinement::None,
+            stderr: StandardError::KeptAsTail,
+            terminal: None,
+            view: None,
+        }
+    }
+}
+
+/// An error with everything that caused it.
+pub(super) fn in_full(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        text = format!("{text}: {deeper}");
+        cause = deeper.source();
+    }
+    text
+}

@@ -1,0 +1,98 @@
+//! Candidates are read, on several threads.
+
+use std::time::Duration;
+
+use kernel::{Deadline, Scope};
+
+use super::pattern::{Mark, Pattern};
+use crate::path::TreePath;
+use crate::view::View;
+
+/// The most threads that read for one question. Questions come together, and the files are mostly in memory.
+const THREADS: usize = 4;
+/// So many files are worth a thread.
+const FILES_OF_THREAD: usize = 24;
+
+/// How much time there is.
+#[derive(Clone, Debug)]
+pub(in crate::strategies) struct Time {
+    deadline: Deadline,
+    whole: Option<Duration>,
+}
+
+impl Time {
+    /// From now until the deadline.
+    pub(in crate::strategies) fn until(deadline: Deadline) -> Self {
+        let whole = deadline.remaining();
+        Self { deadline, whole }
+    }
+
+    /// Whether so much of it, in hundredths, has gone by.
+    pub(in crate::strategies) fn is_used(&self, percent: u32) -> bool {
+        match (self.whole, self.deadline.remaining()) {
+            (Some(whole), Some(left)) => left * 100 <= whole * 100u32.saturating_sub(percent),
+            _ => false,
+        }
+    }
+}
+
+/// How much of the time, in hundredths, may go by before no more files are read.
+const READ_PERCENT: u32 = 95;
+
+/// A file in which something was looked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ReadFile {
+    /// Where it is.
+    pub(super) path: TreePath,
+    /// How long it is.
+    pub(super) bytes: usize,
+    /// How many lines it has.
+    pub(super) lines: u32,
+    /// What was found, in the order of the lines.
+    pub(super) marks: Vec<Mark>,
+}
+
+/// Reads files, as far as there is time for it. Files without a text are left out. In the order of the paths.
+pub(super) fn read_all(
+    view: &dyn View,
+    pattern: &Pattern,
+    files: &[TreePath],
+    (scope, time): (&Scope, &Time),
+) -> Vec<ReadFile> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = (files.len() / FILES_OF_THREAD + 1).min(cores).min(THREADS);
+    let read_some = |first: usize| {
+        let mut searcher = Pattern::searcher();
+        let mut read = Vec::new();
+        for path in files.iter().skip(first).step_by(threads) {
+            if scope.is_cancelled() || time.is_used(READ_PERCENT) {
+                break;
+            }
+            let Ok(text) = view.read(path) else { continue };
+            // A text in memory can always be searched.
+            let marks = pattern.marks(&mut searcher, &text).unwrap_or_default();
+            read.push(ReadFile {
+                path: path.clone(),
+                bytes: text.len(),
+                lines: u32::try_from(memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1)
+                    .unwrap_or(u32::MAX),
+                marks,
+            });
+        }
+        read
+    };
+    if threads == 1 {
+        return read_some(0);
+    }
+    let mut read: Vec<ReadFile> = std::thread::scope(|threads_scope| {
+        let started: Vec<_> = (0..threads)
+            .map(|first| threads_scope.spawn(move || read_some(first)))
+            .collect();
+        let ended = started.into_iter().map(|thread| thread.join());
+        ended
+            .flat_map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    read.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    read
+}

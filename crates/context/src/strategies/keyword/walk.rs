@@ -1,0 +1,102 @@
+//! The files that are worth reading, where there is no index: every file is looked into.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use grep_searcher::Searcher;
+use kernel::Scope;
+
+use super::candidates::{Candidates, WantedPath, of_masks};
+use super::concepts::Concept;
+use super::pattern::{Mask, Pattern};
+use super::reading::Time;
+use crate::path::TreePath;
+use crate::view::View;
+
+/// The most files in which something was found that are kept for comparing them. When there are twice as many, the less
+/// promising half goes.
+const FOUND_LIMIT: usize = 1 << 15;
+/// How much of the time, in hundredths, may go by before what was found has to do.
+const WALK_PERCENT: u32 = 80;
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    files: Vec<(TreePath, Mask)>,
+    /// In how many files each concept is.
+    counts: Vec<usize>,
+    of_files: usize,
+}
+
+/// The files that hold something of what is looked for, as far as there was time to look.
+pub(super) fn walk(
+    view: &dyn View,
+    concepts: &[Concept],
+    pattern: &Pattern,
+    wanted: &[WantedPath],
+    (scope, time): (&Scope, &Time),
+) -> io::Result<Candidates> {
+    // Guards what was found so far; threads of the walk add to it, a file at a time.
+    let found = Mutex::new(Found {
+        counts: vec![0; concepts.len()],
+        ..Found::default()
+    });
+    // Guards those who search and have nothing to do; there are as many as threads in the walk.
+    let searchers: Mutex<Vec<Searcher>> = Mutex::default();
+    view.walk(scope, &|path| {
+        if scope.is_cancelled() || time.is_used(WALK_PERCENT) {
+            return false;
+        }
+        let Ok(text) = view.read(&path) else {
+            return true;
+        };
+        let mut mask = Mask::default();
+        if pattern.may_be_in(&text) {
+            let searcher = searchers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut searcher = searcher.unwrap_or_else(Pattern::searcher);
+            // A text in memory can always be searched.
+            mask = pattern.mask(&mut searcher, &text).unwrap_or_default();
+            searchers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(searcher);
+        }
+        let in_path = pattern.in_path(&path).0;
+        let is_wanted = wanted.iter().any(|wanted| wanted.fits(&path));
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.of_files += 1;
+        for concept in (0..concepts.len()).filter(|concept| mask.has(*concept)) {
+            found.counts[concept] += 1;
+        }
+        let mask = Mask(mask.0 | in_path.0);
+        if mask != Mask::default() || is_wanted {
+            found.files.push((path, mask));
+        }
+        if found.files.len() >= 2 * FOUND_LIMIT {
+            keep_promising(&mut found.files, concepts);
+        }
+        true
+    })?;
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(of_masks(
+        found.files,
+        concepts,
+        &found.counts,
+        found.of_files,
+        wanted,
+    ))
+}
+
+/// Drops those that hold least. In a full order, so that it does not matter in which order they were found.
+fn keep_promising(files: &mut Vec<(TreePath, Mask)>, concepts: &[Concept]) {
+    let value = |mask: Mask| -> f64 {
+        let held = concepts.iter().enumerate().filter(|(place, _)| mask.has(*place));
+        held.map(|(_, concept)| concept.weight).sum()
+    };
+    files.sort_by(|one, other| {
+        value(other.1)
+            .total_cmp(&value(one.1))
+            .then_with(|| one.0.cmp(&other.0))
+    });
+    files.truncate(FOUND_LIMIT);
+}

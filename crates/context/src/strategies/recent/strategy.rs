@@ -1,0 +1,143 @@
+//! What people and agents work on.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kernel::{Deadline, Scope};
+
+use super::git;
+use super::head::{self, Found};
+use super::history::History;
+use super::log::Whole;
+use super::memory::Memory;
+use super::score::{Asked, Scored, score};
+use crate::answer::Depth;
+use crate::executor::on_thread;
+use crate::ports::{ForCommands, OpenPlan, OpenPlans};
+use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
+
+/// How much of the time is kept for what comes after git, in parts of it.
+const KEPT_PART: u32 = 4;
+/// The most files of plans that are looked at. A plan that changes more is a checkout of something else.
+const PLAN_FILES: usize = 2000;
+
+/// What people and agents work on.
+#[derive(Debug)]
+pub(in super::super) struct Recent {
+    commands: ForCommands,
+    plans: Arc<dyn OpenPlans>,
+    memory: Memory,
+}
+
+impl Recent {
+    pub(in super::super) fn new(commands: ForCommands, plans: Arc<dyn OpenPlans>) -> Self {
+        Self {
+            commands,
+            plans,
+            memory: Memory::default(),
+        }
+    }
+
+    /// The history of a tree, or why there is none.
+    async fn history(
+        &self,
+        root: &Path,
+        scope: &Scope,
+        deadline: &Deadline,
+    ) -> Result<Arc<History>, StrategyError> {
+        let looked_at = root.to_owned();
+        let commit = match on_thread(scope.clone(), move |_| Ok(head::head(&looked_at))).await? {
+            Found::None => return Err(not_applicable("the tree is in no repository")),
+            Found::Empty => return Err(not_applicable("the repository has no commit")),
+            Found::At(commit) => Some(commit),
+            Found::Unknown => None,
+        };
+        if let Some(known) = commit.as_ref().and_then(|commit| self.memory.find(root, commit)) {
+            return Ok(known);
+        }
+        let kept = deadline.remaining().unwrap_or(Duration::ZERO) / KEPT_PART;
+        let asked = commit.as_deref().unwrap_or("HEAD");
+        let read = git::history(&self.commands, root, asked, scope, &deadline.sooner(kept)).await?;
+        let history = Arc::new(read.history);
+        // What was cut short for want of time may be whole the next time, when the disk is warm.
+        if let (Some(commit), Whole::Yes | Whole::Enough) = (&commit, read.whole) {
+            self.memory.keep(root, commit, &history);
+        }
+        Ok(history)
+    }
+
+    /// The plans that are open. Whoever cannot say which does not cost the rest.
+    async fn open_plans(&self, root: &Path, scope: &Scope) -> Result<Vec<OpenPlan>, StrategyError> {
+        let open = tokio::select! {
+            biased;
+            _ = scope.wait() => return Err(StrategyError::Cancelled),
+            open = self.plans.open(root) => open,
+        };
+        let mut plans = open.unwrap_or_else(|error| {
+            tracing::debug!(%error, "the open plans are not known");
+            Vec::new()
+        });
+        let mut left = PLAN_FILES;
+        for plan in &mut plans {
+            plan.changed.truncate(left);
+            left -= plan.changed.len();
+        }
+        plans.retain(|plan| !plan.changed.is_empty());
+        Ok(plans)
+    }
+}
+
+#[async_trait]
+impl Strategy for Recent {
+    fn name(&self) -> StrategyName {
+        StrategyName::new("recent")
+    }
+
+    async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError> {
+        let root = &ask.ground.root;
+        let (history, plans) = tokio::join!(
+            self.history(root, &scope, &deadline),
+            self.open_plans(root, &scope)
+        );
+        let plans = plans?;
+        let history = match history {
+            // Plans are something to go by, too.
+            Err(StrategyError::NotApplicable(_)) if !plans.is_empty() => Arc::default(),
+            history => history?,
+        };
+        on_thread(scope, move |scope| {
+            let asked = Asked::new(&ask.query, &ask.focus);
+            there(score(&history, &plans, &asked), &ask, scope)
+        })
+        .await
+    }
+}
+
+/// Those that are there, and can be shown.
+fn there(scored: Vec<Scored>, ask: &Ask, scope: &Scope) -> Result<Vec<Hit>, StrategyError> {
+    let mut hits = Vec::new();
+    for scored in scored {
+        if scope.is_cancelled() {
+            return Err(StrategyError::Cancelled);
+        }
+        if hits.len() == ask.most_hits {
+            break;
+        }
+        if ask.ground.view.read(&scored.path).is_ok() {
+            hits.push(Hit {
+                path: scored.path,
+                lines: None,
+                score: scored.score,
+                why: scored.why,
+                depth: Depth::Body,
+            });
+        }
+    }
+    Ok(hits)
+}
+
+fn not_applicable(why: &str) -> StrategyError {
+    StrategyError::NotApplicable(why.to_owned())
+}

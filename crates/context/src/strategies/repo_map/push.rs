@@ -1,0 +1,82 @@
+//! How much weight arrives where.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::super::names::Node;
+use super::links::Link;
+
+/// How much of the weight that comes to a file stays there; the rest goes on. The usual value.
+const STAYS: f64 = 0.15;
+/// The most files that weight is pushed on from. Each of them is read; what is left after that is far from the start.
+pub(super) const PUSHES_LIMIT: usize = 32;
+/// Less weight is not worth a look.
+const LEAST_WEIGHT: f64 = 1e-4;
+
+/// What came through a name of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Through {
+    pub(super) weight: f64,
+    /// The file that most of it came from, and how much that was.
+    pub(super) most: Option<(Node, f64)>,
+    /// From how many files.
+    pub(super) sources: usize,
+}
+
+/// Pushes weight from file to file, the heaviest first, until what is left is light or the limit is reached. `links` says
+/// where it goes from a file; `before` is the order of files that weigh the same, so that the answer is the same each time.
+/// What has come to each file by each of its names.
+pub(super) fn push<E>(
+    seeds: &[(Node, f64)],
+    before: impl Fn(Node, Node) -> std::cmp::Ordering,
+    mut links: impl FnMut(Node) -> Result<Vec<Link>, E>,
+) -> Result<BTreeMap<(Node, Rc<str>), Through>, E> {
+    let mut waiting: BTreeMap<Node, f64> = BTreeMap::new();
+    for (node, weight) in seeds {
+        *waiting.entry(*node).or_default() += weight;
+    }
+    let mut through: BTreeMap<(Node, Rc<str>), Through> = BTreeMap::new();
+    let mut known: BTreeMap<Node, Rc<[Link]>> = BTreeMap::new();
+    for _ in 0..PUSHES_LIMIT {
+        let heaviest = waiting.iter().max_by(|(one, weight), (other, other_weight)| {
+            let by_weight = weight.total_cmp(other_weight);
+            by_weight.then_with(|| before(**other, **one))
+        });
+        let Some((node, weight)) = heaviest.map(|(node, weight)| (*node, *weight)) else {
+            break;
+        };
+        if weight < LEAST_WEIGHT {
+            break;
+        }
+        waiting.insert(node, 0.0);
+        let links = match known.get(&node) {
+            Some(links) => Rc::clone(links),
+            None => {
+                let found: Rc<[Link]> = links(node)?.into();
+                known.insert(node, Rc::clone(&found));
+                found
+            }
+        };
+        for link in links.iter() {
+            let moved = weight * (1.0 - STAYS) * link.weight;
+            *waiting.entry(link.to).or_default() += moved;
+            let through = through.entry((link.to, Rc::clone(&link.name))).or_default();
+            through.add(node, moved);
+        }
+    }
+    Ok(through)
+}
+
+impl Through {
+    fn add(&mut self, from: Node, weight: f64) {
+        self.weight += weight;
+        match &mut self.most {
+            Some((most, sum)) if *most == from => *sum += weight,
+            Some((_, sum)) if *sum >= weight => self.sources += 1,
+            _ => {
+                self.sources += 1;
+                self.most = Some((from, weight));
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The files that are worth looking into, where there is no index: a pass over all texts, and an outline of those that say
+//! something.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kernel::Scope;
+use regex::{Regex, RegexBuilder};
+
+use super::super::keyword::Time;
+use super::fit::may_fit;
+use super::wanted::Wanted;
+use crate::outline::{Language, Outline, outline};
+use crate::path::TreePath;
+use crate::strategy::StrategyError;
+use crate::view::View;
+
+/// The most files that are kept. They are compared afterwards, and no answer has room for more.
+const FOUND_LIMIT: usize = 4096;
+/// How much of the time, in hundredths, may go by before what was found has to do.
+const WALK_PERCENT: u32 = 80;
+/// What stands before the name of a definition in most languages.
+const KEYWORDS: &str = "fn|def|class|struct|enum|union|trait|interface|type|func|function|mod|namespace|macro_rules!|\
+    const|static|record|impl";
+
+/// Files with what was asked for, and how many there are altogether.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    pub(super) files: Vec<(TreePath, Arc<Outline>)>,
+    pub(super) of_files: usize,
+}
+
+/// Looks into all files, as far as there is time for it.
+pub(super) fn walk(
+    view: &dyn View,
+    wanted: &Wanted,
+    (scope, time): (&Scope, &Time),
+) -> Result<Walked, StrategyError> {
+    let pattern = pattern(wanted)?;
+    // Guards what was found so far; threads of the walk add to it, a file at a time.
+    let walked = Mutex::new(Walked::default());
+    let done = view.walk(scope, &|path| {
+        if scope.is_cancelled() || time.is_used(WALK_PERCENT) {
+            return false;
+        }
+        if !Language::is_known(&path) {
+            return true;
+        }
+        let text = view.read(&path).ok().filter(|text| pattern.is_match(text));
+        let found = text.and_then(|text| outline(&path, &text, scope));
+        let fits = |found: &Outline| {
+            let mut definitions = found.definitions.iter();
+            definitions.any(|definition| may_fit(wanted, &definition.name))
+        };
+        let found = found.filter(fits);
+        let mut walked = walked.lock().unwrap_or_else(PoisonError::into_inner);
+        walked.of_files += 1;
+        walked.files.extend(found.map(|found| (path, Arc::new(found))));
+        walked.files.len() < FOUND_LIMIT
+    });
+    done.map_err(|error| StrategyError::Failed(error.to_string()))?;
+    Ok(walked.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// What a text must hold to be worth an outline: a name in any of the ways in which it may be written, or, if there are only
+/// words, one of them in the name of a definition.
+fn pattern(wanted: &Wanted) -> Result<Regex, StrategyError> {
+    let joined = |texts: Vec<String>| texts.join("|");
+    let pattern = if wanted.names.is_empty() {
+        let forms = wanted.words.iter().flat_map(|word| &word.forms);
+        let forms = joined(forms.map(|form| regex::escape(form)).collect());
+        format!(r"(?:{KEYWORDS})\s+(?:\([^)\n]*\)\s*)?\w*(?:{forms})")
+    } else {
+        let names = wanted.names.iter().map(|name| {
+            let parts: Vec<String> = name.parts.iter().map(|part| regex::escape(part)).collect();
+            parts.join("[_-]?")
+        });
+        joined(names.collect())
+    };
+    let pattern = RegexBuilder::new(&pattern).case_insensitive(true).build();
+    pattern.map_err(|error| StrategyError::Failed(error.to_string()))
+}
