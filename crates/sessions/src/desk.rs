@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kernel::{PlanId, SessionId, TurnId};
-use plans::{Ground, IfChildFails, NewPlan, PlanError, Plans, State, Unapplied};
+use plans::{Ground, IfChildFails, NewPlan, Plan, PlanError, Plans, State, Unapplied};
 use tokio::sync::OnceCell;
 
 use crate::error::SessionError;
@@ -81,6 +81,16 @@ impl PlanDesk {
         Ok(*plan)
     }
 
+    /// The plan that there is already: that of the session, if it can be worked in. None is opened for it.
+    ///
+    /// *Cancel safety*: may be dropped at any time.
+    pub(crate) async fn existing(&self) -> Result<Option<PlanId>, PlanError> {
+        if let Some(plan) = self.opened() {
+            return Ok(Some(plan));
+        }
+        Ok(self.inner.usable().await?.map(|plan| plan.id))
+    }
+
     /// The plan, if one is open already.
     #[must_use]
     pub fn opened(&self) -> Option<PlanId> {
@@ -145,17 +155,23 @@ impl PlanDesk {
 }
 
 impl Inner {
+    /// The plan that the session names, if it can be worked in.
+    async fn usable(&self) -> Result<Option<Plan>, PlanError> {
+        let Some(given) = self.given else {
+            return Ok(None);
+        };
+        match self.shared.plans.get(given).await {
+            Ok(plan) if matches!(plan.record.state, State::Open | State::Sealed) => Ok(Some(plan)),
+            Ok(_) | Err(PlanError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn open(&self) -> Result<(PlanId, Origin), PlanError> {
-        if let Some(plan) = self.given {
-            match self.shared.plans.get(plan).await {
-                Ok(found) if matches!(found.record.state, State::Open | State::Sealed) => {
-                    self.sink.set_plan(plan);
-                    self.remember(&found.record.fingerprint.to_string());
-                    return Ok((plan, Origin::Given));
-                }
-                Ok(_) | Err(PlanError::NotFound(_)) => {}
-                Err(error) => return Err(error),
-            }
+        if let Some(plan) = self.usable().await? {
+            self.sink.set_plan(plan.id);
+            self.remember(&plan.record.fingerprint.to_string());
+            return Ok((plan.id, Origin::Given));
         }
         let opened = self
             .shared

@@ -67,7 +67,10 @@ pub use follow::{FollowEnd, FollowFrom, FollowItem, TurnFollow};
 pub use observe::Observer;
 pub use options::{AfterCrash, SessionsOptions, SessionsSettings};
 pub use owner::{Owner, Sharing};
-pub use ports::{LanguageError, LanguageOrder, Languages, Ports, Shell, ShellEnd, ShellError, ShellOrder};
+pub use ports::{
+    ContextFinder, ContextFound, ContextGround, ContextOrder, FinderError, LanguageError, LanguageOrder,
+    Languages, NoContextFinder, Ports, Shell, ShellEnd, ShellError, ShellOrder,
+};
 pub use prompt::{ATTACHMENT_LIMIT, AgentChoice, Attachment, PROMPT_LIMIT_BYTES, Prompt, SCRIPT_LIMIT_BYTES};
 pub use service::Sessions;
 pub use session::{ActiveTurn, Actor, Asked, Fork, Session, SessionFacts, SessionRecord, SessionState, Stop};

@@ -1,4 +1,5 @@
-//! What sessions need from others, and do not know: how a command becomes a job, and who answers for a language.
+//! What sessions need from others, and do not know: how a command becomes a job, who answers for a language, and what in the
+//! code belongs to a question.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use kernel::{JobId, PlanId, Scope};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::permissions::Readable;
 use crate::session::Actor;
 
 /// What sessions need from others.
@@ -20,6 +22,8 @@ pub struct Ports {
     pub shell: Arc<dyn Shell>,
     /// Answers questions about code.
     pub languages: Arc<dyn Languages>,
+    /// Finds what in the code belongs to a question.
+    pub context: Arc<dyn ContextFinder>,
 }
 
 /// Runs commands in the sandboxes of plans, as jobs.
@@ -108,4 +112,83 @@ pub struct LanguageError {
     pub code: String,
     /// Why, in words.
     pub text: String,
+}
+
+/// Finds what in the code belongs to a question.
+#[async_trait]
+pub trait ContextFinder: Send + Sync + fmt::Debug {
+    /// Whether there is anybody who looks. If not, agents are not told of the tool.
+    fn can_find(&self) -> bool {
+        true
+    }
+
+    /// Looks. It ends soon after the scope is cancelled. *Cancel safety*: may be dropped at any time; what runs for it stops.
+    ///
+    /// # Errors
+    /// The question cannot be answered. That nothing was found is no error.
+    async fn find(&self, order: ContextOrder) -> Result<ContextFound, FinderError>;
+}
+
+/// A question about the code.
+#[derive(Clone, Debug)]
+pub struct ContextOrder {
+    /// What is looked at.
+    pub ground: ContextGround,
+    /// The question: words, names, a sentence.
+    pub query: String,
+    /// Files that it is about, from the root of the workspace, with `/` between names.
+    pub focus: Vec<String>,
+    /// How many tokens the answer may have.
+    pub budget_tokens: usize,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Which files may be shown. The others are as if they were not there.
+    pub readable: Readable,
+    /// Cancelled when it shall stop.
+    pub scope: Scope,
+}
+
+/// What is looked at.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ContextGround {
+    /// The sandbox of a plan, with everything that was changed there.
+    Plan(PlanId),
+    /// The workspace that this directory is in, as it is on disk: nothing was changed yet.
+    Directory(PathBuf),
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ContextFound {
+    /// The pieces as one text, with a line that says where each is from; empty if nothing was found.
+    pub text: String,
+    /// In one line: how much it is, and who did not answer: `5 pieces of 3 files, 1,930 tokens; recent timed out`.
+    pub summary: String,
+    /// The files that pieces are from, each once.
+    pub files: Vec<String>,
+}
+
+/// A question about the code was not answered.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{text}")]
+pub struct FinderError {
+    /// Why, in words that help whoever asked.
+    pub text: String,
+}
+
+/// Nobody looks.
+#[derive(Clone, Copy, Debug)]
+pub struct NoContextFinder;
+
+#[async_trait]
+impl ContextFinder for NoContextFinder {
+    fn can_find(&self) -> bool {
+        false
+    }
+
+    async fn find(&self, _order: ContextOrder) -> Result<ContextFound, FinderError> {
+        Err(FinderError {
+            text: "there is nobody who looks for context here".to_owned(),
+        })
+    }
 }

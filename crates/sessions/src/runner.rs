@@ -85,6 +85,8 @@ async fn begin_next(
         let step = match state::begin(&session.record, next, &turn.record, shared.owner, now) {
             Ok(step) => step,
             Err(Refused::Active(_)) => return Ok(None),
+            // Somebody else has begun it, or taken it away, between the two looks.
+            Err(_) if turn.record.state != TurnState::Queued => continue,
             Err(refused) => return Err(refusal(&refused, &session, &turn)),
         };
         place.reserve(next);

@@ -21,7 +21,7 @@ use crate::session::{Actor, Session, Stop};
 use crate::shared::{Shared, refusal};
 use crate::starting;
 use crate::state::{self, Refused};
-use crate::store;
+use crate::store::{self, Made};
 use crate::streams::{session_stream, turn_stream};
 use crate::turn::Turn;
 
@@ -113,10 +113,12 @@ impl Sessions {
     /// # Errors
     /// [`SessionError::TurnActive`] if a turn runs and the prompt shall not wait; others if it cannot be taken.
     ///
-    /// *Cancel safety*: dropped half-way, the prompt may have been taken. Whoever is not sure sends it again with the same
-    /// idempotency key.
+    /// *Cancel safety*: dropped half-way, the prompt is taken all the same, if it can be, and its turn runs. Whoever is not
+    /// sure sends it again with the same idempotency key.
     pub async fn start_turn(&self, session: SessionId, new: NewTurn) -> Result<Accepted, SessionError> {
-        starting::start_turn(&self.shared, session, new).await
+        let shared = Arc::clone(&self.shared);
+        let starting = async move { starting::start_turn(&shared, session, new).await };
+        self.shared.to_the_end(starting).await
     }
 
     /// A turn. *Cancel safety*: it only reads.
@@ -276,11 +278,8 @@ impl Sessions {
             stopped => stopped,
         }?;
         // Nobody is there to honour it if the owner is gone.
-        match recover::bury(&self.shared, &stopped).await {
-            Ok(Some(made)) => {
-                runner::go_on(&self.shared, session);
-                Ok(made.session)
-            }
+        match self.free(&stopped).await {
+            Ok(Some(made)) => Ok(made.session),
             Ok(None) | Err(SessionError::NotStale { .. }) => Ok(stopped),
             Err(SessionError::Stale { current }) => Ok(*current),
             Err(error) => Err(error),
@@ -302,13 +301,20 @@ impl Sessions {
                 current: Box::new(current),
             });
         }
-        match recover::bury(&self.shared, seen).await? {
-            Some(made) => {
-                runner::go_on(&self.shared, session);
-                Ok(made.session)
+        Ok(self.free(seen).await?.map_or(current, |made| made.session))
+    }
+
+    /// Buries the turn of a session if its owner is gone, and begins what waits behind it.
+    async fn free(&self, session: &Session) -> Result<Option<Made>, SessionError> {
+        let (shared, session) = (Arc::clone(&self.shared), session.clone());
+        let freeing = async move {
+            let made = recover::bury(&shared, &session).await?;
+            if made.is_some() {
+                runner::go_on(&shared, session.id);
             }
-            None => Ok(current),
-        }
+            Ok(made)
+        };
+        self.shared.to_the_end(freeing).await
     }
 
     /// Waits until a turn is over; returns it as it is when the deadline passes or the scope is cancelled.

@@ -91,6 +91,16 @@ impl Shared {
         self.contended(id).await
     }
 
+    /// Carries something out to its end, whether or not the caller stays for the answer. A caller that goes away in between
+    /// must not leave a turn that is said to run, and which nobody runs.
+    pub(crate) async fn to_the_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, SessionError>> + Send + 'static,
+    ) -> Result<T, SessionError> {
+        let done = self.tasks.to_the_end("session-change", work).await;
+        done.unwrap_or(Err(SessionError::Closed))
+    }
+
     /// Somebody else was always faster.
     pub(crate) async fn contended<T>(&self, id: SessionId) -> Result<T, SessionError> {
         Err(SessionError::Stale {

@@ -1,9 +1,11 @@
 //! What agents may do: rules, and the user's answers.
 
+mod readable;
 mod rules;
 
 use serde::{Deserialize, Serialize};
 
+pub use readable::Readable;
 pub(crate) use rules::speaks_of;
 pub use rules::{Decision, decide, exactly};
 

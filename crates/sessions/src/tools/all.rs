@@ -1,5 +1,6 @@
 //! The tools that there are.
 
+use super::context::Context;
 use super::delete::Delete;
 use super::edit::Edit;
 use super::language::Language;
@@ -14,10 +15,11 @@ use super::write::Write;
 use crate::ports::Ports;
 
 /// In the order in which a model is told of them.
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind::of::<Read>(),
     Kind::of::<List>(),
     Kind::of::<Search>(),
+    Kind::of::<Context>(),
     Kind::of::<Edit>(),
     Kind::of::<Write>(),
     Kind::of::<Move>(),
@@ -27,12 +29,15 @@ const KINDS: [Kind; 10] = [
     Kind::of::<PlanDiff>(),
 ];
 
-/// The tools that can be used with these ports: without questions there is nothing to ask.
+/// The tools that can be used with these ports: without questions there is nothing to ask, and without a finder nothing is
+/// found.
 pub(super) fn kinds(ports: &Ports) -> Vec<Kind> {
     let can_ask = !ports.languages.verbs().is_empty();
+    let can_find = ports.context.can_find();
     KINDS
         .into_iter()
         .filter(|kind| can_ask || kind.name != Language::NAME)
+        .filter(|kind| can_find || kind.name != Context::NAME)
         .collect()
 }
 
@@ -51,7 +56,8 @@ mod tests {
     use super::super::parameters::{Need, Parameter, Takes};
     use super::*;
     use crate::ports::{
-        LanguageError, LanguageOrder, Languages, Shell as ShellPort, ShellEnd, ShellError, ShellOrder,
+        ContextFinder, ContextFound, ContextOrder, FinderError, LanguageError, LanguageOrder, Languages,
+        Shell as ShellPort, ShellEnd, ShellError, ShellOrder,
     };
 
     /// Asks for the fields of a struct, and gives nothing.
@@ -107,6 +113,13 @@ mod tests {
         }
     }
 
+    #[async_trait]
+    impl ContextFinder for NoPorts {
+        async fn find(&self, _: ContextOrder) -> Result<ContextFound, FinderError> {
+            unreachable!("nothing is called")
+        }
+    }
+
     fn example(takes: &Takes) -> Value {
         match takes {
             Takes::Text => json!("text"),
@@ -146,10 +159,12 @@ mod tests {
         let ports = Ports {
             shell: Arc::new(NoPorts),
             languages: Arc::new(NoPorts),
+            context: Arc::new(NoPorts),
         };
         agree::<Read>(&ports);
         agree::<List>(&ports);
         agree::<Search>(&ports);
+        agree::<Context>(&ports);
         agree::<Edit>(&ports);
         agree::<Write>(&ports);
         agree::<Move>(&ports);

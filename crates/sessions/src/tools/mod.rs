@@ -14,6 +14,7 @@
 
 mod all;
 mod batch;
+mod context;
 mod delete;
 mod edit;
 mod error;
@@ -21,6 +22,7 @@ mod language;
 mod list;
 mod matching;
 mod move_to;
+mod opening;
 mod order;
 mod parameters;
 mod permit;

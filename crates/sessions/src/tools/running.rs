@@ -32,10 +32,15 @@ pub(super) struct Patience {
 
 impl Patience {
     pub(super) fn new(options: &ToolboxOptions) -> Self {
+        Self::of(options, options.timeout)
+    }
+
+    /// With another time than that of tools.
+    pub(super) fn of(options: &ToolboxOptions, total: Duration) -> Self {
         Self {
             scope: options.scope.clone(),
-            deadline: Deadline::after(&options.clock, options.timeout),
-            total: options.timeout,
+            deadline: Deadline::after(&options.clock, total),
+            total,
         }
     }
 

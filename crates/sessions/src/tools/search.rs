@@ -17,7 +17,7 @@ use super::running::{self, Patience, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{SHOWN_LIMIT_BYTES, beginning, one_line};
 use super::tool::{About, Told, Tool};
-use crate::permissions::{Permission, Rule, decide};
+use crate::permissions::Readable;
 use crate::ports::Ports;
 
 /// The largest file that is looked into. Larger ones are data, and are counted in the answer.
@@ -107,9 +107,9 @@ impl Tool for Search {
     }
 
     async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
-        let rules = running.rules.clone();
+        let readable = Readable::by(Self::NAME, running.rules.clone());
         running
-            .explore(move |explorer, patience| self.look(explorer, &rules, patience))
+            .explore(move |explorer, patience| self.look(explorer, &readable, patience))
             .await
     }
 }
@@ -161,7 +161,7 @@ impl Search {
     fn look(
         &self,
         explorer: &mut Explorer<'_, '_>,
-        rules: &[Rule],
+        readable: &Readable,
         patience: &Patience,
     ) -> Result<Told, ToolError> {
         let (mut found, mut paths) = (Found::default(), Vec::new());
@@ -187,7 +187,7 @@ impl Search {
             if found.is_full {
                 break;
             }
-            if !may_be_shown(rules, path) {
+            if !readable.allows(&path.to_string()) {
                 found.not_allowed += 1;
                 continue;
             }
@@ -286,14 +286,6 @@ impl Found {
         self.text.push_str(&row);
         self.matches += 1;
     }
-}
-
-/// Whether lines of a file may be shown: who may not read it without asking does not get it this way either.
-fn may_be_shown(rules: &[Rule], path: &RelPath) -> bool {
-    let subject = path.to_string();
-    ["search", "read"]
-        .iter()
-        .all(|tool| decide(rules, tool, &subject) == Permission::Allow)
 }
 
 #[cfg(test)]

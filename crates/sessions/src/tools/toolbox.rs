@@ -30,6 +30,10 @@ impl Toolbox {
         }
     }
 
+    pub(super) fn options(&self) -> &ToolboxOptions {
+        &self.options
+    }
+
     /// What there is.
     #[must_use]
     pub fn specs(&self) -> Vec<ToolSpec> {

@@ -12,7 +12,7 @@ use kernel::{BootId, CancellationToken, HomeId, SessionId, SystemClock, TurnId};
 use plans::{FileFound, RelPath};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
 use sessions::agents::acp::{AcpAgent, AcpSettings};
-use sessions::{Ports, Shell, ShellEnd, ShellError, ShellOrder, Turn, TurnEvent, TurnState};
+use sessions::{NoContextFinder, Ports, Shell, ShellEnd, ShellError, ShellOrder, Turn, TurnEvent, TurnState};
 use tokio::sync::mpsc;
 
 use crate::kit::{Kit, NoLanguages, PATIENCE};
@@ -99,6 +99,7 @@ impl AcpKit {
         let ports = Ports {
             shell: Arc::clone(&shell) as Arc<dyn Shell>,
             languages: Arc::new(NoLanguages),
+            context: Arc::new(NoContextFinder),
         };
         let agent = AcpAgent::new(settings, processes.clone(), ports, tasks, SystemClock::shared());
         let kit = Kit::with(|agents, settings| {

@@ -15,14 +15,18 @@ use plans::{LandingSteps, Plans, PlansOptions, PlansSettings};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
 use serde_json::Value;
 use sessions::{
-    Accepted, Agent, AgentChoice, AgentEnd, AgentInfo, AgentKind, AgentTurn, IfBusy, LanguageError,
-    LanguageOrder, Languages, NewSession, NewTurn, Ports, Prompt, Readiness, Session, Sessions,
-    SessionsOptions, SessionsSettings, Sharing, Shell, ShellEnd, ShellError, ShellOrder, Turn, TurnEvent,
+    Accepted, Agent, AgentChoice, AgentEnd, AgentInfo, AgentKind, AgentTurn, ContextFinder, IfBusy,
+    LanguageError, LanguageOrder, Languages, NewSession, NewTurn, NoContextFinder, Ports, Prompt, Readiness,
+    Session, Sessions, SessionsOptions, SessionsSettings, Sharing, Shell, ShellEnd, ShellError, ShellOrder,
+    Turn, TurnEvent,
 };
 use tokio::sync::{mpsc, oneshot};
 
 /// Nothing in these tests takes as long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Agents by their names.
+pub(crate) type Agents = BTreeMap<String, Arc<dyn Agent>>;
 
 /// A service and a workspace.
 pub(crate) struct Kit {
@@ -35,6 +39,7 @@ pub(crate) struct Kit {
     pub(crate) tasks: Tasks,
     pub(crate) agents: BTreeMap<String, Arc<dyn Agent>>,
     pub(crate) settings: SessionsSettings,
+    pub(crate) finder: Arc<dyn ContextFinder>,
     pub(crate) _directory: tempfile::TempDir,
 }
 
@@ -143,8 +148,14 @@ impl Kit {
     }
 
     /// The same, with other agents and settings.
-    pub(crate) async fn with(
-        adjust: impl FnOnce(&mut BTreeMap<String, Arc<dyn Agent>>, &mut SessionsSettings),
+    pub(crate) async fn with(adjust: impl FnOnce(&mut Agents, &mut SessionsSettings)) -> Self {
+        Self::with_finder(Arc::new(NoContextFinder), adjust).await
+    }
+
+    /// The same, with somebody who finds context.
+    pub(crate) async fn with_finder(
+        finder: Arc<dyn ContextFinder>,
+        adjust: impl FnOnce(&mut Agents, &mut SessionsSettings),
     ) -> Self {
         let directory = tempfile::Builder::new()
             .prefix("sessions")
@@ -198,7 +209,7 @@ impl Kit {
         let mut agents: BTreeMap<String, Arc<dyn Agent>> = BTreeMap::new();
         agents.insert("puppet".to_owned(), Arc::clone(&puppet) as Arc<dyn Agent>);
         adjust(&mut agents, &mut settings);
-        let sessions = open(&log, &plans, home_id, (&agents, &settings), &tasks).await;
+        let sessions = open(&log, &plans, home_id, (&agents, &settings, &finder), &tasks).await;
         Self {
             sessions,
             log,
@@ -209,6 +220,7 @@ impl Kit {
             tasks,
             agents,
             settings,
+            finder,
             _directory: directory,
         }
     }
@@ -219,7 +231,7 @@ impl Kit {
             &self.log,
             &self.plans,
             self.home_id,
-            (&self.agents, &self.settings),
+            (&self.agents, &self.settings, &self.finder),
             &self.tasks,
         )
         .await
@@ -257,6 +269,13 @@ impl Kit {
         turn
     }
 
+    /// Waits until no turn has a place any more: one gives its place back a moment after its end is on disk.
+    pub(crate) async fn at_rest(&self) {
+        let deadline = Deadline::after(&SystemClock::shared(), PATIENCE);
+        self.sessions.drain(&deadline).await;
+        assert_eq!(self.sessions.counts().running, 0);
+    }
+
     /// All events of a turn.
     pub(crate) async fn events(&self, turn: TurnId) -> Vec<TurnEvent> {
         let stream = eventlog::StreamId::new(&format!("turn/{turn}")).unwrap();
@@ -291,7 +310,7 @@ pub(crate) async fn open(
     log: &Log,
     plans: &Plans,
     home_id: HomeId,
-    (agents, settings): (&BTreeMap<String, Arc<dyn Agent>>, &SessionsSettings),
+    (agents, settings, finder): (&Agents, &SessionsSettings, &Arc<dyn ContextFinder>),
     tasks: &Tasks,
 ) -> Sessions {
     Sessions::open(SessionsOptions {
@@ -303,6 +322,7 @@ pub(crate) async fn open(
         ports: Ports {
             shell: Arc::new(Echo::default()),
             languages: Arc::new(NoLanguages),
+            context: Arc::clone(finder),
         },
         agents: agents.clone(),
         settings: settings.clone(),

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{BreakerSettings, CircuitBreaker, SessionId, SystemClock};
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use sessions::agents::model::{ApiKey, ModelAgent, ModelSettings};
 use sessions::{NewTurn, ToolState, Turn, TurnEvent, TurnState};
 
+use crate::finder::FakeFinder;
 use crate::kit::{Kit, prompt};
 
 /// The key of the tests. It must not be seen anywhere.
@@ -70,6 +72,7 @@ pub(crate) struct ModelKit {
     pub(crate) kit: Kit,
     pub(crate) server: Server,
     pub(crate) breaker: CircuitBreaker,
+    pub(crate) finder: Arc<FakeFinder>,
 }
 
 /// A turn that is over.
@@ -105,18 +108,26 @@ impl ModelKit {
             base_url: server.base_url.clone(),
             key: ApiKey::new(KEY),
             model: "m-1".to_owned(),
+            // What a turn begins with has tests of its own.
+            opening_context_tokens: 0,
             ..ModelSettings::default()
         };
         adjust(&mut settings);
         let clock = SystemClock::shared();
         let breaker = CircuitBreaker::new(breaker, clock.clone()).unwrap();
         let agent = ModelAgent::new(settings, breaker.clone(), clock);
-        let kit = Kit::with(|agents, settings| {
+        let finder = Arc::new(FakeFinder::default());
+        let kit = Kit::with_finder(finder.clone(), |agents, settings| {
             agents.insert("model".to_owned(), agent);
             settings.default_agent = "model".to_owned();
         })
         .await;
-        Self { kit, server, breaker }
+        Self {
+            kit,
+            server,
+            breaker,
+            finder,
+        }
     }
 
     /// Sends a prompt, and waits for the end of its turn.

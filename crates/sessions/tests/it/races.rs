@@ -151,7 +151,7 @@ async fn in_a_storm_of_starts_stops_and_clears_every_accepted_prompt_runs_once_a
         let turns = kit.sessions.turns(session, None, 1000).await.unwrap();
         assert!(turns.iter().all(|turn| accepted.contains_key(&turn.id)));
     }
-    assert_eq!(kit.sessions.counts().running, 0);
+    kit.at_rest().await;
 }
 
 /// Clears whatever it sees, and wants a turn to stop.

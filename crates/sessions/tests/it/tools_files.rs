@@ -153,7 +153,7 @@ async fn what_was_written_is_read_and_the_workspace_stays() {
             "nothing",
             json!({}),
             Failed,
-            "there is no tool `nothing`. The tools are: read, list, search, edit, write, move, delete, shell, language, plan_diff.",
+            "there is no tool `nothing`. The tools are: read, list, search, context, edit, write, move, delete, shell, language, plan_diff.",
         ),
         (
             "read",

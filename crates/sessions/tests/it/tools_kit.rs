@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use sessions::permissions::{Permission, Rule};
 use sessions::tools::{ToolAnswer, ToolCall, ToolboxOptions};
 use sessions::{
-    AgentChoice, LanguageError, LanguageOrder, Languages, NewSession, Ports, Shell, ShellEnd, ShellError,
-    ShellOrder, ToolState, Toolbox, TurnEvent,
+    AgentChoice, ContextFinder, LanguageError, LanguageOrder, Languages, NewSession, Ports, Shell, ShellEnd,
+    ShellError, ShellOrder, ToolState, Toolbox, TurnEvent,
 };
 use tokio::sync::{Barrier, mpsc};
 
+use super::finder::FakeFinder;
 use super::kit::{Kit, Led, prompt};
 
 /// A turn and its tools.
@@ -24,6 +25,7 @@ pub(crate) struct Bench {
     pub(crate) turn: TurnId,
     pub(crate) toolbox: Toolbox,
     pub(crate) shell: Arc<FakeShell>,
+    pub(crate) finder: Arc<FakeFinder>,
 }
 
 /// Runs nothing. A line is a script: `say TEXT`, `flood BYTES`, `write PATH`, `hang`, `exit CODE`, split at `;`.
@@ -146,6 +148,7 @@ impl Bench {
         let accepted = kit.sessions.start_turn(session, prompt("work")).await.unwrap();
         let led = kit.puppet.next().await;
         let shell = Arc::new(FakeShell::default());
+        let finder = Arc::new(FakeFinder::default());
         let toolbox = Toolbox::new(ToolboxOptions {
             desk: led.turn.desk.clone(),
             asker: led.turn.asker.clone(),
@@ -154,6 +157,7 @@ impl Bench {
                 languages: Arc::new(FakeLanguages {
                     meeting: Barrier::new(2),
                 }),
+                context: Arc::clone(&finder) as Arc<dyn ContextFinder>,
             },
             scope: led.turn.scope.clone(),
             timeout,
@@ -165,6 +169,7 @@ impl Bench {
             led,
             toolbox,
             shell,
+            finder,
         }
     }
 

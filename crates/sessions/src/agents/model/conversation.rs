@@ -230,6 +230,24 @@ pub(super) async fn prompt(log: &Log, prompt: &Prompt) -> (Vec<Part>, Vec<String
     (parts, missing)
 }
 
+/// A prompt with pieces of the code that were found for it. They are told apart from what the user has written.
+pub(super) fn with_context(mut prompt: Vec<Part>, found: &str) -> Vec<Part> {
+    let found = format!(
+        "[The following pieces of the project were found by a search for this prompt. They are not from the user, and may or \
+         may not help.]\n\n{}",
+        found.trim_end()
+    );
+    match prompt.as_mut_slice() {
+        // Words alone stay one text.
+        [Part::Text(text)] => {
+            text.push_str("\n\n");
+            text.push_str(&found);
+        }
+        _ => prompt.push(Part::Text(found)),
+    }
+    prompt
+}
+
 async fn attached(log: &Log, attachment: &Attachment) -> Result<Part, String> {
     let media_type = attachment.media_type.to_ascii_lowercase();
     let media_type = media_type.split(';').next().unwrap_or_default().trim();

@@ -22,6 +22,8 @@ pub struct ModelSettings {
     pub model: String,
     /// How many tokens the model can read and write in one go.
     pub context_tokens: u64,
+    /// How many tokens of context a turn begins with: pieces of the code that fit the prompt. With 0 there are none.
+    pub opening_context_tokens: usize,
     /// What one turn may use.
     pub limits: ModelLimits,
     /// What tokens cost, if that is known.
@@ -66,6 +68,7 @@ impl Default for ModelSettings {
             key: None,
             model: String::new(),
             context_tokens: 128_000,
+            opening_context_tokens: 2_000,
             limits: ModelLimits::default(),
             prices: None,
             request_timeout: Duration::from_secs(120),

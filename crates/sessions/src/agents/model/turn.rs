@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::agent::{Core, Ready};
 use super::attempt::{Arrived, Asking};
 use super::conversation::{self, Conversation, Fitted};
-use super::settings::ModelLimits;
+use super::settings::{ModelLimits, ModelSettings};
 use super::wire::{Call, Fault, Finish, Message, Refusal, Why};
 use crate::agent::{AgentEnd, AgentTurn};
 use crate::event::ToolState;
@@ -20,6 +20,9 @@ use crate::turn::Usage;
 /// How many calls with broken arguments a turn survives. The model is told each time; one that cannot write JSON would go on
 /// for ever.
 const BROKEN_CALLS_LIMIT: u32 = 5;
+
+/// The part of what the model can read that may be context found before the first step. The rest is for the work.
+const OPENING_PART: u64 = 8;
 
 /// Why a turn ends before the model is done.
 #[derive(Debug)]
@@ -150,6 +153,11 @@ impl<'a> Loop<'a> {
         for text in missing {
             turn.sink.trouble("model_attachment", text).await?;
         }
+        let most = opening_limit(settings);
+        let prompt = match turn.tools.opening(&turn.prompt.text, most, &turn.sink).await {
+            Some(found) => conversation::with_context(prompt, &found),
+            None => prompt,
+        };
         let system = conversation::system(turn.desk.directory());
         let asking = Asking {
             core,
@@ -332,6 +340,12 @@ impl<'a> Loop<'a> {
         }
         Ok(())
     }
+}
+
+/// How many tokens of context a turn begins with: no more than a part of what the model can read.
+fn opening_limit(settings: &ModelSettings) -> usize {
+    let part = usize::try_from(settings.context_tokens / OPENING_PART).unwrap_or(usize::MAX);
+    settings.opening_context_tokens.min(part)
 }
 
 /// The arguments of a call. None at all are those of a tool that wants none.

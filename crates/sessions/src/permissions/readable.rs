@@ -1,0 +1,78 @@
+//! Which files may be shown to an agent that did not name them.
+
+use super::{Permission, Rule, decide};
+
+/// Which files may be shown to an agent that did not name them. Who may not read a file without asking does not get it in
+/// another way either.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Readable {
+    tool: &'static str,
+    rules: Vec<Rule>,
+}
+
+impl Readable {
+    /// What these rules let a tool show.
+    pub(crate) fn by(tool: &'static str, rules: Vec<Rule>) -> Self {
+        Self { tool, rules }
+    }
+
+    /// Everything.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self::by("read", Vec::new())
+    }
+
+    /// Whether everything may be shown, so that nobody needs to ask file by file.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        let is_allowed = |rule: &Rule| rule.permission == Permission::Allow;
+        self.rules.iter().all(is_allowed)
+    }
+
+    /// Whether a file may be shown. The path is from the root of the workspace, with `/` between names.
+    #[must_use]
+    pub fn allows(&self, path: &str) -> bool {
+        [self.tool, "read"]
+            .iter()
+            .all(|tool| decide(&self.rules, tool, path) == Permission::Allow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(tool: &str, pattern: Option<&str>, permission: Permission) -> Rule {
+        Rule {
+            tool: tool.to_owned(),
+            pattern: pattern.map(str::to_owned),
+            permission,
+        }
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_not_shown() {
+        let all = [
+            (Vec::new(), true, true),
+            (vec![rule("*", None, Permission::Allow)], true, true),
+            (vec![rule("read", Some("*.env"), Permission::Deny)], false, false),
+            (vec![rule("read", Some("*.env"), Permission::Ask)], false, false),
+            (
+                vec![rule("context", Some("*.env"), Permission::Deny)],
+                false,
+                false,
+            ),
+            (vec![rule("shell", None, Permission::Deny)], false, true),
+        ];
+        for (rules, is_everything, shows_secret) in all {
+            let readable = Readable::by("context", rules.clone());
+            let found = (
+                readable.is_everything(),
+                readable.allows("a/.env"),
+                readable.allows("a.rs"),
+            );
+            assert_eq!(found, (is_everything, shows_secret, true), "{rules:?}");
+        }
+        assert!(Readable::everything().is_everything());
+    }
+}

@@ -1,0 +1,145 @@
+//! `context`: the pieces of the code that belong to a question.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::error::ToolError;
+use super::order::Touches;
+use super::parameters::{Parameter, Takes, optional, required};
+use super::place::Place;
+use super::running::{self, Running};
+use super::spec::{Access, ToolboxOptions};
+use super::text::{SHOWN_LIMIT_BYTES, beginning, one_line};
+use super::tool::{About, Told, Tool};
+use crate::permissions::{Readable, Rule};
+use crate::ports::{ContextFound, ContextGround, ContextOrder, Ports};
+
+/// How many tokens an answer has if nobody says so.
+const USUAL_TOKENS: usize = 4_000;
+/// The most tokens of an answer: about as much as an answer may have in bytes.
+const MOST_TOKENS: u64 = 8_000;
+/// Fewer tokens hold no piece.
+const LEAST_TOKENS: u64 = 100;
+
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) query: String,
+    pub(super) place: Place,
+    pub(super) budget_tokens: usize,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    query: String,
+    path: Option<String>,
+    budget: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for Context {
+    type Arguments = Arguments;
+    const NAME: &'static str = "context";
+    const DESCRIPTION: &'static str = "Finds the pieces of the code that belong to a question, the best first: by words, by \
+        names of definitions, by what calls what, by what was changed lately. Use it to find your way; use `search` for every \
+        place of an exact text.";
+    const ACCESS: Access = Access::Reads;
+
+    fn parameters(_ports: &Ports) -> Vec<Parameter> {
+        vec![
+            required(
+                "query",
+                Takes::Text,
+                "The question: words, names from the code, or a sentence.",
+            ),
+            optional("path", Takes::Text, "A file that the question is about."),
+            optional(
+                "budget",
+                Takes::Number {
+                    least: LEAST_TOKENS,
+                    most: MOST_TOKENS,
+                },
+                "How many tokens the answer may have; 4000 if left out.",
+            ),
+        ]
+    }
+
+    async fn prepare(arguments: Arguments, options: &ToolboxOptions) -> Result<Self, ToolError> {
+        if arguments.query.trim().is_empty() && arguments.path.is_none() {
+            return Err(ToolError::Refused(
+                "`query` is empty, so there is nothing to look for. Ask with words or names.".to_owned(),
+            ));
+        }
+        Ok(Self {
+            place: running::place_or_root(options, arguments.path.as_deref()).await?,
+            query: arguments.query,
+            budget_tokens: arguments.budget.unwrap_or(USUAL_TOKENS),
+        })
+    }
+
+    fn about(&self) -> About {
+        About {
+            title: one_line(&format!("context {}", self.query)),
+            subjects: vec![self.place.to_string()],
+            // Pieces can be of any file, so it waits for what is written before it.
+            touches: Touches::Reads(vec![Place::Root]),
+            whole_trees: Vec::new(),
+        }
+    }
+
+    async fn run(self, running: &Running<'_>) -> Result<Told, ToolError> {
+        let found = self.find(running.options, running.rules.clone());
+        let found = running.patience.within(found).await??;
+        if found.text.is_empty() {
+            let text = "[nothing was found; ask with other words, or use `search`]";
+            return Ok(Told::done(text));
+        }
+        let (shown, is_cut) = beginning(&found.text, SHOWN_LIMIT_BYTES);
+        let cut = if is_cut { "; cut, ask for less" } else { "" };
+        let summary = one_line(&found.summary);
+        Ok(Told::done(format!("{}\n[{summary}{cut}]", shown.trim_end())))
+    }
+}
+
+impl Context {
+    /// Looks, in the plan if there is one. *Cancel safety*: may be dropped at any time.
+    pub(super) async fn find(
+        &self,
+        options: &ToolboxOptions,
+        rules: Vec<Rule>,
+    ) -> Result<ContextFound, ToolError> {
+        let readable = Readable::by(Self::NAME, rules);
+        let ground = match options.desk.existing().await? {
+            Some(plan) => ContextGround::Plan(plan),
+            // Nothing was changed yet, and a look is no reason to begin a plan.
+            None => ContextGround::Directory(options.desk.directory().to_owned()),
+        };
+        let order = ContextOrder {
+            ground,
+            query: self.query.clone(),
+            focus: self
+                .place
+                .as_path()
+                .map(ToString::to_string)
+                .into_iter()
+                .collect(),
+            budget_tokens: self.budget_tokens,
+            timeout: options.timeout,
+            readable: readable.clone(),
+            scope: options.scope.clone(),
+        };
+        let found = options
+            .ports
+            .context
+            .find(order)
+            .await
+            .map_err(|error| ToolError::Refused(format!("{error}.")))?;
+        // The finder keeps to the rules by itself; whatever it does, nothing gets past them here.
+        match found.files.iter().find(|file| !readable.allows(file)) {
+            None => Ok(found),
+            Some(_) => Err(ToolError::Refused(
+                "what was found may not be shown. Use `search` instead.".to_owned(),
+            )),
+        }
+    }
+}
