@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Boot, JobCounts, LogState, PlanCounts, ProcessSummary, SessionCounts};
+use crate::{Boot, ContextCounts, JobCounts, LogState, PlanCounts, ProcessSummary, SessionCounts};
 
 /// The answer of `GET /healthz`: the process is alive and serves requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -93,6 +93,9 @@ pub struct Status {
     /// How many turns run, and how many sessions have prompts that wait. Older daemons do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionCounts>,
+    /// How many indexes of workspaces are open. Older daemons do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextCounts>,
     /// The resident memory of the process, where the system tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,

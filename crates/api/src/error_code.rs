@@ -53,6 +53,10 @@ pub enum ErrorCode {
     AgentNotFound,
     /// No question of this id is open in the session.
     PermissionNotFound,
+    /// There is no strategy of this name.
+    StrategyNotFound,
+    /// A file that a question is about is not there.
+    FocusNotFound,
     /// The path exists and does not take this method.
     MethodNotAllowed,
     /// The request did not arrive in time.
@@ -135,6 +139,10 @@ pub enum ErrorCode {
     PathNotAllowed,
     /// It cannot be a prompt, a title, or a script.
     InvalidPrompt,
+    /// A question has neither words nor files.
+    ContextEmpty,
+    /// A question, or what it asks for, is larger than the limit.
+    ContextTooLarge,
     /// A language server for the file is known and its program is not on this machine.
     ServerNotInstalled,
     /// The agent cannot be asked yet: something is missing.
@@ -183,7 +191,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, in the order of `docs/errors.md`.
-    pub const ALL: [Self; 83] = [
+    pub const ALL: [Self; 87] = [
         Self::MalformedJson,
         Self::InvalidName,
         Self::InvalidQuery,
@@ -204,6 +212,8 @@ impl ErrorCode {
         Self::TurnNotFound,
         Self::AgentNotFound,
         Self::PermissionNotFound,
+        Self::StrategyNotFound,
+        Self::FocusNotFound,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::StaleGeneration,
@@ -245,6 +255,8 @@ impl ErrorCode {
         Self::StrategyNotPossible,
         Self::PathNotAllowed,
         Self::InvalidPrompt,
+        Self::ContextEmpty,
+        Self::ContextTooLarge,
         Self::ServerNotInstalled,
         Self::AgentNotReady,
         Self::StreamLimitReached,

@@ -9,6 +9,7 @@
 
 mod boot;
 mod breaker;
+mod context;
 mod daemon;
 mod error_code;
 mod history;
@@ -24,6 +25,12 @@ pub use boot::{Boot, BootList, BootState};
 pub use breaker::{
     Breaker, BreakerList, BreakerState, ForceBreaker, ForcedState, Outcome, RecordOutcome, ResetBreaker,
     ResetBreakers,
+};
+pub use context::{
+    ChangeContextIndex, ContextAnswer, ContextCounts, ContextDepth, ContextFragment, ContextIndex,
+    ContextIndexList, ContextIndexRemoved, ContextIndexState, ContextLeftOut, ContextQuestion,
+    ContextScorePart, ContextStrategy, ContextStrategyInfo, ContextStrategyList, ContextStrategyState,
+    ContextTokenizer,
 };
 pub use daemon::{
     BreakerSummary, Health, HealthStatus, PageLink, Phase, Readiness, ReadinessStatus, ShutdownAccepted,

@@ -134,6 +134,18 @@ impl ErrorCode {
                 "No such question is open",
                 "Look at the session: `active.asking` lists what is open now.",
             ),
+            Self::StrategyNotFound => (
+                "strategy_not_found",
+                404,
+                "There is no such strategy",
+                "Name one of those that GET /v1/context/strategies lists.",
+            ),
+            Self::FocusNotFound => (
+                "focus_not_found",
+                404,
+                "A file in focus is not there",
+                "Correct the path, or leave the file out.",
+            ),
             Self::MethodNotAllowed => (
                 "method_not_allowed",
                 405,
@@ -379,6 +391,18 @@ impl ErrorCode {
                 422,
                 "It cannot be used as a prompt",
                 "Read `detail`: it says what is wrong with the prompt, the title or the script.",
+            ),
+            Self::ContextEmpty => (
+                "context_empty",
+                422,
+                "There is nothing to look for",
+                "Give a query, or a file that the question is about.",
+            ),
+            Self::ContextTooLarge => (
+                "context_too_large",
+                422,
+                "The question is too large",
+                "Ask for less: `detail` names what is too large, and how large it may be.",
             ),
             Self::ServerNotInstalled => (
                 "server_not_installed",
