@@ -13,6 +13,7 @@ use process::Processes;
 use tokio::sync::Semaphore;
 
 use crate::access::{Hosts, Secret, Sessions};
+use crate::context::ContextService;
 use crate::durable::Durable;
 use crate::jobs::Workers;
 use crate::language_servers::LanguageServers;
@@ -36,6 +37,8 @@ pub(crate) struct App {
     pub(crate) jobs: Jobs,
     pub(crate) job_workers: Workers,
     pub(crate) plans: Plans,
+    /// Questions about code.
+    pub(crate) contexts: ContextService,
     /// Conversations with agents. They are named so because the page has sessions of its own.
     pub(crate) conversations: ::sessions::Sessions,
     /// What watches over plans and jobs together.
@@ -143,8 +146,22 @@ pub(crate) mod tests {
         )
         .await
         .unwrap();
+        let contexts = crate::context::start(
+            crate::configuration::ContextSection::default(),
+            crate::context::Around {
+                home: &home,
+                scratch: &home.scratch(),
+                breakers: &breakers,
+                processes: &processes,
+                language_servers: &language_servers,
+                plans: &plans,
+                for_commands: &[],
+                tasks: &tasks,
+                clock: &clock,
+            },
+        );
         let conversations = crate::sessions::start(
-            crate::sessions::Configuration::default(),
+            crate::configuration::Configuration::default(),
             None,
             crate::sessions::Around {
                 durable: &durable,
@@ -154,6 +171,7 @@ pub(crate) mod tests {
                 language_servers: &language_servers,
                 jobs: &jobs,
                 plans: &plans,
+                contexts: &contexts,
                 environment: &[],
                 for_commands: &[],
                 closing: &life.scope(),
@@ -172,6 +190,7 @@ pub(crate) mod tests {
                 &breakers,
                 (&durable, &processes, &language_servers),
                 (&jobs, &plans, &conversations),
+                &contexts,
                 (Arc::clone(&clock), started),
             ),
             life,
@@ -182,6 +201,7 @@ pub(crate) mod tests {
             jobs,
             job_workers,
             plans,
+            contexts,
             conversations,
             plan_watch,
             _late_jobs: late_jobs,

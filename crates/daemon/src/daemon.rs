@@ -10,6 +10,8 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::access::{Hosts, Sessions, load_or_create};
 use crate::app::App;
+use crate::configuration;
+use crate::context;
 use crate::durable::{Durable, Note, Starting, Subjects, keep_up};
 use crate::http;
 use crate::jobs;
@@ -62,7 +64,7 @@ impl Daemon {
     /// See [`StartError`]; its advice says what to do.
     pub async fn start(options: Options, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let breakers = CircuitBreaker::new(options.breaker.clone(), Arc::clone(&clock))?;
-        let configuration = conversations::load(options.configuration.as_deref())?;
+        let mut configuration = configuration::load(options.configuration.as_deref())?;
         let boot_id = BootId::generate();
         options.home.prepare()?;
         let ownership = Ownership::take(&options.home, boot_id)?;
@@ -120,6 +122,20 @@ impl Daemon {
         )
         .await?;
         plans::settle(&plan_watch).await?;
+        let contexts = context::start(
+            std::mem::take(&mut configuration.context),
+            context::Around {
+                home: &options.home,
+                scratch: scratch.path(),
+                breakers: &breakers,
+                processes: &processes,
+                language_servers: &language_servers,
+                plans: &plans,
+                for_commands: &for_commands,
+                tasks: &background,
+                clock: &clock,
+            },
+        );
         // At last: prompts that waited go on at once, and need everything else.
         let sessions = conversations::start(
             configuration,
@@ -132,6 +148,7 @@ impl Daemon {
                 language_servers: &language_servers,
                 jobs: &jobs,
                 plans: &plans,
+                contexts: &contexts,
                 environment: &environment,
                 for_commands: &for_commands,
                 closing: &closing.scope(),
@@ -149,6 +166,7 @@ impl Daemon {
                 &breakers,
                 (&durable, &processes, &language_servers),
                 (&jobs, &plans, &sessions),
+                &contexts,
                 (Arc::clone(&clock), started),
             ),
             life,
@@ -159,6 +177,7 @@ impl Daemon {
             jobs,
             job_workers,
             plans,
+            contexts,
             conversations: sessions,
             plan_watch,
             _late_jobs: late_jobs,
@@ -190,6 +209,7 @@ impl Daemon {
                 jobs: app.jobs.clone(),
                 plans: app.plans.clone(),
                 sessions: app.conversations.clone(),
+                contexts: app.contexts.clone(),
             };
             let health = Arc::clone(&app.durable.health);
             background.spawn(
@@ -319,6 +339,8 @@ impl Daemon {
         // No command runs in a sandbox any more. What is being applied is brought to its end before the daemon closes, or
         // by the next one.
         self.app.plans.close();
+        // What is indexed so far is on disk; the next daemon goes on with it.
+        self.app.contexts.close();
         // Whoever has been answered needs them no more. The log is still open, for their ends.
         let patience = Deadline::after(&self.app.clock, LANGUAGE_SERVERS_GRACE);
         self.app
@@ -358,6 +380,7 @@ impl Drop for Daemon {
         self.app.conversations.close();
         self.app.processes.begin_stop_all(processes::AT_THE_END);
         self.app.plans.close();
+        self.app.contexts.close();
         for token in [&self.cut, &self.closing] {
             token.cancel(Cause::new("the daemon", "it was dropped"));
         }

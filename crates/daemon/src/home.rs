@@ -150,6 +150,12 @@ impl Home {
         self.state.join("plans")
     }
 
+    /// Where the indexes of trees are kept.
+    #[must_use]
+    pub fn context(&self) -> PathBuf {
+        self.state.join("context")
+    }
+
     /// The id of this home, made at the first start.
     #[must_use]
     pub fn home_id_file(&self) -> PathBuf {

@@ -14,6 +14,8 @@
 
 mod access;
 mod app;
+mod configuration;
+mod context;
 mod daemon;
 mod durable;
 mod home;
@@ -36,6 +38,7 @@ mod system;
 
 pub use ::plans::PlansSettings;
 pub use access::TokenError;
+pub use configuration::ConfigurationError;
 pub use daemon::{Connections, Daemon, Ended, ShutdownHandle};
 pub use durable::{Database, DatabaseUrl, ImportLogError, Imported, LogStartError, import_log};
 pub use eventlog::{Liveness, start_time_ticks};
@@ -46,5 +49,4 @@ pub use options::{DEFAULT_PORT, LanguageOptions, Listen, Options, Signals, Strea
 pub use ownership::{Owner, Ownership, OwnershipError, read_owner};
 pub use process::{Enforcement, KeeperProgram, OpenProcessesError, keep_if_asked, landlock_support};
 pub use server::BindError;
-pub use sessions::ConfigurationError;
 pub use start_error::StartError;

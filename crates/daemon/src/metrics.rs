@@ -3,6 +3,7 @@
 //! Every label has few values: routes are templates, methods are the known ones, statuses are classes, and
 //! breaker names are bounded by the breaker's own table.
 
+mod context;
 mod jobs;
 mod languages;
 mod plans;
@@ -31,9 +32,11 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+pub(crate) use context::ContextMetrics;
 pub(crate) use plans::Attempted;
 
 use crate::app::App;
+use crate::context::ContextService;
 use crate::durable::{Durable, Health as LogHealth};
 use crate::http::Problem;
 use crate::http::breakers::to_wire;
@@ -138,6 +141,7 @@ impl Metrics {
         breakers: &CircuitBreaker,
         (durable, processes, language_servers): (&Durable, &Processes, &LanguageServers),
         (jobs, plans, conversations): (&Jobs, &Plans, &Sessions),
+        contexts: &ContextService,
         (clock, started): (Arc<dyn Clock>, Instant),
     ) -> Self {
         let mut registry = Registry::with_prefix("tidelock");
@@ -172,6 +176,7 @@ impl Metrics {
         let plan_metrics = plans::PlanMetrics::register(&mut registry);
         let session_metrics = sessions::SessionMetrics::register(&mut registry);
         conversations.observe(Arc::new(session_metrics));
+        contexts.metrics().register(&mut registry);
         registry.register_collector(Box::new(Observed {
             life: life.clone(),
             breakers: breakers.clone(),
@@ -182,6 +187,7 @@ impl Metrics {
             jobs: jobs.clone(),
             plans: plans.clone(),
             sessions: conversations.clone(),
+            contexts: contexts.clone(),
             clock,
             started,
         }));
@@ -235,6 +241,7 @@ struct Observed {
     jobs: Jobs,
     plans: Plans,
     sessions: Sessions,
+    contexts: ContextService,
     clock: Arc<dyn Clock>,
     started: Instant,
 }
@@ -257,6 +264,7 @@ impl Collector for Observed {
         jobs::encode(&self.jobs.counts(), &mut encoder)?;
         plans::encode(&self.plans.counts(), &mut encoder)?;
         sessions::encode(&self.sessions.counts(), &mut encoder)?;
+        context::encode(&self.contexts.indexes(), &mut encoder)?;
         languages::encode(&self.language_servers.views(), &mut encoder)?;
         self.encode_breakers(&mut encoder)
     }

@@ -10,11 +10,11 @@ use sessions::SessionError;
 use thiserror::Error;
 
 use crate::access::TokenError;
+use crate::configuration::ConfigurationError;
 use crate::durable::LogStartError;
 use crate::home::HomeError;
 use crate::ownership::OwnershipError;
 use crate::server::BindError;
-use crate::sessions::ConfigurationError;
 
 /// Why a daemon did not start.
 #[derive(Debug, Error)]

@@ -9,6 +9,8 @@ use kernel::{Clock, Deadline, Scope};
 use plans::{Plans, Run};
 use sessions::Sessions;
 
+use crate::context::ContextService;
+
 use super::{boots, health::Health, history};
 
 /// How long events are kept of what the daemon writes about itself.
@@ -54,6 +56,7 @@ pub(crate) struct Subjects {
     pub(crate) jobs: Jobs,
     pub(crate) plans: Plans,
     pub(crate) sessions: Sessions,
+    pub(crate) contexts: ContextService,
 }
 
 /// Tidies up now and each time that `every` has passed, until the scope is cancelled.
@@ -68,7 +71,7 @@ pub(crate) async fn keep_up(
         tokio::select! {
             // What is dropped half-way is done the next time.
             _ = closing.wait() => return,
-            done = tidy_up(&subjects, &health) => {
+            done = tidy_up(&subjects, &health, &closing) => {
                 if let Err(error) = done {
                     tracing::warn!(%error, "the upkeep of the log was broken off");
                 }
@@ -81,12 +84,13 @@ pub(crate) async fn keep_up(
     }
 }
 
-async fn tidy_up(subjects: &Subjects, health: &Health) -> Result<(), LogError> {
+async fn tidy_up(subjects: &Subjects, health: &Health, closing: &Scope) -> Result<(), LogError> {
     let Subjects {
         log,
         jobs,
         plans,
         sessions,
+        contexts,
     } = subjects;
     let mut dropped_events = 0;
     for (kind, policy) in POLICIES {
@@ -119,6 +123,12 @@ async fn tidy_up(subjects: &Subjects, health: &Health) -> Result<(), LogError> {
         }
         Ok(_) => {}
         Err(error) => tracing::warn!(%error, "turns could not be folded together"),
+    }
+    // An index is a cache; one that stays costs room and nothing else.
+    match contexts.collect(closing).await {
+        Ok(0) => {}
+        Ok(indexes) => tracing::info!(indexes, "indexes that nobody asked for were thrown away"),
+        Err(error) => tracing::warn!(%error, "indexes that nobody asked for could not be thrown away"),
     }
     let collected = log.collect_blobs().await?;
     log.compact().await?;

@@ -1,9 +1,10 @@
 //! The HTTP interface: which path leads where, and what stands before it.
 
 mod actor;
-mod body;
+pub(crate) mod body;
 mod boots;
 pub(crate) mod breakers;
+pub(crate) mod context;
 mod events;
 mod finish;
 pub(crate) mod guard;
@@ -77,6 +78,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .merge(jobs::router())
         .merge(plans::router())
         .merge(sessions::router())
+        .merge(context::router())
         .merge(workspaces::router())
         .route_layer(from_fn_with_state(Arc::clone(app), guard::authenticate));
     for_everybody

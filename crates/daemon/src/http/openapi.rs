@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
-use super::{boots, breakers, events, health, jobs, log, lsp, plans, processes, sessions};
+use super::{boots, breakers, context, events, health, jobs, log, lsp, plans, processes, sessions};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -75,6 +75,7 @@ pub fn openapi_json() -> Result<String, serde_json::Error> {
     document.merge(jobs::description());
     document.merge(plans::description());
     document.merge(sessions::description());
+    document.merge(context::description());
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)

@@ -3,6 +3,7 @@
 //! What servers do is in crate `lsp`; here its words become those of the wire, and its errors problems.
 
 mod answers;
+mod for_context;
 mod problems;
 mod questions;
 mod servers;

@@ -14,10 +14,11 @@ use sessions::permissions::Answer;
 use sessions::{Counts, Observer, ToolState, TurnState};
 
 /// The tools that are counted by their names. Agents that bring their own can call them what they like; those are `other`.
-const TOOLS: [&str; 10] = [
+const TOOLS: [&str; 11] = [
     "read",
     "list",
     "search",
+    "context",
     "write",
     "edit",
     "delete",

@@ -20,7 +20,8 @@ pub(super) const STYLE: Asset = Asset {
         include_str!("../../../../web/style.css"),
         include_str!("../../../../web/jobs.css"),
         include_str!("../../../../web/plans.css"),
-        include_str!("../../../../web/sessions.css")
+        include_str!("../../../../web/sessions.css"),
+        include_str!("../../../../web/context.css")
     ),
 };
 

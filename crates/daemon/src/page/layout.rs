@@ -16,17 +16,19 @@ pub(super) enum Place {
     Sessions,
     Plans,
     Jobs,
+    Context,
     Servers,
     Processes,
     Breakers,
 }
 
 impl Place {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Overview,
         Self::Sessions,
         Self::Plans,
         Self::Jobs,
+        Self::Context,
         Self::Servers,
         Self::Processes,
         Self::Breakers,
@@ -38,6 +40,7 @@ impl Place {
             Self::Sessions => "Sessions",
             Self::Plans => "Plans",
             Self::Jobs => "Jobs",
+            Self::Context => "Context",
             Self::Servers => "Servers",
             Self::Processes => "Processes",
             Self::Breakers => "Breakers",
@@ -50,6 +53,7 @@ impl Place {
             Self::Sessions => "/sessions",
             Self::Plans => "/plans",
             Self::Jobs => "/jobs",
+            Self::Context => "/context",
             Self::Servers => "/servers",
             Self::Processes => "/processes",
             Self::Breakers => "/breakers",
@@ -62,6 +66,7 @@ impl Place {
             Self::Sessions => "/live/sessions",
             Self::Plans => "/live/plans",
             Self::Jobs => "/live/jobs",
+            Self::Context => "/live/context",
             Self::Servers => "/live/servers",
             Self::Processes => "/live/processes",
             Self::Breakers => "/live/breakers",
@@ -75,7 +80,7 @@ impl Place {
             Self::Plans => Some("/v1/plans/events"),
             Self::Jobs => Some("/v1/jobs/events"),
             Self::Servers => Some("/v1/lsp/events"),
-            Self::Overview | Self::Processes | Self::Breakers => None,
+            Self::Overview | Self::Context | Self::Processes | Self::Breakers => None,
         }
     }
 }
@@ -95,6 +100,20 @@ pub(super) fn page_below(
 ) -> Markup {
     let live = html! { div data-live=(live_path) data-events=[place.events()] { (live) } };
     with_notices(app, visitor, place, title, &live)
+}
+
+/// A page with something above its live part that shows what was there when it was loaded.
+pub(super) fn page_above_live(
+    app: &App,
+    visitor: &Visitor,
+    place: Place,
+    (above, live): (&Markup, &Markup),
+) -> Markup {
+    let content = html! {
+        (above)
+        div data-live=(place.live_path()) { (live) }
+    };
+    with_notices(app, visitor, place, place.title(), &content)
 }
 
 /// A page below a place, with something below its live part that follows a stream of its own. That one tells the

@@ -6,6 +6,10 @@
 mod ansi;
 mod assets;
 mod breakers;
+mod context;
+mod context_answer;
+mod context_form;
+mod context_indexes;
 mod error;
 mod error_docs;
 mod form;
@@ -92,6 +96,9 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/plans/{id}", get(plan_detail::show))
         .route("/live/plans/{id}", get(plan_detail::show_live))
         .route("/plans/{id}/discard", get(plan_discard::show))
+        .route("/context", get(context::show))
+        .route("/live/context", get(context::show_live))
+        .route("/context/indexes", post(context::change_index))
         .route("/workspaces", get(workspaces::show))
         .route("/live/workspaces", get(workspaces::show_live))
         .route("/workspaces/forget", post(workspaces::forget))

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use super::breakers::label;
 use super::plan_notice::PlanNotice;
+use super::plan_text::exact;
 use super::{job_state, server_state};
 
 /// What became of a form.
@@ -94,6 +95,20 @@ pub(crate) enum Notice {
         /// What became of it.
         text: String,
     },
+    /// An index was changed, or is on its way to it.
+    Index {
+        /// The root of its workspace.
+        root: String,
+        /// What became of it, as it reads behind the root.
+        outcome: &'static str,
+    },
+    /// An index could not be changed.
+    IndexRefused {
+        /// The root of its workspace.
+        root: String,
+        /// Why.
+        reason: String,
+    },
     /// The log did not take it, so nothing was done.
     NotWritten {
         /// Why.
@@ -170,6 +185,14 @@ impl Notice {
             Self::Workers { count: 1 } => ("good", html! { "One job may run at a time now." }),
             Self::Workers { count } => ("good", html! { (count) " jobs may run at once now." }),
             Self::Plan(notice) => notice.words(),
+            Self::Index { root, outcome } => (
+                "good",
+                html! { "The index of " code { (exact(root)) } " " (outcome) "." },
+            ),
+            Self::IndexRefused { root, reason } => (
+                "warn",
+                html! { "The index of " code { (exact(root)) } " could not be changed: " (reason) },
+            ),
             Self::NotWritten { reason } => (
                 "warn",
                 html! { "This cannot be written to the log (" (reason) "), so nothing was changed. Try again later." },

@@ -8,6 +8,8 @@ use axum::extract::State;
 use maud::{Markup, html};
 
 use super::breakers::{all, badge};
+use super::context;
+use super::context_indexes;
 use super::jobs_card;
 use super::layout::{Place, human_duration, live_part, page};
 use super::log_card;
@@ -45,6 +47,7 @@ async fn live(app: &App) -> Markup {
         (sessions_card::show(app).await)
         (plans_card::show(app).await)
         (jobs_card::show(app).await)
+        (context_indexes::card(&context::indexes(app)))
         (servers::card(&app.language_servers.list()))
         (attention(app))
         (log_card::log(app).await)

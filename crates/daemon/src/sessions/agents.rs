@@ -11,7 +11,7 @@ use sessions::agents::model::{ApiKey, ModelAgent, ModelLimits, ModelPrices, Mode
 use sessions::agents::rehearsal::Rehearsal;
 use sessions::{Agent, Readiness};
 
-use super::configuration::{AgentSection, Configuration, ConfigurationError, ModelSection};
+use crate::configuration::{AgentSection, Configuration, ConfigurationError, ModelSection};
 
 /// The agent that follows a script. It is always there.
 pub(super) const REHEARSAL: &str = "rehearsal";
@@ -135,6 +135,9 @@ pub(super) fn model_settings(
         key: key(section, variables)?,
         model: model.unwrap_or(usual.model),
         context_tokens: section.context_tokens.unwrap_or(usual.context_tokens),
+        opening_context_tokens: section
+            .opening_context_tokens
+            .unwrap_or(usual.opening_context_tokens),
         limits: ModelLimits {
             steps: section.max_steps.unwrap_or(usual.limits.steps),
             tokens: section.max_tokens.unwrap_or(usual.limits.tokens),

@@ -12,9 +12,10 @@ use sessions::agents::acp::AcpAgent;
 use sessions::{Ports, SessionError, Sessions, SessionsOptions, Sharing};
 
 use super::agents::{Variables, acp_settings, built_in, default_agent, model_settings, programs};
-use super::configuration::{Configuration, ConfigurationError};
 use super::languages::SharedLanguages;
 use super::shell::JobShell;
+use crate::configuration::{Configuration, ConfigurationError};
+use crate::context::ContextService;
 use crate::durable::Durable;
 use crate::language_servers::LanguageServers;
 use crate::start_error::StartError;
@@ -29,6 +30,7 @@ pub(crate) struct Around<'a> {
     pub(crate) language_servers: &'a LanguageServers,
     pub(crate) jobs: &'a Jobs,
     pub(crate) plans: &'a Plans,
+    pub(crate) contexts: &'a ContextService,
     /// The variables of the daemon. Agents get them, since they have their own keys there.
     pub(crate) environment: &'a [(OsString, OsString)],
     /// The variables that commands get.
@@ -101,5 +103,6 @@ fn ports(around: Around<'_>) -> Ports {
             closing: around.closing.clone(),
         }),
         languages: Arc::new(SharedLanguages(around.language_servers.clone())),
+        context: Arc::new(around.contexts.clone()),
     }
 }

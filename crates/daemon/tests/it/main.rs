@@ -8,6 +8,9 @@
 mod boots;
 mod breakers;
 mod client;
+mod context;
+mod context_plans;
+mod context_stops;
 mod drain;
 mod errors;
 mod history;

@@ -232,6 +232,19 @@ pub(crate) fn options(directory: &TempDir) -> Options {
     }
 }
 
+/// How many breakers a daemon has before anybody has used one: those of the strategies that are built in.
+pub(crate) async fn own_breakers() -> usize {
+    let running = Running::start().await;
+    let own = running.breakers.snapshot().circuits.len();
+    running.stop().await;
+    own
+}
+
+/// Whether a breaker is that of a strategy. Those are always listed.
+pub(crate) fn is_own(breaker: &api::Breaker) -> bool {
+    breaker.id.starts_with("context/")
+}
+
 /// Waits for something that must not take for ever.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(PATIENCE, future)

@@ -23,6 +23,7 @@ use utoipa::OpenApi;
 
 pub(super) use open::checked_checks;
 pub(crate) use problems::plan_problem;
+pub(super) use problems::sentence;
 
 use super::problem::Problem;
 use crate::app::App;

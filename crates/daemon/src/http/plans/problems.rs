@@ -99,7 +99,7 @@ pub(super) fn shutting_down() -> Problem {
 }
 
 /// An error as a sentence.
-fn sentence(error: &str) -> String {
+pub(in crate::http) fn sentence(error: &str) -> String {
     let mut characters = error.chars();
     let first = characters.next().map(char::to_uppercase);
     first

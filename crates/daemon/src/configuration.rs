@@ -1,7 +1,9 @@
-//! What the owner of a daemon has written down about agents: `config.toml`, which need not be there.
+//! What the owner of a daemon has written down: `config.toml`, which need not be there.
 //!
 //! It is read when a daemon starts. A mistake in it is an error, and the daemon does not start: a rule that forbids something
 //! must not be passed over because of a typing error somewhere else.
+
+mod context;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,6 +14,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use sessions::permissions::Rule;
 use sessions::{AfterCrash, SessionsSettings};
+
+pub(crate) use context::ContextSection;
 
 /// A configuration by hand has a hundredth of this. What is larger is something else.
 const LARGEST_FILE_BYTES: u64 = 1024 * 1024;
@@ -24,6 +28,7 @@ pub(crate) struct Configuration {
     pub(crate) model: ModelSection,
     /// Agents that speak the Agent Client Protocol, by name.
     pub(crate) agents: BTreeMap<String, AgentSection>,
+    pub(crate) context: ContextSection,
 }
 
 /// What holds for all sessions.
@@ -58,6 +63,8 @@ pub(crate) struct ModelSection {
     pub(crate) key_file: Option<PathBuf>,
     pub(crate) model: Option<String>,
     pub(crate) context_tokens: Option<u64>,
+    /// How much of the code is shown to the model before a turn begins; 0 is nothing.
+    pub(crate) opening_context_tokens: Option<usize>,
     pub(crate) max_steps: Option<u32>,
     pub(crate) max_tokens: Option<u64>,
     pub(crate) max_time_seconds: Option<u64>,
@@ -181,6 +188,7 @@ fn parse(text: &str) -> Result<Configuration, String> {
             return Err("a price or a cost of `model` is less than nothing".to_owned());
         }
     }
+    configuration.context.check()?;
     if configuration.sessions.max_turns == Some(0) {
         return Err("`sessions.max_turns` must be at least 1".to_owned());
     }
@@ -243,6 +251,7 @@ impl SessionsSection {
 
 #[cfg(test)]
 mod tests {
+    use ::context::{CommandSettings, ContextSettings, StrategySettings, TokenizerName};
     use sessions::permissions::Permission;
 
     use super::*;
@@ -264,6 +273,7 @@ mod tests {
             key_env = "SOME_KEY"
             model = "some-model"
             context_tokens = 1000
+            opening_context_tokens = 500
             max_steps = 1
             max_tokens = 2
             max_time_seconds = 3
@@ -279,6 +289,24 @@ mod tests {
             description = "An agent"
             environment = { A = "b" }
             write_below = ["/var/lib/opencode"]
+
+            [context]
+            budget_tokens = 1
+            deadline_ms = 2
+            tokenizer = "cl100k"
+            workers = 3
+            index_limit_mb = 4
+
+            [context.strategies.repo-map]
+            enabled = false
+            timeout_ms = 5
+            weight = 0.6
+
+            [[context.commands]]
+            name = "mine"
+            command = ["find-it", "--json"]
+            timeout_ms = 7
+            weight = 8
         "#;
         let read = parse(text).unwrap();
         assert_eq!(read.model.output_price, Some(15.0));
@@ -295,6 +323,27 @@ mod tests {
                 }
             )])
         );
+        let milliseconds = Duration::from_millis;
+        let repo_map = StrategySettings {
+            enabled: false,
+            timeout: milliseconds(5),
+            weight_percent: 60,
+        };
+        let expected = ContextSettings {
+            budget_tokens: 1,
+            patience: milliseconds(2),
+            tokenizer: TokenizerName::Cl100k,
+            workers: 3,
+            index_limit_bytes: 4 * 1024 * 1024,
+            strategies: BTreeMap::from([("repo-map".to_owned(), repo_map)]),
+            commands: vec![CommandSettings {
+                name: "mine".to_owned(),
+                command: vec!["find-it".to_owned(), "--json".to_owned()],
+                timeout: milliseconds(7),
+                weight_percent: 800,
+            }],
+        };
+        assert_eq!(read.context.settings(), expected);
         let settings = read.sessions.settings("opencode".to_owned());
         let rule = Rule {
             tool: "shell".to_owned(),
@@ -316,6 +365,7 @@ mod tests {
             (seconds(60), seconds(61), seconds(62), 7)
         );
         assert_eq!(parse("").unwrap(), Configuration::default());
+        assert_eq!(ContextSection::default().settings(), ContextSettings::default());
     }
 
     #[test]
@@ -368,6 +418,63 @@ mod tests {
             (
                 "[agents.a]\ncommand = [\"a\"]\nwrite_below = [\"b\"]\n",
                 "`agents.a.write_below` has `b`, which is not an absolute",
+            ),
+            (
+                "[context]\nbudget = 1\n",
+                "line 2, column 1: unknown field `budget`",
+            ),
+            (
+                "[context]\nbudget_tokens = 1000001\n",
+                "`context.budget_tokens` is 1000001, and the most is 1000000",
+            ),
+            (
+                "[context]\ndeadline_ms = 0\n",
+                "`context.deadline_ms` is 0, and must lie between 1 and 120000",
+            ),
+            (
+                "[context]\ntokenizer = \"words\"\n",
+                "line 2, column 13: unknown variant `words`, expected ",
+            ),
+            (
+                "[context]\nworkers = 65\n",
+                "`context.workers` is 65, and must lie between 1 and 64",
+            ),
+            (
+                "[context]\nindex_limit_mb = 0\n",
+                "`context.index_limit_mb` must be",
+            ),
+            (
+                "[context.strategies.keywrod]\n",
+                "`context.strategies.keywrod`: there is no strategy of this name, only: keyword, ",
+            ),
+            (
+                "[context.strategies.keyword]\ntimeout_ms = 120001\n",
+                "`context.strategies.keyword.timeout_ms` is 120001, and must lie",
+            ),
+            (
+                "[context.strategies.keyword]\nweight = -0.5\n",
+                "`context.strategies.keyword.weight` is -0.5, and must lie between 0 and 100",
+            ),
+            (
+                "[context.strategies.keyword]\nweight = nan\n",
+                "`context.strategies.keyword.weight` is NaN",
+            ),
+            ("[[context.commands]]\nname = \"a\"\n", "line 1, column "),
+            (
+                "[[context.commands]]\nname = \"a\"\ncommand = [\"\"]\n",
+                "`context.commands.a.command` names no program",
+            ),
+            (
+                "[[context.commands]]\nname = \"recent\"\ncommand = [\"a\"]\n",
+                "`context.commands.recent`: there is a strategy of this name",
+            ),
+            (
+                "[[context.commands]]\nname = \"a/b\"\ncommand = [\"a\"]\n",
+                "`context.commands.a/b`: a name has",
+            ),
+            (
+                "[[context.commands]]\nname = \"a\"\ncommand = [\"a\"]\nweight = 101\n",
+                "`context.commands.a.weight` is 101, and",
             ),
         ] {
             let found = parse(text).unwrap_err();

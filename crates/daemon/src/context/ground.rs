@@ -1,0 +1,85 @@
+//! Which tree is looked at.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use context::{ContextError, DiskView, View};
+use kernel::{Deadline, PlanId};
+use plans::{PlanError, Plans};
+
+use super::plan_view::PlanView;
+use super::service::QuestionError;
+
+/// Which tree is looked at.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Ground {
+    /// The workspace, the repository or the directory itself that this one is in, as it is on disk.
+    Directory(PathBuf),
+    /// The sandbox of a plan.
+    Plan(PlanId),
+}
+
+/// A tree that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) root: PathBuf,
+    /// What paths are written from.
+    pub(super) directory: PathBuf,
+    pub(super) view: Arc<dyn View>,
+}
+
+impl Ground {
+    /// Finds the tree. A plan that is being applied is waited for, until the deadline.
+    pub(super) async fn find(self, plans: &Plans, deadline: Deadline) -> Result<Found, QuestionError> {
+        match self {
+            Self::Directory(directory) => on_disk(plans, directory).await,
+            Self::Plan(plan) => {
+                let sandbox = tokio::select! {
+                    sandbox = plans.look(plan) => sandbox?,
+                    () = deadline.passed() => {
+                        let by = "its sandbox was not to be had in time".to_owned();
+                        return Err(PlanError::Busy { plan, by }.into());
+                    }
+                };
+                let root = sandbox.root().to_owned();
+                Ok(Found {
+                    directory: root.clone(),
+                    root,
+                    view: Arc::new(PlanView(sandbox)),
+                })
+            }
+        }
+    }
+}
+
+async fn on_disk(plans: &Plans, directory: PathBuf) -> Result<Found, QuestionError> {
+    let root = plans.root_of(directory.clone()).await?;
+    let looked = blocking(move || {
+        must_be_readable(&root)?;
+        Ok(Found {
+            directory: directory.canonicalize().unwrap_or(directory),
+            view: Arc::new(DiskView::new(root.clone())),
+            root,
+        })
+    });
+    looked.await?
+}
+
+fn must_be_readable(root: &Path) -> Result<(), QuestionError> {
+    match std::fs::read_dir(root) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(QuestionError::Context(ContextError::Unreadable {
+            root: root.to_owned(),
+            source,
+        })),
+    }
+}
+
+/// Does something that blocks, for a moment. *Cancel safety*: dropped half-way, it goes on.
+pub(super) async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, QuestionError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    // It ends early only when the runtime does.
+    done.map_err(|_| QuestionError::Context(ContextError::Cancelled))
+}

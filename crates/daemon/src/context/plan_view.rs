@@ -1,0 +1,73 @@
+//! The sandbox of a plan, as a tree that is looked at.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use context::{FILE_LIMIT_BYTES, FileText, NotText, Since, TreePath, View};
+use kernel::Scope;
+use plans::{RelPath, SandboxView, TreeError};
+
+/// The sandbox of a plan as it was when the question came.
+#[derive(Debug)]
+pub(super) struct PlanView(pub(super) SandboxView);
+
+impl View for PlanView {
+    fn read(&self, path: &TreePath) -> Result<FileText, NotText> {
+        let path = RelPath::from_bytes(path.as_str().as_bytes()).map_err(|_| NotText::Missing)?;
+        let content = self.0.tree().read(&path, FILE_LIMIT_BYTES).map_err(not_text)?;
+        text_of(&content)
+    }
+
+    fn walk(&self, scope: &Scope, visit: &(dyn Fn(TreePath) -> bool + Sync)) -> io::Result<()> {
+        for path in self.0.files() {
+            let is_enough = tree_path(path).is_some_and(|path| !visit(path));
+            if is_enough || scope.is_cancelled() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn since(&self) -> Since {
+        // What the workspace has lost, an index that was made later has never known.
+        let lost = self.0.lost_in_workspace();
+        let changed = self.0.changed().chain(&lost).filter_map(tree_path);
+        let changed: BTreeSet<TreePath> = changed.collect();
+        Since {
+            taken: Some(self.0.taken_at()),
+            changed: changed.into_iter().collect(),
+        }
+    }
+}
+
+/// A path that context knows; names that are not text are no part of it.
+pub(super) fn tree_path(path: &RelPath) -> Option<TreePath> {
+    TreePath::new(std::str::from_utf8(path.as_bytes()).ok()?).ok()
+}
+
+fn text_of(content: &[u8]) -> Result<FileText, NotText> {
+    match content.contains(&0) {
+        true => Err(NotText::Binary),
+        false => Ok(String::from_utf8_lossy(content).into()),
+    }
+}
+
+fn not_text(error: TreeError) -> NotText {
+    match error {
+        TreeError::TooLarge { .. } => NotText::TooLarge,
+        TreeError::NotAFile { .. } | TreeError::IsADirectory { .. } => NotText::Missing,
+        error if error.is_absence() => NotText::Missing,
+        error => NotText::Unreadable(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_text_is_shown() {
+        assert_eq!(&*text_of(b"a\xffb\n").unwrap(), "a\u{fffd}b\n");
+        assert!(matches!(text_of(b"a\0b"), Err(NotText::Binary)));
+    }
+}

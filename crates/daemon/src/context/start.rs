@@ -1,0 +1,59 @@
+//! How context is put together for a daemon.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use context::{Contexts, ContextsOptions, ForCommands, Ports};
+use kernel::{CircuitBreaker, Clock};
+use plans::Plans;
+use process::{Processes, Tasks};
+
+use super::open_plans::SharedPlans;
+use super::service::ContextService;
+use crate::configuration::ContextSection;
+use crate::home::Home;
+use crate::language_servers::LanguageServers;
+use crate::metrics::ContextMetrics;
+
+/// What context is built on.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    pub(crate) home: &'a Home,
+    pub(crate) scratch: &'a Path,
+    pub(crate) breakers: &'a CircuitBreaker,
+    pub(crate) processes: &'a Processes,
+    pub(crate) language_servers: &'a LanguageServers,
+    pub(crate) plans: &'a Plans,
+    /// The variables that commands get.
+    pub(crate) for_commands: &'a [(OsString, OsString)],
+    pub(crate) tasks: &'a Tasks,
+    pub(crate) clock: &'a Arc<dyn Clock>,
+}
+
+/// A service that has no index open yet.
+pub(crate) fn start(section: ContextSection, around: Around<'_>) -> ContextService {
+    let contexts = Contexts::new(ContextsOptions {
+        settings: section.settings(),
+        directory: around.home.context(),
+        scratch: around.scratch.to_owned(),
+        breakers: around.breakers.clone(),
+        ports: Ports {
+            languages: Arc::new(around.language_servers.clone()),
+            plans: Arc::new(SharedPlans(around.plans.clone())),
+        },
+        commands: ForCommands {
+            processes: around.processes.clone(),
+            environment: around.for_commands.iter().cloned().collect(),
+            scratch: around.scratch.to_owned(),
+        },
+        tasks: around.tasks.clone(),
+        clock: Arc::clone(around.clock),
+    });
+    ContextService {
+        plans: around.plans.clone(),
+        metrics: ContextMetrics::default(),
+        clock: Arc::clone(around.clock),
+        contexts,
+    }
+}

@@ -1,0 +1,195 @@
+//! Answers in the words of the interface, for programs and for the page alike.
+
+use std::time::Duration;
+
+use context::{
+    Depth, Fragment, IndexInfo, IndexState, LeftOut, Outcome, ScorePart, StrategyName, StrategyReport,
+    StrategySettings,
+};
+
+use super::service::Answered;
+use crate::app::{whole_ms, whole_ms_up};
+use crate::system::rfc3339;
+
+/// An answer.
+pub(crate) fn answer_to_wire(answered: Answered, plan: Option<String>) -> api::ContextAnswer {
+    let Answered { root, answer, index } = answered;
+    api::ContextAnswer {
+        root: root.display().to_string(),
+        plan,
+        fragments: answer.fragments.into_iter().map(fragment_to_wire).collect(),
+        text: answer.text,
+        tokens: answer.tokens as u64,
+        budget_tokens: answer.budget_tokens as u64,
+        strategies: answer.strategies.iter().map(strategy_to_wire).collect(),
+        left_out: answer.left_out.iter().map(left_out_to_wire).collect(),
+        left_out_total: answer.left_out_total as u64,
+        took_ms: milliseconds(answer.took),
+        index: index_to_wire(&index),
+    }
+}
+
+fn fragment_to_wire(fragment: Fragment) -> api::ContextFragment {
+    api::ContextFragment {
+        path: fragment.path.to_string(),
+        first_line: fragment.lines.first(),
+        last_line: fragment.lines.last(),
+        depth: match fragment.depth {
+            Depth::Body => api::ContextDepth::Body,
+            Depth::Signature => api::ContextDepth::Signature,
+            Depth::Name => api::ContextDepth::Name,
+        },
+        symbol: fragment.symbol,
+        text: fragment.text,
+        tokens: fragment.tokens as u64,
+        score: fragment.score,
+        parts: fragment.parts.into_iter().map(part_to_wire).collect(),
+    }
+}
+
+fn part_to_wire(part: ScorePart) -> api::ContextScorePart {
+    api::ContextScorePart {
+        strategy: part.strategy.to_string(),
+        rank: part.rank as u64,
+        adds: part.adds,
+        why: part.why,
+    }
+}
+
+fn left_out_to_wire(left_out: &LeftOut) -> api::ContextLeftOut {
+    api::ContextLeftOut {
+        path: left_out.path.to_string(),
+        first_line: left_out.lines.first(),
+        last_line: left_out.lines.last(),
+        score: left_out.score,
+        tokens: left_out.tokens as u64,
+    }
+}
+
+fn strategy_to_wire(report: &StrategyReport) -> api::ContextStrategy {
+    use api::ContextStrategyState as State;
+    let (state, hits, why, retry_after) = match &report.outcome {
+        Outcome::Ran { hits } => (State::Ran, *hits, None, None),
+        Outcome::NotApplicable { why } => (State::NotApplicable, 0, Some(why.clone()), None),
+        Outcome::TimedOut { after } => {
+            let why = format!("it had {} ms", whole_ms(*after));
+            (State::TimedOut, 0, Some(why), None)
+        }
+        Outcome::OutOfTime => (State::OutOfTime, 0, None, None),
+        Outcome::Open { retry_after } => (State::Open, 0, None, *retry_after),
+        Outcome::Failed { why } => (State::Failed, 0, Some(why.clone()), None),
+        Outcome::LeftOut => (State::LeftOut, 0, None, None),
+    };
+    api::ContextStrategy {
+        id: report.strategy.to_string(),
+        state,
+        took_ms: milliseconds(report.took),
+        hits: hits as u64,
+        why,
+        retry_after_ms: retry_after.map(whole_ms_up),
+    }
+}
+
+/// An index.
+pub(crate) fn index_to_wire(index: &IndexInfo) -> api::ContextIndex {
+    use api::ContextIndexState as State;
+    let (state, why, files) = match &index.state {
+        IndexState::Building { files } => (State::Building, None, *files),
+        IndexState::Ready => (State::Ready, None, index.files as u64),
+        IndexState::Failed { why } => (State::Failed, Some(why.clone()), index.files as u64),
+        // Nobody but the daemon itself closes it, when it ends or when the index is removed.
+        IndexState::Closed => (State::Failed, Some("it is closed".to_owned()), index.files as u64),
+    };
+    api::ContextIndex {
+        root: index.root.display().to_string(),
+        state,
+        why,
+        files,
+        source_bytes: index.source_bytes,
+        index_bytes: index.index_bytes,
+        used_at: rfc3339(index.used),
+    }
+}
+
+/// A strategy as it is set.
+pub(crate) fn strategy_info_to_wire(
+    (name, set): (StrategyName, StrategySettings),
+) -> api::ContextStrategyInfo {
+    api::ContextStrategyInfo {
+        id: name.to_string(),
+        breaker: name.circuit(),
+        enabled: set.enabled,
+        timeout_ms: whole_ms(set.timeout),
+    }
+}
+
+pub(super) fn counts_to_wire(indexes: &[IndexInfo]) -> api::ContextCounts {
+    api::ContextCounts {
+        indexes: indexes.len() as u64,
+        index_bytes: indexes.iter().map(|index| index.index_bytes).sum(),
+    }
+}
+
+/// Milliseconds with what is behind the point, to a thousandth.
+fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1_000_000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use api::ContextStrategyState as State;
+    use context::StrategyName;
+
+    use super::*;
+
+    #[test]
+    fn what_a_strategy_did_is_said_with_its_reason() {
+        let ms = Duration::from_millis;
+        let failed = |why: &str| Outcome::Failed { why: why.to_owned() };
+        let not_applicable = |why: &str| Outcome::NotApplicable { why: why.to_owned() };
+        for (outcome, state, hits, why, retry_after_ms) in [
+            (Outcome::Ran { hits: 3 }, State::Ran, 3, None, None),
+            (
+                not_applicable("no git"),
+                State::NotApplicable,
+                0,
+                Some("no git"),
+                None,
+            ),
+            (
+                Outcome::TimedOut { after: ms(5) },
+                State::TimedOut,
+                0,
+                Some("it had 5 ms"),
+                None,
+            ),
+            (Outcome::OutOfTime, State::OutOfTime, 0, None, None),
+            (
+                Outcome::Open {
+                    retry_after: Some(Duration::from_micros(1500)),
+                },
+                State::Open,
+                0,
+                None,
+                Some(2),
+            ),
+            (failed("broken"), State::Failed, 0, Some("broken"), None),
+            (Outcome::LeftOut, State::LeftOut, 0, None, None),
+        ] {
+            let report = StrategyReport {
+                strategy: StrategyName::new("a"),
+                outcome,
+                took: Duration::from_nanos(1_234_567),
+            };
+            let expected = api::ContextStrategy {
+                id: "a".to_owned(),
+                state,
+                took_ms: 1.235,
+                hits,
+                why: why.map(str::to_owned),
+                retry_after_ms,
+            };
+            assert_eq!(strategy_to_wire(&report), expected);
+        }
+    }
+}

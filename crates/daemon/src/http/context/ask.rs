@@ -1,0 +1,97 @@
+//! A question about code.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{ContextAnswer, ContextQuestion, ContextTokenizer, ErrorCode};
+use axum::Json;
+use axum::extract::State;
+use context::TokenizerName;
+use sessions::permissions::Readable;
+
+use super::problems::question_problem;
+use crate::app::App;
+use crate::context::{FocusFrom, Ground, Question, wire};
+use crate::http::body;
+use crate::http::problem::Problem;
+use crate::jobs::wire::invalid;
+
+/// Finds the pieces of a code base that belong to a question.
+///
+/// Several strategies look at once. What becomes of each is in the answer: one that fails, takes too long or is not asked
+/// because it has failed too often costs neither the answer nor the others. The first question about a workspace makes its
+/// index begin, and does not wait for it. A caller that goes away cancels its question.
+#[utoipa::path(
+    post, path = "/v1/context", operation_id = "ask_context", tag = "context", request_body = ContextQuestion,
+    responses(
+        (status = 200, description = "What was found, which may be nothing.", body = ContextAnswer),
+        (status = 404, description = "`plan_not_found`, `strategy_not_found` or `focus_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 409, description = "`plan_elsewhere` or `plan_busy`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 410, description = "`sandbox_gone`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request`, `context_empty`, `context_too_large`, `path_not_allowed` or \
+          `workspace_unusable`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`shutting_down`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn ask(
+    State(app): State<Arc<App>>,
+    body::Json(request): body::Json<ContextQuestion>,
+) -> Result<Json<ContextAnswer>, Problem> {
+    let plan = request.plan.clone();
+    let question = question_of(request)?;
+    // Whoever goes away drops this, and what runs for it is cancelled.
+    match app.contexts.ask(question, &app.life.scope()).await {
+        Ok(answered) => Ok(Json(wire::answer_to_wire(answered, plan))),
+        Err(error) => Err(question_problem(&app.plans, error).await),
+    }
+}
+
+/// Reads a question.
+fn question_of(request: ContextQuestion) -> Result<Question, Problem> {
+    let ground = match (request.directory, request.plan) {
+        (Some(_), Some(_)) => {
+            return Err(invalid("directory", "cannot be given together with `plan`"));
+        }
+        (None, None) => return Err(invalid("directory", "is missing, and so is `plan`")),
+        (Some(directory), None) => Ground::Directory(directory_of(&directory)?),
+        (None, Some(plan)) => match plan.parse() {
+            Ok(plan) => Ground::Plan(plan),
+            Err(_) => {
+                let detail = format!("`{}` is not the id of a plan.", plan.escape_debug());
+                return Err(Problem::new(ErrorCode::PlanNotFound, detail).in_field("plan"));
+            }
+        },
+    };
+    if request.deadline_ms == Some(0) {
+        return Err(invalid("deadline_ms", "must be at least 1"));
+    }
+    let tokens = |given: u64| usize::try_from(given).unwrap_or(usize::MAX);
+    Ok(Question {
+        ground,
+        query: request.query,
+        focus: request.focus,
+        focus_from: FocusFrom::Directory,
+        budget_tokens: request.budget_tokens.map(tokens),
+        patience: request.deadline_ms.map(Duration::from_millis),
+        only: request.only,
+        without: request.without,
+        tokenizer: request.tokenizer.map(|tokenizer| match tokenizer {
+            ContextTokenizer::O200k => TokenizerName::O200k,
+            ContextTokenizer::Cl100k => TokenizerName::Cl100k,
+        }),
+        readable: Readable::everything(),
+    })
+}
+
+/// A directory that was written down.
+pub(super) fn directory_of(written: &str) -> Result<PathBuf, Problem> {
+    let path = PathBuf::from(written);
+    match path.is_absolute() {
+        true if written.contains('\0') => Err(invalid("directory", "has a NUL in it")),
+        true => Ok(path),
+        false => Err(invalid("directory", "is not an absolute path")),
+    }
+}

@@ -1,0 +1,83 @@
+//! Indexes and strategies over HTTP.
+
+use std::sync::Arc;
+
+use api::{ChangeContextIndex, ContextIndex, ContextIndexList, ContextIndexRemoved, ContextStrategyList};
+use axum::Json;
+use axum::extract::State;
+
+use super::ask::directory_of;
+use super::problems::question_problem;
+use crate::app::App;
+use crate::context::wire;
+use crate::http::body;
+use crate::http::problem::Problem;
+
+/// The strategies that there are, as they are set.
+#[utoipa::path(
+    get, path = "/v1/context/strategies", operation_id = "list_context_strategies", tag = "context",
+    responses((status = 200, description = "The strategies, in the order in which they are reported.",
+               body = ContextStrategyList)),
+)]
+pub(crate) async fn strategies(State(app): State<Arc<App>>) -> Json<ContextStrategyList> {
+    let strategies = app.contexts.strategies().into_iter();
+    Json(ContextStrategyList {
+        strategies: strategies.map(wire::strategy_info_to_wire).collect(),
+    })
+}
+
+/// The indexes that somebody has asked for since the daemon started.
+#[utoipa::path(
+    get, path = "/v1/context/indexes", operation_id = "list_context_indexes", tag = "context",
+    responses((status = 200, description = "The indexes, by root.", body = ContextIndexList)),
+)]
+pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ContextIndexList> {
+    Json(ContextIndexList {
+        indexes: app.contexts.indexes().iter().map(wire::index_to_wire).collect(),
+    })
+}
+
+/// Throws the index of a workspace away and makes it anew, in the background. Questions are answered meanwhile.
+#[utoipa::path(
+    post, path = "/v1/context/indexes/rebuild", operation_id = "rebuild_context_index", tag = "context",
+    request_body = ChangeContextIndex,
+    responses(
+        (status = 200, description = "The index, which is being made.", body = ContextIndex),
+        (status = 422, description = "`invalid_request` or `workspace_unusable`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn rebuild(
+    State(app): State<Arc<App>>,
+    body::Json(request): body::Json<ChangeContextIndex>,
+) -> Result<Json<ContextIndex>, Problem> {
+    let directory = directory_of(&request.directory)?;
+    match app.contexts.rebuild(directory).await {
+        Ok(index) => Ok(Json(wire::index_to_wire(&index))),
+        Err(error) => Err(question_problem(&app.plans, error).await),
+    }
+}
+
+/// Removes the index of a workspace. The next question about it makes it anew.
+#[utoipa::path(
+    post, path = "/v1/context/indexes/remove", operation_id = "remove_context_index", tag = "context",
+    request_body = ChangeContextIndex,
+    responses(
+        (status = 200, description = "Whether there was one.", body = ContextIndexRemoved),
+        (status = 422, description = "`invalid_request` or `workspace_unusable`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    body::Json(request): body::Json<ChangeContextIndex>,
+) -> Result<Json<ContextIndexRemoved>, Problem> {
+    let directory = directory_of(&request.directory)?;
+    match app.contexts.forget(directory, &app.life.scope()).await {
+        Ok((root, removed)) => Ok(Json(ContextIndexRemoved {
+            root: root.display().to_string(),
+            removed,
+        })),
+        Err(error) => Err(question_problem(&app.plans, error).await),
+    }
+}

@@ -1,0 +1,63 @@
+//! What goes wrong with questions about code, as problems.
+
+use api::ErrorCode;
+use context::ContextError;
+use plans::Plans;
+
+use crate::context::QuestionError;
+use crate::http::plans::{plan_problem, sentence};
+use crate::http::problem::Problem;
+
+/// A question was not answered.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn question_problem(plans: &Plans, error: QuestionError) -> Problem {
+    match error {
+        QuestionError::Plan(error) => plan_problem(plans, error).await,
+        QuestionError::Context(error) => context_problem(error),
+        QuestionError::Focus(_) => told(ErrorCode::PathNotAllowed, &error).in_field("focus"),
+        QuestionError::NoSuchStrategy { ref field, .. } => {
+            told(ErrorCode::StrategyNotFound, &error).in_field(field.clone())
+        }
+    }
+}
+
+fn context_problem(error: ContextError) -> Problem {
+    match &error {
+        ContextError::Empty => told(ErrorCode::ContextEmpty, &error).in_field("query"),
+        ContextError::TooLarge { what, .. } => {
+            let problem = told(ErrorCode::ContextTooLarge, &error);
+            match field_of(what) {
+                Some(field) => problem.in_field(field),
+                None => problem,
+            }
+        }
+        ContextError::NoSuchStrategy { .. } => told(ErrorCode::StrategyNotFound, &error),
+        ContextError::BadPath(_) => told(ErrorCode::PathNotAllowed, &error).in_field("focus"),
+        ContextError::NoSuchFile(_) => told(ErrorCode::FocusNotFound, &error).in_field("focus"),
+        ContextError::Unreadable { source, .. } => {
+            let detail = format!("{error}: {source}");
+            Problem::new(ErrorCode::WorkspaceUnusable, sentence(&detail))
+        }
+        ContextError::Tokenizer(_) => Problem::internal(error),
+        ContextError::Cancelled => {
+            Problem::new(ErrorCode::ShuttingDown, "The daemon answers no more questions.")
+        }
+    }
+}
+
+/// The member that is too large, by what it is called.
+fn field_of(what: &str) -> Option<&'static str> {
+    let fields = [
+        ("the query", "query"),
+        ("the focus", "focus"),
+        ("the budget", "budget_tokens"),
+        ("the deadline", "deadline_ms"),
+    ];
+    let found = fields.iter().find(|(name, _)| *name == what);
+    found.map(|(_, field)| *field)
+}
+
+fn told(code: ErrorCode, error: &dyn std::error::Error) -> Problem {
+    Problem::new(code, sentence(&error.to_string()))
+}
