@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod context;
 mod job;
 mod job_values;
 mod lsp;
@@ -19,6 +20,7 @@ mod sandboxed;
 mod session;
 mod workspace;
 
+pub(crate) use context::{ContextArguments, IndexArguments, IndexCommand, Telling};
 pub(crate) use job::{
     CancelArguments, GcArguments, Inherited, JobCommand, ListArguments, LogsArguments, RetryArguments,
     RunArguments, Stamps, Stay, Terminal, WaitArguments, WorkersArguments,
@@ -81,6 +83,7 @@ Examples:
   tidelock job run -- make      run a command that goes on when you leave
   tidelock exec -- make fix     run a command in a sandbox, and end with a diff to review
   tidelock plan apply @         bring what it changed into the workspace
+  tidelock context 'QUESTION'   the pieces of this code base that belong to it
   tidelock breaker list         which circuit breakers are open
   tidelock down                 stop the daemon";
 
@@ -299,6 +302,39 @@ Examples:
   tidelock workspace checks . 'cargo test'"
     )]
     Workspace(WorkspaceCommand),
+    /// Find the pieces of a code base that belong to a question, within a number of tokens
+    #[command(
+        override_usage = "tidelock context [OPTIONS] [QUERY]",
+        after_help = "\
+Several strategies look at once: words, definitions, the map of the repository, recent changes, language
+servers. What they find is put together, and as much of it as fits is printed, just as a model gets it.
+How many pieces and tokens that is goes to standard error, and so does every strategy that failed or was
+too slow. With a file in focus the query may be left out. A strategy that keeps failing is left alone for
+a while: `tidelock breaker list` shows it. The first question about a workspace has an index made, which
+later ones are faster with.
+
+Examples:
+  tidelock context 'where is the retry policy decided'
+  tidelock context --focus src/retry.rs --budget 4000 'back-off and jitter'
+  tidelock context --explain parse_config
+  tidelock context --only keyword,symbols --deadline 500ms parse_config
+  tidelock context --plan @ 'what was added'
+  git log -1 --format=%B | tidelock context - > context.md"
+    )]
+    Context(Box<ContextArguments>),
+    /// Look after the indexes that questions are answered with
+    #[command(
+        subcommand,
+        after_help = "\
+Each workspace that was asked about has an index. It is a cache: it keeps up with the files by itself,
+and what is removed comes back with the next question.
+
+Examples:
+  tidelock index list
+  tidelock index rebuild
+  tidelock index rm ~/old-project"
+    )]
+    Index(IndexCommand),
     /// Copy the log to a new file, while the daemon goes on
     #[command(after_help = "\
 The copy is a log: put it in the place of `log.sqlite3` while no daemon runs, and it is as it was. A file that is

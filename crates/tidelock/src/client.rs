@@ -35,8 +35,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long work on the whole log may take: on a slow disk a gigabyte takes minutes.
 const LONG_WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-/// The largest answer that is read. A list of all breakers that a daemon can have is far below 1 MiB.
-const ANSWER_LIMIT_BYTES: usize = 8 << 20;
+/// The largest answer that is read. A question with the largest budget is answered with about 10 MiB, all else is smaller.
+const ANSWER_LIMIT_BYTES: usize = 32 << 20;
 
 /// Speaks to the daemon of one home.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 mod agent;
 mod backup;
 mod breaker;
+mod context;
 mod doctor;
 mod down;
 mod exec;
@@ -52,6 +53,8 @@ pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
         Command::Exec(arguments) => exec::run(&arguments, &context, format, &client(&context)?),
         Command::Plan(command) => plan::run(&command, &context, format, &client(&context)?),
         Command::Workspace(command) => workspace::run(&command, &context, &client(&context)?),
+        Command::Context(arguments) => context::run(&arguments, &context, format, &client(&context)?),
+        Command::Index(command) => context::run_index(&command, &context, &client(&context)?),
         Command::Ps => ps::run(&context, &client(&context)?),
         Command::Why(arguments) => why::run(&arguments, &context, &client(&context)?),
         Command::Breaker(command) => breaker::run(&command, &context, format, &client(&context)?),

@@ -232,6 +232,11 @@ impl From<Refusal> for Failure {
             "session_in_use" => "stop what runs and waits with `tidelock session cancel` first",
             "session_has_forks" => "remove its forks first; `tidelock session list --all` shows them",
             "queue_full" => "wait for its end, or take one away with `tidelock session queue`",
+            "strategy_not_found" => "name one of these with --only or --without",
+            "focus_not_found" => {
+                "name a file that is there; one that is only in a plan, from the root of its workspace"
+            }
+            "context_too_large" => "ask for less",
             "process_not_found" => "`tidelock ps` lists the processes that the daemon owns",
             "stale_generation" => "look at it again with `tidelock breaker show`, and decide again",
             "unauthorized" => "see `tidelock doctor`; the token file may belong to another daemon",

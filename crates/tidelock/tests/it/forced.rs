@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::World;
+use crate::harness::{World, is_own};
 
 fn states(world: &World) -> Vec<(String, String)> {
     let list = world.run(&["breaker", "list", "--json"]).expect(0).json();
@@ -10,6 +10,7 @@ fn states(world: &World) -> Vec<(String, String)> {
     let breakers = list["breakers"].as_array().unwrap();
     breakers
         .iter()
+        .filter(|breaker| !is_own(breaker))
         .map(|breaker| (text(&breaker["id"]), text(&breaker["state"])))
         .collect()
 }

@@ -41,6 +41,13 @@ impl Outcome {
     }
 }
 
+/// Whether a breaker is that of a strategy. Those are always listed.
+pub(crate) fn is_own(breaker: &Value) -> bool {
+    breaker["id"]
+        .as_str()
+        .is_some_and(|id| id.starts_with("context/"))
+}
+
 /// A temporary home. Dropping it kills the daemon that runs there, if any.
 #[derive(Debug)]
 pub(crate) struct World {

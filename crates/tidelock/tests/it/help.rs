@@ -2,7 +2,7 @@
 
 use crate::harness::World;
 
-const COMMANDS: [&[&str]; 91] = [
+const COMMANDS: [&[&str]; 96] = [
     &[],
     &["up"],
     &["down"],
@@ -90,6 +90,11 @@ const COMMANDS: [&[&str]; 91] = [
     &["plan", "refresh"],
     &["plan", "discard"],
     &["plan", "gc"],
+    &["context"],
+    &["index"],
+    &["index", "list"],
+    &["index", "rebuild"],
+    &["index", "rm"],
     &["workspace"],
     &["workspace", "list"],
     &["workspace", "forget"],

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::error::{Exit, Failure};
 
 /// A file that exists.
-pub(super) fn file(path: &Path) -> Result<String, Failure> {
+pub(in crate::commands) fn file(path: &Path) -> Result<String, Failure> {
     let found = existing(path)?;
     if Path::new(&found).is_dir() {
         return Err(unusable(path, "is a directory, and a file is needed"));

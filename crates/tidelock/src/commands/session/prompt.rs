@@ -13,7 +13,7 @@ use crate::cli::PromptArguments;
 use crate::error::{Exit, Failure};
 
 /// The prompt that stands for standard input.
-const FROM_STDIN: &str = "-";
+pub(in crate::commands) const FROM_STDIN: &str = "-";
 /// The most that is read of a prompt or a script. The daemon takes less, and says how much.
 const TEXT_LIMIT_BYTES: u64 = 1 << 20;
 /// The most that is read of an attachment. The daemon takes less in one request, and says how much.
@@ -140,7 +140,8 @@ fn media_type(path: &Path) -> Option<&'static str> {
     }
 }
 
-fn text_of(path: &Path) -> Result<String, Failure> {
+/// The text of a file, or of standard input.
+pub(in crate::commands) fn text_of(path: &Path) -> Result<String, Failure> {
     String::from_utf8(read(path, TEXT_LIMIT_BYTES)?)
         .map_err(|_| unusable(path, "is not text in UTF-8".to_owned()))
 }

@@ -1,0 +1,80 @@
+//! `tidelock context`: the pieces of a code base that belong to a question; `tidelock index`: what they are found with.
+//!
+//! - `question` makes a question of the arguments. `words` has the words for an answer, `explain` says how it came about.
+//! - `index` looks after the indexes.
+//!
+//! A pipe gets the text of the answer byte for byte: it is what a model reads. A terminal gets it printable.
+
+mod explain;
+mod index;
+mod question;
+mod words;
+
+#[cfg(test)]
+mod samples;
+
+use std::io::{self, ErrorKind, IsTerminal};
+use std::time::Duration;
+
+use api::ContextAnswer;
+use serde_json::Value;
+
+pub(super) use index::run as run_index;
+
+use crate::cli::{ContextArguments, Telling};
+use crate::client::{Client, ClientError};
+use crate::commands::lsp::printable::printable;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::output::{Format, Palette, Report, write};
+use crate::start::{Repeat, with_daemon};
+
+const CONTEXT: &str = "/v1/context";
+/// How much longer than the question itself its answer may take: the daemon decides when the time is over, and says so.
+const GRACE: Duration = Duration::from_secs(15);
+/// How long an answer may take if the configuration says how long: longer than it can say.
+const PATIENCE: Duration = Duration::from_secs(150);
+
+pub(super) fn run(
+    arguments: &ContextArguments,
+    context: &Context,
+    format: Format,
+    client: &Client,
+) -> Result<Report, Failure> {
+    let question = question::new(arguments, context, client)?;
+    let limit = arguments
+        .deadline
+        .map_or(PATIENCE, |deadline| deadline.saturating_add(GRACE));
+    let ask = |client: &Client| client.post_within::<Value>(CONTEXT, Some(&question), limit);
+    let (answer, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
+    if format == Format::Json {
+        return Ok(Report::success(answer, String::new()));
+    }
+    let shown: ContextAnswer = printable(&answer)?;
+    let text = match arguments.telling() {
+        Telling::Explanation => explain::explained(context.palette, &shown),
+        Telling::Text if io::stdout().is_terminal() => words::painted(context.palette, &shown),
+        Telling::Text => exact(answer)?,
+    };
+    tell(&text, &words::aside(Palette::for_stderr(), &shown))?;
+    Ok(Report::already_told())
+}
+
+/// The text as it was sent.
+fn exact(answer: Value) -> Result<String, ClientError> {
+    let answer: ContextAnswer =
+        serde_json::from_value(answer).map_err(|source| ClientError::NotUnderstood { source })?;
+    Ok(answer.text)
+}
+
+/// What was asked for goes to standard output, what there is to say about it to standard error.
+fn tell(text: &str, aside: &str) -> Result<(), ClientError> {
+    match write(io::stdout(), text) {
+        // A reader who closes the pipe early has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        written => written.map_err(|source| ClientError::Output { source })?,
+    }
+    // What was asked for has been said; if this cannot be, that is no reason to fail.
+    drop(write(io::stderr(), aside));
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Arguments become a question.
+
+use std::path::Path;
+
+use api::ContextQuestion;
+
+use crate::cli::ContextArguments;
+use crate::client::Client;
+use crate::commands::lsp::paths;
+use crate::commands::plan::find;
+use crate::commands::session::prompt::{FROM_STDIN, text_of};
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+
+/// Looks at all that can be wrong before a daemon is asked.
+pub(super) fn new(
+    arguments: &ContextArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<ContextQuestion, Failure> {
+    let query = match arguments.query.as_deref() {
+        Some(FROM_STDIN) => text_of(Path::new(FROM_STDIN))?,
+        Some(query) => query.to_owned(),
+        None => String::new(),
+    };
+    if query.trim().is_empty() && arguments.focus.is_empty() {
+        return Err(Failure::new(Exit::Usage, "usage", "the query is empty").advise(
+            "say what is looked for, as in `tidelock context 'retry policy'`, or name a file with --focus",
+        ));
+    }
+    let focus = arguments.focus.iter();
+    let focus = match &arguments.plan {
+        None => focus.map(|path| paths::file(path)).collect::<Result<_, _>>()?,
+        Some(_) => focus.map(|path| in_sandbox(path)).collect::<Result<_, _>>()?,
+    };
+    let directory = match (&arguments.plan, &arguments.directory) {
+        (Some(_), _) => None,
+        (None, Some(directory)) => Some(paths::directory(directory)?),
+        (None, None) => Some(paths::directory(Path::new("."))?),
+    };
+    let plan = match &arguments.plan {
+        Some(plan) => Some(find(plan, context, client)?),
+        None => None,
+    };
+    let to_ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Ok(ContextQuestion {
+        query,
+        directory,
+        plan,
+        focus,
+        budget_tokens: arguments.budget,
+        deadline_ms: arguments.deadline.map(to_ms),
+        only: arguments.only.clone(),
+        without: arguments.without.clone(),
+        tokenizer: None,
+    })
+}
+
+/// A file in the sandbox of a plan. If it is in the workspace as well, it is named from here, like all files; otherwise only
+/// the daemon can tell whether it is there, and takes it from the root of the workspace.
+fn in_sandbox(path: &Path) -> Result<String, Failure> {
+    paths::file(path).or_else(|failure| path.to_str().map(str::to_owned).ok_or(failure))
+}
