@@ -113,6 +113,7 @@ impl Ours {
             ports: Ports {
                 shell: Arc::new(Nobody),
                 languages: Arc::new(Nobody),
+                context: Arc::new(sessions::NoContextFinder),
             },
             agents: BTreeMap::from([("hands".to_owned(), Arc::clone(&agents) as Arc<dyn Agent>)]),
             settings: SessionsSettings {
