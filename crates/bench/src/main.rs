@@ -8,6 +8,7 @@ mod breaker;
 mod breaker_callers;
 mod breaker_correctness;
 mod cancellation;
+mod context;
 mod daemon;
 mod event_log;
 mod executor;
@@ -85,6 +86,9 @@ const TABLES: &[(&str, Measure)] = &[
     ("sessions-history", sessions::history::measure),
     ("sessions-reconnect", sessions::reconnect::measure),
     ("sessions-crash", sessions::crash::measure),
+    ("context-search", context::search::measure),
+    ("context-pipeline", context::pipeline::measure),
+    ("context-quality", context::quality::measure),
 ];
 
 /// Where the product is and what is wanted.

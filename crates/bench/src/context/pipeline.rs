@@ -1,0 +1,180 @@
+//! How fast a whole answer is on 50,000 files, alone and with others, and after a file has changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use super::ground::{Ground, files, keyword, names, sources};
+use crate::measure::Measured;
+use crate::report::{Table, Verdict};
+use crate::statistics::{nanoseconds, percentiles, short};
+use crate::turns::scratch;
+
+const FILES: usize = 50_000;
+const QUESTIONS: usize = 40;
+const TIMES: usize = 5;
+/// How many ask at once, and how often each of them.
+const CALLERS: usize = 16;
+const EACH: usize = 10;
+const CHANGES: usize = 50;
+const BAR_MS: f64 = 150.0;
+/// What is set if nobody says how long an answer may take.
+const DEADLINE_MS: f64 = 3000.0;
+const BAR_UPDATE_MS: f64 = 20.0;
+
+/// Measures and puts the results into a table.
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let mut table = Table::with_columns(
+        "Context: whole answers",
+        "A tree of 50,000 files, a copy of the sources that cargo has unpacked; all strategies, a budget of 8,000 tokens, questions of a name and some words. From the request to \
+         the answer. `At once`: 16 callers; the bar is that they get as many answers in a second together as one alone. `After a change`: a file is written, and a name that \
+         was not there before is asked for at once; it has to be found, and the bar is what that takes longer than without a change.",
+        &["what", "figure", "bar", "met"],
+    );
+    if let Err(error) = fill(&mut table, tidelock) {
+        table.not_measured(&format!("{error:#}"));
+    }
+    Ok(table)
+}
+
+fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
+    let (scratch, sources) = (scratch()?, sources()?);
+    let root = scratch.path().canonicalize()?.join("tree");
+    let copied = copy(&files(&sources)?, &sources, &root)?;
+    let questions: Vec<Value> = names(&copied, QUESTIONS)
+        .iter()
+        .map(|name| {
+            let words = name.replace('_', " ");
+            json!({ "directory": root, "query": format!("where is {name} used, and what does {words} do?"), "budget_tokens": 8000 })
+        })
+        .collect();
+    ensure!(!questions.is_empty(), "there is nothing to ask");
+    let ground = Ground::start(tidelock)?;
+    ground.ask(&questions[0])?;
+    ground.indexed(&root)?;
+    let one = alone(table, &ground, &questions)?;
+    at_once(table, &ground, &questions, one)?;
+    after_a_change(table, &ground, &root)
+}
+
+/// Copies files, and begins again until there are enough.
+fn copy(from: &[PathBuf], sources: &Path, root: &Path) -> Result<Vec<PathBuf>> {
+    let mut copied = Vec::with_capacity(FILES);
+    'rounds: for round in 0.. {
+        for path in from {
+            if copied.len() == FILES {
+                break 'rounds;
+            }
+            let to = root.join(round.to_string()).join(path.strip_prefix(sources)?);
+            fs::create_dir_all(to.parent().context("a file without a directory")?)?;
+            fs::copy(path, &to)?;
+            copied.push(to);
+        }
+        ensure!(!from.is_empty(), "there is nothing to copy");
+    }
+    Ok(copied)
+}
+
+/// One caller; gives back how many answers there were in a second.
+fn alone(table: &mut Table, ground: &Ground, questions: &[Value]) -> Result<f64> {
+    let mut samples = Vec::new();
+    let mut counted = Duration::ZERO;
+    for round in 0..=TIMES {
+        for question in questions {
+            let (took, answer) = ground.ask(question)?;
+            let tokens = answer["tokens"].as_u64().unwrap_or(u64::MAX);
+            ensure!(tokens <= 8000, "an answer has {tokens} tokens");
+            if round > 0 {
+                samples.push(nanoseconds(took));
+                counted += took;
+            }
+        }
+    }
+    let milliseconds: Vec<f64> = samples.iter().map(|nanoseconds| nanoseconds / 1e6).collect();
+    let [p50, p99] = percentiles(&milliseconds, [50, 99]);
+    let bar = |limit: f64| format!("under {limit} ms");
+    let row = |what: &str, value: f64, limit: f64| {
+        vec![what.to_owned(), format!("{} ms", short(value)), bar(limit)]
+    };
+    table.judged_row(row("an answer, p50", p50, BAR_MS), Verdict::from(p50 < BAR_MS));
+    table.judged_row(
+        row("an answer, p99", p99, DEADLINE_MS),
+        Verdict::from(p99 < DEADLINE_MS),
+    );
+    Ok(samples.len() as f64 / counted.as_secs_f64())
+}
+
+fn at_once(table: &mut Table, ground: &Ground, questions: &[Value], alone: f64) -> Result<()> {
+    let began = Instant::now();
+    std::thread::scope(|threads| {
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|caller| {
+                threads.spawn(move || {
+                    for turn in 0..EACH {
+                        let question = &questions[(caller * EACH + turn) % questions.len()];
+                        ground.ask(question)?;
+                    }
+                    anyhow::Ok(())
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller
+                .join()
+                .map_err(|_| anyhow::anyhow!("a caller panicked"))??;
+        }
+        anyhow::Ok(())
+    })?;
+    let rate = (CALLERS * EACH) as f64 / began.elapsed().as_secs_f64();
+    let cells = vec![
+        format!("{CALLERS} at once"),
+        format!("{} answers/s (one alone {})", short(rate), short(alone)),
+        "not below one alone".to_owned(),
+    ];
+    table.judged_row(cells, Verdict::from(rate >= alone));
+    Ok(())
+}
+
+fn after_a_change(table: &mut Table, ground: &Ground, root: &Path) -> Result<()> {
+    let file = root.join("0/changed_by_the_benchmark.rs");
+    let (mut changed, mut still) = (Vec::new(), Vec::new());
+    for round in 0..CHANGES {
+        let name = format!("benchmark_changes_this_{round:04}");
+        fs::write(&file, format!("/// Says so.\npub fn {name}() {{}}\n"))?;
+        let question = keyword(root, &name);
+        let (took, answer) = ground.ask(&question)?;
+        ensure!(
+            answer["text"].as_str().is_some_and(|text| text.contains(&name)),
+            "what was just written is not found: {}",
+            answer["strategies"]
+        );
+        changed.push(nanoseconds(took));
+        still.push(nanoseconds(ground.ask(&question)?.0));
+    }
+    let (changed, still) = (
+        Measured {
+            name: "changed",
+            samples: changed,
+        },
+        Measured {
+            name: "still",
+            samples: still,
+        },
+    );
+    let median = |measured: &Measured| percentiles(&measured.samples, [50])[0] / 1e6;
+    let more = median(&changed) - median(&still);
+    let cells = vec![
+        "an answer after a change".to_owned(),
+        format!(
+            "{} ms; {} ms without one",
+            short(median(&changed)),
+            short(median(&still))
+        ),
+        format!("under {BAR_UPDATE_MS} ms more"),
+    ];
+    table.judged_row(cells, Verdict::from(more < BAR_UPDATE_MS));
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! How fast a tree is searched: with an index, without one, and what the index costs.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+
+use super::ground::{Ground, files, keyword, names, ripgrep, search, sources};
+use crate::measure::Measured;
+use crate::memory::number;
+use crate::report::{Bar, Table, Verdict};
+use crate::statistics::{nanoseconds, short};
+
+/// How many different texts are searched for, and how often each.
+const NEEDLES: usize = 20;
+const TIMES: usize = 5;
+/// How often the tree is searched without an index.
+const UNINDEXED: usize = 7;
+const BAR_WARM_MS: f64 = 20.0;
+const BAR_UNINDEXED: f64 = 1.3;
+/// What a daemon that does the same has: the size of its index in parts of the source, and its memory.
+const BAR_SIZE: f64 = 0.7;
+const BAR_MIB: f64 = 250.0;
+
+/// Measures and puts the results into a table.
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let mut table = Table::of_ratios(
+        "Context: searching a large tree",
+        "The sources that cargo has unpacked on this machine. Selective: names that few files have, one question to the strategy `keyword` of the warm daemon, from the \
+         request to the ranked and packed answer, beside `rg` that prints the matching lines, in turns. Every file that `rg` finds for a name has to be in the answer \
+         where that fits. Without an index: the first question about a tree, whose index is thrown away before each. The index: from the first question until it is ready; \
+         tgrep, which was measured before on a machine like this one, took 36 s, 0.7 of the source and 250 MB.",
+    );
+    if let Err(error) = fill(&mut table, tidelock) {
+        table.not_measured(&format!("{error:#}"));
+    }
+    Ok(table)
+}
+
+fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
+    let root = sources()?;
+    let all = files(&root)?;
+    let needles = names(&all, NEEDLES);
+    ensure!(!needles.is_empty(), "there are no names to search for");
+    let ripgrep = ripgrep(tidelock)?;
+    let ground = Ground::start(tidelock)?;
+    // Once for the page cache, which both sides use.
+    search(&ripgrep, &root, &needles[0])?;
+    unindexed(table, &ground, &ripgrep, &root, &needles)?;
+    index(table, &ground, &root, &needles[0])?;
+    warm(table, &ground, &ripgrep, &root, &needles)
+}
+
+fn unindexed(
+    table: &mut Table,
+    ground: &Ground,
+    ripgrep: &Path,
+    root: &Path,
+    needles: &[String],
+) -> Result<()> {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for place in 0..UNINDEXED {
+        let needle = &needles[place % needles.len()];
+        ground.forget(root)?;
+        let mut question = keyword(root, needle);
+        // All of the tree is read, however long that takes.
+        question["deadline_ms"] = 60_000.into();
+        let (took, answer) = ground.ask(&question)?;
+        ensure!(
+            answer["index"]["state"] == "building",
+            "there is an index: {}",
+            answer["index"]
+        );
+        ours.push(nanoseconds(took));
+        ground.forget(root)?;
+        theirs.push(nanoseconds(search(ripgrep, root, needle)?.0));
+    }
+    ground.forget(root)?;
+    let measured = |name, samples| Measured { name, samples };
+    table.compare(
+        "a selective search without an index",
+        &measured("tidelock", ours),
+        &measured("rg", theirs),
+        Bar::WithinTimes(BAR_UNINDEXED),
+    );
+    Ok(())
+}
+
+fn index(table: &mut Table, ground: &Ground, root: &Path, needle: &str) -> Result<()> {
+    ground.forget(root)?;
+    ground.ask(&keyword(root, needle))?;
+    let began = Instant::now();
+    let index = ground.indexed(root)?;
+    let took = began.elapsed();
+    let mib = |key: &str| index[key].as_f64().unwrap_or(0.0) / f64::from(1 << 20);
+    let (source, size) = (mib("source_bytes"), mib("index_bytes"));
+    let note = |table: &mut Table, what: &str, figure: String| {
+        let empty = String::new;
+        table.row(vec![
+            what.to_owned(),
+            empty(),
+            figure,
+            empty(),
+            empty(),
+            empty(),
+            empty(),
+        ]);
+    };
+    note(
+        table,
+        "the index is made",
+        format!(
+            "{} files, {} MiB in {} s, {} MiB/s",
+            index["files"],
+            short(source),
+            short(took.as_secs_f64()),
+            short(source / took.as_secs_f64())
+        ),
+    );
+    let empty = String::new;
+    let part = size / source;
+    let figure = format!("{} MiB, {} of the source", short(size), short(part));
+    let bar = format!("under {BAR_SIZE}");
+    table.judged_row(
+        vec![
+            "its size".to_owned(),
+            "tgrep".to_owned(),
+            figure,
+            "0.7".to_owned(),
+            empty(),
+            bar,
+        ],
+        Verdict::from(part < BAR_SIZE),
+    );
+    let peak = peak_mib(ground.pid)?;
+    let bar = format!("under {BAR_MIB} MiB");
+    table.judged_row(
+        vec![
+            "the most memory of the daemon meanwhile".to_owned(),
+            "tgrep".to_owned(),
+            format!("{} MiB", short(peak)),
+            "250 MB".to_owned(),
+            empty(),
+            bar,
+        ],
+        Verdict::from(peak < BAR_MIB),
+    );
+    Ok(())
+}
+
+fn warm(table: &mut Table, ground: &Ground, ripgrep: &Path, root: &Path, needles: &[String]) -> Result<()> {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..=TIMES {
+        for needle in needles {
+            let (took, answer) = ground.ask(&keyword(root, needle))?;
+            let (their, lines) = search(ripgrep, root, needle)?;
+            agree(root, needle, &answer, &lines)?;
+            if round > 0 {
+                ours.push(nanoseconds(took));
+                theirs.push(nanoseconds(their));
+            }
+        }
+    }
+    let ours = Measured {
+        name: "tidelock",
+        samples: ours,
+    };
+    let theirs = Measured {
+        name: "rg",
+        samples: theirs,
+    };
+    table.compare("a selective search, warm", &ours, &theirs, Bar::Faster);
+    table.under("the same by itself", &ours, BAR_WARM_MS);
+    Ok(())
+}
+
+/// Everything that is shown holds the name, and everything that holds it is shown, unless something was left out.
+fn agree(root: &Path, needle: &str, answer: &Value, lines: &str) -> Result<()> {
+    let prefix = format!("{}/", root.display());
+    let expected: BTreeSet<&str> = lines
+        .lines()
+        .filter_map(|line| line.strip_prefix(&prefix)?.split(':').next())
+        .collect();
+    let fragments = answer["fragments"].as_array().cloned().unwrap_or_default();
+    let shown: BTreeSet<&str> = fragments
+        .iter()
+        .filter_map(|fragment| fragment["path"].as_str())
+        .collect();
+    ensure!(!shown.is_empty(), "nothing is found for `{needle}`");
+    ensure!(
+        shown.is_subset(&expected),
+        "`{needle}` is not in {:?}",
+        shown.difference(&expected)
+    );
+    if answer["left_out_total"] == 0 && expected.len() <= 10 {
+        ensure!(shown == expected, "`{needle}`: {shown:?} instead of {expected:?}");
+    }
+    Ok(())
+}
+
+/// The most that a process has held.
+fn peak_mib(pid: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    Ok(number(&status, "VmHWM") as f64 / 1024.0)
+}
