@@ -54,7 +54,7 @@ fn a_daemon_lives_from_up_to_down_in_words() {
         uptime     [DURATION]
         address    http://[ADDRESS]
         socket     [DIR]/home/run/tidelock.sock
-        breakers   0 known, 0 open
+        breakers   5 known, 0 open
         processes  0 owned
         jobs       0 running of at most 4, 0 waiting
         sessions   0 turns running, prompts wait in 0
@@ -96,7 +96,7 @@ fn a_daemon_lives_from_up_to_down_in_json() {
           "address": "[ADDRESS]",
           "breakers": {
             "open": 0,
-            "total": 0
+            "total": 5
           },
           "client_version": "[VERSION]",
           "id": "[BOOT]",
@@ -133,7 +133,7 @@ fn a_daemon_lives_from_up_to_down_in_json() {
           "address": "[ADDRESS]",
           "breakers": {
             "open": 0,
-            "total": 0
+            "total": 5
           },
           "client_version": "[VERSION]",
           "id": "[BOOT]",

@@ -65,7 +65,7 @@ fn answers_that_cannot_be_understood_are_errors_with_advice() {
 #[test]
 fn an_answer_that_is_too_large_is_given_up() {
     let world = World::new();
-    let body = "x".repeat(9 << 20);
+    let body = "x".repeat(33 << 20);
     let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     played::always(&world, answer);
     let failure = world.run(&["status", "--json"]).expect(3).json();

@@ -271,8 +271,8 @@ mod tests {
             ),
             (
                 "context",
-                &[("process", ours)],
-                &["`context` must not know `process`; see ARCHITECTURE.md"],
+                &[("plans", ours)],
+                &["`context` must not know `plans`; see ARCHITECTURE.md"],
             ),
             (
                 "misc",
