@@ -1,7 +1,9 @@
 //! What others know, and context does not: language servers, and the plans that are open.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -138,13 +140,11 @@ impl OpenPlans for NoChanges {
     }
 }
 
-/// Where `git` runs, and with which variables.
+/// How commands are run: `git`, and strategies that are commands.
 #[derive(Clone, Debug)]
 pub struct ForCommands {
     /// Who owns the processes.
     pub processes: process::Processes,
     /// The variables that they get.
-    pub environment: std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString>,
-    /// Where they may leave something for a moment.
-    pub scratch: PathBuf,
+    pub environment: BTreeMap<OsString, OsString>,
 }

@@ -1,6 +1,5 @@
 //! An index that keeps up with its tree.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
@@ -181,17 +180,6 @@ impl Index {
     pub fn close(&self) {
         let cause = Cause::new("the index", "nobody needs it any more");
         self.shared.ending.cancel(cause);
-    }
-
-    /// Removes an index that nobody has open.
-    ///
-    /// # Errors
-    /// It cannot be removed.
-    pub fn remove(directory: &Path) -> io::Result<()> {
-        match std::fs::remove_dir_all(directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
     }
 
     fn is_building(&self) -> bool {

@@ -62,7 +62,6 @@ impl Kit {
             commands: ForCommands {
                 processes,
                 environment: BTreeMap::new(),
-                scratch: top.join("scratch"),
             },
             tasks: tasks.clone(),
             clock,

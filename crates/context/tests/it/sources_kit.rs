@@ -117,7 +117,6 @@ impl Kit {
         let for_commands = ForCommands {
             processes: processes.clone(),
             environment: environment.collect::<BTreeMap<_, _>>(),
-            scratch: outside.join("scratch"),
         };
         let kit = Self {
             strategies: all_strategies(&settings, &ports, &for_commands),

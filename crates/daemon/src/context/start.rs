@@ -45,7 +45,6 @@ pub(crate) fn start(section: ContextSection, around: Around<'_>) -> ContextServi
         commands: ForCommands {
             processes: around.processes.clone(),
             environment: around.for_commands.iter().cloned().collect(),
-            scratch: around.scratch.to_owned(),
         },
         tasks: around.tasks.clone(),
         clock: Arc::clone(around.clock),
