@@ -10,7 +10,7 @@ use std::{
 };
 
 use kernel::Scope;
-use notify::{EventKind, RecursiveMode, Watcher as _};
+use notify::{Config, EventKindMask, PathOp, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::{
     pending::{Batch, FileChange, Missed, Pending},
@@ -28,11 +28,9 @@ pub type Deliver = Arc<dyn Fn(Batch) -> Pin<Box<dyn Future<Output = ()> + Send>>
 /// Starts to listen. The thread behind it only notes what happens: to add a directory from there would wait for itself.
 pub(super) fn start_watcher(shared: &Arc<Shared>) -> notify::Result<()> {
     let listening = Arc::downgrade(shared);
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Reading is no change, and whoever reads the whole tree makes an event of every file.
-        if matches!(&event, Ok(event) if matches!(event.kind, EventKind::Access(_))) {
-            return;
-        }
+    // Reading is no change, and whoever reads the whole tree would make an event of every file.
+    let config = Config::default().with_event_kinds(EventKindMask::CORE);
+    let note = move |event: notify::Result<notify::Event>| {
         let Some(shared) = listening.upgrade() else {
             return;
         };
@@ -43,7 +41,8 @@ pub(super) fn start_watcher(shared: &Arc<Shared>) -> notify::Result<()> {
         }
         drop(pending);
         shared.arrived.notify_one();
-    })?;
+    };
+    let mut watcher = RecommendedWatcher::new(note, config)?;
     watcher.watch(shared.marks.path(), RecursiveMode::NonRecursive)?;
     *shared.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(watcher);
     Ok(())
@@ -129,20 +128,20 @@ fn follow_all(shared: &Shared, directories: &[PathBuf]) -> bool {
     let Some(watcher) = watcher.as_mut() else {
         return true;
     };
-    let mut paths = watcher.paths_mut();
-    let mut complete = true;
-    for directory in directories {
-        if let Err(error) = paths.add(directory, RecursiveMode::NonRecursive) {
-            // What is gone, or closed to us, has nothing to tell. When it is opened, that is an event above it.
-            if is_closed(&error) || directory.symlink_metadata().is_err() {
-                continue;
-            }
-            tracing::warn!(directory = %directory.display(), %error, "a directory is not followed");
-            complete = false;
-            break;
+    let mut left: Vec<PathOp> = directories.iter().map(PathOp::watch_non_recursive).collect();
+    while let Err(failed) = watcher.update_paths(mem::take(&mut left)) {
+        let Some(PathOp::Watch(directory, _) | PathOp::Unwatch(directory)) = failed.origin else {
+            tracing::warn!(error = %failed.source, "directories are not followed");
+            return false;
+        };
+        // What is gone, or closed to us, has nothing to tell. When it is opened, that is an event above it.
+        if !is_closed(&failed.source) && directory.symlink_metadata().is_ok() {
+            tracing::warn!(directory = %directory.display(), error = %failed.source, "a directory is not followed");
+            return false;
         }
+        left = failed.remaining;
     }
-    paths.commit().is_ok() && complete
+    true
 }
 
 fn is_closed(error: &notify::Error) -> bool {
