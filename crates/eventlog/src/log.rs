@@ -17,7 +17,7 @@ use crate::{
     names::{Sequence, StreamId, Version, check_name},
     postgres::{Postgres, PostgresOptions},
     sqlite::{Sqlite, SqliteOptions},
-    store::{HeadsQuery, Health, Page, RetentionPolicy, Sizes, Store},
+    store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes, Store},
     tail::Tail,
 };
 
@@ -75,6 +75,11 @@ impl Log {
     /// Heads by kind and status, in the order that the query names.
     pub async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError> {
         self.store.heads(query).await
+    }
+
+    /// Heads of a kind, the one that moved last first. *Cancel safety*: it only reads.
+    pub async fn last_moved(&self, query: MovedQuery) -> Result<Vec<StoredHead>, LogError> {
+        self.store.last_moved(query).await
     }
 
     /// Events after a place, oldest first. A stream that does not exist has none.

@@ -51,6 +51,17 @@ pub enum HeadsOrder {
     NewestFirst,
 }
 
+/// Which heads to list by when they last moved.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MovedQuery {
+    /// Heads of this kind.
+    pub kind: Arc<str>,
+    /// Only the last so many by name are looked at, so that the cost has a bound however many there are.
+    pub among: u32,
+    /// At most so many.
+    pub limit: u32,
+}
+
 /// Some events of a stream.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Page {
@@ -93,6 +104,10 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
 
     /// Heads by kind and status, in the order that the query names.
     async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError>;
+
+    /// Heads of a kind, the one that moved last first. There is no index for that, because every commit would have to
+    /// keep it; so it looks at a bounded number of heads.
+    async fn last_moved(&self, query: MovedQuery) -> Result<Vec<StoredHead>, LogError>;
 
     /// Events after a place, oldest first. A stream that does not exist has none.
     async fn read(&self, stream: &StreamId, after: Sequence, limit: u32) -> Result<Page, LogError>;

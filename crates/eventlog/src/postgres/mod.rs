@@ -46,7 +46,7 @@ use crate::{
     lease::{Lease, LeaseError},
     names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
-    store::{HeadsQuery, Health, Page, RetentionPolicy, Sizes, Store, UploadId},
+    store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes, Store, UploadId},
 };
 use listener::Listener;
 pub use options::PostgresOptions;
@@ -140,6 +140,12 @@ impl Store for Postgres {
 
     async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError> {
         self.pool.read(|connection| read::heads(connection, &query)).await
+    }
+
+    async fn last_moved(&self, query: MovedQuery) -> Result<Vec<StoredHead>, LogError> {
+        self.pool
+            .read(|connection| read::last_moved(connection, &query))
+            .await
     }
 
     async fn read(&self, stream: &StreamId, after: Sequence, limit: u32) -> Result<Page, LogError> {

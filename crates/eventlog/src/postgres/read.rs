@@ -14,7 +14,7 @@ use crate::{
     commit::{Event, Head, StoredHead},
     hub::WINDOW_BYTES,
     names::{Life, Sequence, StreamId, Version},
-    store::{HeadsOrder, HeadsQuery, Page},
+    store::{HeadsOrder, HeadsQuery, MovedQuery, Page},
 };
 
 /// How many of the newest events of a stream are fetched when it has moved elsewhere. Tails that are further behind read
@@ -47,6 +47,14 @@ pub(super) async fn heads(connection: Pooled, query: &HeadsQuery) -> Result<Vec<
                 .await?
         }
     };
+    rows.iter().map(head_of_row).collect()
+}
+
+pub(super) async fn last_moved(connection: Pooled, query: &MovedQuery) -> Result<Vec<StoredHead>, Failure> {
+    let (kind, among, limit) = (&*query.kind, i64::from(query.among), i64::from(query.limit));
+    let rows = connection
+        .query(&connection.statements.last_moved, [&kind, &among, &limit])
+        .await?;
     rows.iter().map(head_of_row).collect()
 }
 

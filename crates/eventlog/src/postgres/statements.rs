@@ -102,6 +102,13 @@ statements! {
         "SELECT ", head_columns!(), " FROM streams
          WHERE kind = $1 AND status = $4 AND id < $2 ORDER BY id DESC LIMIT $3"
     );
+    last_moved = concat!(
+        "SELECT ", head_columns!(), " FROM streams WHERE number IN (
+            SELECT number FROM (
+                SELECT number, version FROM streams WHERE kind = $1 ORDER BY id DESC LIMIT $2
+            ) AS newest ORDER BY version DESC LIMIT $3
+         ) ORDER BY version DESC"
+    );
     read = "
         SELECT first_sequence, last_sequence, number, sequence, at_ms, kind, body
         FROM (SELECT number, first_sequence, last_sequence FROM streams WHERE id = $1) AS stream

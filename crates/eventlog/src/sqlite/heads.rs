@@ -6,7 +6,7 @@ use crate::{
     blob::BlobId,
     commit::{Head, StoredHead},
     names::{Sequence, StreamId, Version},
-    store::{HeadsOrder, HeadsQuery},
+    store::{HeadsOrder, HeadsQuery, MovedQuery},
 };
 
 /// What [`head_of_row`] needs of a row of `streams`. The blobs come as one text, so that a single statement sees
@@ -33,6 +33,20 @@ pub(super) fn heads(connection: &Connection, query: &HeadsQuery) -> rusqlite::Re
         params![&*query.kind, query.status.as_deref(), &*after, query.limit],
         head_of_row,
     )?;
+    rows.collect()
+}
+
+/// The heads of a kind that moved last, among the last ones by name.
+pub(super) fn last_moved(connection: &Connection, query: &MovedQuery) -> rusqlite::Result<Vec<StoredHead>> {
+    let sql = format!(
+        "SELECT {HEAD_COLUMNS} FROM streams WHERE number IN (
+            SELECT number FROM (
+                SELECT number, version FROM streams WHERE kind = ?1 ORDER BY id DESC LIMIT ?2
+            ) ORDER BY version DESC LIMIT ?3
+        ) ORDER BY version DESC"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![&*query.kind, query.among, query.limit], head_of_row)?;
     rows.collect()
 }
 

@@ -42,7 +42,7 @@ use crate::{
     lease::{Lease, LeaseError},
     names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
-    store::{BlobStart, HeadsQuery, Health, Page, RetentionPolicy, Sizes, Store, UploadId},
+    store::{BlobStart, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes, Store, UploadId},
 };
 use desk::Desk;
 use open::{BUSY_TIMEOUT, connect, wal_path};
@@ -160,6 +160,13 @@ impl Store for Sqlite {
     async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError> {
         Readers::run(&self.readers, move |connection| {
             Ok(heads::heads(connection, &query)?)
+        })
+        .await
+    }
+
+    async fn last_moved(&self, query: MovedQuery) -> Result<Vec<StoredHead>, LogError> {
+        Readers::run(&self.readers, move |connection| {
+            Ok(heads::last_moved(connection, &query)?)
         })
         .await
     }

@@ -99,7 +99,9 @@ pub(super) fn read(
         "SELECT sequence, at_ms, kind, body FROM events
          WHERE stream = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3",
     )?;
-    let rows = statement.query_map(params![number, after.get(), limit], |row| {
+    // A place that is too large for the database is after all that are there.
+    let after = i64::try_from(after.get()).unwrap_or(i64::MAX);
+    let rows = statement.query_map(params![number, after, limit], |row| {
         Ok(Event {
             sequence: Sequence::from_u64(row.get(0)?),
             at_ms: row.get(1)?,

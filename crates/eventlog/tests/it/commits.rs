@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use eventlog::{
-    BODY_LIMIT_BYTES, COMMIT_LIMIT_ITEMS, Commit, CommitError, HeadsOrder, HeadsQuery, Page, Sequence,
-    StoredHead, StreamId, Version, Write,
+    BODY_LIMIT_BYTES, COMMIT_LIMIT_ITEMS, Commit, CommitError, HeadsOrder, HeadsQuery, MovedQuery, Page,
+    Sequence, StoredHead, StreamId, Version, Write,
 };
 
 use crate::{
@@ -19,6 +19,7 @@ on_every_engine!(
     a_commit_without_a_head_leaves_it_as_it_is,
     a_version_is_never_used_twice,
     heads_are_listed_by_kind_and_status,
+    heads_are_listed_by_when_they_moved,
     events_are_read_from_any_place_in_pages,
     bad_commits_are_refused_by_name,
     of_many_writers_of_one_version_one_wins,
@@ -173,6 +174,43 @@ async fn a_version_is_never_used_twice(engine: Engine) {
     assert!(versions.is_sorted_by(|one, other| one < other), "{versions:?}");
 }
 
+async fn heads_are_listed_by_when_they_moved(engine: Engine) {
+    for name in ["j/1", "j/2", "j/3", "j/4"] {
+        let made = write(name, Version::NONE, "queued", &[]);
+        engine.log.commit(Commit::one(made)).await.unwrap();
+    }
+    let mut other = write("p/1", Version::NONE, "queued", &[]);
+    other.head.as_mut().unwrap().kind = Arc::from("plan");
+    engine.log.commit(Commit::one(other)).await.unwrap();
+    for name in ["j/2", "j/1"] {
+        let stream = StreamId::new(name).unwrap();
+        let seen = engine.log.head(&stream).await.unwrap().unwrap();
+        let moved = write(name, seen.version, "done", &[]);
+        engine.log.commit(Commit::one(moved)).await.unwrap();
+    }
+    for (kind, among, limit, expected) in [
+        ("job", 10, 10, &["j/1", "j/2", "j/4", "j/3"][..]),
+        ("job", 10, 2, &["j/1", "j/2"]),
+        // What is older than those that are looked at is not found, whenever it moved.
+        ("job", 3, 10, &["j/2", "j/4", "j/3"]),
+        ("job", 0, 10, &[]),
+        ("plan", 10, 10, &["p/1"]),
+        ("nothing", 10, 10, &[]),
+    ] {
+        let query = MovedQuery {
+            kind: Arc::from(kind),
+            among,
+            limit,
+        };
+        let heads = engine.log.last_moved(query).await.unwrap();
+        let found: Vec<String> = heads.iter().map(|head| head.stream.to_string()).collect();
+        assert_eq!(found, expected, "{kind} {among} {limit}");
+        for head in heads {
+            assert_eq!(engine.log.head(&head.stream).await.unwrap(), Some(head));
+        }
+    }
+}
+
 async fn heads_are_listed_by_kind_and_status(engine: Engine) {
     for (name, status) in [
         ("j/1", "queued"),
@@ -254,7 +292,7 @@ async fn events_are_read_from_any_place_in_pages(engine: Engine) {
         let found: Vec<_> = page.events.iter().map(|event| event.sequence.get()).collect();
         assert_eq!(found, expected.collect::<Vec<_>>());
     }
-    for after in [10, 11] {
+    for after in [10, 11, 1 << 63, u64::MAX] {
         let page = engine
             .log
             .read(&stream("s"), Sequence::from_u64(after), 3)
