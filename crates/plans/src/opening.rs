@@ -8,7 +8,7 @@ use kernel::{PlanId, WorkspaceId};
 
 use crate::answers::Opened;
 use crate::base::{Base, Ignored, LeftOut};
-use crate::desk::sandbox_order;
+use crate::desk::{remove_sandbox, sandbox_order};
 use crate::error::PlanError;
 use crate::plan::{Check, Facts, Ground, NewPlan, Plan, Record, State};
 use crate::shared::{Shared, base_error, blocking};
@@ -65,7 +65,7 @@ pub(crate) async fn open_plan(shared: &Arc<Shared>, new: NewPlan) -> Result<Open
             Ok(Opened { plan, known: false })
         }
         Err(error) => {
-            strategy.remove(&order).await?;
+            remove_sandbox(&*strategy, &order).await?;
             match (error, &new.idempotency_key) {
                 // Somebody else has opened it at the same moment.
                 (PlanError::Commit(CommitError::Conflict { .. }), Some(key)) => {

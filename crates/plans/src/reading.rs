@@ -13,35 +13,29 @@ use crate::tree::{FileKind, Tree, TreeError};
 pub(crate) fn read(tree: &Tree, path: Option<&RelPath>) -> Result<FileFound, PlanError> {
     let said = |error: TreeError| {
         let path = path.map(ToString::to_string).unwrap_or_default();
-        match error.kind() {
-            std::io::ErrorKind::NotFound => PlanError::FileNotFound { path },
-            _ => PlanError::FileRefused {
+        match error.is_absence() {
+            true => PlanError::FileNotFound { path },
+            false => PlanError::FileRefused {
                 path,
                 why: error.to_string(),
             },
         }
     };
-    let entry = match path {
-        None => Some(Entry::Directory),
-        Some(path) => tree.entry(path).map_err(said)?,
-    };
-    match (entry, path) {
-        (Some(entry @ Entry::File { .. }), Some(path)) => Ok(FileFound::File {
-            content: tree.read(path, TEXT_LIMIT_BYTES).map_err(said)?,
-            entry,
-        }),
-        (Some(Entry::Symlink { target }), _) => Ok(FileFound::Symlink {
-            target: target.0.into_vec(),
-        }),
-        (Some(_), path) => {
-            let mut names: Vec<String> = tree.list(path).map_err(said)?.into_iter().map(shown).collect();
-            names.sort();
-            Ok(FileFound::Directory { names })
+    if let Some(path) = path {
+        match tree.file(path, TEXT_LIMIT_BYTES) {
+            Ok((entry, content)) => return Ok(FileFound::File { entry, content }),
+            Err(TreeError::IsADirectory { .. } | TreeError::NotAFile { .. }) => {}
+            Err(error) => return Err(said(error)),
         }
-        (None, path) => Err(PlanError::FileNotFound {
-            path: path.map(ToString::to_string).unwrap_or_default(),
-        }),
+        if let Some(Entry::Symlink { target }) = tree.entry(path).map_err(said)? {
+            return Ok(FileFound::Symlink {
+                target: target.0.into_vec(),
+            });
+        }
     }
+    let mut names: Vec<String> = tree.list(path).map_err(said)?.into_iter().map(shown).collect();
+    names.sort();
+    Ok(FileFound::Directory { names })
 }
 
 /// A name, with a slash if it is a directory.

@@ -25,7 +25,7 @@ use crate::opening;
 use crate::options::PlansOptions;
 use crate::overlaps::OverlapBook;
 use crate::path::RelPath;
-use crate::plan::{Actor, CheckEnd, NewPlan, Plan};
+use crate::plan::{Actor, CheckEnd, NewPlan, Plan, State};
 use crate::reading;
 use crate::recover;
 use crate::sandbox::{Strategies, StrategyName};
@@ -80,6 +80,7 @@ impl Plans {
             time: WallClock::new(Arc::clone(&clock)),
             scope: reading.scope(),
             desks: Desks::new("plan", tasks.clone(), Arc::clone(&clock)),
+            open_sandboxes: Arc::default(),
             landers: Desks::new("workspace", tasks.clone(), Arc::clone(&clock)),
             registry: Desks::new("workspaces", tasks.clone(), clock),
             steps,
@@ -116,16 +117,29 @@ impl Plans {
     /// # Errors
     /// The log failed.
     pub async fn list(&self, query: PlanQuery) -> Result<Vec<Plan>, PlanError> {
+        let [_, _, ..] = query.states.as_slice() else {
+            return self.list_in(query.states.first().copied(), &query).await;
+        };
+        // The log lists one state at the cost of what it lists. All of them together would be read to find a few.
+        let mut found = Vec::new();
+        for state in &query.states {
+            found.append(&mut self.list_in(Some(*state), &query).await?);
+        }
+        found.sort_by_key(|plan| std::cmp::Reverse(plan.id));
+        // One that moved from one state to the other meanwhile is there twice.
+        found.dedup_by_key(|plan| plan.id);
+        found.truncate(query.limit as usize);
+        Ok(found)
+    }
+
+    /// Plans in one state, or in any, newest first.
+    async fn list_in(&self, state: Option<State>, query: &PlanQuery) -> Result<Vec<Plan>, PlanError> {
         let mut found = Vec::new();
         let mut after = query.before.map(streams::plan_stream).transpose()?;
-        let status = match query.states.as_slice() {
-            [state] => Some(Arc::from(state.name())),
-            _ => None,
-        };
         loop {
             let page = HeadsQuery {
                 kind: Arc::from(PLAN_KIND),
-                status: status.clone(),
+                status: state.map(|state| Arc::from(state.name())),
                 order: HeadsOrder::NewestFirst,
                 after: after.take(),
                 limit: PAGE,
@@ -137,8 +151,7 @@ impl Plans {
                 let is_wanted = query
                     .workspace
                     .is_none_or(|workspace| facts.workspace == workspace)
-                    && query.parent.is_none_or(|parent| facts.parent == Some(parent))
-                    && (query.states.is_empty() || query.states.contains(&plan.record.state));
+                    && query.parent.is_none_or(|parent| facts.parent == Some(parent));
                 if is_wanted {
                     found.push(plan);
                 }
@@ -253,7 +266,14 @@ impl Plans {
     /// # Errors
     /// There is nothing, or it leads out of the sandbox.
     pub async fn read_file(&self, plan: PlanId, path: Option<RelPath>) -> Result<FileFound, PlanError> {
-        let sandbox = self.shared.at_plan(plan, |desk| Box::pin(desk.look())).await?;
+        let sandbox = match self.shared.open_sandboxes.get(plan) {
+            Some(sandbox) => sandbox,
+            None => self.shared.at_plan(plan, |desk| Box::pin(desk.look())).await?,
+        };
+        // Agents read all day, and to wake a thread takes longer than to read a small file.
+        if let Some((entry, content)) = path.as_ref().and_then(|path| sandbox.tree().file_at_hand(path)) {
+            return Ok(FileFound::File { entry, content });
+        }
         blocking(move || reading::read(sandbox.tree(), path.as_ref())).await?
     }
 

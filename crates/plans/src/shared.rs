@@ -11,7 +11,7 @@ use process::Tasks;
 use tokio::sync::oneshot;
 
 use crate::base::{Base, Bases};
-use crate::desk::Desk;
+use crate::desk::{Desk, OpenSandboxes};
 use crate::desks::{Closed, Desks};
 use crate::error::PlanError;
 use crate::lander::Lander;
@@ -48,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) tasks: Tasks,
     pub(crate) scope: Scope,
     pub(crate) desks: Desks<PlanId, Desk>,
+    pub(crate) open_sandboxes: Arc<OpenSandboxes>,
     pub(crate) landers: Desks<WorkspaceId, Lander>,
     pub(crate) registry: Desks<(), Registry>,
 }

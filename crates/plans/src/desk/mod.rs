@@ -6,6 +6,7 @@
 
 mod capture;
 mod files;
+mod open_sandboxes;
 mod record;
 mod sandbox;
 mod stay;
@@ -26,8 +27,9 @@ use crate::state::{Extent, Step};
 use crate::store;
 use crate::streams::{self, Happening};
 
+pub(crate) use open_sandboxes::OpenSandboxes;
 pub(crate) use record::RecordTo;
-pub(crate) use sandbox::{directory as sandbox_directory, order as sandbox_order};
+pub(crate) use sandbox::{directory as sandbox_directory, order as sandbox_order, remove as remove_sandbox};
 pub(crate) use stay::new_stay_id;
 
 /// How often a change is decided again because the plan has moved meanwhile. Only landings move it behind the desk's

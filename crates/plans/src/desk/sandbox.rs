@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Desk;
+use super::open_sandboxes::{Listed, OpenSandboxes};
 use crate::base::Base;
 use crate::error::PlanError;
 use crate::plan::{Plan, Record, State};
-use crate::sandbox::{Known, Sandbox, SandboxOrder};
-use crate::shared::Shared;
+use crate::sandbox::{Known, Sandbox, SandboxOrder, Strategy};
+use crate::shared::{Shared, blocking};
 
 /// A sandbox that is open.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(super) struct Open {
     number: u32,
     pub(super) sandbox: Arc<dyn Sandbox>,
     pub(super) base: Base,
+    /// Lets others read it as long as the desk has it open.
+    _listed: Listed,
 }
 
 /// What a plan's sandbox is made from.
@@ -36,6 +39,16 @@ pub(crate) fn directory(shared: &Shared, plan: &Plan) -> PathBuf {
         .sandboxes()
         .join(plan.id.to_string())
         .join(plan.record.sandbox.to_string())
+}
+
+/// Takes a sandbox away, and the plan's place for sandboxes if it was the last one there. How many bytes that freed.
+pub(crate) async fn remove(strategy: &dyn Strategy, order: &SandboxOrder) -> Result<u64, PlanError> {
+    let freed = strategy.remove(order).await?;
+    if let Some(place) = order.directory.parent().map(PathBuf::from) {
+        // It is refused if the plan has another one, and that is well.
+        drop(blocking(move || std::fs::remove_dir(place)).await?);
+    }
+    Ok(freed)
 }
 
 impl Desk {
@@ -60,6 +73,7 @@ impl Desk {
         let sandbox = strategy.open(&order).await?;
         self.open = Some(Open {
             number: plan.record.sandbox,
+            _listed: OpenSandboxes::list(&self.shared.open_sandboxes, self.id, &sandbox),
             sandbox: Arc::clone(&sandbox),
             base,
         });
@@ -106,7 +120,7 @@ impl Desk {
             None => Base::outside(Arc::default(), PathBuf::new()),
         };
         let strategy = self.shared.strategies.get(plan.record.facts.strategy);
-        Ok(strategy.remove(&order(&self.shared, &plan, base)).await?)
+        remove(&*strategy, &order(&self.shared, &plan, base)).await
     }
 
     /// What the sandbox is known to hold.

@@ -18,6 +18,8 @@ use crate::path::RelPath;
 
 /// How much of a file is read at once: enough to make the calls cheap, little enough for a stack of readers.
 const READ_BYTES: usize = 128 * 1024;
+/// A file that is read at once has no more than this: as much as a disk reads in one go, if it is not in memory.
+const AT_HAND_BYTES: u64 = 64 * 1024;
 /// How often a file that is written while it is read is read again. After that it is taken as it was found; whoever needs
 /// certainty looks again later anyway.
 const READINGS: u32 = 3;
@@ -106,22 +108,38 @@ impl Tree {
         }
     }
 
+    /// What is at a path and its content, if it is a regular file. Both are of one reading: who knows the hash has seen
+    /// exactly this.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn file(&self, path: &RelPath, limit: u64) -> Result<(Entry, Vec<u8>), TreeError> {
+        let file = self.open_file(path)?;
+        let stat = fstat(&file).map_err(|error| TreeError::of("look at", path, error))?;
+        let stat = FileStat::from(stat);
+        let content = content_of(file, stat.size, path, limit)?;
+        Ok((entry_of(stat, &content), content))
+    }
+
+    /// The same without waiting: for a small file to which the way is in memory, and which is on the file system of the root.
+    /// `None` says only that it has to be read where that may take its time.
+    #[must_use]
+    pub fn file_at_hand(&self, path: &RelPath) -> Option<(Entry, Vec<u8>)> {
+        let file = self.open_at_hand(path)?;
+        let stat = FileStat::from(fstat(&file).ok()?);
+        if stat.kind != FileKind::File || stat.size > AT_HAND_BYTES {
+            return None;
+        }
+        let content = content_of(file.into(), stat.size, path, AT_HAND_BYTES).ok()?;
+        Some((entry_of(stat, &content), content))
+    }
+
     /// The content of a file, whole.
     ///
     /// # Errors
     /// As for [`open_file`](Self::open_file), or it has more than `limit` bytes.
     pub fn read(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, TreeError> {
-        let (file, mut content) = (self.open_file(path)?, Vec::new());
-        file.take(limit.saturating_add(1))
-            .read_to_end(&mut content)
-            .map_err(|error| TreeError::of("read", path, error))?;
-        if content.len() as u64 > limit {
-            return Err(TreeError::TooLarge {
-                path: path.to_string(),
-                limit,
-            });
-        }
-        Ok(content)
+        content_of(self.open_file(path)?, 0, path, limit)
     }
 
     /// Where a symlink points.
@@ -206,6 +224,33 @@ pub(super) fn hashed(path: &RelPath, file: &mut File) -> Result<(Entry, FileStat
         file.rewind()
             .map_err(|error| TreeError::of("read", path, error))?;
     }
+}
+
+fn entry_of(stat: FileStat, content: &[u8]) -> Entry {
+    Entry::File {
+        hash: hash_of(content),
+        size: content.len() as u64,
+        mode: stat.mode,
+    }
+}
+
+/// The content of a file that has about so many bytes.
+fn content_of(file: File, expected: u64, path: &RelPath, limit: u64) -> Result<Vec<u8>, TreeError> {
+    // With room for one byte more, one call reads it and the next one finds its end.
+    let room = usize::try_from(expected.min(limit))
+        .unwrap_or(0)
+        .saturating_add(1);
+    let mut content = Vec::with_capacity(room);
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut content)
+        .map_err(|error| TreeError::of("read", path, error))?;
+    if content.len() as u64 > limit {
+        return Err(TreeError::TooLarge {
+            path: path.to_string(),
+            limit,
+        });
+    }
+    Ok(content)
 }
 
 /// The address of what is left to be read, and how much that was. The size is what is expected; for a small file there is

@@ -127,6 +127,17 @@ impl Tree {
         }
     }
 
+    /// Opens a file if that needs no waiting: the way to it is in memory, and on the file system of the root.
+    pub(super) fn open_at_hand(&self, path: &RelPath) -> Option<OwnedFd> {
+        let resolve = ResolveFlags::BENEATH
+            | ResolveFlags::NO_SYMLINKS
+            | ResolveFlags::NO_MAGICLINKS
+            | ResolveFlags::NO_XDEV
+            | ResolveFlags::CACHED;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        openat2(&self.root, path.as_path(), flags, Mode::empty(), resolve).ok()
+    }
+
     /// Walks a path whole, the last name included, and follows nothing.
     fn walk(&self, path: &RelPath, flags: OFlags) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

@@ -1,8 +1,11 @@
 //! A plan from its opening to its undo, on a real workspace.
 
-use plans::{FileOperation, OutcomeKind, State};
+use std::fs;
+use std::time::Duration;
 
-use crate::service_kit::Kit;
+use plans::{FileFound, FileOperation, GcPolicy, OutcomeKind, PlanError, RelPath, Run, State, Unapplied};
+
+use crate::service_kit::{Kit, actor, shell};
 
 const SCRIPT: &str =
     "printf 'one\\ntwo\\nthree\\n' > a.txt; mkdir d; echo b > d/b.txt; echo '*.log' > .gitignore";
@@ -49,4 +52,36 @@ async fn work_is_applied_whole_and_taken_back_whole() {
         "an undo is undone by applying again: {outcome:?}"
     );
     assert_eq!(kit.tree(), after);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_sees_the_sandbox_that_counts_and_none_that_was_taken_away() {
+    let kit = Kit::repository(SCRIPT).await;
+    let plan = kit.plan("work").await;
+    let path: RelPath = "a.txt".parse().unwrap();
+    let read = async || match kit.plans.read_file(plan, Some(path.clone())).await {
+        Ok(FileFound::File { content, .. }) => String::from_utf8(content).unwrap(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(read().await, "one\ntwo\nthree\n");
+    kit.write(plan, "ann", "a.txt", "written\n").await;
+    assert_eq!(read().await, "written\n");
+    kit.write(plan, "ann", "a.txt", "one\ntwo\nthree\n").await;
+    shell(&kit.workspace, "echo outside > a.txt");
+    kit.plans.refresh(plan, actor("ann"), None).await.unwrap();
+    assert_eq!(read().await, "outside\n", "a refresh makes another sandbox");
+
+    kit.plans
+        .discard(plan, actor("ann"), None, Unapplied::GiveUp)
+        .await
+        .unwrap();
+    let all = GcPolicy {
+        older_than: Duration::ZERO,
+        run: Run::Real,
+    };
+    kit.plans.collect(all).await.unwrap();
+    let gone = kit.plans.read_file(plan, Some(path.clone())).await;
+    assert!(matches!(gone, Err(PlanError::SandboxGone(_))), "{gone:?}");
+    let places = fs::read_dir(kit.root.join("data/sandboxes")).unwrap().count();
+    assert_eq!(places, 0, "an empty place would count as a sandbox");
 }

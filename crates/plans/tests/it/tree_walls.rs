@@ -366,3 +366,32 @@ fn a_directory_that_is_moved_about_breaks_nothing() {
     assert_eq!(tree.read(&path("real/deep/new"), 100).unwrap(), b"new\n");
     assert_eq!(tree.list(Some(&path("real/deep"))).unwrap().len(), 1);
 }
+
+/// Whether something is at hand is up to the kernel's memory; what is never read so is up to us.
+#[test]
+fn what_is_at_hand_is_what_is_there_and_nothing_else_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    fs::create_dir(root.join("d")).unwrap();
+    fs::write(root.join("d/small"), "small\n").unwrap();
+    fs::write(root.join("large"), vec![b'x'; 64 * 1024 + 1]).unwrap();
+    symlink("d/small", root.join("link")).unwrap();
+    symlink("d", root.join("way")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        root.join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    let tree = Tree::open(root).unwrap();
+    let there = tree.file(&path("d/small"), 100).unwrap();
+    assert_eq!(there.1, b"small\n");
+    assert_eq!(Some(&there.0), tree.entry(&path("d/small")).unwrap().as_ref());
+    let at_hand = (0..100).find_map(|_| tree.file_at_hand(&path("d/small")));
+    assert_eq!(at_hand, Some(there));
+    for other in ["large", "link", "way/small", "d", "pipe", "none", "d/small/x"] {
+        assert_eq!(tree.file_at_hand(&path(other)), None, "{other}");
+    }
+}
