@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use kernel::{Clock, Deadline, Scope};
+use kernel::{CancellationToken, Clock, Deadline, Scope};
 use process::Tasks;
 
-use crate::index::{Index, IndexInfo, IndexOptions, IndexState};
+use crate::index::{Index, IndexInfo, IndexOptions, IndexState, Way};
 
 /// An index that nobody has asked for in this time lets its memory and its watches go. It stays on disk.
-const IDLE: Duration = Duration::from_secs(30 * 60);
+const IDLE: Duration = Duration::from_secs(10 * 60);
 /// How long an index may take to end: the file that it is at.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// How much of the name of a directory comes from the path of the tree.
@@ -33,9 +33,14 @@ pub(crate) struct Indexes {
     pub(crate) limit_bytes: u64,
     pub(crate) tasks: Tasks,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Questions that walk go before indexes that are made.
+    pub(crate) way: Way,
     /// Guards what is done in each directory. An index opens in the background, so nobody waits under it.
-    pub(crate) book: Mutex<BTreeMap<PathBuf, Entry>>,
+    pub(crate) book: Book,
 }
+
+/// What is done in each directory.
+pub(crate) type Book = Arc<Mutex<BTreeMap<PathBuf, Entry>>>;
 
 /// What is done in the directory of an index.
 #[derive(Clone, Debug)]
@@ -59,17 +64,24 @@ impl Indexes {
         let directory = self.directory_of(root);
         let mut book = self.lock();
         let entry = book.entry(directory.clone()).or_insert_with(|| {
-            Entry::Open(Index::open(IndexOptions {
+            let options = IndexOptions {
                 root: root.to_owned(),
                 directory,
                 scratch: self.scratch.clone(),
                 limit_bytes: self.limit_bytes,
                 tasks: self.tasks.clone(),
                 clock: Arc::clone(&self.clock),
-            }))
+            };
+            let directory = options.directory.clone();
+            let index = Index::open_behind(options, self.way.clone());
+            self.tasks.spawn("idle index", self.let_go(directory, &index));
+            Entry::Open(index)
         });
         match entry {
-            Entry::Open(index) => Some(Arc::clone(index)),
+            Entry::Open(index) => {
+                index.note_use();
+                Some(Arc::clone(index))
+            }
             Entry::Removing => None,
         }
     }
@@ -96,16 +108,42 @@ impl Indexes {
         Ok(was_there || open.is_some())
     }
 
-    /// Closes those that nobody has asked for lately, and throws away those that were not used longest until all fit. Gives
-    /// back how many were thrown away.
-    pub(crate) async fn collect(&self, now: SystemTime, scope: &Scope) -> io::Result<usize> {
-        for (directory, index) in self.all_open() {
-            let unused = now.duration_since(index.info().used);
-            if unused.is_ok_and(|unused| unused >= IDLE) {
-                self.end(&index, scope).await?;
-                self.strike(&directory, &index);
+    /// Closes an index when nobody has asked for it in a while. It ends with the index.
+    fn let_go(&self, directory: PathBuf, index: &Arc<Index>) -> impl Future<Output = ()> + Send + use<> {
+        let (state, index) = (index.state().clone(), Arc::downgrade(index));
+        let (book, clock) = (Arc::clone(&self.book), Arc::clone(&self.clock));
+        let mut next = clock.now() + IDLE;
+        async move {
+            // Nobody cancels it: it ends with the index.
+            let always = CancellationToken::new();
+            let is_closed = |state: &IndexState| *state == IndexState::Closed;
+            loop {
+                let pause = next.saturating_duration_since(clock.now());
+                let pause = Deadline::after(&clock, pause);
+                if state.wait_until(is_closed, pause, &always.scope()).await.is_ok() {
+                    return;
+                }
+                let Some(index) = index.upgrade() else {
+                    return;
+                };
+                match index.close_if_unused(IDLE) {
+                    Some(at) => next = at,
+                    None => {
+                        drop(
+                            state
+                                .wait_until(is_closed, Deadline::never(), &always.scope())
+                                .await,
+                        );
+                        strike(&book, &directory, &index);
+                        return;
+                    }
+                }
             }
         }
+    }
+
+    /// Throws away those that are closed and were not used longest until all fit. Gives back how many were thrown away.
+    pub(crate) async fn collect(&self) -> io::Result<usize> {
         let directory = self.directory.clone();
         let listed = tokio::task::spawn_blocking(move || closed_indexes(&directory)).await;
         let open: Vec<PathBuf> = self.lock().keys().cloned().collect();
@@ -166,15 +204,6 @@ impl Indexes {
         }
     }
 
-    /// Takes one that has ended out of the book, if it is still the one.
-    fn strike(&self, directory: &Path, index: &Arc<Index>) {
-        let mut book = self.lock();
-        let is_the_one = matches!(book.get(directory), Some(Entry::Open(found)) if Arc::ptr_eq(found, index));
-        if is_the_one {
-            book.remove(directory);
-        }
-    }
-
     fn directory_of(&self, root: &Path) -> PathBuf {
         let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
         self.directory
@@ -183,6 +212,15 @@ impl Indexes {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Entry>> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes one that has ended out of the book, if it is still the one.
+fn strike(book: &Book, directory: &Path, index: &Arc<Index>) {
+    let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_the_one = matches!(book.get(directory), Some(Entry::Open(found)) if Arc::ptr_eq(found, index));
+    if is_the_one {
+        book.remove(directory);
     }
 }
 

@@ -2,15 +2,14 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::sync::Arc;
 
 use kernel::{Circuit, CircuitBreaker, Clock, Deadline, Scope};
 use process::Tasks;
 
 use crate::answer::Answer;
 use crate::executor::ParallelStrategyExecutor;
-use crate::index::{Index, IndexInfo, IndexState, Snapshot};
+use crate::index::{Index, IndexInfo, IndexState, Snapshot, Way};
 use crate::indexes::Indexes;
 use crate::pipeline::Pipeline;
 use crate::ports::{ForCommands, Ports};
@@ -88,8 +87,9 @@ impl Contexts {
             scratch,
             limit_bytes: settings.index_limit_bytes,
             tasks,
+            way: Way::new(&clock),
             clock: Arc::clone(&clock),
-            book: Mutex::default(),
+            book: Arc::default(),
         };
         Self {
             shared: Arc::new(Shared {
@@ -144,11 +144,13 @@ impl Contexts {
         };
         let (tokenizer, snapshot) = tokio::join!(blocking(move || Tokenizer::load(name)), seen);
         let tokenizer = tokenizer??;
+        let walking = snapshot.is_none().then(|| indexes.way.walk());
         let prepared = blocking(move || ground(&request, snapshot).map(|ground| (request, ground)));
         let (request, ground) = prepared.await??;
         let answer = pipeline
             .answer(&request, ground, tokenizer, &deadline, scope)
             .await?;
+        drop(walking);
         drop(indexes.open(&request.root));
         Ok(Answer {
             took: clock.now().saturating_duration_since(began),
@@ -177,13 +179,13 @@ impl Contexts {
         self.shared.indexes.forget(root, scope).await
     }
 
-    /// Closes indexes that nobody has asked for lately, and throws away those that were not used longest until all of them
-    /// fit. How many were thrown away. *Cancel safety*: may be dropped; what is done is done.
+    /// Throws away closed indexes, those that were not used longest, until all of them fit. How many. *Cancel safety*: may be
+    /// dropped; what is done is done.
     ///
     /// # Errors
     /// The directory of indexes cannot be read, or something in it cannot be removed.
-    pub async fn collect(&self, now: SystemTime, scope: &Scope) -> io::Result<usize> {
-        self.shared.indexes.collect(now, scope).await
+    pub async fn collect(&self) -> io::Result<usize> {
+        self.shared.indexes.collect().await
     }
 
     /// Ends what goes on in the background.

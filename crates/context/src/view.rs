@@ -1,9 +1,10 @@
 //! A tree of files as somebody sees it: the workspace on disk, or the sandbox of a plan.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use kernel::Scope;
@@ -42,6 +43,17 @@ pub trait View: Send + Sync + fmt::Debug {
     /// It has no text to show.
     fn read(&self, path: &TreePath) -> Result<FileText, NotText>;
 
+    /// The bytes of a file, as they are on disk, for whoever looks through many files for something that few of them have. What
+    /// was in the buffer is replaced.
+    ///
+    /// # Errors
+    /// It has no text to show.
+    fn read_into(&self, path: &TreePath, buffer: &mut Vec<u8>) -> Result<(), NotText> {
+        buffer.clear();
+        buffer.extend_from_slice(self.read(path)?.as_bytes());
+        Ok(())
+    }
+
     /// Which files there are, without those that git would ignore, until the scope is cancelled or `visit` says that it is
     /// enough. In any order; `visit` may be called from several threads at once.
     ///
@@ -62,26 +74,50 @@ pub struct Since {
     pub changed: Vec<TreePath>,
 }
 
+/// Bytes as a reader sees them. Nearly all files are valid, and to see that is faster than to look for what is not.
+pub(crate) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
 /// The tree as it is on disk.
 #[derive(Clone, Debug)]
 pub struct DiskView {
     root: PathBuf,
+    /// The root, from the first file that was read on.
+    opened: Arc<OnceLock<Root>>,
 }
 
 impl DiskView {
     /// The tree below a root.
     #[must_use]
     pub fn new(root: PathBuf) -> Self {
-        Self { root }
+        Self {
+            root,
+            opened: Arc::default(),
+        }
+    }
+
+    fn opened(&self) -> Result<&Root, NotText> {
+        if let Some(root) = self.opened.get() {
+            return Ok(root);
+        }
+        let root = Root::open(&self.root).map_err(NotText::Unreadable)?;
+        Ok(self.opened.get_or_init(|| root))
     }
 }
 
 impl View for DiskView {
     fn read(&self, path: &TreePath) -> Result<FileText, NotText> {
-        let root = Root::open(&self.root).map_err(NotText::Unreadable)?;
         let mut bytes = Vec::new();
-        root.read(path, &mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into())
+        self.opened()?.read(path, &mut bytes)?;
+        Ok(text_of(&bytes).into())
+    }
+
+    fn read_into(&self, path: &TreePath, buffer: &mut Vec<u8>) -> Result<(), NotText> {
+        self.opened()?.read(path, buffer).map(drop)
     }
 
     fn walk(&self, scope: &Scope, visit: &(dyn Fn(TreePath) -> bool + Sync)) -> io::Result<()> {

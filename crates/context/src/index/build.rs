@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use kernel::Scope;
@@ -10,6 +10,7 @@ use kernel::Scope;
 use super::collect::Collector;
 use super::extract::Extractor;
 use super::segment::Segment;
+use super::way::{Turn, Way};
 use crate::disk::Root;
 use crate::path::TreePath;
 
@@ -17,6 +18,9 @@ use crate::path::TreePath;
 const MOST_BUILDERS: usize = 4;
 /// How many files a thread takes at a time: few, so that all end at about the same time.
 const FILES_AT_A_TIME: usize = 16;
+/// Files from this size on are taken apart one at a time: the tree of such a file has forty times its size, and all threads
+/// may come to one at once.
+const LARGE_BYTES: i64 = 256 * 1024;
 
 /// What was built.
 #[derive(Debug, Default)]
@@ -33,6 +37,8 @@ pub(super) struct Site<'site> {
     pub(super) directory: &'site Path,
     /// How many bytes all segments together may have.
     pub(super) room_bytes: u64,
+    /// Who goes first.
+    pub(super) way: &'site Way,
 }
 
 /// Takes files apart. They come in order. `progress` is told how many are done. Blocks.
@@ -52,6 +58,7 @@ pub(super) fn build(
     let work = Work {
         files,
         threads,
+        large: Mutex::new(()),
         state: Mutex::new(WorkState {
             next: 0,
             room_bytes: site.room_bytes,
@@ -59,7 +66,7 @@ pub(super) fn build(
         }),
     };
     let results: Vec<io::Result<()>> = thread::scope(|threads_scope| {
-        let run = || work.run(&root, site.directory, scope, progress);
+        let run = || work.run(&root, site, scope, progress);
         let others: Vec<_> = (1..threads)
             .filter_map(|_| {
                 thread::Builder::new()
@@ -92,6 +99,8 @@ pub(super) fn build(
 struct Work<'files> {
     files: &'files [TreePath],
     threads: usize,
+    /// Guards nothing but memory: who takes a large file apart holds it.
+    large: Mutex<()>,
     /// Guards which files are next, and what has been made of those before.
     state: Mutex<WorkState>,
 }
@@ -106,30 +115,38 @@ impl<'files> Work<'files> {
     fn run(
         &self,
         root: &Root,
-        directory: &Path,
+        site: &Site<'_>,
         scope: &Scope,
         progress: &(dyn Fn(u64) + Sync),
     ) -> io::Result<()> {
         let mut extractor = Extractor::new();
         let mut collector = Collector::new(self.threads);
+        let mut turn = Turn::default();
         while let Some((files, done)) = self.take() {
             progress(done);
+            site.way.give(&mut turn, scope);
             for path in files {
                 if scope.is_cancelled() {
                     return Ok(());
                 }
+                let _alone = self.alone_if_large(root, path);
                 if let Some(extracted) = extractor.extract(root, path, scope) {
                     collector.add(extracted);
                 }
                 if collector.is_full() {
-                    self.put(collector.write(directory)?);
+                    self.put(collector.write(site.directory)?);
                 }
             }
         }
         if !collector.is_empty() && !scope.is_cancelled() {
-            self.put(collector.write(directory)?);
+            self.put(collector.write(site.directory)?);
         }
         Ok(())
+    }
+
+    fn alone_if_large(&self, root: &Root, path: &TreePath) -> Option<MutexGuard<'_, ()>> {
+        let is_large = root.stat(path).is_some_and(|stat| stat.st_size >= LARGE_BYTES);
+        is_large.then(|| self.large.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The next files, and how many were taken before them. When there is no more room, those that are left stay.

@@ -7,8 +7,9 @@ use super::entry::FileEntry;
 use super::extract::{Extracted, trigram_key};
 use super::segment::{Segment, SegmentWriter};
 
-/// How much all threads together collect before it is written. The lists grow by doubling, so it may be half as much more.
-const COLLECT_BYTES: usize = 48 * 1024 * 1024;
+/// How much all threads together collect before it is written. The lists grow by doubling, and what they leave behind is not
+/// given back, so it may be twice as much. With less of it there would be more segments to merge.
+const COLLECT_BYTES: usize = 8 * 1024 * 1024;
 /// The most files that are collected: a number of them has 16 bits.
 const MOST_COLLECTED: usize = 1 << 16;
 

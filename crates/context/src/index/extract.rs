@@ -11,7 +11,7 @@ use crate::disk::Root;
 use crate::outline::outline;
 use crate::path::TreePath;
 use crate::query::parts_of;
-use crate::view::NotText;
+use crate::view::{NotText, text_of};
 
 /// How many trigrams there are.
 const TRIGRAMS: usize = 1 << 24;
@@ -58,7 +58,7 @@ impl Extractor {
             Ok(stat) => {
                 let buffer = std::mem::take(&mut self.buffer);
                 // The same text as a reader sees.
-                let text = String::from_utf8_lossy(&buffer);
+                let text = text_of(&buffer);
                 self.note_trigrams(text.as_bytes());
                 encoded = self.note_names(path, &text, scope);
                 drop(text);

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use kernel::{CancellationToken, Deadline, Scope, Slot};
 use tokio::task::JoinHandle;
@@ -13,6 +13,7 @@ use super::inbox::{Effort, Inbox, Work};
 use super::merge::{Merged, merge};
 use super::service::{IndexOptions, IndexState};
 use super::snapshot::Snapshot;
+use super::way::Way;
 use super::writer::Writer;
 
 /// How long a watch may take to follow a tree. If it takes longer, the tree is compared whenever somebody asks.
@@ -26,6 +27,8 @@ const PROGRESS_STEP: u64 = 256;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) options: IndexOptions,
+    /// Who goes first while it is made.
+    pub(super) way: Way,
     pub(super) state: Slot<IndexState>,
     pub(super) inbox: Inbox,
     /// The number of the last asker for whom everything is done. The task alone writes it.
@@ -44,6 +47,8 @@ pub(super) struct Shown {
     /// Whether the watch sees everything.
     pub(super) sight: Sight,
     pub(super) used: SystemTime,
+    /// The same by our own clock.
+    pub(super) used_at: Instant,
 }
 
 /// Whether a watch sees everything.
@@ -217,7 +222,7 @@ async fn step(
     }
     let (scope, telling) = (scope.clone(), Arc::clone(shared));
     let caught_up = blocking(move || {
-        writer.catch_up(&scope, &|files| telling.tell_progress(files))?;
+        writer.catch_up(&telling.way, &scope, &|files| telling.tell_progress(files))?;
         let snapshot = writer.snapshot();
         Ok::<_, io::Error>((writer, snapshot))
     });

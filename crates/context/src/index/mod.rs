@@ -9,7 +9,7 @@
 //! - `segment/`: a file with what many files are found by. `manifest.rs`: which of them count. `merge.rs`: several become one.
 //! - `part.rs`: a segment or a piece, and which of its files still count.
 //! - `compare.rs`: how the tree differs from what is known. `writer.rs`: what is done about it.
-//! - `inbox.rs`, `keeper.rs`, `service.rs`: the one task that does it, and how it is asked.
+//! - `inbox.rs`, `keeper.rs`, `service.rs`: the one task that does it, and how it is asked. `way.rs`: who goes first.
 //!
 //! **Invariant:** the index is a cache. It answers which files *may* hold something; whoever uses the answer reads the file.
 //! Whatever is wrong with what is on disk means that it is not there, and it is made anew.
@@ -33,8 +33,10 @@ mod record;
 mod segment;
 mod service;
 mod snapshot;
+mod way;
 mod writer;
 
 pub use key::Key;
 pub use service::{Index, IndexInfo, IndexOptions, IndexState};
 pub use snapshot::{FileId, Snapshot};
+pub(crate) use way::Way;

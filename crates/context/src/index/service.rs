@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use kernel::{CancellationToken, Cause, Clock, Deadline, Scope, Slot};
 use process::Tasks;
@@ -11,6 +11,7 @@ use watch::Watch;
 use super::inbox::{Effort, Inbox};
 use super::keeper::{self, Shared, Shown, Sight};
 use super::snapshot::Snapshot;
+use super::way::Way;
 
 /// What an index is made with.
 #[derive(Clone, Debug)]
@@ -75,10 +76,18 @@ impl Index {
     /// Opens an index, and begins to read or make it in the background. At once.
     #[must_use]
     pub fn open(options: IndexOptions) -> Arc<Self> {
+        let way = Way::new(&options.clock);
+        Self::open_behind(options, way)
+    }
+
+    /// The same, behind questions that walk.
+    pub(crate) fn open_behind(options: IndexOptions, way: Way) -> Arc<Self> {
         let ending = CancellationToken::new();
         let (scope, tasks) = (ending.scope(), options.tasks.clone());
+        let used_at = options.clock.now();
         let shared = Arc::new(Shared {
             options,
+            way,
             state: Slot::new(IndexState::Building { files: 0 }),
             inbox: Inbox::default(),
             done: Slot::new(0),
@@ -88,6 +97,7 @@ impl Index {
                 watch: None,
                 sight: Sight::Partial,
                 used: SystemTime::now(),
+                used_at,
             }),
         });
         tasks.spawn("index", keeper::run(Arc::clone(&shared), scope));
@@ -124,10 +134,10 @@ impl Index {
 
     /// Waits until everything that the watch has seen so far is in the index. Which watch that was.
     async fn look_again(&self, deadline: &Deadline, scope: &Scope) -> Option<Arc<Watch>> {
+        self.note_use();
         let shared = &self.shared;
         let (watch, sight) = {
-            let mut shown = shared.shown();
-            shown.used = SystemTime::now();
+            let shown = shared.shown();
             (shown.watch.clone(), shown.sight)
         };
         let mut effort = Effort::Paths;
@@ -180,6 +190,29 @@ impl Index {
     pub fn close(&self) {
         let cause = Cause::new("the index", "nobody needs it any more");
         self.shared.ending.cancel(cause);
+    }
+
+    /// Somebody asks for it.
+    pub(crate) fn note_use(&self) {
+        let (now, at) = (SystemTime::now(), self.shared.options.clock.now());
+        let mut shown = self.shared.shown();
+        (shown.used, shown.used_at) = (now, at);
+    }
+
+    /// Ends it if nobody has asked for it in this time, and it is not being made. If it goes on, when to look again.
+    pub(crate) fn close_if_unused(&self, patience: Duration) -> Option<Instant> {
+        let now = self.shared.options.clock.now();
+        if self.is_building() {
+            return Some(now + patience);
+        }
+        // Whoever asks says so under the same lock: either it is seen here, or they find that it is closed.
+        let shown = self.shared.shown();
+        let due = shown.used_at + patience;
+        if now < due {
+            return Some(due);
+        }
+        self.close();
+        None
     }
 
     fn is_building(&self) -> bool {

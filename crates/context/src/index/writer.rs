@@ -18,6 +18,7 @@ use super::part::{Content, Part};
 use super::piece::Piece;
 use super::segment::Segment;
 use super::snapshot::Snapshot;
+use super::way::Way;
 use crate::disk::Root;
 use crate::path::TreePath;
 
@@ -139,7 +140,12 @@ impl Writer {
     ///
     /// # Errors
     /// The root cannot be read, segments cannot be written, or the scope is cancelled.
-    pub(super) fn catch_up(&mut self, scope: &Scope, progress: &(dyn Fn(u64) + Sync)) -> io::Result<()> {
+    pub(super) fn catch_up(
+        &mut self,
+        way: &Way,
+        scope: &Scope,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> io::Result<()> {
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -153,6 +159,7 @@ impl Writer {
             root: &self.root,
             directory: &self.directory,
             room_bytes: self.room_bytes(),
+            way,
         };
         let built = build(&site, fitting, scope, progress)?;
         self.beyond.extend(beyond.iter().cloned());

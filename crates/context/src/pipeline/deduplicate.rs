@@ -23,7 +23,7 @@ pub(super) trait Deduplicate: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(super) struct Deduplicated {
     pub(super) units: Vec<Unit>,
-    /// Hits beyond the most that are looked at.
+    /// Hits beyond the most that are looked at, or for which there was no time.
     pub(super) beyond: usize,
 }
 
@@ -39,7 +39,7 @@ const GAP_LINES: u32 = 3;
 
 impl Deduplicate for ByDefinition {
     fn deduplicate(&self, ran: &[Ran], sources: &mut Sources<'_>) -> Deduplicated {
-        let (hits, beyond) = interleaved(ran);
+        let (hits, mut beyond) = interleaved(ran);
         // Files are read in the order of their best hit, so that the best are those within the limits.
         let mut order: Vec<&TreePath> = Vec::new();
         let mut by_path: BTreeMap<&TreePath, Vec<&Hit>> = BTreeMap::new();
@@ -53,6 +53,10 @@ impl Deduplicate for ByDefinition {
         let mut units: BTreeMap<&TreePath, Vec<Unit>> = BTreeMap::new();
         for path in order {
             let hits = &by_path[path];
+            if !units.is_empty() && !sources.has_time() {
+                beyond += hits.len();
+                continue;
+            }
             let lines: Vec<Lines> = hits.iter().filter_map(|hit| hit.lines).collect();
             if let Some(source) = sources.read(path, &lines) {
                 units.insert(path, of_file(&source, hits));

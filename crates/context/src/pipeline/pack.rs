@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use kernel::Deadline;
+
 use super::depth::ResolveDepth;
 use super::preamble::Preamble;
 use super::unit::{Form, Piece, Unit};
@@ -22,6 +24,9 @@ pub(super) struct Room<'a> {
     pub(super) tokens: usize,
     /// The most of one piece, as long as others want some.
     pub(super) piece_tokens: usize,
+    /// When it is over, what is not packed yet is left out, but for the first piece: an answer that is a little late is better
+    /// than none.
+    pub(super) deadline: &'a Deadline,
     pub(super) depth: &'a dyn ResolveDepth,
     pub(super) preamble: &'a dyn Preamble,
     pub(super) tokenizer: &'a Tokenizer,
@@ -56,7 +61,8 @@ impl Pack for BestFirst {
         let mut left_out_total = 0;
         let mut misses = 0;
         for unit in units {
-            if misses == MOST_MISSES {
+            let is_late = !pieces.is_empty() && room.deadline.has_passed();
+            if misses == MOST_MISSES || is_late {
                 left_out_total += 1;
                 continue;
             }
@@ -74,6 +80,9 @@ impl Pack for BestFirst {
             }
         }
         for (piece, place) in pieces.iter_mut().filter(|(_, place)| *place > 0) {
+            if room.deadline.has_passed() {
+                break;
+            }
             let forms = room.depth.forms(&piece.unit);
             let most = left + piece.tokens;
             let mut fuller = forms.iter().take(*place);
@@ -125,6 +134,60 @@ impl Room<'_> {
             lines: form.lines,
             score: unit.score,
             tokens: self.tokenizer.count(&rendered),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use kernel::{Clock, Deadline, ManualClock};
+
+    use super::super::depth::BodyToName;
+    use super::super::preamble::Heading;
+    use super::super::source::Source;
+    use super::super::unit::{Shape, Unit};
+    use super::{BestFirst, Pack as _, Room};
+    use crate::answer::Depth;
+    use crate::lines::Lines;
+    use crate::path::TreePath;
+    use crate::tokens::{Tokenizer, TokenizerName};
+
+    fn unit(path: &str) -> Unit {
+        let source = Source::new(TreePath::new(path).unwrap(), "one two\n".into(), None);
+        Unit {
+            source: Arc::new(source),
+            lines: Lines::one(1).unwrap(),
+            shape: Shape::Window,
+            depth: Depth::Body,
+            hits: Vec::new(),
+            found: Vec::new(),
+            score: 1.0,
+            parts: Vec::new(),
+        }
+    }
+
+    /// What there is no time for is left out and counted; the first piece is shown in any case.
+    #[test]
+    fn when_the_time_is_over_the_rest_is_left_out() {
+        let clock: Arc<dyn Clock> = ManualClock::new();
+        let tokenizer = Tokenizer::load(TokenizerName::O200k).unwrap();
+        for (deadline, shown, left_out) in [
+            (Deadline::never(), 3, 0),
+            (Deadline::after(&clock, Duration::ZERO), 1, 2),
+        ] {
+            let room = Room {
+                tokens: 1000,
+                piece_tokens: 500,
+                deadline: &deadline,
+                depth: &BodyToName,
+                preamble: &Heading,
+                tokenizer: &tokenizer,
+            };
+            let packed = BestFirst.pack(["a", "b", "c"].map(unit).into(), &room);
+            assert_eq!((packed.pieces.len(), packed.left_out_total), (shown, left_out));
         }
     }
 }

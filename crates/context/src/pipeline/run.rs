@@ -100,6 +100,7 @@ impl Pipeline {
             tokenizer,
             budget_tokens: budget,
             piece_tokens: allocation.piece_tokens,
+            deadline: deadline.clone(),
         };
         let (ran, assembled) = self.assemble(findings, scope).await?;
         Ok(self.answer_of(request, &selected, ran, assembled, took()))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel::Scope;
+use kernel::{Deadline, Scope};
 
 use crate::lines::Lines;
 use crate::outline::{Definition, Outline, outline};
@@ -110,19 +110,26 @@ impl Source {
 #[derive(Debug)]
 pub(super) struct Sources<'a> {
     ground: &'a Ground,
+    deadline: &'a Deadline,
     scope: &'a Scope,
     read_left: usize,
     parse_left: usize,
 }
 
 impl<'a> Sources<'a> {
-    pub(super) fn new(ground: &'a Ground, scope: &'a Scope) -> Self {
+    pub(super) fn new(ground: &'a Ground, deadline: &'a Deadline, scope: &'a Scope) -> Self {
         Self {
             ground,
+            deadline,
             scope,
             read_left: READ_LIMIT_BYTES,
             parse_left: PARSE_LIMIT_BYTES,
         }
+    }
+
+    /// Whether there is time for more.
+    pub(super) fn has_time(&self) -> bool {
+        !self.deadline.has_passed() && !self.scope.is_cancelled()
     }
 
     /// Reads a file in which these lines were found. Nothing if it has no text to show, or too much was read already.

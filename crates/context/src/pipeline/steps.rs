@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel::Scope;
+use kernel::{Deadline, Scope};
 
 use super::allocate::{Allocate, AsSet};
 use super::assemble::{Assembled, assemble};
@@ -57,12 +57,14 @@ pub(super) struct Findings {
     pub(super) budget_tokens: usize,
     /// The most of one piece, as long as others want some.
     pub(super) piece_tokens: usize,
+    /// When the answer has to be there.
+    pub(super) deadline: Deadline,
 }
 
 impl Steps {
     /// Makes an answer of what was found. It blocks: files are read. Nothing if the scope is cancelled.
     pub(super) fn assemble(&self, findings: &Findings, scope: &Scope) -> Option<Assembled> {
-        let mut sources = Sources::new(&findings.ground, scope);
+        let mut sources = Sources::new(&findings.ground, &findings.deadline, scope);
         let found = self.deduplicate.deduplicate(&findings.ran, &mut sources);
         if scope.is_cancelled() {
             return None;
@@ -75,6 +77,7 @@ impl Steps {
         let room = Room {
             tokens: findings.budget_tokens,
             piece_tokens: findings.piece_tokens,
+            deadline: &findings.deadline,
             depth: self.depth.as_ref(),
             preamble: self.preamble.as_ref(),
             tokenizer: &findings.tokenizer,

@@ -19,8 +19,11 @@ use crate::ports::{ForCommands, Ports};
 use crate::settings::ContextSettings;
 use crate::strategy::Strategy;
 
-/// All strategies for a [`Pipeline`](crate::Pipeline), in the order in which they are reported. Names: `keyword`, `symbols`,
-/// `repo-map`, `recent`, `language-server`, and then those that are commands.
+/// The names of the strategies that are always there, in the order in which they are reported.
+pub const BUILT_IN: [&str; 5] = ["keyword", "symbols", "repo-map", "recent", "language-server"];
+
+/// All strategies for a [`Pipeline`](crate::Pipeline), in the order in which they are reported: those that are always there
+/// ([`BUILT_IN`]), and then those that are commands.
 #[must_use]
 pub fn all(settings: &ContextSettings, ports: &Ports, commands: &ForCommands) -> Vec<Arc<dyn Strategy>> {
     let mut all: Vec<Arc<dyn Strategy>> = vec![

@@ -4,20 +4,23 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant};
 
 use context::{
-    Answer, ContextError, ContextSettings, Contexts, ContextsOptions, DiskView, ForCommands, IndexState,
-    NoChanges, NoLanguageServers, Outcome, Ports, Request, StrategyName, TreePath,
+    Answer, BUILT_IN_STRATEGIES, ContextError, ContextSettings, Contexts, ContextsOptions, DiskView,
+    ForCommands, IndexState, NoChanges, NoLanguageServers, Outcome, Ports, Request, StrategyName, TreePath,
 };
 use eventlog::{Log, SqliteOptions};
 use kernel::{
-    BootId, BreakerSettings, CancellationToken, CircuitBreaker, Deadline, HomeId, Scope, SystemClock,
+    BootId, BreakerSettings, CancellationToken, CircuitBreaker, Clock, Deadline, HomeId, ManualClock, Scope,
+    SystemClock,
 };
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+/// When an index that nobody asks for is closed.
+const IDLE: Duration = Duration::from_secs(600);
 
 struct Kit {
     contexts: Contexts,
@@ -29,13 +32,17 @@ struct Kit {
 
 impl Kit {
     async fn new() -> Self {
+        Self::with(SystemClock::shared()).await
+    }
+
+    async fn with(clock: Arc<dyn Clock>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let top = directory.path().canonicalize().unwrap();
         let root = top.join("tree");
         for name in ["tree/src", "scratch"] {
             fs::create_dir_all(top.join(name)).unwrap();
         }
-        let (clock, tasks) = (SystemClock::shared(), Tasks::default());
+        let tasks = Tasks::default();
         let path = top.join("log.sqlite3");
         let processes = Processes::open(ProcessesOptions {
             log: Log::open_sqlite(&SqliteOptions { path }, Arc::clone(&clock)).unwrap(),
@@ -152,6 +159,9 @@ fn outcome<'a>(answer: &'a Answer, strategy: &str) -> &'a Outcome {
 async fn the_definition_is_found_first_with_and_without_an_index_and_changes_are_seen() {
     let kit = Kit::new().await;
     assert!(kit.contexts.indexes().is_empty());
+    let names = kit.contexts.strategies();
+    let names: Vec<&str> = names.iter().map(StrategyName::as_str).collect();
+    assert_eq!(names, BUILT_IN_STRATEGIES);
     let without = kit.ask("turn_the_lamp").await;
     assert_eq!(paths(&without)[0], "src/lighthouse.rs", "{without:#?}");
     assert!(paths(&without).contains(&"src/harbour.rs"));
@@ -212,18 +222,77 @@ async fn an_index_that_is_forgotten_while_others_ask_costs_nobody_an_answer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_nobody_asks_for_is_closed_and_read_again() {
-    let kit = Kit::new().await;
+    let clock = ManualClock::new();
+    let kit = Kit::with(clock.clone()).await;
     kit.ask("lamp").await;
     kit.indexed().await;
-    let now = SystemTime::now();
-    assert_eq!(kit.contexts.collect(now, &kit.scope()).await.unwrap(), 0);
-    assert_eq!(kit.contexts.indexes().len(), 1);
-    let later = now + Duration::from_secs(24 * 60 * 60);
-    assert_eq!(kit.contexts.collect(later, &kit.scope()).await.unwrap(), 0);
-    assert_eq!((kit.contexts.indexes().len(), kit.indexes_on_disk()), (0, 1));
+    // Whoever asks in between keeps it.
+    clock.advance(IDLE / 2);
+    kit.ask("lamp").await;
+    clock.advance(IDLE * 3 / 4);
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+        assert_eq!(kit.contexts.indexes().len(), 1);
+    }
+    clock.advance(IDLE / 2);
+    let began = Instant::now();
+    while !kit.contexts.indexes().is_empty() {
+        assert!(began.elapsed() < PATIENCE, "it is not closed");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(kit.indexes_on_disk(), 1);
+    assert_eq!(kit.contexts.collect().await.unwrap(), 0);
     // What changed meanwhile is seen when it is read again.
     kit.write("src/buoy.rs", "pub fn float_away() {}\n");
     assert_eq!(paths(&kit.ask("float_away").await), ["src/buoy.rs"]);
+    kit.end().await;
+}
+
+/// The real index and the real files: whatever the strategy finds without an index, it finds with one, in the same order.
+#[tokio::test(flavor = "multi_thread")]
+async fn keyword_finds_the_same_with_the_real_index() {
+    let kit = Kit::new().await;
+    for number in 0..80 {
+        let text = format!(
+            "/// Lights lamp number {number}.\npub fn light_lamp_{number:02}(Harbour: u8) {{ beacon_{}(); }}\n",
+            number % 7
+        );
+        kit.write(&format!("src/lamp_{number:02}.rs"), &text);
+    }
+    kit.write("src/größe.txt", "Die Größe der Lampe\nio\n");
+    let ask = async |query: &str| {
+        let only = vec![StrategyName::new("keyword")];
+        let request = Request {
+            only,
+            ..kit.request(query)
+        };
+        let answer = kit.contexts.ask(request, &kit.scope()).await.unwrap();
+        let shown = answer.fragments.iter();
+        let shown = shown.map(|found| format!("{}:{:?} {:.6}", found.path, found.lines, found.score));
+        shown.collect::<Vec<_>>()
+    };
+    let queries = [
+        "light_lamp_42",
+        "LightLamp07",
+        "beacon_3",
+        "turn the lamp",
+        "größe",
+        "io",
+        "harbour",
+        "src/lamp_11.rs:2",
+        "\"number 5.\"",
+        "nothing_like_this",
+    ];
+    let mut without = Vec::new();
+    for query in queries {
+        kit.contexts.forget(&kit.root, &kit.scope()).await.unwrap();
+        without.push(ask(query).await);
+    }
+    kit.indexed().await;
+    for (query, without) in queries.into_iter().zip(without) {
+        assert_eq!(ask(query).await, without, "{query}");
+        assert_eq!(without.is_empty(), query == "nothing_like_this", "{query}");
+    }
     kit.end().await;
 }
 

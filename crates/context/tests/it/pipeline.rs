@@ -106,10 +106,10 @@ async fn an_answer_is_what_it_says() {
                 symbol: None,
                 text: "one\ntwo\nthree".to_owned(),
                 tokens: 15,
-                score: 1.0 / 62.0 + 0.5 / 61.0,
+                score: 1.0 / 12.0 + 0.5 / 11.0,
                 parts: vec![
-                    part("first", 2, 1.0 / 62.0, "line 2"),
-                    part("second", 1, 0.5 / 61.0, "line 3"),
+                    part("first", 2, 1.0 / 12.0, "line 2"),
+                    part("second", 1, 0.5 / 11.0, "line 3"),
                 ],
             },
             Fragment {
@@ -119,8 +119,8 @@ async fn an_answer_is_what_it_says() {
                 symbol: None,
                 text: numbers.clone(),
                 tokens: 92,
-                score: 1.0 / 61.0,
-                parts: vec![part("first", 1, 1.0 / 61.0, "line 20")],
+                score: 1.0 / 11.0,
+                parts: vec![part("first", 1, 1.0 / 11.0, "line 20")],
             },
         ],
         text: format!("## b/c.txt:1-3\none\ntwo\nthree\n\n## a.txt:14-34\n{numbers}\n"),
@@ -223,7 +223,7 @@ async fn what_does_not_fit_is_shown_less_fully_and_then_left_out() {
     let expected = LeftOut {
         path: path("config.rs"),
         lines: lines(16, 115),
-        score: 1.0 / 61.0,
+        score: 1.0 / 11.0,
         tokens: left_out.tokens,
     };
     assert_eq!(left_out, &expected);

@@ -83,7 +83,7 @@ fn read(segment: &Segment) -> (Files, Lists) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(16) })]
 
     #[test]
     fn what_was_written_is_read(files in files(80), other in keys()) {

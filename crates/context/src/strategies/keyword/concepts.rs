@@ -36,6 +36,13 @@ pub(super) struct Concept {
     pub(super) forms: Vec<Form>,
 }
 
+impl Concept {
+    /// Whether it may look like something that has no trigram.
+    pub(super) fn has_short_form(&self) -> bool {
+        self.forms.iter().any(|form| form.text.len() < 3)
+    }
+}
+
 /// Whether a concept is a reason to look into a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Role {

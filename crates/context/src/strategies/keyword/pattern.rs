@@ -148,12 +148,12 @@ impl Pattern {
     }
 
     /// Whether something may be in a text. It is much faster than to say what.
-    pub(super) fn may_be_in(&self, text: &str) -> bool {
-        self.lines.is_match(text.as_bytes()).unwrap_or(true)
+    pub(super) fn may_be_in(&self, text: &[u8]) -> bool {
+        self.lines.is_match(text).unwrap_or(true)
     }
 
     /// Which concepts are in a text.
-    pub(super) fn mask(&self, searcher: &mut Searcher, text: &str) -> io::Result<Mask> {
+    pub(super) fn mask(&self, searcher: &mut Searcher, text: &[u8]) -> io::Result<Mask> {
         let mut mask = Mask::default();
         let all = self.targets.iter().fold(Mask::default(), |mut all, target| {
             all.set(target.concept);
@@ -163,7 +163,7 @@ impl Pattern {
             mask.0 |= self.in_line(line).mask.0;
             Ok(mask != all)
         });
-        searcher.search_slice(&self.lines, text.as_bytes(), sink)?;
+        searcher.search_slice(&self.lines, text, sink)?;
         Ok(mask)
     }
 
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(shown("größe"), "4:0:1:0.00");
         assert_eq!(shown("absent"), "");
         let mask = pattern("config absent größe")
-            .mask(&mut Pattern::searcher(), text)
+            .mask(&mut Pattern::searcher(), text.as_bytes())
             .unwrap();
         assert_eq!(mask.0, 0b101);
     }

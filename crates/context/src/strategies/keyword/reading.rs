@@ -6,7 +6,7 @@ use kernel::{Deadline, Scope};
 
 use super::pattern::{Mark, Pattern};
 use crate::path::TreePath;
-use crate::view::View;
+use crate::view::{View, text_of};
 
 /// The most threads that read for one question. Questions come together, and the files are mostly in memory.
 const THREADS: usize = 4;
@@ -52,23 +52,28 @@ pub(super) struct ReadFile {
     pub(super) marks: Vec<Mark>,
 }
 
-/// Reads files, as far as there is time for it. Files without a text are left out. In the order of the paths.
+/// Reads files, as far as there is time for it. Files without a text are left out, and those that `may_matter` says no of: to
+/// see that nothing is there is much faster than to find everything. In the order of the paths.
 pub(super) fn read_all(
     view: &dyn View,
     pattern: &Pattern,
     files: &[TreePath],
+    may_matter: &(dyn Fn(&TreePath, &[u8]) -> bool + Sync),
     (scope, time): (&Scope, &Time),
 ) -> Vec<ReadFile> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = (files.len() / FILES_OF_THREAD + 1).min(cores).min(THREADS);
     let read_some = |first: usize| {
-        let mut searcher = Pattern::searcher();
+        let (mut searcher, mut bytes) = (Pattern::searcher(), Vec::new());
         let mut read = Vec::new();
         for path in files.iter().skip(first).step_by(threads) {
             if scope.is_cancelled() || time.is_used(READ_PERCENT) {
                 break;
             }
-            let Ok(text) = view.read(path) else { continue };
+            if view.read_into(path, &mut bytes).is_err() || !may_matter(path, &bytes) {
+                continue;
+            }
+            let text = text_of(&bytes);
             // A text in memory can always be searched.
             let marks = pattern.marks(&mut searcher, &text).unwrap_or_default();
             read.push(ReadFile {

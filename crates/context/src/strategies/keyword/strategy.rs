@@ -16,6 +16,7 @@ use super::walk::walk;
 use crate::answer::Depth;
 use crate::executor::on_thread;
 use crate::lines::Lines;
+use crate::path::TreePath;
 use crate::query::{Query, TermKind};
 use crate::strategy::{Ask, Hit, Strategy, StrategyError, StrategyName};
 
@@ -74,6 +75,10 @@ pub(super) fn look(
     if main < concepts.len() && looked.read.is_empty() {
         looked = search.by(index, &concepts)?;
     }
+    if index.is_some() && looked.read.is_empty() && concepts.iter().any(Concept::has_short_form) {
+        // Of what is so short, an index knows only where it is a name.
+        looked = search.by(index.filter(|_| false), &concepts)?;
+    }
     let Looked { found, read } = looked;
     let ranking = Ranking {
         worth: worth(&concepts, &found, &read),
@@ -121,7 +126,11 @@ impl Search<'_> {
             None => walk(&*ground.view, concepts, &reasons, &self.wanted, time),
         };
         let found = found.map_err(|error| StrategyError::Failed(error.to_string()))?;
-        let mut read = read_all(&*ground.view, &self.pattern, &found.files, time);
+        let is_named = |path: &TreePath| {
+            reasons.in_path(path).0 != Mask::default() || self.wanted.iter().any(|wanted| wanted.fits(path))
+        };
+        let may_matter = |path: &TreePath, bytes: &[u8]| reasons.may_be_in(bytes) || is_named(path);
+        let mut read = read_all(&*ground.view, &self.pattern, &found.files, &may_matter, time);
         if self.scope.is_cancelled() {
             return Err(StrategyError::Cancelled);
         }
@@ -129,8 +138,7 @@ impl Search<'_> {
             file.marks
                 .iter()
                 .any(|mark| usize::from(mark.concept) < concepts.len())
-                || reasons.in_path(&file.path).0 != Mask::default()
-                || self.wanted.iter().any(|wanted| wanted.fits(&file.path))
+                || is_named(&file.path)
         };
         // The index says where something may be. Where it is not, words of names would be all that is left.
         read.retain(is_reason);

@@ -28,6 +28,34 @@ struct Found {
     of_files: usize,
 }
 
+/// What a thread looks into files with.
+struct Tools {
+    searcher: Searcher,
+    /// The file that it is at.
+    bytes: Vec<u8>,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self {
+            searcher: Pattern::searcher(),
+            bytes: Vec::new(),
+        }
+    }
+}
+
+impl Tools {
+    /// What a file holds; nothing if it has no text.
+    fn mask(&mut self, view: &dyn View, path: &TreePath, pattern: &Pattern) -> Option<Mask> {
+        view.read_into(path, &mut self.bytes).ok()?;
+        if !pattern.may_be_in(&self.bytes) {
+            return Some(Mask::default());
+        }
+        // A text in memory can always be searched.
+        Some(pattern.mask(&mut self.searcher, &self.bytes).unwrap_or_default())
+    }
+}
+
 /// The files that hold something of what is looked for, as far as there was time to look.
 pub(super) fn walk(
     view: &dyn View,
@@ -41,26 +69,19 @@ pub(super) fn walk(
         counts: vec![0; concepts.len()],
         ..Found::default()
     });
-    // Guards those who search and have nothing to do; there are as many as threads in the walk.
-    let searchers: Mutex<Vec<Searcher>> = Mutex::default();
+    // Guards tools that nobody uses; there are as many as threads in the walk.
+    let idle: Mutex<Vec<Tools>> = Mutex::default();
     view.walk(scope, &|path| {
         if scope.is_cancelled() || time.is_used(WALK_PERCENT) {
             return false;
         }
-        let Ok(text) = view.read(&path) else {
+        let tools = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut tools = tools.unwrap_or_default();
+        let mask = tools.mask(view, &path, pattern);
+        idle.lock().unwrap_or_else(PoisonError::into_inner).push(tools);
+        let Some(mask) = mask else {
             return true;
         };
-        let mut mask = Mask::default();
-        if pattern.may_be_in(&text) {
-            let searcher = searchers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut searcher = searcher.unwrap_or_else(Pattern::searcher);
-            // A text in memory can always be searched.
-            mask = pattern.mask(&mut searcher, &text).unwrap_or_default();
-            searchers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(searcher);
-        }
         let in_path = pattern.in_path(&path).0;
         let is_wanted = wanted.iter().any(|wanted| wanted.fits(&path));
         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);

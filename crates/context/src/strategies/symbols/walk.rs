@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kernel::Scope;
-use regex::{Regex, RegexBuilder};
+use regex::bytes::{Regex, RegexBuilder};
 
 use super::super::keyword::Time;
 use super::fit::may_fit;
@@ -12,7 +12,7 @@ use super::wanted::Wanted;
 use crate::outline::{Language, Outline, outline};
 use crate::path::TreePath;
 use crate::strategy::StrategyError;
-use crate::view::View;
+use crate::view::{View, text_of};
 
 /// The most files that are kept. They are compared afterwards, and no answer has room for more.
 const FOUND_LIMIT: usize = 4096;
@@ -38,6 +38,8 @@ pub(super) fn walk(
     let pattern = pattern(wanted)?;
     // Guards what was found so far; threads of the walk add to it, a file at a time.
     let walked = Mutex::new(Walked::default());
+    // Guards buffers that nobody uses; there are as many as threads in the walk.
+    let idle: Mutex<Vec<Vec<u8>>> = Mutex::default();
     let done = view.walk(scope, &|path| {
         if scope.is_cancelled() || time.is_used(WALK_PERCENT) {
             return false;
@@ -45,8 +47,13 @@ pub(super) fn walk(
         if !Language::is_known(&path) {
             return true;
         }
-        let text = view.read(&path).ok().filter(|text| pattern.is_match(text));
-        let found = text.and_then(|text| outline(&path, &text, scope));
+        let buffer = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut bytes = buffer.unwrap_or_default();
+        let is_worth_it = view.read_into(&path, &mut bytes).is_ok() && pattern.is_match(&bytes);
+        let found = is_worth_it
+            .then(|| outline(&path, &text_of(&bytes), scope))
+            .flatten();
+        idle.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
         let fits = |found: &Outline| {
             let mut definitions = found.definitions.iter();
             definitions.any(|definition| may_fit(wanted, &definition.name))
