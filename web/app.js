@@ -9,7 +9,14 @@
   }
   const badge = document.querySelector("[data-phase-badge]");
   const trouble = document.querySelector("[data-trouble]");
+  const waiting = document.querySelector("[data-needs]");
+  // What the title is without the number of things that wait.
+  const title = document.title.replace(/^\(\d+\+?\) /, "");
+  // Since when the daemon has not answered.
+  let silentSince;
   const SLOW_MS = 5000;
+  // Somebody who has just started the daemon again waits for this.
+  const SILENT_MS = 2000;
   // Nobody sees more than this, and each look costs the daemon a page.
   const BREATH_MS = 250;
   let timer = 0;
@@ -120,26 +127,52 @@
       badge.textContent = part.dataset.phaseLabel;
       badge.className = part.dataset.phaseClass;
     }
+    showWaiting(part?.dataset.waiting ?? "");
+  }
+
+  // How many things wait for a person, where they see it from another tab.
+  function showWaiting(count) {
+    document.title = count === "" ? title : `(${count}) ${title}`;
+    if (waiting) {
+      waiting.hidden = count === "";
+      waiting.textContent = count;
+      waiting.setAttribute("aria-label", `${count} need you`);
+    }
   }
 
   function showTrouble(text) {
-    if (trouble) {
+    if (trouble && trouble.querySelector("p").textContent !== text) {
       trouble.hidden = text === "";
       trouble.querySelector("p").textContent = text;
     }
   }
 
+  // The daemon does not answer. That is tried again and again, so the page comes back by itself.
+  function showSilence(why) {
+    silentSince ??= new Date();
+    if (badge) {
+      badge.textContent = "Not connected";
+      badge.className = "badge bad";
+    }
+    const since = silentSince.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+    showTrouble(
+      `Not connected since ${since}: ${why}. What you see is the last state that the daemon reported; ` +
+        "the page goes on by itself when it answers again. If it was stopped, `tidelock up` starts it.",
+    );
+  }
+
   async function look() {
     const response = await fetch(live.dataset.live, { signal: AbortSignal.timeout(SLOW_MS) });
     if (response.status === 401) {
-      // The daemon was started again, and does not know us any more. The page says what to do.
+      // The daemon does not know us any more. The page says what to do.
       location.reload();
       return;
     }
     if (!response.ok) {
-      throw new Error(`status ${response.status}`);
+      throw Object.assign(new Error(`the daemon answers with status ${response.status}`), { status: response.status });
     }
     swap(await response.text());
+    silentSince = undefined;
     showPhase();
     showTrouble("");
   }
@@ -159,12 +192,9 @@
     try {
       await look();
       next = Number(live.querySelector("[data-refresh-ms]")?.dataset.refreshMs) || SLOW_MS;
-    } catch {
-      if (badge) {
-        badge.textContent = "Not reachable";
-        badge.className = "badge bad";
-      }
-      showTrouble("The daemon does not answer. What you see is the last state that it reported.");
+    } catch (error) {
+      next = SILENT_MS;
+      showSilence(error.status === undefined ? "the daemon does not answer" : error.message);
     }
     looking = false;
     if (lookAgain) {
@@ -187,7 +217,7 @@
     changes = undefined;
     if (live.dataset.events && !document.hidden) {
       changes = new EventSource(live.dataset.events);
-      for (const name of ["servers", "jobs", "plans", "sessions"]) {
+      for (const name of ["servers", "jobs", "plans", "sessions", "activity"]) {
         changes.addEventListener(name, soon);
       }
     }

@@ -7,8 +7,10 @@
 //! **Boundary**: this crate knows no other crate of the workspace. Ids and times are strings here, durations
 //! are whole milliseconds with `_ms` in their name.
 
+mod activity;
 mod boot;
 mod breaker;
+mod clients;
 mod context;
 mod daemon;
 mod error_code;
@@ -20,12 +22,15 @@ mod plans;
 mod problem;
 mod processes;
 mod sessions;
+mod settings;
 
+pub use activity::{Activity, ActivityKind, ActivityList};
 pub use boot::{Boot, BootList, BootState};
 pub use breaker::{
     Breaker, BreakerList, BreakerState, ForceBreaker, ForcedState, Outcome, RecordOutcome, ResetBreaker,
     ResetBreakers,
 };
+pub use clients::{Client, ClientList, ClientTransport};
 pub use context::{
     ChangeContextIndex, ContextAnswer, ContextCounts, ContextDepth, ContextFragment, ContextIndex,
     ContextIndexList, ContextIndexRemoved, ContextIndexState, ContextLeftOut, ContextQuestion,
@@ -77,3 +82,4 @@ pub use sessions::{
     ToolState, Turn, TurnAccepted, TurnEnd, TurnError, TurnEvent, TurnEventBody, TurnEventList, TurnItem,
     TurnList, TurnResync, TurnState, TurnTranscript, Usage, WaitingPermission,
 };
+pub use settings::{Setting, SettingList, SettingSource};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use api::SettingList;
 use jobs::Jobs;
 use kernel::{BootId, CircuitBreaker, Clock};
 use plans::Plans;
@@ -18,6 +19,7 @@ use crate::durable::Durable;
 use crate::jobs::Workers;
 use crate::language_servers::LanguageServers;
 use crate::life::Life;
+use crate::mcp::Mcp;
 use crate::metrics::Metrics;
 use crate::plans::{LateJobs, Watch};
 
@@ -41,6 +43,8 @@ pub(crate) struct App {
     pub(crate) contexts: ContextService,
     /// Conversations with agents. They are named so because the page has sessions of its own.
     pub(crate) conversations: ::sessions::Sessions,
+    /// Clients of the Model Context Protocol.
+    pub(crate) mcp: Mcp,
     /// What watches over plans and jobs together.
     pub(crate) plan_watch: Watch,
     /// Keeps the jobs reachable for those that were made before them.
@@ -54,6 +58,8 @@ pub(crate) struct App {
     pub(crate) address: SocketAddr,
     pub(crate) socket: PathBuf,
     pub(crate) body_limit_bytes: usize,
+    /// How it is set up, as it was when it started.
+    pub(crate) settings: SettingList,
 }
 
 impl App {
@@ -160,6 +166,7 @@ pub(crate) mod tests {
                 clock: &clock,
             },
         );
+        let token = Secret::generate().unwrap();
         let conversations = crate::sessions::start(
             crate::configuration::Configuration::default(),
             None,
@@ -203,15 +210,17 @@ pub(crate) mod tests {
             plans,
             contexts,
             conversations,
+            mcp: Mcp::new(crate::configuration::McpSection::default(), &tasks),
             plan_watch,
             _late_jobs: late_jobs,
             streams: Arc::new(Semaphore::new(1)),
             hosts: Hosts::new(address, &[]),
-            token: Secret::generate().unwrap(),
-            sessions: Sessions::default(),
+            sessions: Sessions::new(&token),
+            token,
             address,
             socket: PathBuf::new(),
             body_limit_bytes: 1024,
+            settings: SettingList::default(),
             clock,
         })
     }

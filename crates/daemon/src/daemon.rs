@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use api::SettingList;
 use kernel::{BootId, CancellationToken, Cause, CircuitBreaker, Clock, Deadline};
 
 use tokio::sync::{Semaphore, mpsc};
@@ -17,6 +18,7 @@ use crate::http;
 use crate::jobs;
 use crate::language_servers;
 use crate::life::{Life, Phase};
+use crate::mcp::Mcp;
 use crate::metrics::Metrics;
 use crate::options::{Options, Upkeep};
 use crate::ownership::Ownership;
@@ -64,7 +66,10 @@ impl Daemon {
     /// See [`StartError`]; its advice says what to do.
     pub async fn start(options: Options, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let breakers = CircuitBreaker::new(options.breaker.clone(), Arc::clone(&clock))?;
-        let mut configuration = configuration::load(options.configuration.as_deref())?;
+        let written = configuration::load(options.configuration.as_deref())?;
+        let mut settings = options.settings;
+        settings.extend(configuration::survey(&written, &options.languages.environment)?);
+        let mut configuration = written.configuration;
         let boot_id = BootId::generate();
         options.home.prepare()?;
         let ownership = Ownership::take(&options.home, boot_id)?;
@@ -73,7 +78,7 @@ impl Daemon {
             Some(path) => (Exposure::Anyone, path.clone()),
             None => (Exposure::LoopbackOnly, options.home.token_file()),
         };
-        let tcp = server::bind_tcp(options.listen, exposure).await?;
+        let tcp = server::bind_tcp(options.listen, exposure)?;
         let address = tcp.local_addr().map_err(|source| BindError::Tcp {
             address: options.listen.address,
             source,
@@ -136,6 +141,7 @@ impl Daemon {
                 clock: &clock,
             },
         );
+        let mcp = Mcp::new(std::mem::take(&mut configuration.mcp), &background);
         // At last: prompts that waited go on at once, and need everything else.
         let sessions = conversations::start(
             configuration,
@@ -179,6 +185,7 @@ impl Daemon {
             plans,
             contexts,
             conversations: sessions,
+            mcp,
             plan_watch,
             _late_jobs: late_jobs,
             streams: Arc::new(Semaphore::new(server::stream_places(
@@ -186,11 +193,15 @@ impl Daemon {
                 process::raise_open_files(),
             ))),
             hosts: Hosts::new(address, &options.allowed_hosts),
+            sessions: Sessions::new(&token),
             token,
-            sessions: Sessions::default(),
             address,
             socket: options.home.socket(),
             body_limit_bytes: options.body_limit_bytes,
+            settings: SettingList {
+                file: options.configuration.map(|path| path.display().to_string()),
+                settings,
+            },
             clock: Arc::clone(&clock),
         });
         let cut = CancellationToken::new();

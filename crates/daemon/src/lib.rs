@@ -13,6 +13,7 @@
 //! the upkeep of its log every few hours.
 
 mod access;
+mod activity;
 mod app;
 mod configuration;
 mod context;
@@ -23,6 +24,7 @@ mod http;
 mod jobs;
 mod language_servers;
 mod life;
+mod mcp;
 mod metrics;
 mod options;
 mod ownership;
@@ -38,7 +40,7 @@ mod system;
 
 pub use ::plans::PlansSettings;
 pub use access::TokenError;
-pub use configuration::ConfigurationError;
+pub use configuration::{ConfigurationError, KEYS, Key, Kind, alike, redact, settings_of};
 pub use daemon::{Connections, Daemon, Ended, ShutdownHandle};
 pub use durable::{Database, DatabaseUrl, ImportLogError, Imported, LogStartError, import_log};
 pub use eventlog::{Liveness, start_time_ticks};

@@ -6,6 +6,7 @@
 mod context;
 mod jobs;
 mod languages;
+mod mcp;
 mod plans;
 mod sessions;
 
@@ -54,6 +55,7 @@ pub(crate) struct Metrics {
     queries: Family<QueryLabels, Histogram, Buckets>,
     in_flight: Gauge,
     pub(crate) plans: plans::PlanMetrics,
+    pub(crate) mcp: mcp::McpMetrics,
 }
 
 /// What a request is counted under.
@@ -174,6 +176,7 @@ impl Metrics {
             Family::clone(&queries),
         );
         let plan_metrics = plans::PlanMetrics::register(&mut registry);
+        let mcp_metrics = mcp::McpMetrics::register(&mut registry);
         let session_metrics = sessions::SessionMetrics::register(&mut registry);
         conversations.observe(Arc::new(session_metrics));
         contexts.metrics().register(&mut registry);
@@ -198,6 +201,7 @@ impl Metrics {
             queries,
             in_flight,
             plans: plan_metrics,
+            mcp: mcp_metrics,
         }
     }
 

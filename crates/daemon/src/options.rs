@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use api::Setting;
 use kernel::BreakerSettings;
 use plans::PlansSettings;
 use process::KeeperProgram;
@@ -48,6 +49,8 @@ pub struct Options {
     pub languages: LanguageOptions,
     /// What the user has written down about agents and sessions. It need not be there.
     pub configuration: Option<PathBuf>,
+    /// What the program that starts the daemon has to say about its own settings, for those who ask what is in force.
+    pub settings: Vec<Setting>,
     /// How much sandboxes may take, and where commands in them may write.
     pub plans: PlansSettings,
     /// The program that keeps the processes that the daemon starts. It must call
@@ -76,6 +79,7 @@ impl Options {
             signals: Signals::Stop,
             languages: LanguageOptions::default(),
             configuration: None,
+            settings: Vec::new(),
             plans: PlansSettings::default(),
             keeper: KeeperProgram::ThisProgram,
         }

@@ -1,10 +1,13 @@
 //! Who may use the page: one-time codes, and the sessions that they open.
 //!
-//! All of it is kept in memory and ends with the daemon. Both tables are bounded; the oldest entry makes room.
+//! A session is a cookie that the daemon has sealed with its token. It needs no table, so a page goes on when the daemon is
+//! started again; and whoever replaces the token has ended all sessions. Codes and notices are kept in memory and end with
+//! the daemon. Both tables are bounded; the oldest entry makes room.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::secret::Secret;
 use crate::page::Notice;
@@ -12,15 +15,23 @@ use crate::page::Notice;
 /// For how long a link can be used: long enough to find the browser window.
 pub(crate) const CODE_LIFETIME: Duration = Duration::from_secs(5 * 60);
 
+/// For how long a browser stays signed in, if it is not closed before.
+const SESSION_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// How many unused links there can be. One person opens one at a time; with more, the oldest stops working.
 const MAX_CODES: usize = 16;
 
-/// How many browsers can be signed in. With more, the one that signed in first has to sign in again.
-const MAX_SESSIONS: usize = 64;
+/// How many notices wait to be read. One person does one thing at a time.
+const MAX_NOTICES: usize = 64;
+
+/// What the two keys are for. They stand in for the token, which is never sealed into anything itself.
+const COOKIE_KEY: &str = "tidelock 2026-11-16 cookie of the page";
+const FORM_KEY: &str = "tidelock 2026-11-16 form token of a cookie";
 
 /// The codes and sessions of one daemon.
-#[derive(Debug, Default)]
 pub(crate) struct Sessions {
+    cookie_key: [u8; 32],
+    form_key: [u8; 32],
     /// Guards both tables; held for a search through them and nothing else.
     tables: Mutex<Tables>,
 }
@@ -28,8 +39,7 @@ pub(crate) struct Sessions {
 #[derive(Debug, Default)]
 struct Tables {
     codes: VecDeque<Code>,
-    sessions: VecDeque<Session>,
-    next_id: u64,
+    notices: VecDeque<(SessionId, Notice)>,
 }
 
 #[derive(Debug)]
@@ -38,17 +48,9 @@ struct Code {
     made: Instant,
 }
 
-#[derive(Debug)]
-struct Session {
-    id: SessionId,
-    cookie: Secret,
-    form_token: Secret,
-    notice: Option<Notice>,
-}
-
 /// Names a session inside the daemon; it proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SessionId(u64);
+pub(crate) struct SessionId([u8; 32]);
 
 /// What a request with a valid cookie is allowed to know.
 #[derive(Clone, Debug)]
@@ -59,6 +61,16 @@ pub(crate) struct SignedIn {
 }
 
 impl Sessions {
+    /// The sessions of whoever has this token.
+    pub(crate) fn new(token: &Secret) -> Self {
+        let key = |purpose| blake3::derive_key(purpose, token.reveal().as_bytes());
+        Self {
+            cookie_key: key(COOKIE_KEY),
+            form_key: key(FORM_KEY),
+            tables: Mutex::default(),
+        }
+    }
+
     /// Makes a code that opens one session.
     pub(crate) fn make_code(&self, now: Instant) -> Result<Secret, getrandom::Error> {
         let secret = Secret::generate()?;
@@ -75,63 +87,75 @@ impl Sessions {
     }
 
     /// Opens a session for a valid code, which is used up by it, and returns the cookie.
-    pub(crate) fn redeem(&self, shown: &str, now: Instant) -> Result<Option<Secret>, getrandom::Error> {
-        let (cookie, form_token) = (Secret::generate()?, Secret::generate()?);
+    pub(crate) fn redeem(
+        &self,
+        shown: &str,
+        (now, today): (Instant, SystemTime),
+    ) -> Result<Option<Secret>, getrandom::Error> {
+        let nonce = Secret::generate()?;
         let mut tables = self.lock();
         tables.codes.retain(|code| code.is_valid(now));
         let Some(position) = tables.codes.iter().position(|code| code.secret.matches(shown)) else {
             return Ok(None);
         };
         tables.codes.remove(position);
-        while tables.sessions.len() >= MAX_SESSIONS {
-            tables.sessions.pop_front();
-        }
-        tables.next_id += 1;
-        let id = SessionId(tables.next_id);
-        tables.sessions.push_back(Session {
-            id,
-            cookie: cookie.clone(),
-            form_token,
-            notice: None,
-        });
-        Ok(Some(cookie))
+        let content = format!("{}-{}", seconds(today), nonce.reveal());
+        let seal = self.seal(&content);
+        Ok(Some(Secret::from_text(&format!("{content}-{}", seal.reveal()))))
     }
 
     /// Finds the session of a cookie.
-    pub(crate) fn find(&self, shown: &str) -> Option<SignedIn> {
-        let tables = self.lock();
-        let session = tables
-            .sessions
-            .iter()
-            .find(|session| session.cookie.matches(shown))?;
+    pub(crate) fn find(&self, shown: &str, today: SystemTime) -> Option<SignedIn> {
+        let (content, seal) = shown.rsplit_once('-')?;
+        if !self.seal(content).matches(seal) {
+            return None;
+        }
+        let (opened, _) = content.split_once('-')?;
+        let age = seconds(today).saturating_sub(opened.parse().ok()?);
+        if age >= SESSION_LIFETIME.as_secs() {
+            return None;
+        }
+        let id = blake3::hash(content.as_bytes());
+        let form_token = blake3::keyed_hash(&self.form_key, content.as_bytes());
         Some(SignedIn {
-            id: session.id,
-            form_token: session.form_token.clone(),
+            id: SessionId(*id.as_bytes()),
+            form_token: Secret::from_text(&form_token.to_hex()),
         })
     }
 
     /// Keeps something to be said on the next page that this session loads. A later one takes its place.
     pub(crate) fn leave_notice(&self, id: SessionId, notice: Notice) {
-        let mut tables = self.lock();
-        if let Some(session) = tables.sessions.iter_mut().find(|session| session.id == id) {
-            session.notice = Some(notice);
+        let notices = &mut self.lock().notices;
+        notices.retain(|(other, _)| *other != id);
+        while notices.len() >= MAX_NOTICES {
+            notices.pop_front();
         }
+        notices.push_back((id, notice));
     }
 
     /// Takes what was left, to say it once.
     pub(crate) fn take_notice(&self, id: SessionId) -> Option<Notice> {
-        let mut tables = self.lock();
-        tables
-            .sessions
-            .iter_mut()
-            .find(|session| session.id == id)?
-            .notice
-            .take()
+        let notices = &mut self.lock().notices;
+        let position = notices.iter().position(|(other, _)| *other == id)?;
+        notices.remove(position).map(|(_, notice)| notice)
+    }
+
+    fn seal(&self, content: &str) -> Secret {
+        Secret::from_text(&blake3::keyed_hash(&self.cookie_key, content.as_bytes()).to_hex())
     }
 
     fn lock(&self) -> MutexGuard<'_, Tables> {
         // Every change is complete before anything can panic, so a poisoned table is as good as any.
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Sessions")
+            .field("tables", &self.tables)
+            .finish_non_exhaustive()
     }
 }
 
@@ -141,73 +165,125 @@ impl Code {
     }
 }
 
+fn seconds(today: SystemTime) -> u64 {
+    let since = today.duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn sessions() -> Sessions {
+        Sessions::new(&Secret::generate().unwrap())
+    }
+
     fn open(sessions: &Sessions, now: Instant) -> Secret {
         let code = sessions.make_code(now).unwrap();
-        sessions.redeem(code.reveal(), now).unwrap().unwrap()
+        let cookie = sessions.redeem(code.reveal(), (now, SystemTime::now()));
+        cookie.unwrap().unwrap()
+    }
+
+    fn find(sessions: &Sessions, cookie: &Secret) -> Option<SignedIn> {
+        sessions.find(cookie.reveal(), SystemTime::now())
     }
 
     #[test]
     fn a_code_works_once_and_in_time() {
-        let start = Instant::now();
+        let (start, today) = (Instant::now(), SystemTime::now());
         let almost = CODE_LIFETIME - Duration::from_millis(1);
         for (waits, expected) in [
             (vec![Duration::ZERO, Duration::ZERO], vec![true, false]),
             (vec![almost], vec![true]),
             (vec![CODE_LIFETIME], vec![false]),
         ] {
-            let sessions = Sessions::default();
+            let sessions = sessions();
             let code = sessions.make_code(start).unwrap();
-            let found: Vec<bool> = waits
-                .iter()
-                .map(|wait| sessions.redeem(code.reveal(), start + *wait).unwrap().is_some())
-                .collect();
+            let redeem = |wait: &Duration| sessions.redeem(code.reveal(), (start + *wait, today));
+            let found: Vec<bool> = waits.iter().map(|wait| redeem(wait).unwrap().is_some()).collect();
             assert_eq!(found, expected, "{waits:?}");
         }
     }
 
     #[test]
     fn the_oldest_makes_room() {
-        let now = Instant::now();
-        let sessions = Sessions::default();
+        let (now, today) = (Instant::now(), SystemTime::now());
+        let sessions = sessions();
         let codes: Vec<Secret> = (0..=MAX_CODES)
             .map(|_| sessions.make_code(now).unwrap())
             .collect();
-        assert!(sessions.redeem(codes[0].reveal(), now).unwrap().is_none());
-        assert!(sessions.redeem(codes[1].reveal(), now).unwrap().is_some());
+        let redeem = |code: &Secret| sessions.redeem(code.reveal(), (now, today)).unwrap();
+        assert!(redeem(&codes[0]).is_none());
+        assert!(redeem(&codes[1]).is_some());
 
-        let sessions = Sessions::default();
-        let cookies: Vec<Secret> = (0..=MAX_SESSIONS).map(|_| open(&sessions, now)).collect();
-        let known: Vec<bool> = cookies
-            .iter()
-            .map(|cookie| sessions.find(cookie.reveal()).is_some())
+        let ids: Vec<SessionId> = (0..=MAX_NOTICES)
+            .map(|_| find(&sessions, &open(&sessions, now)).unwrap().id)
             .collect();
-        let expected: Vec<bool> = (0..=MAX_SESSIONS).map(|index| index > 0).collect();
+        for id in &ids {
+            sessions.leave_notice(*id, Notice::ResetAll { count: 1 });
+        }
+        let known: Vec<bool> = ids.iter().map(|id| sessions.take_notice(*id).is_some()).collect();
+        let expected: Vec<bool> = (0..=MAX_NOTICES).map(|index| index > 0).collect();
         assert_eq!(known, expected);
     }
 
     #[test]
+    fn a_session_is_known_to_whoever_has_the_token_until_it_is_old() {
+        let token = Secret::generate().unwrap();
+        let (today, cookie) = (SystemTime::now(), open(&Sessions::new(&token), Instant::now()));
+        let later = Sessions::new(&token);
+        let almost = today + SESSION_LIFETIME - Duration::from_secs(60);
+        assert!(later.find(cookie.reveal(), almost).is_some());
+        assert!(
+            later
+                .find(
+                    cookie.reveal(),
+                    today + SESSION_LIFETIME + Duration::from_secs(60)
+                )
+                .is_none()
+        );
+        assert!(find(&sessions(), &cookie).is_none(), "another token");
+
+        let (opened, rest) = cookie.reveal().split_once('-').unwrap();
+        let younger = format!("{}-{rest}", opened.parse::<u64>().unwrap() + 1);
+        let (content, seal) = cookie.reveal().rsplit_once('-').unwrap();
+        let form_token = find(&later, &cookie).unwrap().form_token;
+        for forged in [
+            "",
+            "-",
+            "--",
+            content,
+            seal,
+            &younger,
+            &format!("{content}-"),
+            &format!("{content}-{}", form_token.reveal()),
+            &format!("-{}", later.seal("").reveal()),
+            &format!("x-{}", later.seal("x").reveal()),
+        ] {
+            assert!(later.find(forged, today).is_none(), "{forged}");
+        }
+    }
+
+    #[test]
     fn sessions_have_their_own_form_tokens() {
-        let sessions = Sessions::default();
+        let sessions = sessions();
         let now = Instant::now();
-        let (first, second) = (open(&sessions, now), open(&sessions, now));
-        let first = sessions.find(first.reveal()).unwrap();
-        let second = sessions.find(second.reveal()).unwrap();
+        let cookies = (open(&sessions, now), open(&sessions, now));
+        let first = find(&sessions, &cookies.0).unwrap();
+        let second = find(&sessions, &cookies.1).unwrap();
         assert_ne!(first.id, second.id);
         assert!(!first.form_token.matches(second.form_token.reveal()));
-        assert!(sessions.find("").is_none());
+        let again = find(&sessions, &cookies.0).unwrap();
+        assert!(again.id == first.id && again.form_token.matches(first.form_token.reveal()));
     }
 
     #[test]
     fn a_notice_is_said_once_to_its_session() {
-        let sessions = Sessions::default();
+        let sessions = sessions();
         let now = Instant::now();
-        let (first, second) = (open(&sessions, now), open(&sessions, now));
-        let first = sessions.find(first.reveal()).unwrap().id;
-        let second = sessions.find(second.reveal()).unwrap().id;
+        let cookies = (open(&sessions, now), open(&sessions, now));
+        let first = find(&sessions, &cookies.0).unwrap().id;
+        let second = find(&sessions, &cookies.1).unwrap().id;
         sessions.leave_notice(first, Notice::ResetAll { count: 1 });
         assert_eq!(sessions.take_notice(second), None);
         assert_eq!(sessions.take_notice(first), Some(Notice::ResetAll { count: 1 }));

@@ -4,21 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use context::{
-    BUDGET_LIMIT_TOKENS, CommandSettings, ContextSettings, DEADLINE_LIMIT, StrategySettings, TokenizerName,
+    BUDGET_LIMIT_TOKENS, BUILT_IN_STRATEGIES as BUILT_IN, CommandSettings, ContextSettings, DEADLINE_LIMIT,
+    StrategySettings, TokenizerName,
 };
 use serde::Deserialize;
 
 use crate::app::whole_ms;
 
-/// The strategies that are always there.
-pub(crate) const BUILT_IN: [&str; 5] = ["keyword", "symbols", "repo-map", "recent", "language-server"];
-
 /// The most strategies that run at once. Each takes a thread and reads the disk; more of them only get into each other's way.
-const MOST_WORKERS: usize = 64;
+pub(super) const MOST_WORKERS: usize = 64;
 /// The most strategies that are commands. Each is a process for every question.
 const MOST_COMMANDS: usize = 16;
 /// The largest weight. What counts a hundred times as much as the rest counts alone.
-const LARGEST_WEIGHT: f64 = 100.0;
+pub(super) const LARGEST_WEIGHT: f64 = 100.0;
 
 /// What holds for all questions about code.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]

@@ -18,6 +18,15 @@ impl View for PlanView {
         text_of(&content)
     }
 
+    fn read_into(&self, path: &TreePath, buffer: &mut Vec<u8>) -> Result<(), NotText> {
+        let path = RelPath::from_bytes(path.as_str().as_bytes()).map_err(|_| NotText::Missing)?;
+        *buffer = self.0.tree().read(&path, FILE_LIMIT_BYTES).map_err(not_text)?;
+        match buffer.contains(&0) {
+            true => Err(NotText::Binary),
+            false => Ok(()),
+        }
+    }
+
     fn walk(&self, scope: &Scope, visit: &(dyn Fn(TreePath) -> bool + Sync)) -> io::Result<()> {
         for path in self.0.files() {
             let is_enough = tree_path(path).is_some_and(|path| !visit(path));

@@ -210,13 +210,18 @@ impl ContextService {
         directory: PathBuf,
         scope: &Scope,
     ) -> Result<(PathBuf, bool), QuestionError> {
-        let root = self.plans.root_of(directory).await?;
+        let found = self.plans.root_of(directory.clone()).await;
+        // What is not there any more may have an index all the same, under its own name.
+        let root = found.as_ref().unwrap_or(&directory).clone();
         let forgotten = self.contexts.forget(&root, scope).await;
         let was_there = forgotten.map_err(|source| ContextError::Unreadable {
             root: root.clone(),
             source,
         })?;
-        Ok((root, was_there))
+        match found {
+            Err(error) if !was_there => Err(error.into()),
+            _ => Ok((root, was_there)),
+        }
     }
 
     /// The strategies that there are, in order, as they are set.
@@ -253,8 +258,8 @@ impl ContextService {
 
     /// Throws indexes away that nobody has used for long, if there are too many. How many. *Cancel safety*: may be dropped;
     /// what is done is done.
-    pub(crate) async fn collect(&self, scope: &Scope) -> io::Result<usize> {
-        self.contexts.collect(SystemTime::now(), scope).await
+    pub(crate) async fn collect(&self) -> io::Result<usize> {
+        self.contexts.collect().await
     }
 
     /// Ends what goes on in the background.

@@ -33,6 +33,13 @@ impl<A: Allows> View for Shown<A> {
         }
     }
 
+    fn read_into(&self, path: &TreePath, buffer: &mut Vec<u8>) -> Result<(), NotText> {
+        match self.readable.allows(path.as_str()) {
+            true => self.view.read_into(path, buffer),
+            false => Err(NotText::Missing),
+        }
+    }
+
     fn walk(&self, scope: &Scope, visit: &(dyn Fn(TreePath) -> bool + Sync)) -> io::Result<()> {
         // What is left out is no reason to end.
         let is_left_out = |path: &TreePath| !self.readable.allows(path.as_str());
@@ -78,6 +85,13 @@ mod tests {
         let read = |path: &str| shown.read(&TreePath::new(path).unwrap());
         assert_eq!(&*read("a.rs").unwrap(), "a.rs");
         assert!(matches!(read("secret.rs"), Err(NotText::Missing)));
+        let read_into = |path: &str| {
+            let mut bytes = Vec::new();
+            let read = shown.read_into(&TreePath::new(path).unwrap(), &mut bytes);
+            read.map(|()| bytes)
+        };
+        assert_eq!(read_into("a.rs").unwrap(), b"a.rs");
+        assert!(matches!(read_into("secret.rs"), Err(NotText::Missing)));
         // Guards what the walk comes by, which it may tell from several threads.
         let seen = Mutex::new(Vec::new());
         let visit = |path: TreePath| {

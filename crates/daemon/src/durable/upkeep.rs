@@ -71,7 +71,7 @@ pub(crate) async fn keep_up(
         tokio::select! {
             // What is dropped half-way is done the next time.
             _ = closing.wait() => return,
-            done = tidy_up(&subjects, &health, &closing) => {
+            done = tidy_up(&subjects, &health) => {
                 if let Err(error) = done {
                     tracing::warn!(%error, "the upkeep of the log was broken off");
                 }
@@ -84,7 +84,7 @@ pub(crate) async fn keep_up(
     }
 }
 
-async fn tidy_up(subjects: &Subjects, health: &Health, closing: &Scope) -> Result<(), LogError> {
+async fn tidy_up(subjects: &Subjects, health: &Health) -> Result<(), LogError> {
     let Subjects {
         log,
         jobs,
@@ -125,7 +125,7 @@ async fn tidy_up(subjects: &Subjects, health: &Health, closing: &Scope) -> Resul
         Err(error) => tracing::warn!(%error, "turns could not be folded together"),
     }
     // An index is a cache; one that stays costs room and nothing else.
-    match contexts.collect(closing).await {
+    match contexts.collect().await {
         Ok(0) => {}
         Ok(indexes) => tracing::info!(indexes, "indexes that nobody asked for were thrown away"),
         Err(error) => tracing::warn!(%error, "indexes that nobody asked for could not be thrown away"),

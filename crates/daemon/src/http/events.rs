@@ -6,7 +6,7 @@ use api::{BreakerEventList, ErrorCode};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use eventlog::Sequence;
+use eventlog::{Event, Sequence};
 use http::HeaderMap;
 use http::header::{ACCEPT, HeaderName};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use super::problem::Problem;
 use super::query::{Query, checked_limit};
 use super::sse::{self, EVENT_STREAM};
 use crate::app::App;
-use crate::durable::BreakerHistory;
+use crate::durable::{BreakerHistory, event_to_wire};
 
 /// How many events are in a page, unless the caller says so.
 const USUAL_LIMIT: u32 = 100;
@@ -74,7 +74,7 @@ pub(crate) async fn list(
             .durable
             .log
             .tail(&history.stream, Sequence::from_u64(after), &app.life.scope());
-        return sse::answer(&app, tail);
+        return sse::answer(&app, tail, told);
     }
     let limit = checked_limit(parameters.limit, USUAL_LIMIT, MOST)?;
     let past = history
@@ -87,6 +87,11 @@ pub(crate) async fn list(
         last: past.last,
     };
     Ok(Json(list).into_response())
+}
+
+fn told(event: &Event) -> String {
+    let event = event_to_wire(event);
+    sse::numbered(event.sequence, &event.kind, &event)
 }
 
 pub(super) fn wants_stream(headers: &HeaderMap) -> bool {

@@ -29,6 +29,22 @@ pub(crate) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-requ
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                               connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/// What keeps other pages at a distance: none can hold a window of ours, or load anything of ours as its own.
+const DISTANCE: [(HeaderName, HeaderValue); 2] = [
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+];
+
+/// What is asked with a body and changes nothing. What a client over `/mcp` has changed is logged as the request that its
+/// tool makes inside.
+const QUESTIONS: [&str; 2] = ["/mcp", "/v1/context"];
+
 /// The route of a request that matched none, so that the number of routes in the metrics stays small.
 const UNMATCHED_ROUTE: &str = "unmatched";
 
@@ -82,7 +98,7 @@ enum Asked {
 
 impl Asked {
     fn of(method: &Method, route: &str) -> Self {
-        if method.is_safe() || super::lsp::is_question(route) {
+        if method.is_safe() || super::lsp::is_question(route) || QUESTIONS.contains(&route) {
             Self::ToRead
         } else {
             Self::ToChange
@@ -117,6 +133,7 @@ fn set_headers(headers: &mut HeaderMap, request_id: RequestId) {
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
+    headers.extend(DISTANCE);
     headers
         .entry(CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
@@ -161,6 +178,9 @@ mod tests {
             (Method::POST, "/v1/lsp/config/trust", Asked::ToChange),
             (Method::POST, "/v1/lsp/hover", Asked::ToRead),
             (Method::POST, "/v1/lsp/workspace-symbols", Asked::ToRead),
+            (Method::POST, "/v1/context", Asked::ToRead),
+            (Method::POST, "/mcp", Asked::ToRead),
+            (Method::POST, "/v1/plans/{id}/changes", Asked::ToChange),
             (Method::POST, "/v1/breakers/reset", Asked::ToChange),
             (Method::POST, UNMATCHED_ROUTE, Asked::ToChange),
         ] {

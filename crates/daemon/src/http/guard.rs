@@ -2,6 +2,7 @@
 //! is it. Everything here decides on headers alone, before a byte of the body is read.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use api::ErrorCode;
 use axum::extract::{Request, State};
@@ -155,7 +156,7 @@ fn bearer_token(authorization: &str) -> Option<&str> {
 
 /// The session that a request's cookie belongs to.
 pub(crate) fn session_of(app: &App, headers: &HeaderMap) -> Option<SignedIn> {
-    let name = app.cookie_name();
+    let (name, today) = (app.cookie_name(), SystemTime::now());
     headers
         .get_all(COOKIE)
         .iter()
@@ -163,7 +164,7 @@ pub(crate) fn session_of(app: &App, headers: &HeaderMap) -> Option<SignedIn> {
         .flat_map(|cookies| cookies.split(';'))
         .filter_map(|cookie| cookie.trim().split_once('='))
         .filter(|(key, _)| *key == name)
-        .find_map(|(_, value)| app.sessions.find(value))
+        .find_map(|(_, value)| app.sessions.find(value, today))
 }
 
 #[cfg(test)]

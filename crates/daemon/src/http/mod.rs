@@ -1,9 +1,12 @@
 //! The HTTP interface: which path leads where, and what stands before it.
 
+mod activity;
 mod actor;
 pub(crate) mod body;
 mod boots;
 pub(crate) mod breakers;
+mod clients;
+mod config;
 pub(crate) mod context;
 mod events;
 mod finish;
@@ -11,6 +14,7 @@ pub(crate) mod guard;
 pub(crate) mod health;
 mod idempotency;
 mod jobs;
+mod lists;
 mod log;
 pub(crate) mod log_problem;
 pub(crate) mod lsp;
@@ -20,6 +24,7 @@ mod plans;
 pub(crate) mod problem;
 mod processes;
 mod query;
+mod refusals;
 mod sessions;
 mod sse;
 mod who;
@@ -38,12 +43,13 @@ use http::{HeaderMap, Method, Uri};
 pub(crate) use body::read_body;
 pub(crate) use finish::{REQUEST_ID_HEADER, finish};
 pub use openapi::openapi_json;
-pub(crate) use plans::plan_problem;
+pub(crate) use plans::{plan_problem, read_plan_file};
 pub(crate) use problem::Problem;
 pub(crate) use sessions::session_problem_of;
-pub(crate) use sse::EVENT_STREAM;
+pub(crate) use sse::{EVENT_STREAM, take_place};
 
 use crate::app::App;
+use crate::mcp::{self, Inside};
 use crate::{metrics, page};
 
 /// Everything that the daemon answers.
@@ -52,16 +58,41 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/healthz", get(health::health))
         .route("/readyz", get(health::readiness))
         .route("/openapi.json", get(openapi::show));
-    let for_callers = Router::new()
+    let inside = Inside::new(
+        for_callers()
+            .layer(from_fn_with_state(Arc::clone(app), finish))
+            .with_state(Arc::clone(app)),
+    );
+    let for_callers = for_callers()
+        .merge(mcp::router(app, inside))
+        .route_layer(from_fn_with_state(Arc::clone(app), guard::authenticate));
+    for_everybody
+        .merge(for_callers)
+        .merge(page::router())
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        // The last layer is the outermost one.
+        .layer(from_fn_with_state(Arc::clone(app), guard::admit))
+        .layer(from_fn_with_state(Arc::clone(app), finish))
+        .with_state(Arc::clone(app))
+}
+
+/// What callers with the token may ask, without anything that stands before it.
+fn for_callers() -> Router<Arc<App>> {
+    Router::new()
         .route("/metrics", get(metrics::show))
         .route("/v1/status", get(health::status))
         .route("/v1/shutdown", post(health::shutdown))
         .route("/v1/page-links", post(health::make_page_link))
+        .route("/v1/activity", get(activity::list))
+        .route("/v1/activity/events", get(activity::follow))
         .route("/v1/boots", get(boots::list))
+        .route("/v1/config", get(config::show))
         .route("/v1/log", get(log::show))
         .route("/v1/log/check", post(log::check))
         .route("/v1/log/backup", post(log::back_up))
         .route("/v1/log/export", get(log::export))
+        .route("/v1/clients", get(clients::list))
         .route("/v1/processes", get(processes::list))
         .route("/v1/processes/{pid}", get(processes::explain))
         .route("/v1/breakers", get(breakers::list))
@@ -80,16 +111,6 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .merge(sessions::router())
         .merge(context::router())
         .merge(workspaces::router())
-        .route_layer(from_fn_with_state(Arc::clone(app), guard::authenticate));
-    for_everybody
-        .merge(for_callers)
-        .merge(page::router())
-        .fallback(not_found)
-        .method_not_allowed_fallback(method_not_allowed)
-        // The last layer is the outermost one.
-        .layer(from_fn_with_state(Arc::clone(app), guard::admit))
-        .layer(from_fn_with_state(Arc::clone(app), finish))
-        .with_state(Arc::clone(app))
 }
 
 async fn not_found(headers: HeaderMap, uri: Uri) -> Response {

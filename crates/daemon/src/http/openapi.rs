@@ -1,12 +1,19 @@
 //! The description of the interface, made from the handlers themselves.
 
+use std::sync::OnceLock;
+
+use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
-use super::{boots, breakers, context, events, health, jobs, log, lsp, plans, processes, sessions};
+use super::refusals;
+use super::{
+    activity, boots, breakers, clients, config, context, events, health, jobs, log, lsp, plans, processes,
+    sessions,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -22,11 +29,15 @@ use super::{boots, breakers, context, events, health, jobs, log, lsp, plans, pro
         health::status,
         health::shutdown,
         health::make_page_link,
+        activity::list,
+        activity::follow,
         boots::list,
+        config::show,
         log::show,
         log::check,
         log::back_up,
         log::export,
+        clients::list,
         processes::list,
         processes::explain,
         breakers::list,
@@ -76,6 +87,7 @@ pub fn openapi_json() -> Result<String, serde_json::Error> {
     document.merge(plans::description());
     document.merge(sessions::description());
     document.merge(context::description());
+    refusals::describe(&mut document);
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)
@@ -87,7 +99,15 @@ pub fn openapi_json() -> Result<String, serde_json::Error> {
     responses((status = 200, description = "The description of this interface.", content_type = "application/json")),
 )]
 pub(crate) async fn show() -> Result<Response, Problem> {
-    let text = openapi_json().map_err(Problem::internal)?;
+    // It is the same for ever, takes a while to make, and anybody may ask for it.
+    static MADE: OnceLock<Bytes> = OnceLock::new();
+    let text = match MADE.get() {
+        Some(text) => text.clone(),
+        None => {
+            let text = Bytes::from(openapi_json().map_err(Problem::internal)?);
+            MADE.get_or_init(|| text).clone()
+        }
+    };
     Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
 }
 

@@ -9,18 +9,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{BreakerEvent, ErrorCode, Resync};
+use api::{ErrorCode, Resync};
 use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
-use eventlog::{Tail, TailEnd, TailItem};
+use eventlog::{Event, Tail, TailEnd, TailItem};
 use http::header::CONTENT_TYPE;
 use kernel::{Clock, Deadline};
+use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 
 use super::pieces::{Piece, Source, body_of};
 use super::problem::Problem;
 use crate::app::App;
-use crate::durable::event_to_wire;
 
 /// The media type of a stream.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
@@ -34,11 +34,12 @@ pub(super) const OPENING: &str = "retry: 1000\n\n";
 /// What is sent when nothing has happened for that long. Readers pass over it.
 pub(super) const NOTHING_NEW: &str = ": nothing new\n\n";
 
-/// Answers with a stream.
-pub(super) fn answer(app: &App, tail: Tail) -> Result<Response, Problem> {
+/// Answers with a stream of what is in a tail. `tell` writes one event of it.
+pub(super) fn answer(app: &App, tail: Tail, tell: fn(&Event) -> String) -> Result<Response, Problem> {
     let events = Events {
         opening: Some(OPENING),
         tail,
+        tell,
         clock: Arc::clone(&app.clock),
         _place: take_place(app)?,
     };
@@ -46,7 +47,7 @@ pub(super) fn answer(app: &App, tail: Tail) -> Result<Response, Problem> {
 }
 
 /// One of the places for streams. It is given back with the stream that holds it.
-pub(super) fn take_place(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
+pub(crate) fn take_place(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
     Arc::clone(&app.streams)
         .try_acquire_owned()
         .map_err(|error| match error {
@@ -67,6 +68,7 @@ pub(super) fn stream_of(source: impl Source) -> Response {
 struct Events {
     opening: Option<&'static str>,
     tail: Tail,
+    tell: fn(&Event) -> String,
     clock: Arc<dyn Clock>,
     _place: OwnedSemaphorePermit,
 }
@@ -80,7 +82,11 @@ impl Source for Events {
         let text = tokio::select! {
             biased;
             item = self.tail.next() => match item {
-                Ok(item) => describe(&item),
+                Ok(TailItem::Event(event)) => (self.tell)(&event),
+                Ok(TailItem::Resync { after }) => {
+                    let after = after.get();
+                    numbered(after, "resync", &Resync { after })
+                }
                 // The daemon drains. The end of the stream tells the reader to come back to the next one.
                 Err(TailEnd::Cancelled(_)) => return None,
                 Err(TailEnd::Log(error)) => {
@@ -94,17 +100,14 @@ impl Source for Events {
     }
 }
 
-/// An item as an event on the wire.
-fn describe(item: &TailItem) -> String {
-    match item {
-        TailItem::Event(event) => {
-            let event: BreakerEvent = event_to_wire(event);
-            let data = serde_json::to_string(&event).unwrap_or_default();
-            format!("id: {}\nevent: {}\ndata: {data}\n\n", event.sequence, event.kind)
-        }
-        TailItem::Resync { after } => {
-            let data = serde_json::to_string(&Resync { after: after.get() }).unwrap_or_default();
-            format!("id: {after}\nevent: resync\ndata: {data}\n\n")
-        }
-    }
+/// An event that has a place, so that a reader can come back to it.
+pub(super) fn numbered(id: u64, name: &str, data: &impl Serialize) -> String {
+    format!("id: {id}\n{}", named(name, data))
+}
+
+/// An event that stands for itself.
+pub(super) fn named(name: &str, data: &impl Serialize) -> String {
+    // A struct of strings and numbers always becomes JSON, and JSON in one line is one line of data.
+    let data = serde_json::to_string(data).unwrap_or_default();
+    format!("event: {name}\ndata: {data}\n\n")
 }

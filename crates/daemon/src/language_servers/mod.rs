@@ -54,6 +54,14 @@ impl LanguageServers {
             .collect()
     }
 
+    /// The same without their memory, which costs a look at each of their processes.
+    pub(crate) fn states(&self) -> Vec<Server> {
+        let all = self.languages.list(Detail::Known);
+        all.iter()
+            .map(|view| servers::to_wire(view, &self.clock))
+            .collect()
+    }
+
     /// One of them.
     pub(crate) fn find(&self, id: &str) -> Result<Server, Problem> {
         let view = self.languages.find(id, Detail::Memory).map_err(to_problem)?;

@@ -18,10 +18,13 @@ pub(super) const STYLE: Asset = Asset {
     media_type: "text/css; charset=utf-8",
     content: concat!(
         include_str!("../../../../web/style.css"),
+        include_str!("../../../../web/tables.css"),
         include_str!("../../../../web/jobs.css"),
         include_str!("../../../../web/plans.css"),
         include_str!("../../../../web/sessions.css"),
-        include_str!("../../../../web/context.css")
+        include_str!("../../../../web/context.css"),
+        include_str!("../../../../web/overview.css"),
+        include_str!("../../../../web/lanes.css")
     ),
 };
 
@@ -30,6 +33,14 @@ pub(super) const SCRIPT: Asset = Asset {
     extension: "js",
     media_type: "text/javascript; charset=utf-8",
     content: include_str!("../../../../web/app.js"),
+};
+
+/// Keys for those who keep their hands on them.
+pub(super) const KEYS_SCRIPT: Asset = Asset {
+    stem: "keys",
+    extension: "js",
+    media_type: "text/javascript; charset=utf-8",
+    content: include_str!("../../../../web/keys.js"),
 };
 
 /// What terminals make of a text, for the output of jobs.
@@ -87,9 +98,17 @@ impl Asset {
 /// Serves a file by its name with the hash in it.
 pub(super) async fn show(file: Result<Path<String>, PathRejection>, uri: Uri) -> Response {
     let file = file.map(|Path(file)| file).unwrap_or_default();
-    match [STYLE, SCRIPT, ANSI_SCRIPT, OUTPUT_SCRIPT, SESSION_SCRIPT, ICON]
-        .into_iter()
-        .find(|asset| asset.file_name() == file)
+    match [
+        STYLE,
+        SCRIPT,
+        KEYS_SCRIPT,
+        ANSI_SCRIPT,
+        OUTPUT_SCRIPT,
+        SESSION_SCRIPT,
+        ICON,
+    ]
+    .into_iter()
+    .find(|asset| asset.file_name() == file)
     {
         Some(asset) => {
             let headers = [

@@ -60,7 +60,7 @@ fn live(app: &App, visitor: &Visitor) -> Markup {
         }
         @if breakers.is_empty() { (empty()) } @else { (table(&breakers, visitor)) }
     };
-    live_part(app, refresh, &content)
+    live_part(app, visitor, refresh, &content)
 }
 
 fn empty() -> Markup {
@@ -171,7 +171,8 @@ pub(super) fn label(state: BreakerState) -> &'static str {
     }
 }
 
-fn explanation(breaker: &Breaker) -> Markup {
+/// What stands below the badge: when it is tried again, or what the last calls came to.
+pub(super) fn explanation(breaker: &Breaker) -> Markup {
     html! {
         @match (breaker.state, breaker.retry_after_ms) {
             (BreakerState::Open, Some(ms)) => {

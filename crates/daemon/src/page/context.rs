@@ -80,7 +80,12 @@ fn live(app: &App, visitor: &Visitor) -> Markup {
     } else {
         REFRESH
     };
-    live_part(app, refresh, &context_indexes::table(&indexes, visitor, now_ms()))
+    live_part(
+        app,
+        visitor,
+        refresh,
+        &context_indexes::table(&indexes, visitor, now_ms()),
+    )
 }
 
 /// All indexes, as they go over the wire.

@@ -142,7 +142,10 @@ fn breaker(strategy: &ContextStrategy, around: &Around<'_>) -> Markup {
     let word = found.map_or(BreakerState::Closed, |breaker| breaker.state);
     html! {
         @if let Some(info) = info {
-            a href="/breakers" aria-label={ "Breaker " (info.breaker) } { (breakers::label(word)) }
+            @let word = breakers::label(word);
+            a href="/breakers" aria-label={ "Breaker: " (word) " (" (info.breaker) ")" } {
+                span class="narrow-only" { "Breaker: " } (word)
+            }
         }
     }
 }
@@ -340,7 +343,8 @@ mod tests {
             "<code>fn a() {\n&lt;/code&gt;",
             "\n}\n</code></pre>",
             "Left out for want of room: 3 pieces</h2><p>These are the best 1.</p>",
-            "<a href=\"/breakers\" aria-label=\"Breaker context/keyword\">Closed</a>",
+            "<a href=\"/breakers\" aria-label=\"Breaker: Closed (context/keyword)\">\
+             <span class=\"narrow-only\">Breaker: </span>Closed</a>",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::form::token_field;
 use super::job_time::ago;
-use super::plan_text::{counted, exact, exact_words};
+use super::plan_text::{exact, exact_words};
 use super::sign_in::Visitor;
 
 pub(super) fn table(indexes: &[ContextIndex], visitor: &Visitor, now_ms: u64) -> Markup {
@@ -85,36 +85,6 @@ fn megabytes(bytes: u64) -> String {
     }
 }
 
-/// The card on the first page.
-pub(super) fn card(indexes: &[ContextIndex]) -> Markup {
-    let files = indexes.iter().map(|index| index.files).sum();
-    let bytes = indexes.iter().map(|index| index.index_bytes).sum();
-    let failed = indexes
-        .iter()
-        .filter(|index| index.state == ContextIndexState::Failed);
-    html! {
-        section class="card" aria-labelledby="context" {
-            div class="card-heading" {
-                h2 id="context" { "Context" }
-                a href="/context" data-key="context" { "Ask" }
-            }
-            @if indexes.is_empty() {
-                p { "Nothing was asked yet. " code { "tidelock context \"…\"" } " finds the pieces of code that belong to a question." }
-            } @else {
-                p {
-                    (counted(indexes.len() as u64, "workspace has an index", "workspaces have an index")) ": "
-                    (counted(files, "file", "files")) ", " (megabytes(bytes)) "."
-                }
-            }
-            dl class="facts" {
-                @for index in failed {
-                    dt { (badge(index.state)) } dd { code { (exact(&index.root)) } }
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,17 +133,5 @@ mod tests {
             }
         }
         assert!(!table(&[], &visitor, 0).into_string().contains("<table"));
-    }
-
-    #[test]
-    fn the_first_page_counts_them_and_names_those_that_failed() {
-        let page = card(&[index(ContextIndexState::Ready), index(ContextIndexState::Failed)]).into_string();
-        for part in [
-            "2 workspaces have an index: 2468 files, 2.9 KiB.",
-            ">Failed</span></dt><dd><code>/home/me/&lt;b&gt;</code>",
-        ] {
-            assert!(page.contains(part), "{part}: {page}");
-        }
-        assert!(card(&[]).into_string().contains("Nothing was asked yet."));
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn path(name: &str) -> String {
 }
 
 /// A text as a part of an address.
-pub(super) fn percent_encode(text: &str) -> String {
+pub(crate) fn percent_encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

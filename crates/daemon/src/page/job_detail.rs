@@ -86,7 +86,7 @@ fn live(app: &App, visitor: &Visitor, job: &Job, moments: &[JobMoment]) -> Marku
     } else {
         REFRESH_WHILE_MOVING
     };
-    live_part(app, refresh, &content(visitor, job, moments))
+    live_part(app, visitor, refresh, &content(visitor, job, moments))
 }
 
 fn content(visitor: &Visitor, job: &Job, moments: &[JobMoment]) -> Markup {

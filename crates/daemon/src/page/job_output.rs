@@ -199,7 +199,7 @@ pub(super) fn section(job: &Job, ending: &Ending) -> Markup {
             p class="more" id="output-older" hidden[!ending.is_cut] { "Older lines are left out here." }
             @if let Some(trouble) = &ending.trouble { p class="error" { "Not all of it is here: " (trouble) "." } }
             p id="output-none" hidden[!ending.lines.is_empty()] { "It has said nothing." }
-            div class="log output" id="output-lines" tabindex="0" role="region" aria-labelledby="output"
+            div class="log output" id="output-lines" tabindex="0" role="region" aria-label="Lines of the output"
                 hidden[ending.lines.is_empty()] {
                 @for line in &ending.lines { (shown(line)) }
             }

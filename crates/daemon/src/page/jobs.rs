@@ -14,11 +14,11 @@ use serde::Deserialize;
 
 use super::ansi::one_line;
 use super::error::PageError;
-use super::history::percent_encode;
 use super::job_state::{attempts, badge, exit, explanation, has_ended, path, ran, state_label, title};
 use super::job_time::{ago, now_ms};
 use super::jobs_change::{cancel_button, workers_form};
 use super::layout::{Place, live_part, page_below};
+use super::list_parts::{Choice, SHOWN, choices, pages, query};
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::http::log_problem::reason_text;
@@ -27,9 +27,6 @@ use crate::jobs::wire::list;
 /// A run time counts up before the eyes of whoever watches.
 const REFRESH_WHILE_MOVING: Duration = Duration::from_secs(1);
 const REFRESH: Duration = Duration::from_secs(5);
-
-/// How many jobs are on a page. Older ones are behind a link.
-const SHOWN_JOBS: u32 = 50;
 
 /// Which jobs are shown. It stands in the address, so that it can be kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -41,19 +38,13 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// The query of an address; empty if everything is shown.
-    pub(super) fn query(&self) -> String {
-        let state = self
-            .state
-            .map(|state| format!("state={}", state_name(state).as_str()));
-        let before = self.before.as_deref().map(percent_encode);
-        let before = before.map(|before| format!("before={before}"));
-        let parts: Vec<String> = state.into_iter().chain(before).collect();
-        if parts.is_empty() {
-            String::new()
-        } else {
-            format!("?{}", parts.join("&"))
-        }
+    /// Where this part of the list is.
+    pub(super) fn path(&self) -> String {
+        let state = self.state.map(|state| state_name(state).as_str());
+        format!(
+            "/jobs{}",
+            query(&[("state", state), ("before", self.before.as_deref())])
+        )
     }
 
     fn is_everything(&self) -> bool {
@@ -87,7 +78,7 @@ pub(super) async fn show(
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Markup, PageError> {
     let filter = checked(filter)?;
-    let live_path = format!("/live/jobs{}", filter.query());
+    let live_path = format!("/live{}", filter.path());
     let live = live(&app, &visitor, &filter).await?;
     Ok(page_below(
         &app,
@@ -129,12 +120,14 @@ async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, P
         Some(before) => Some(before.parse().map_err(|_| bad_address())?),
         None => None,
     };
-    let query = ListQuery {
+    let wanted = ListQuery {
         state: filter.state.map(state_name),
         before,
-        limit: SHOWN_JOBS,
+        limit: SHOWN,
     };
-    let list = list(&app.jobs, query).await.map_err(|error| unreadable(&error))?;
+    let list = list(&app.jobs, wanted)
+        .await
+        .map_err(|error| unreadable(&error))?;
     let refresh = if list.jobs.iter().all(has_ended) {
         REFRESH
     } else {
@@ -142,13 +135,22 @@ async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, P
     };
     Ok(live_part(
         app,
+        visitor,
         refresh,
         &content(&list, now_ms(), filter, visitor),
     ))
 }
 
 fn content(list: &JobList, now_ms: u64, filter: &Filter, visitor: &Visitor) -> Markup {
-    let older = list.next_before.as_deref();
+    let at = |before: Option<String>| {
+        Filter {
+            before,
+            ..filter.clone()
+        }
+        .path()
+    };
+    let newest = filter.before.is_some().then(|| at(None));
+    let older = list.next_before.clone().map(|older| at(Some(older)));
     html! {
         div class="heading" data-part="heading" {
             div {
@@ -169,7 +171,7 @@ fn content(list: &JobList, now_ms: u64, filter: &Filter, visitor: &Visitor) -> M
             } @else {
                 (table(&list.jobs, now_ms, filter, visitor))
             }
-            @if filter.before.is_some() || older.is_some() { (page_links(filter, older)) }
+            (pages("jobs", newest, older))
         }
     }
 }
@@ -187,36 +189,14 @@ fn tiles(counts: JobCounts) -> Markup {
 }
 
 fn state_links(filter: &Filter) -> Markup {
-    let link = |state: Option<JobState>, word: &str| {
-        let to = Filter { state, before: None };
-        html! {
-            a href={ "/jobs" (to.query()) } data-key={ "filter " (word) }
-                aria-current=[(filter.state == state).then_some("true")] { (word) }
-        }
+    let choice = |state: Option<JobState>, word: &'static str| Choice {
+        word,
+        href: Filter { state, before: None }.path(),
+        is_chosen: filter.state == state,
     };
-    html! {
-        nav class="filter" aria-label="State" data-part="filter" {
-            (link(None, "All"))
-            @for state in STATES { (link(Some(state), state_label(state))) }
-        }
-    }
-}
-
-fn page_links(filter: &Filter, older: Option<&str>) -> Markup {
-    let to = |before: Option<String>| Filter {
-        before,
-        ..filter.clone()
-    };
-    html! {
-        p class="pages" {
-            @if filter.before.is_some() {
-                a href={ "/jobs" (to(None).query()) } data-key="newest" { "Newest" }
-            }
-            @if let Some(older) = older {
-                a id="jobs-older" href={ "/jobs" (to(Some(older.to_owned())).query()) } data-key="older" { "Older" }
-            }
-        }
-    }
+    let states = STATES.map(|state| choice(Some(state), state_label(state)));
+    let all: Vec<Choice<'_>> = std::iter::once(choice(None, "All")).chain(states).collect();
+    choices("State", &all, &html! {})
 }
 
 fn empty(filter: &Filter) -> Markup {
@@ -430,7 +410,7 @@ mod tests {
             ),
         ] {
             let before = before.map(str::to_owned);
-            assert_eq!(Filter { state, before }.query(), expected);
+            assert_eq!(Filter { state, before }.path(), format!("/jobs{expected}"));
         }
     }
 }

@@ -137,7 +137,7 @@ pub(super) async fn cancel(
                 state: fields.state,
                 before: fields.before,
             };
-            format!("/jobs{}", filter.query())
+            filter.path()
         }
     };
     Ok(done(&app, &visitor, notice, &back))

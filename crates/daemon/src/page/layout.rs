@@ -20,10 +20,11 @@ pub(super) enum Place {
     Servers,
     Processes,
     Breakers,
+    Events,
 }
 
 impl Place {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Overview,
         Self::Sessions,
         Self::Plans,
@@ -32,6 +33,7 @@ impl Place {
         Self::Servers,
         Self::Processes,
         Self::Breakers,
+        Self::Events,
     ];
 
     fn title(self) -> &'static str {
@@ -44,6 +46,7 @@ impl Place {
             Self::Servers => "Servers",
             Self::Processes => "Processes",
             Self::Breakers => "Breakers",
+            Self::Events => "Events",
         }
     }
 
@@ -57,6 +60,7 @@ impl Place {
             Self::Servers => "/servers",
             Self::Processes => "/processes",
             Self::Breakers => "/breakers",
+            Self::Events => "/events",
         }
     }
 
@@ -70,6 +74,22 @@ impl Place {
             Self::Servers => "/live/servers",
             Self::Processes => "/live/processes",
             Self::Breakers => "/live/breakers",
+            Self::Events => "/live/events",
+        }
+    }
+
+    /// The key that leads here, after a `g`.
+    fn key(self) -> char {
+        match self {
+            Self::Overview => 'o',
+            Self::Sessions => 's',
+            Self::Plans => 'p',
+            Self::Jobs => 'j',
+            Self::Context => 'c',
+            Self::Servers => 'l',
+            Self::Processes => 'x',
+            Self::Breakers => 'b',
+            Self::Events => 'e',
         }
     }
 
@@ -80,7 +100,8 @@ impl Place {
             Self::Plans => Some("/v1/plans/events"),
             Self::Jobs => Some("/v1/jobs/events"),
             Self::Servers => Some("/v1/lsp/events"),
-            Self::Overview | Self::Context | Self::Processes | Self::Breakers => None,
+            Self::Overview | Self::Events => Some("/v1/activity/events"),
+            Self::Context | Self::Processes | Self::Breakers => None,
         }
     }
 }
@@ -152,33 +173,74 @@ pub(super) fn page_beside_stream(
 fn with_notices(app: &App, visitor: &Visitor, place: Place, title: &str, content: &Markup) -> Markup {
     let notice = app.sessions.take_notice(visitor.session.id);
     let content = html! {
-        div class="notice warn" data-trouble hidden role="status" { p {} }
         @if let Some(notice) = notice { (notice.render()) }
         (content)
     };
-    document(title, &bar(app, place), &content)
+    signed_in(app, visitor, (place, title), &content)
 }
 
 /// A page for somebody who is signed in that shows what was there when it was loaded. It belongs to a place.
 pub(super) fn still_page(
     app: &App,
-    _visitor: &Visitor,
+    visitor: &Visitor,
     place: Place,
     title: &str,
     content: &Markup,
 ) -> Markup {
-    document(title, &bar(app, place), content)
+    signed_in(app, visitor, (place, title), content)
 }
 
-fn bar(app: &App, place: Place) -> Markup {
+fn signed_in(app: &App, visitor: &Visitor, (place, title): (Place, &str), content: &Markup) -> Markup {
+    let waiting = visitor.needs.count();
+    let title = match waiting.as_str() {
+        "" => title.to_owned(),
+        count => format!("({count}) {title}"),
+    };
+    let content = html! {
+        div class="notice warn" data-trouble hidden role="status" { p {} }
+        (content)
+        (shortcuts())
+    };
+    document(&title, &bar(app, place, &waiting), &content)
+}
+
+fn bar(app: &App, place: Place, waiting: &str) -> Markup {
     let phase = (&*app.life.phase()).into();
     html! {
         nav aria-label="Main" {
             @for each in Place::ALL {
-                a href=(each.path()) aria-current=[(each == place).then_some("page")] { (each.title()) }
+                a href=(each.path()) aria-current=[(each == place).then_some("page")] {
+                    (each.title())
+                    @if each == Place::Overview {
+                        span class="waiting" data-needs hidden[waiting.is_empty()] aria-label={ (waiting) " need you" } { (waiting) }
+                    }
+                }
             }
         }
         span class=(phase_class(phase)) data-phase-badge { (phase_label(phase)) }
+    }
+}
+
+/// What the keys do. It is shown by one of them, and by its link in the foot.
+fn shortcuts() -> Markup {
+    html! {
+        dialog id="keys" aria-labelledby="keys-title" {
+            form method="dialog" {
+                div class="card-heading" {
+                    h2 id="keys-title" { "Keys" }
+                    button data-key="close keys" { "Close" }
+                }
+                dl class="facts" {
+                    @for place in Place::ALL {
+                        dt { kbd { "g" } " " kbd { (place.key()) } }
+                        dd { a href=(place.path()) data-go=(place.key()) { (place.title()) } }
+                    }
+                    dt { kbd { "j" } " " kbd { "k" } } dd { "next and previous in a list" }
+                    dt { kbd { "Enter" } } dd { "open it" }
+                    dt { kbd { "?" } } dd { "these keys" }
+                }
+            }
+        }
     }
 }
 
@@ -187,12 +249,12 @@ pub(super) fn plain_page(title: &str, content: &Markup) -> Markup {
     document(title, &html! {}, content)
 }
 
-/// What a live part says about itself to the script: the phase for the bar, and when to look again.
-pub(super) fn live_part(app: &App, refresh: Duration, content: &Markup) -> Markup {
+/// What a live part says about itself to the script: the phase and the number of needs for the bar, and when to look again.
+pub(super) fn live_part(app: &App, visitor: &Visitor, refresh: Duration, content: &Markup) -> Markup {
     let phase = (&*app.life.phase()).into();
     html! {
         div data-phase data-phase-label=(phase_label(phase)) data-phase-class=(phase_class(phase))
-            data-refresh-ms=(refresh.as_millis()) {
+            data-waiting=(visitor.needs.count()) data-refresh-ms=(refresh.as_millis()) {
             (content)
         }
     }
@@ -209,6 +271,7 @@ fn document(title: &str, bar: &Markup, content: &Markup) -> Markup {
                 link rel="icon" type="image/svg+xml" href=(assets::ICON.url());
                 link rel="stylesheet" href=(assets::STYLE.url());
                 script src=(assets::SCRIPT.url()) defer {}
+                script src=(assets::KEYS_SCRIPT.url()) defer {}
             }
             body {
                 a class="skip" href="#content" { "Skip to the content" }
@@ -225,8 +288,10 @@ fn document(title: &str, bar: &Markup, content: &Markup) -> Markup {
                 footer class="foot" {
                     div class="foot-inner" {
                         span { "Tidelock " (env!("CARGO_PKG_VERSION")) }
+                        a href="/configuration" { "Configuration" }
                         a href="/docs/errors" { "Error codes" }
                         a href="/openapi.json" { "API description" }
+                        button type="button" class="plain-button" data-show-keys hidden { "Keys: ?" }
                     }
                 }
             }

@@ -6,12 +6,14 @@
 mod ansi;
 mod assets;
 mod breakers;
+mod configuration;
 mod context;
 mod context_answer;
 mod context_form;
 mod context_indexes;
 mod error;
 mod error_docs;
+mod events;
 mod form;
 mod history;
 mod job_detail;
@@ -20,10 +22,13 @@ mod job_state;
 mod job_time;
 mod job_timeline;
 mod jobs;
-mod jobs_card;
 mod jobs_change;
+mod lanes;
 mod layout;
+mod list_parts;
 mod log_card;
+mod needs;
+mod needs_card;
 mod notice;
 mod overview;
 mod plan_actions;
@@ -35,14 +40,15 @@ mod plan_diff;
 mod plan_diff_rows;
 mod plan_discard;
 mod plan_files;
+mod plan_lanes;
 mod plan_notice;
 mod plan_parts;
 mod plan_state;
 mod plan_text;
 mod plan_timeline;
 mod plans;
-mod plans_card;
 mod processes;
+mod running;
 mod server_log;
 mod server_state;
 mod servers;
@@ -53,7 +59,6 @@ mod session_plan;
 mod session_state;
 mod session_turn;
 mod sessions;
-mod sessions_card;
 mod sign_in;
 mod workspaces;
 
@@ -63,7 +68,9 @@ use axum::Router;
 use axum::routing::{get, post};
 
 pub(crate) use error::not_found;
+pub(crate) use history::percent_encode;
 pub(crate) use notice::Notice;
+pub(crate) use plan_text::counted_files;
 
 use crate::app::App;
 
@@ -115,6 +122,9 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/breakers/reset", post(breakers::reset))
         .route("/breakers/reset-all", post(breakers::reset_all))
         .route("/breakers/force", post(breakers::force))
+        .route("/configuration", get(configuration::show))
+        .route("/events", get(events::show))
+        .route("/live/events", get(events::show_live))
         .route("/open", get(sign_in::open))
         .route("/docs/errors", get(error_docs::show))
         .route("/assets/{file}", get(assets::show))

@@ -1,59 +1,53 @@
-//! The first page: what this daemon is, and whether anything needs a look.
+//! The first page: what needs a person, what runs now, and below that what this daemon is.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{BreakerState, Status};
+use api::{ServerState, Status};
 use axum::extract::State;
 use maud::{Markup, html};
 
-use super::breakers::{all, badge};
-use super::context;
-use super::context_indexes;
-use super::jobs_card;
 use super::layout::{Place, human_duration, live_part, page};
 use super::log_card;
-use super::plans_card;
-use super::servers;
-use super::sessions_card;
+use super::needs_card;
+use super::running::{self, Running};
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::http::health::current_status;
 
-/// The uptime is shown to the second at first, and nobody watches it for long.
+/// A stream says when something has changed; this is for ages.
 const REFRESH: Duration = Duration::from_secs(5);
-
-/// How many breakers are named here; the page of breakers has them all.
-const NAMED_BREAKERS: usize = 8;
+/// A run time counts up before the eyes of whoever watches.
+const REFRESH_WHILE_MOVING: Duration = Duration::from_secs(1);
 
 pub(super) async fn show(State(app): State<Arc<App>>, visitor: Visitor) -> Markup {
-    page(&app, &visitor, Place::Overview, &live(&app).await)
+    page(&app, &visitor, Place::Overview, &live(&app, &visitor).await)
 }
 
-pub(super) async fn show_live(State(app): State<Arc<App>>, _visitor: Visitor) -> Markup {
-    live(&app).await
+pub(super) async fn show_live(State(app): State<Arc<App>>, visitor: Visitor) -> Markup {
+    live(&app, &visitor).await
 }
 
-async fn live(app: &App) -> Markup {
+async fn live(app: &App, visitor: &Visitor) -> Markup {
+    let (running, log) = tokio::join!(running::read(app), log_card::log(app));
     let status = current_status(app);
+    let tiles = Tiles::read(app, &status);
     let content = html! {
-        div class="heading" {
+        div class="heading" data-part="heading" {
             div {
                 h1 { "Overview" }
                 p { "One daemon on which your agents share this machine." }
             }
         }
-        (tiles(&status))
-        (sessions_card::show(app).await)
-        (plans_card::show(app).await)
-        (jobs_card::show(app).await)
-        (context_indexes::card(&context::indexes(app)))
-        (servers::card(&app.language_servers.list()))
-        (attention(app))
-        (log_card::log(app).await)
-        section class="card" aria-labelledby="daemon" {
+        div data-part="needs" { (needs_card::card(visitor)) }
+        div data-part="running" { (running::card(&running)) }
+        div data-part="first" { @if is_new(&tiles, visitor, &running) { (first_steps()) } }
+        (tiles.show())
+        div data-part="log" { (log) }
+        section class="card" aria-labelledby="daemon" data-part="daemon" {
             h2 id="daemon" { "This daemon" }
             dl class="facts" {
+                dt { "Version" } dd { (status.version) }
                 dt { "Address" } dd { code { (status.address) } }
                 dt { "Socket" } dd { code { (status.socket) } }
                 dt { "Process id" } dd class="number" { (status.pid) }
@@ -61,58 +55,114 @@ async fn live(app: &App) -> Markup {
                 dt { "Boot id" } dd { code { (status.boot_id) } }
             }
         }
-        (log_card::boots(app))
+        div data-part="boots" { (log_card::boots(app)) }
     };
-    live_part(app, REFRESH, &content)
+    let refresh = if running.is_moving() {
+        REFRESH_WHILE_MOVING
+    } else {
+        REFRESH
+    };
+    live_part(app, visitor, refresh, &content)
 }
 
-fn tiles(status: &Status) -> Markup {
-    let uptime = human_duration(Duration::from_millis(status.uptime_ms));
-    let total = status.breakers.total;
-    html! {
-        dl class="tiles" {
-            div class="tile" { dt { "Version" } dd { (status.version) } }
-            div class="tile" { dt { "Running for" } dd { (uptime) } }
-            @if let Some(bytes) = status.rss_bytes {
-                div class="tile" { dt { "Memory" } dd { (format!("{:.1}", bytes as f64 / 1_048_576.0)) " MiB" } }
-            }
-            div class="tile" {
-                dt { "Open breakers" }
-                dd { (status.breakers.open) " " small { "of " (total) } }
+/// The numbers, each a way to the page that has the rest. All of them are in memory.
+struct Tiles {
+    /// Title, where it leads, the number, and what it is of.
+    links: [(&'static str, &'static str, String, String); 5],
+    uptime: String,
+    memory: Option<String>,
+    is_unused: bool,
+}
+
+impl Tiles {
+    fn read(app: &App, status: &Status) -> Self {
+        let sessions = app.conversations.counts();
+        let plans = app.plans.counts();
+        let jobs = app.jobs.counts();
+        let servers = app.language_servers.states();
+        let ready = servers
+            .iter()
+            .filter(|server| server.state == ServerState::Ready)
+            .count();
+        let ended = jobs.succeeded + jobs.failed + jobs.cancelled;
+        let of = |number: u64, word: &str| format!("{number} {word}");
+        Self {
+            links: [
+                (
+                    "Turns",
+                    "/sessions",
+                    sessions.running.to_string(),
+                    of(sessions.waiting, "waiting"),
+                ),
+                (
+                    "Open plans",
+                    "/plans",
+                    plans.open.to_string(),
+                    of(plans.sealed, "sealed"),
+                ),
+                (
+                    "Running jobs",
+                    "/jobs",
+                    jobs.running.to_string(),
+                    of(jobs.queued, "queued"),
+                ),
+                (
+                    "Ready servers",
+                    "/servers",
+                    ready.to_string(),
+                    of(servers.len() as u64, "used"),
+                ),
+                (
+                    "Open breakers",
+                    "/breakers",
+                    status.breakers.open.to_string(),
+                    format!("of {}", status.breakers.total),
+                ),
+            ],
+            uptime: human_duration(Duration::from_millis(status.uptime_ms)),
+            memory: status
+                .rss_bytes
+                .map(|bytes| format!("{:.1} MiB", bytes as f64 / 1_048_576.0)),
+            is_unused: plans.open + plans.sealed + ended == 0 && servers.is_empty(),
+        }
+    }
+
+    fn show(&self) -> Markup {
+        html! {
+            dl class="tiles" data-part="tiles" {
+                @for (title, href, number, more) in &self.links {
+                    div class="tile" {
+                        dt { a href=(href) data-key={ "tile " (title) } { (title) } }
+                        dd { (number) " " small { (more) } }
+                    }
+                }
+                div class="tile" { dt { "Running for" } dd { (self.uptime) } }
+                @if let Some(memory) = &self.memory { div class="tile" { dt { "Memory" } dd { (memory) } } }
             }
         }
     }
 }
 
-/// The breakers that are not simply closed, because they are why somebody looks here.
-fn attention(app: &App) -> Markup {
-    let breakers = all(app);
-    let (total, noteworthy): (usize, Vec<_>) = (
-        breakers.len(),
-        breakers
-            .into_iter()
-            .filter(|breaker| breaker.state != BreakerState::Closed)
-            .collect(),
-    );
+fn is_new(tiles: &Tiles, visitor: &Visitor, running: &Running) -> bool {
+    tiles.is_unused && visitor.needs.list.is_empty() && running.is_empty()
+}
+
+/// What to type, for somebody who has just come.
+fn first_steps() -> Markup {
     html! {
-        section class="card" aria-labelledby="attention" {
-            div class="card-heading" {
-                h2 id="attention" { "Circuit breakers" }
-                a href="/breakers" data-key="breakers" { "See all" }
-            }
-            @if total == 0 {
-                p { "None has been used yet. They appear as soon as an agent reports a call." }
-            } @else if noteworthy.is_empty() {
-                p { "All closed: nothing that agents depend on keeps failing." }
-            } @else {
-                dl class="facts" {
-                    @for breaker in noteworthy.iter().take(NAMED_BREAKERS) {
-                        dt { (badge(breaker)) } dd { (breaker.id) }
-                    }
-                }
-                @if noteworthy.len() > NAMED_BREAKERS {
-                    p class="more" { "and " (noteworthy.len() - NAMED_BREAKERS) " more" }
-                }
+        section class="card" aria-labelledby="first" {
+            h2 id="first" { "Where to begin" }
+            dl class="facts" {
+                dt { code { "tidelock run \"…\"" } }
+                dd { "asks an agent to do something, in a sandbox of its own" }
+                dt { code { "tidelock exec -- claude" } }
+                dd { "lets any command work in a sandbox; you see what it changed before it is applied" }
+                dt { code { "tidelock join claude" } }
+                dd { "lets an agent that you already use join in" }
+                dt { code { "tidelock job run -- cargo test" } }
+                dd { "runs a command that goes on when you leave" }
+                dt { code { "tidelock lsp hover FILE:LINE:COL" } }
+                dd { "asks a language server that stays warm" }
             }
         }
     }

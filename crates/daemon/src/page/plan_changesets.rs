@@ -51,7 +51,7 @@ fn item(plan: &Plan, changeset: &Changeset, visitor: &Visitor) -> Markup {
             div class="actions" {
                 @if changeset.entries > 0 {
                     a href={ (view.address(&plan.id)) "#changes" } data-key={ "changeset " (changeset.id) }
-                        aria-label={ "What " (one_line(&changeset.actor)) " changed" } {
+                        aria-label={ (counted(changeset.entries, "change", "changes")) " by " (one_line(&changeset.actor)) } {
                         (counted(changeset.entries, "change", "changes"))
                     }
                 } @else {

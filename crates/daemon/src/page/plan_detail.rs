@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::plans::PlanError;
+use ::plans::{Moment, PlanError};
 use api::{Changeset, ErrorCode, Plan, PlanDiff, PlanMoment};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
@@ -27,7 +27,7 @@ use super::plan_diff::{View, section};
 use super::plan_state::{badge, extent, meaning, path, strategy_words, title};
 use super::plan_text::exact;
 use super::sign_in::Visitor;
-use super::{plan_changesets, plan_conflicts, plan_parts, plan_timeline};
+use super::{plan_changesets, plan_conflicts, plan_lanes, plan_parts, plan_timeline};
 use crate::app::App;
 use crate::http::plan_problem;
 use crate::plans::{Shown, diff, wire};
@@ -35,8 +35,10 @@ use crate::plans::{Shown, diff, wire};
 /// A stream says when something has changed; this is for what counts up.
 const REFRESH: Duration = Duration::from_secs(5);
 
-/// How many moments are read. Of a plan with more, the page shows no end.
+/// How many moments are read at a time, and shown at most: the last ones.
 const READ_MOMENTS: u32 = 1000;
+/// How often. Of a plan with more moments than that, the page does not show the end.
+const READS: usize = 20;
 
 /// How many other plans are linked.
 const NAMED_CHILDREN: usize = 50;
@@ -124,7 +126,7 @@ pub(super) async fn find(app: &App, id: Result<Path<String>, PathRejection>) -> 
 async fn read(app: &App, id: PlanId) -> Result<Detail, PlanError> {
     let plan = app.plans.get(id).await?;
     let changesets = app.plans.changesets(id).await?;
-    let moments = app.plans.timeline(id, Sequence::START, READ_MOMENTS).await?;
+    let moments = last_moments(app, id).await?;
     let mut workspaces = app.plans.workspaces().await?.into_iter();
     let workspace = workspaces.find(|workspace| workspace.id == plan.record.facts.workspace);
     Ok(Detail {
@@ -137,6 +139,22 @@ async fn read(app: &App, id: PlanId) -> Result<Detail, PlanError> {
             false => Commit::Impossible,
         },
     })
+}
+
+async fn last_moments(app: &App, id: PlanId) -> Result<Vec<Moment>, PlanError> {
+    let mut last = Vec::new();
+    let mut after = Sequence::START;
+    for _ in 0..READS {
+        let page = app.plans.timeline(id, after, READ_MOMENTS).await?;
+        let is_full = page.len() == READ_MOMENTS as usize;
+        after = page.last().map_or(after, |moment| moment.sequence);
+        last.extend(page);
+        last.drain(..last.len().saturating_sub(READ_MOMENTS as usize));
+        if !is_full {
+            break;
+        }
+    }
+    Ok(last)
 }
 
 fn not_there(id: &str) -> PageError {
@@ -181,7 +199,7 @@ fn live(
         true => Seen::Current,
         false => Seen::Outdated,
     };
-    live_part(app, REFRESH, &content(visitor, detail, seen, changes))
+    live_part(app, visitor, REFRESH, &content(visitor, detail, seen, changes))
 }
 
 fn content(visitor: &Visitor, detail: &Detail, seen: Seen, changes: Option<(&PlanDiff, &View)>) -> Markup {
@@ -216,7 +234,11 @@ fn content(visitor: &Visitor, detail: &Detail, seen: Seen, changes: Option<(&Pla
         div data-part="left out" { (plan_parts::left_out(plan)) }
         section class="card" aria-labelledby="timeline" data-part="timeline" {
             h2 id="timeline" { "Time line" }
-            (plan_timeline::list(&detail.moments))
+            (plan_lanes::of_plan(&detail.moments, now_ms()))
+            details class="manage" data-key="moments" {
+                summary { "All of it as a list" }
+                (plan_timeline::list(&detail.moments))
+            }
         }
     }
 }

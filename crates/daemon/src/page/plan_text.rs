@@ -77,6 +77,11 @@ pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
     }
 }
 
+/// So many files.
+pub(crate) fn counted_files(count: u64) -> String {
+    counted(count, "file", "files")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

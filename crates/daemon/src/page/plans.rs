@@ -7,15 +7,16 @@ use ::plans::{PlanQuery, State as PlanWord};
 use api::{ErrorCode, Plan, PlanList};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use kernel::PlanId;
+use kernel::{PlanId, WorkspaceId};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::error::PageError;
-use super::history::percent_encode;
 use super::job_time::{ago, now_ms};
 use super::layout::{Place, live_part, page_below};
+use super::list_parts::{Choice, SHOWN, choices, pages, query};
 use super::plan_detail::unreadable;
+use super::plan_lanes;
 use super::plan_state::{badge, checks_summary, extent, overlap_warnings, path, title, workers};
 use super::plan_text::exact;
 use super::sign_in::Visitor;
@@ -24,9 +25,6 @@ use crate::plans::wire;
 
 /// A stream says when something has changed; this is for ages.
 const REFRESH: Duration = Duration::from_secs(5);
-
-/// How many plans are on a page. Older ones are behind a link.
-const SHOWN_PLANS: u32 = 50;
 
 /// Which plans are shown. It stands in the address, so that it can be kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -53,21 +51,34 @@ impl Which {
 pub(super) struct Filter {
     #[serde(default)]
     show: Which,
+    /// Only those of this workspace, with a time line of all of them.
+    workspace: Option<String>,
     /// Only those that are older than this one.
     before: Option<String>,
 }
 
 impl Filter {
-    fn query(&self) -> String {
-        let show = (self.show == Which::Over).then(|| "show=over".to_owned());
-        let before = self.before.as_deref().map(percent_encode);
-        let before = before.map(|before| format!("before={before}"));
-        let parts: Vec<String> = show.into_iter().chain(before).collect();
-        match parts.is_empty() {
-            true => String::new(),
-            false => format!("?{}", parts.join("&")),
-        }
+    fn path(&self) -> String {
+        let show = match self.show {
+            Which::Current => None,
+            Which::Over => Some("over"),
+        };
+        let parts = [
+            ("show", show),
+            ("workspace", self.workspace.as_deref()),
+            ("before", self.before.as_deref()),
+        ];
+        format!("/plans{}", query(&parts))
     }
+}
+
+/// Where the plans of a workspace are.
+pub(super) fn of_workspace(id: &str) -> String {
+    let filter = Filter {
+        workspace: Some(id.to_owned()),
+        ..Filter::default()
+    };
+    filter.path()
 }
 
 pub(super) async fn show(
@@ -76,8 +87,8 @@ pub(super) async fn show(
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Markup, PageError> {
     let filter = checked(filter)?;
-    let live_path = format!("/live/plans{}", filter.query());
-    let live = live(&app, &filter).await?;
+    let live_path = format!("/live{}", filter.path());
+    let live = live(&app, &visitor, &filter).await?;
     Ok(page_below(
         &app,
         &visitor,
@@ -89,10 +100,10 @@ pub(super) async fn show(
 
 pub(super) async fn show_live(
     State(app): State<Arc<App>>,
-    _visitor: Visitor,
+    visitor: Visitor,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Markup, PageError> {
-    live(&app, &checked(filter)?).await
+    live(&app, &visitor, &checked(filter)?).await
 }
 
 fn checked(filter: Result<Query<Filter>, QueryRejection>) -> Result<Filter, PageError> {
@@ -107,25 +118,53 @@ fn bad_address() -> PageError {
     PageError::new(ErrorCode::InvalidQuery, detail)
 }
 
-async fn live(app: &App, filter: &Filter) -> Result<Markup, PageError> {
+async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, PageError> {
     let before: Option<PlanId> = match &filter.before {
         Some(before) => Some(before.parse().map_err(|_| bad_address())?),
         None => None,
     };
-    let query = PlanQuery {
+    let workspace: Option<WorkspaceId> = match &filter.workspace {
+        Some(workspace) => Some(workspace.parse().map_err(|_| bad_address())?),
+        None => None,
+    };
+    let wanted = PlanQuery {
+        workspace,
         states: filter.show.states(),
         before,
-        limit: SHOWN_PLANS,
+        limit: SHOWN,
         ..PlanQuery::default()
     };
-    match wire::list(&app.plans, query).await {
-        Ok(list) => Ok(live_part(app, REFRESH, &content(&list, filter, now_ms()))),
+    match wire::list(&app.plans, wanted).await {
+        Ok(list) => Ok(live_part(
+            app,
+            visitor,
+            REFRESH,
+            &content(&list, filter, now_ms()),
+        )),
         Err(error) => Err(unreadable(app, error).await),
     }
 }
 
 fn content(list: &PlanList, filter: &Filter, now_ms: u64) -> Markup {
-    let older = list.next_before.as_deref();
+    let shown = [(Which::Current, "Open and sealed"), (Which::Over, "Over")].map(|(show, word)| Choice {
+        word,
+        href: Filter {
+            show,
+            before: None,
+            ..filter.clone()
+        }
+        .path(),
+        is_chosen: filter.show == show,
+    });
+    let at = |before: Option<String>| {
+        Filter {
+            before,
+            ..filter.clone()
+        }
+        .path()
+    };
+    let newest = filter.before.is_some().then(|| at(None));
+    let older = list.next_before.clone().map(|older| at(Some(older)));
     html! {
         div class="heading" data-part="heading" {
             div {
@@ -136,27 +175,19 @@ fn content(list: &PlanList, filter: &Filter, now_ms: u64) -> Markup {
                 }
             }
         }
-        nav class="filter" aria-label="Which plans" data-part="filter" {
-            @for (show, word) in [(Which::Current, "Open and sealed"), (Which::Over, "Over")] {
-                a href={ "/plans" (Filter { show, before: None }.query()) } data-key={ "filter " (word) }
-                    aria-current=[(filter.show == show).then_some("true")] { (word) }
-            }
-            a href="/workspaces" data-key="workspaces" { "Workspaces" }
-        }
+        (choices("Which plans", &shown, &html! { a href="/workspaces" data-key="workspaces" { "Workspaces" } }))
         div data-part="plans" {
             @if list.plans.is_empty() { (empty(filter)) }
-            @for (root, plans) in by_root(&list.plans) { (workspace(root, &plans, now_ms)) }
-            @if filter.before.is_some() || older.is_some() {
-                p class="pages" {
-                    @if filter.before.is_some() {
-                        a href={ "/plans" (Filter { before: None, ..filter.clone() }.query()) } data-key="newest" { "Newest" }
-                    }
-                    @if let Some(older) = older {
-                        @let older = Filter { before: Some(older.to_owned()), ..filter.clone() };
-                        a id="plans-older" href={ "/plans" (older.query()) } data-key="older" { "Older" }
+            @for (root, plans) in by_root(&list.plans) {
+                @if filter.workspace.is_some() {
+                    section class="card" aria-label="Time line" {
+                        h2 { "Time line" }
+                        (plan_lanes::of_workspace(&plans, now_ms))
                     }
                 }
+                (workspace(root, &plans, now_ms))
             }
+            (pages("plans", newest, older))
         }
     }
 }
@@ -191,7 +222,12 @@ fn empty(filter: &Filter) -> Markup {
 fn workspace(root: &str, plans: &[&Plan], now_ms: u64) -> Markup {
     html! {
         section class="workspace" aria-label=(super::plan_text::exact_words(root)) {
-            h2 { code { (exact(root)) } }
+            h2 {
+                code { (exact(root)) }
+                @if let Some(plan) = plans.first() {
+                    " " a class="h2-link" href=(of_workspace(&plan.workspace)) data-key={ "time line " (plan.workspace) } { "Time line" }
+                }
+            }
             div class="card table" {
                 table {
                     thead {
@@ -263,7 +299,7 @@ mod tests {
         };
         let page = rendered(&[busy], &Filter::default());
         for part in [
-            "<h2><code>/home/me/project</code></h2>",
+            "<h2><code>/home/me/project</code> <a class=\"h2-link\" href=\"/plans?workspace=workspace_",
             "<tr data-plan=\"plan_01ARZ3NDEKTSV4RRFFQ69G5FAV\">",
             "data-key=\"show plan_01ARZ3NDEKTSV4RRFFQ69G5FAV\">Fix the parser</a>",
             "child of <a href=\"/plans/plan_0\"",
@@ -298,6 +334,7 @@ mod tests {
     fn older_plans_are_behind_a_link_that_keeps_the_rest() {
         let filter = Filter {
             show: Which::Over,
+            workspace: None,
             before: Some("plan_x".to_owned()),
         };
         let page = rendered(&[plan(PlanState::Applied), plan(PlanState::Undone)], &filter);
@@ -315,7 +352,7 @@ mod tests {
         assert!(page.contains("<code>tidelock exec -- claude</code>"), "{page}");
         let over = Filter {
             show: Which::Over,
-            before: None,
+            ..Filter::default()
         };
         let page = rendered(&[], &over);
         assert!(

@@ -16,14 +16,14 @@ use crate::processes;
 const REFRESH: Duration = Duration::from_secs(3);
 
 pub(super) async fn show(State(app): State<Arc<App>>, visitor: Visitor) -> Markup {
-    page(&app, &visitor, Place::Processes, &live(&app).await)
+    page(&app, &visitor, Place::Processes, &live(&app, &visitor).await)
 }
 
-pub(super) async fn show_live(State(app): State<Arc<App>>, _visitor: Visitor) -> Markup {
-    live(&app).await
+pub(super) async fn show_live(State(app): State<Arc<App>>, visitor: Visitor) -> Markup {
+    live(&app, &visitor).await
 }
 
-async fn live(app: &App) -> Markup {
+async fn live(app: &App, visitor: &Visitor) -> Markup {
     let processes = processes::list(&app.processes).await;
     let summary = processes::summary(&app.processes);
     let content = html! {
@@ -48,7 +48,7 @@ async fn live(app: &App) -> Markup {
         }
         @if processes.is_empty() { (empty()) } @else { (table(&processes)) }
     };
-    live_part(app, REFRESH, &content)
+    live_part(app, visitor, REFRESH, &content)
 }
 
 fn empty() -> Markup {

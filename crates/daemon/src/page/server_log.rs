@@ -81,7 +81,7 @@ fn live(app: &App, visitor: &Visitor, server: &Server, log: &ServerLog) -> Marku
     } else {
         REFRESH
     };
-    live_part(app, refresh, &content(visitor, server, log))
+    live_part(app, visitor, refresh, &content(visitor, server, log))
 }
 
 fn content(visitor: &Visitor, server: &Server, log: &ServerLog) -> Markup {
@@ -134,7 +134,7 @@ fn lines(log: &ServerLog) -> Markup {
             @if left_out > 0 {
                 p class="more" { "The last " (SHOWN_LINES) " lines. " code { "tidelock lsp log" } " shows more." }
             }
-            div class="log" data-scroll="log" data-key="log" tabindex="0" role="region" aria-labelledby="log" {
+            div class="log" data-scroll="log" data-key="log" tabindex="0" role="region" aria-label="Lines of the log" {
                 @for line in log.lines.iter().skip(left_out) {
                     div class={ "log-line " (level(&line.level)) } {
                         time datetime=(line.at) { (readable(&line.at)) }

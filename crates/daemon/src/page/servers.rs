@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use super::layout::{Place, live_part, page};
 use super::server_log;
-use super::server_state::{badge, explanation, is_indexing, is_moving, memory};
+use super::server_state::{badge, explanation, is_moving, memory};
 use super::servers_change::{Origin, buttons};
 use super::sign_in::Visitor;
 use crate::app::App;
@@ -17,9 +17,6 @@ use crate::app::App;
 /// While something is on its way, people watch it.
 const REFRESH_WHILE_MOVING: Duration = Duration::from_secs(1);
 const REFRESH: Duration = Duration::from_secs(5);
-
-/// How many servers that need a look are named on the first page.
-const NAMED_SERVERS: usize = 8;
 
 pub(super) async fn show(State(app): State<Arc<App>>, visitor: Visitor) -> Markup {
     page(&app, &visitor, Place::Servers, &live(&app, &visitor))
@@ -31,7 +28,7 @@ pub(super) async fn show_live(State(app): State<Arc<App>>, visitor: Visitor) -> 
 
 fn live(app: &App, visitor: &Visitor) -> Markup {
     let servers = app.language_servers.list();
-    live_part(app, refresh(&servers), &content(&servers, visitor))
+    live_part(app, visitor, refresh(&servers), &content(&servers, visitor))
 }
 
 /// When to look again.
@@ -120,44 +117,6 @@ fn row(server: &Server, visitor: &Visitor) -> Markup {
                 td class="count" data-label=(name) { (count) }
             }
             td class="act" { div class="actions" { (buttons(server, visitor, Origin::List)) } }
-        }
-    }
-}
-
-/// The language servers on the first page: how many are well, and those that are not.
-pub(super) fn card(servers: &[Server]) -> Markup {
-    let count = |wanted: &dyn Fn(&Server) -> bool| servers.iter().filter(|server| wanted(server)).count();
-    let ready = count(&|server| server.state == ServerState::Ready && !is_indexing(server));
-    let on_the_way = count(&|server| {
-        is_indexing(server) || matches!(server.state, ServerState::Starting | ServerState::Restarting)
-    });
-    let failed = count(&|server| server.state == ServerState::Failed);
-    let noteworthy: Vec<&Server> = servers
-        .iter()
-        .filter(|server| server.state == ServerState::Failed || is_moving(server))
-        .collect();
-    html! {
-        section class="card" aria-labelledby="servers" {
-            div class="card-heading" {
-                h2 id="servers" { "Language servers" }
-                a href="/servers" data-key="servers" { "See all" }
-            }
-            @if servers.is_empty() {
-                p { "None has been used yet. " code { "tidelock lsp hover FILE:LINE:COL" } " starts one." }
-            } @else {
-                p { (ready) " ready, " (on_the_way) " starting or indexing, " (failed) " failed, of " (servers.len()) "." }
-                @if !noteworthy.is_empty() {
-                    dl class="facts" {
-                        @for server in noteworthy.iter().take(NAMED_SERVERS) {
-                            dt { (badge(server)) }
-                            dd { (server.server) " · " (server.root) }
-                        }
-                    }
-                    @if noteworthy.len() > NAMED_SERVERS {
-                        p class="more" { "and " (noteworthy.len() - NAMED_SERVERS) " more" }
-                    }
-                }
-            }
         }
     }
 }
@@ -288,8 +247,7 @@ pub(super) mod tests {
             }],
             ..server("x")
         };
-        let page = rendered(std::slice::from_ref(&server)).await
-            + &card(&[in_state(ServerState::Failed), server]).into_string();
+        let page = rendered(std::slice::from_ref(&server)).await;
         assert!(!page.contains("<script>alert"), "{page}");
         assert!(
             page.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;"),
@@ -304,30 +262,6 @@ pub(super) mod tests {
         assert!(
             page.contains("<code>tidelock lsp hover FILE:LINE:COL</code>"),
             "{page}"
-        );
-    }
-
-    #[test]
-    fn the_first_page_counts_them_and_names_those_that_are_not_well() {
-        let indexing = Server {
-            readiness: Some(ServerReadiness::Indexing),
-            ..server("rust-analyzer")
-        };
-        let servers = [
-            server("ruff"),
-            indexing,
-            in_state(ServerState::Restarting),
-            in_state(ServerState::Failed),
-            in_state(ServerState::Stopped),
-        ];
-        let card = card(&servers).into_string();
-        assert!(
-            card.contains("1 ready, 2 starting or indexing, 1 failed, of 5."),
-            "{card}"
-        );
-        assert!(
-            card.contains("rust-analyzer · ") && !card.contains("ruff · "),
-            "{card}"
         );
     }
 

@@ -117,6 +117,14 @@ pub(super) struct ChangeForm {
     permission: Option<String>,
     answer: Option<Answer>,
     title: Option<String>,
+    after: Option<After>,
+}
+
+/// Where somebody wants to be afterwards, if that is not the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum After {
+    Overview,
 }
 
 /// What became of a form.
@@ -131,7 +139,10 @@ pub(super) async fn change(
     State(app): State<Arc<App>>,
     OwnForm { visitor, fields }: OwnForm<ChangeForm>,
 ) -> Redirect {
-    let here = path(&fields.id);
+    let here = match fields.after {
+        Some(After::Overview) => "/".to_owned(),
+        None => path(&fields.id),
+    };
     let (notice, to) = match act(&app, fields).await {
         Ok(done) => (
             done.text.map(|text| Notice::Session { done: true, text }),
@@ -161,7 +172,10 @@ async fn act(app: &App, form: ChangeForm) -> Result<Done, SessionError> {
     let (sessions, by) = (&app.conversations, Actor::from(BY));
     let mut done = Done {
         text: None,
-        to: path(&form.id),
+        to: match form.after {
+            Some(After::Overview) => "/".to_owned(),
+            None => path(&form.id),
+        },
     };
     match form.action {
         Action::Send => send(app, id, form.prompt.unwrap_or_default()).await?,

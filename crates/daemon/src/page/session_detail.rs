@@ -20,6 +20,7 @@ use super::error::PageError;
 use super::form::token_field;
 use super::history::percent_encode;
 use super::layout::{Place, live_part, page_beside_stream};
+use super::needs_card::{After, answers};
 use super::overview::readable;
 use super::plan_text::exact;
 use super::session_plan::{self, ShownPlan};
@@ -170,7 +171,7 @@ fn not_there(id: &str) -> PageError {
 }
 
 fn live(app: &App, visitor: &Visitor, detail: &Detail) -> Markup {
-    live_part(app, REFRESH, &content(visitor, detail))
+    live_part(app, visitor, REFRESH, &content(visitor, detail))
 }
 
 fn content(visitor: &Visitor, detail: &Detail) -> Markup {
@@ -234,16 +235,7 @@ fn asking(visitor: &Visitor, session: &Session) -> Markup {
                 h2 { "May " (one_line(&session.agent.name)) " do this?" }
                 p { strong { (one_line(&question.tool)) } ": " code { (exact(&question.subject)) } }
                 div class="actions" {
-                    @for (answer, word) in [("allow", "Allow"), ("allow_always", "Always allow"), ("deny", "Deny")] {
-                        form method="post" action="/sessions/change" {
-                            (token_field(visitor))
-                            (hidden("id", &session.id))
-                            (hidden("action", "answer"))
-                            (hidden("permission", &question.permission))
-                            (hidden("answer", answer))
-                            button type="submit" data-key={ "answer " (answer) " " (question.permission) } data-answer-button=(answer) { (word) }
-                        }
-                    }
+                    (answers(visitor, session, question, After::Session))
                 }
             }
         }

@@ -14,9 +14,9 @@ use serde::Deserialize;
 use super::ansi::one_line;
 use super::error::PageError;
 use super::form::token_field;
-use super::history::percent_encode;
 use super::job_time::{ago, now_ms};
 use super::layout::{Place, live_part, page_below};
+use super::list_parts::{Choice, SHOWN, choices, pages, query};
 use super::plan_text::{counted, exact};
 use super::session_state::{badge, path, title};
 use super::sign_in::Visitor;
@@ -26,9 +26,6 @@ use crate::sessions::wire;
 
 /// A stream says when something has changed; this is for ages.
 const REFRESH: Duration = Duration::from_secs(5);
-
-/// How many sessions are on a page. Older ones are behind a link.
-const SHOWN_SESSIONS: u32 = 50;
 
 /// Which sessions are shown. It stands in the address, so that it can be kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -51,15 +48,12 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    fn query(&self) -> String {
-        let show = (self.show == Which::Archived).then(|| "show=archived".to_owned());
-        let before = self.before.as_deref().map(percent_encode);
-        let before = before.map(|before| format!("before={before}"));
-        let parts: Vec<String> = show.into_iter().chain(before).collect();
-        match parts.is_empty() {
-            true => String::new(),
-            false => format!("?{}", parts.join("&")),
-        }
+    fn path(&self) -> String {
+        let show = (self.show == Which::Archived).then_some("archived");
+        format!(
+            "/sessions{}",
+            query(&[("show", show), ("before", self.before.as_deref())])
+        )
     }
 }
 
@@ -69,7 +63,7 @@ pub(super) async fn show(
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Markup, PageError> {
     let filter = checked(filter)?;
-    let live_path = format!("/live/sessions{}", filter.query());
+    let live_path = format!("/live{}", filter.path());
     let live = live(&app, &visitor, &filter).await?;
     Ok(page_below(
         &app,
@@ -120,20 +114,25 @@ async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, P
         Some(before) => Some(before.parse().map_err(|_| bad_address())?),
         None => None,
     };
-    let query = SessionQuery {
+    let wanted = SessionQuery {
         state: (filter.show == Which::Archived).then_some(SessionWord::Archived),
         before,
-        limit: SHOWN_SESSIONS,
+        limit: SHOWN,
         directory: None,
     };
-    let list = match wire::list(&app.conversations, query).await {
+    let list = match wire::list(&app.conversations, wanted).await {
         Ok(list) => list,
         Err(error) => return Err(unreadable(app, error).await),
     };
     let directories = known_directories(app, &list).await;
     let agents = wire::agents_to_wire(&app.conversations).agents;
     let start = html! { (start_form(visitor, &directories, &agents)) };
-    Ok(live_part(app, REFRESH, &content(&list, filter, &start, now_ms())))
+    Ok(live_part(
+        app,
+        visitor,
+        REFRESH,
+        &content(&list, filter, &start, now_ms()),
+    ))
 }
 
 /// Where somebody may want to begin: the workspaces, and the directories of the sessions that are shown.
@@ -151,7 +150,20 @@ async fn known_directories(app: &App, list: &SessionList) -> Vec<String> {
 }
 
 fn content(list: &SessionList, filter: &Filter, start: &Markup, now_ms: u64) -> Markup {
-    let older = list.next.as_deref();
+    let shown = [(Which::Current, "Current"), (Which::Archived, "Archived")].map(|(show, word)| Choice {
+        word,
+        href: Filter { show, before: None }.path(),
+        is_chosen: filter.show == show,
+    });
+    let at = |before: Option<String>| {
+        Filter {
+            before,
+            ..filter.clone()
+        }
+        .path()
+    };
+    let newest = filter.before.is_some().then(|| at(None));
+    let older = list.next.clone().map(|older| at(Some(older)));
     html! {
         div class="heading" data-part="heading" {
             div {
@@ -162,25 +174,10 @@ fn content(list: &SessionList, filter: &Filter, start: &Markup, now_ms: u64) -> 
                 }
             }
         }
-        nav class="filter" aria-label="Which sessions" data-part="filter" {
-            @for (show, word) in [(Which::Current, "Current"), (Which::Archived, "Archived")] {
-                a href={ "/sessions" (Filter { show, before: None }.query()) } data-key={ "filter " (word) }
-                    aria-current=[(filter.show == show).then_some("true")] { (word) }
-            }
-        }
+        (choices("Which sessions", &shown, &html! {}))
         div data-part="sessions" {
             @if list.sessions.is_empty() { (empty(filter)) } @else { (table(&list.sessions, now_ms)) }
-            @if filter.before.is_some() || older.is_some() {
-                p class="pages" {
-                    @if filter.before.is_some() {
-                        a href={ "/sessions" (Filter { before: None, ..filter.clone() }.query()) } data-key="newest" { "Newest" }
-                    }
-                    @if let Some(older) = older {
-                        @let older = Filter { before: Some(older.to_owned()), ..filter.clone() };
-                        a id="sessions-older" href={ "/sessions" (older.query()) } data-key="older" { "Older" }
-                    }
-                }
-            }
+            (pages("sessions", newest, older))
         }
         // It comes with the page alone, so that nothing that somebody types is lost.
         div data-part="start" data-keep { (start) }

@@ -1,6 +1,7 @@
 //! Who may load the page: somebody who opened a one-time link.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, State};
@@ -11,6 +12,7 @@ use http::request::Parts;
 use serde::Deserialize;
 
 use super::error::PageError;
+use super::needs::{self, Needs};
 use crate::access::SignedIn;
 use crate::app::App;
 use crate::http::Problem;
@@ -20,6 +22,8 @@ use crate::http::guard::session_of;
 #[derive(Clone, Debug)]
 pub(super) struct Visitor {
     pub(super) session: SignedIn,
+    /// What waits for them. Every page says how much that is.
+    pub(super) needs: Arc<Needs>,
 }
 
 impl FromRequestParts<Arc<App>> for Visitor {
@@ -27,7 +31,10 @@ impl FromRequestParts<Arc<App>> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
         match session_of(app, &parts.headers) {
-            Some(session) => Ok(Self { session }),
+            Some(session) => Ok(Self {
+                session,
+                needs: Arc::new(needs::read(app).await),
+            }),
             None => Err(PageError::signed_out(
                 "This page shows the state of a Tidelock daemon to its owner.",
             )),
@@ -52,12 +59,12 @@ pub(super) async fn open(
     let code = link.map(|Query(link)| link.code).unwrap_or_default();
     let cookie = app
         .sessions
-        .redeem(&code, app.clock.now())
+        .redeem(&code, (app.clock.now(), SystemTime::now()))
         .map_err(|error| Problem::internal(error).into_response())?;
     match cookie {
         Some(secret) => {
             tracing::info!("a browser has signed in");
-            // Without a lifetime the cookie ends with the browser; the session ends with the daemon.
+            // Without a lifetime the cookie ends with the browser.
             let cookie = format!(
                 "{}={}; Path=/; HttpOnly; SameSite=Strict",
                 app.cookie_name(),
@@ -77,9 +84,11 @@ impl Visitor {
     pub(super) fn for_tests(app: &App) -> Self {
         let now = app.clock.now();
         let code = app.sessions.make_code(now).unwrap();
-        let cookie = app.sessions.redeem(code.reveal(), now).unwrap().unwrap();
+        let today = SystemTime::now();
+        let cookie = app.sessions.redeem(code.reveal(), (now, today)).unwrap();
         Self {
-            session: app.sessions.find(cookie.reveal()).unwrap(),
+            session: app.sessions.find(cookie.unwrap().reveal(), today).unwrap(),
+            needs: Arc::default(),
         }
     }
 }

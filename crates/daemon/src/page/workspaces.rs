@@ -18,6 +18,7 @@ use super::overview::readable;
 use super::plan_detail::unreadable;
 use super::plan_notice::PlanNotice;
 use super::plan_text::{exact, exact_words};
+use super::plans;
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::http::plan_problem;
@@ -45,7 +46,7 @@ async fn live(app: &App, visitor: &Visitor) -> Result<Markup, PageError> {
     match app.plans.workspaces().await {
         Ok(workspaces) => {
             let workspaces: Vec<Workspace> = workspaces.iter().map(workspace_to_wire).collect();
-            Ok(live_part(app, REFRESH, &content(&workspaces, visitor)))
+            Ok(live_part(app, visitor, REFRESH, &content(&workspaces, visitor)))
         }
         Err(error) => Err(unreadable(app, error).await),
     }
@@ -91,7 +92,7 @@ fn row(workspace: &Workspace, visitor: &Visitor) -> Markup {
     html! {
         tr data-workspace=(workspace.id) {
             th scope="row" {
-                code { (exact(&workspace.root)) }
+                a href=(plans::of_workspace(&workspace.id)) data-key={ "plans of " (workspace.id) } { code { (exact(&workspace.root)) } }
                 small {
                     @if workspace.git { "git repository, " }
                     "since " time datetime=(workspace.registered_at) { (readable(&workspace.registered_at)) }
@@ -194,7 +195,7 @@ mod tests {
     async fn a_row_has_what_people_look_for() {
         let page = rendered(&[workspace(WorkspaceState::Present, 0)]).await;
         for part in [
-            "<code>/home/me/&lt;b&gt;<span class=\"odd\">&lt;U+202E&gt;</span></code><small>git repository, since ",
+            "<code>/home/me/&lt;b&gt;<span class=\"odd\">&lt;U+202E&gt;</span></code></a><small>git repository, since ",
             "<span class=\"badge good\">There</span></td>",
             "<li><code>make &lt;test&gt;</code></li>",
             "data-label=\"Open plans\">0</td>",

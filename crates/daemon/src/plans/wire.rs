@@ -202,6 +202,11 @@ fn checks_to_wire(plan: &Plan) -> Vec<api::PlanCheck> {
     checks.collect()
 }
 
+/// Other open plans that touch the same files as this one.
+pub(crate) fn overlaps(plans: &Plans, id: PlanId) -> Vec<api::PlanOverlap> {
+    plans.overlaps(id).iter().map(outcomes::overlap_to_wire).collect()
+}
+
 /// The checks that are in the way of an apply, in one line.
 pub(crate) fn checks_text(checks: &[(String, CheckState)]) -> String {
     let each = checks

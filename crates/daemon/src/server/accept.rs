@@ -2,16 +2,15 @@
 
 use std::future::Future;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::Deadline;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::Semaphore;
 
 use super::connection::{Context, serve};
 use super::places::CONNECTIONS;
+use super::seats::{Seat, Seats};
 use crate::access::Transport;
 use process::Tasks;
 
@@ -50,19 +49,19 @@ impl Listener for UnixListener {
 
 /// Takes connections until the daemon stops. Dropping the listener at the end refuses later ones.
 pub(super) async fn accept<L: Listener>(listener: L, context: Context, connections: Tasks) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let seats = Seats::new(CONNECTIONS);
     let stop = context.stop.clone();
     let mut stopped = stop.wait();
     loop {
         let taken = tokio::select! {
             biased;
             _ = &mut stopped => return,
-            taken = take(&listener, &places) => taken,
+            taken = take(&listener, &seats) => taken,
         };
         match taken {
-            Ok((stream, place)) => {
+            Ok((stream, seat)) => {
                 let context = context.clone();
-                connections.spawn("connection", serve(stream, L::TRANSPORT, context, place));
+                connections.spawn("connection", serve(stream, L::TRANSPORT, context, seat));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -76,17 +75,12 @@ pub(super) async fn accept<L: Listener>(listener: L, context: Context, connectio
     }
 }
 
-/// Waits for a place first and for a connection then, so that a connection without a place is not taken.
-async fn take<L: Listener>(
-    listener: &L,
-    places: &Arc<Semaphore>,
-) -> io::Result<(L::Stream, tokio::sync::OwnedSemaphorePermit)> {
-    let place = Arc::clone(places)
-        .acquire_owned()
-        .await
-        .map_err(io::Error::other)?;
+/// Waits for a connection first and for a place then: only somebody who is at the door makes others give way. So there is
+/// one connection more than there are places.
+async fn take<L: Listener>(listener: &L, seats: &Seats) -> io::Result<(L::Stream, Seat)> {
     let stream = listener.next().await?;
-    Ok((stream, place))
+    let seat = seats.take().await?;
+    Ok((stream, seat))
 }
 
 /// Whether an error is about the connection that was taken and not about the listener.

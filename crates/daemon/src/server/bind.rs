@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 use crate::home::Home;
 use crate::options::{Listen, WhenTaken};
@@ -62,26 +62,39 @@ impl BindError {
     }
 }
 
+/// How many connections may be at the door before one is let in. They come faster than a busy machine lets us look; one that
+/// finds no room tries again after a second.
+const AT_THE_DOOR: u32 = 4096;
+
 /// Listens on TCP. An address that goes beyond `exposure` is refused.
-pub(crate) async fn bind_tcp(listen: Listen, exposure: Exposure) -> Result<TcpListener, BindError> {
+pub(crate) fn bind_tcp(listen: Listen, exposure: Exposure) -> Result<TcpListener, BindError> {
     let address = listen.address;
     if exposure == Exposure::LoopbackOnly && !address.ip().is_loopback() {
         return Err(BindError::NotLoopback { address });
     }
     let failed = |source| BindError::Tcp { address, source };
-    match TcpListener::bind(address).await {
+    match listen_on(address) {
         Err(error)
             if error.kind() == io::ErrorKind::AddrInUse && listen.when_taken == WhenTaken::AnyFreePort =>
         {
-            let listener = TcpListener::bind(SocketAddr::new(address.ip(), 0))
-                .await
-                .map_err(failed)?;
+            let listener = listen_on(SocketAddr::new(address.ip(), 0)).map_err(failed)?;
             let instead = listener.local_addr().map_err(failed)?;
             tracing::warn!(wanted = %address, %instead, "the address is taken, so another port is used");
             Ok(listener)
         }
         bound => bound.map_err(failed),
     }
+}
+
+fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // Connections of a daemon that has ended are not in the way of the next one.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(AT_THE_DOOR)
 }
 
 /// Who may reach the TCP address.

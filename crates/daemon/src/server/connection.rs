@@ -1,5 +1,6 @@
 //! One connection: requests one after the other, within limits, until one side has had enough.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,10 +13,11 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use kernel::{Clock, RequestId, Scope};
+use kernel::{Clock, Deadline, RequestId, Scope};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::OwnedSemaphorePermit;
 
+use super::seats::{Answering, Doing, Seat};
+use super::switch::{Switch, Switched};
 use super::timer::ClockTimer;
 use super::write_limit::WriteLimit;
 use crate::access::Transport;
@@ -44,34 +46,43 @@ pub(super) struct Context {
     pub(super) cut: Scope,
 }
 
+/// How long the end of an answer may take when its connection shall give way to another. It was written already, so
+/// only a peer that does not read needs longer.
+const LEAVE_WITHIN: Duration = Duration::from_secs(1);
+
 /// Serves one connection to its end. It has its place until then, or until an answer is a stream.
-pub(super) async fn serve<S>(stream: S, transport: Transport, context: Context, place: OwnedSemaphorePermit)
+pub(super) async fn serve<S>(stream: S, transport: Transport, context: Context, seat: Seat)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let stream = WriteLimit::new(stream, Arc::clone(&context.clock));
     let router = TowerToHyperService::new(context.router);
-    let place = Place(Arc::new(Mutex::new(Some(place))));
+    let seat = Arc::new(seat);
+    let switch = Agreed::default();
+    let (of_service, agreed) = (Arc::clone(&seat), switch.clone());
     let service = service_fn(move |mut request: http::Request<Incoming>| {
+        of_service.work();
         request.extensions_mut().insert(transport);
-        let (answered, place) = (router.call(request), place.clone());
+        let (answered, seat, agreed) = (router.call(request), Arc::clone(&of_service), agreed.clone());
         async move {
-            let mut response = answered.await;
-            if let Ok(response) = &mut response {
-                place.give_back_if_stream(response);
-            }
-            response
+            let mut response = answered.await?;
+            give_back_if_stream(&seat, &mut response);
+            agreed.note(&mut response);
+            Ok::<_, Infallible>(response.map(|body| Answering::new(body, seat)))
         }
     });
     let mut connection = http1::Builder::new()
-        .timer(ClockTimer::new(context.clock))
+        .timer(ClockTimer::new(Arc::clone(&context.clock)))
         .header_read_timeout(HEAD_TIMEOUT)
         .max_header_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_BUFFER_BYTES)
         .serve_connection(TokioIo::new(stream), service);
 
+    let give_way = seat.give_way();
     let ended = tokio::select! {
+        // A request that is there goes before the wish of somebody else to ask.
+        biased;
         ended = &mut connection => ended,
         _ = context.stop.wait() => {
             std::pin::Pin::new(&mut connection).graceful_shutdown();
@@ -80,7 +91,27 @@ where
                 _ = context.cut.wait() => return,
             }
         }
+        _ = give_way.wait() => {
+            let patience = match seat.doing() {
+                // Nothing was asked, so nothing is owed.
+                Doing::New { .. } => return,
+                Doing::Answered { .. } => Some(Deadline::after(&context.clock, LEAVE_WITHIN)),
+                Doing::Working => None,
+            };
+            std::pin::Pin::new(&mut connection).graceful_shutdown();
+            tokio::select! {
+                ended = &mut connection => ended,
+                _ = context.cut.wait() => return,
+                () = passed(patience) => return,
+            }
+        }
     };
+    if let Some(next) = switch.take() {
+        seat.give_back();
+        let rest = connection.into_parts();
+        let scopes = (context.stop, context.cut);
+        return next(Switched::new(rest.io.into_inner(), rest.read_buf, scopes)).await;
+    }
     if let Err(error) = ended {
         tracing::debug!(%error, ?transport, "a connection broke");
         let rest = connection.into_parts();
@@ -91,25 +122,52 @@ where
     }
 }
 
-/// The place of a connection among those of its listener.
-#[derive(Clone, Debug)]
-struct Place(
-    /// Guards the place; held to take it out.
-    Arc<Mutex<Option<OwnedSemaphorePermit>>>,
+/// Waits until patience ends, if it does.
+async fn passed(patience: Option<Deadline>) {
+    match patience {
+        Some(deadline) => deadline.passed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Gives the place back if the answer is a stream, which has a place of its own. The connection ends with it then, since
+/// it could take no other request.
+fn give_back_if_stream<B>(seat: &Seat, response: &mut http::Response<B>) {
+    if response.extensions().get::<KeepsItsPlace>().is_some() {
+        return;
+    }
+    let headers = response.headers_mut();
+    let is_stream = headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|media_type| media_type == EVENT_STREAM);
+    if is_stream {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        seat.give_back();
+    }
+}
+
+/// Says of an answer that it ends like any other, although it is written as a stream: its connection keeps its place, and
+/// takes further requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeepsItsPlace;
+
+/// What both sides of a connection have agreed to go on with, once they have.
+#[derive(Clone, Debug, Default)]
+struct Agreed(
+    /// Guards it; held to put it in and to take it out.
+    Arc<Mutex<Option<Switch>>>,
 );
 
-impl Place {
-    /// Gives the place back if the answer is a stream, which has a place of its own. The connection ends with it then, since
-    /// it could take no other request.
-    fn give_back_if_stream<B>(&self, response: &mut http::Response<B>) {
-        let headers = response.headers_mut();
-        let is_stream = headers
-            .get(CONTENT_TYPE)
-            .is_some_and(|media_type| media_type == EVENT_STREAM);
-        if is_stream {
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
-            drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+impl Agreed {
+    fn note<B>(&self, response: &mut http::Response<B>) {
+        if let Some(switch) = response.extensions_mut().remove::<Switch>() {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(switch);
         }
+    }
+
+    fn take(&self) -> Option<super::switch::Next> {
+        let switch = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        switch.and_then(|switch| switch.take())
     }
 }
 
@@ -145,8 +203,8 @@ mod tests {
     use axum::routing::get;
     use kernel::CancellationToken;
     use tokio::io::{AsyncReadExt, duplex};
-    use tokio::sync::Semaphore;
 
+    use super::super::seats::Seats;
     use super::*;
     use crate::app::tests::detached;
     use crate::http::finish;
@@ -174,9 +232,8 @@ mod tests {
         let (mut client, server) = duplex(MAX_BUFFER_BYTES);
         let requests = "GET /stumble HTTP/1.1\r\n\r\nGET /fine HTTP/1.1\r\nConnection: close\r\n\r\n";
         client.write_all(requests.as_bytes()).await.unwrap();
-        let places = Arc::new(Semaphore::new(1));
-        let place = places.try_acquire_owned().unwrap();
-        serve(server, Transport::Unix, context, place).await;
+        let seat = Seats::new(1).take().await.unwrap();
+        serve(server, Transport::Unix, context, seat).await;
         let mut answers = String::new();
         client.read_to_string(&mut answers).await.unwrap();
 

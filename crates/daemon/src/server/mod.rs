@@ -4,6 +4,8 @@ mod accept;
 mod bind;
 mod connection;
 mod places;
+mod seats;
+mod switch;
 mod timer;
 mod write_limit;
 
@@ -15,7 +17,9 @@ use tokio::net::{TcpListener, UnixListener};
 
 pub use bind::BindError;
 pub(crate) use bind::{Exposure, SocketFile, bind_tcp, bind_unix};
+pub(crate) use connection::KeepsItsPlace;
 pub(crate) use places::stream_places;
+pub(crate) use switch::{Switch, Switched};
 
 use process::Tasks;
 

@@ -7,7 +7,8 @@
 use crate::options::StreamLimit;
 
 /// How many connections each listener has at once, besides those whose answer is a stream: several for every agent that
-/// one machine can bear. Further ones wait in the backlog of the kernel until one ends.
+/// one machine can bear. When there are more, the one that has waited longest for its peer gives way (`seats.rs`); if all
+/// are being answered, further ones wait in the backlog of the kernel until one ends.
 pub(super) const CONNECTIONS: usize = 256;
 
 /// How many connections both listeners have.

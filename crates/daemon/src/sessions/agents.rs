@@ -19,13 +19,13 @@ pub(super) const REHEARSAL: &str = "rehearsal";
 const MODEL: &str = "model";
 
 /// The variable that has the key if the configuration names no other one.
-const USUAL_KEY: &str = "OPENAI_API_KEY";
+pub(crate) const USUAL_KEY: &str = "OPENAI_API_KEY";
 /// Where the model is, before what the configuration says.
-const BASE_URL: &str = "TIDELOCK_MODEL_BASE_URL";
+pub(crate) const BASE_URL: &str = "TIDELOCK_MODEL_BASE_URL";
 /// Where the model is, if nothing else says so. Other programs know it too.
-const USUAL_BASE_URL: &str = "OPENAI_BASE_URL";
+pub(crate) const USUAL_BASE_URL: &str = "OPENAI_BASE_URL";
 /// Which model, before what the configuration says.
-const MODEL_NAME: &str = "TIDELOCK_MODEL";
+pub(crate) const MODEL_NAME: &str = "TIDELOCK_MODEL";
 
 /// An agent that is used if its program is installed.
 struct Known {
@@ -70,7 +70,7 @@ const KNOWN: [Known; 4] = [
 
 /// The variables of this daemon.
 #[derive(Clone, Copy)]
-pub(super) struct Variables<'a>(pub(super) &'a [(OsString, OsString)]);
+pub(crate) struct Variables<'a>(pub(crate) &'a [(OsString, OsString)]);
 
 impl<'a> Variables<'a> {
     /// One that is set to something.
@@ -81,7 +81,7 @@ impl<'a> Variables<'a> {
             .filter(|value| !value.is_empty())
     }
 
-    fn text(self, name: &str) -> Option<String> {
+    pub(crate) fn text(self, name: &str) -> Option<String> {
         Some(self.get(name)?.to_str()?.to_owned())
     }
 
@@ -111,7 +111,7 @@ pub(crate) fn for_commands(
 }
 
 /// How the model is asked: what is set for Tidelock goes before the file, and that before what is set for everybody.
-pub(super) fn model_settings(
+pub(crate) fn model_settings(
     section: &ModelSection,
     variables: Variables<'_>,
 ) -> Result<ModelSettings, ConfigurationError> {
@@ -229,13 +229,7 @@ pub(super) fn default_agent(
 ) -> Result<String, String> {
     match chosen {
         Some(name) if agents.contains_key(name) => Ok(name.to_owned()),
-        Some(name) => {
-            let known: Vec<&str> = agents.keys().map(String::as_str).collect();
-            let known = known.join(", ");
-            Err(format!(
-                "`sessions.default_agent` is `{name}`, and there are only: {known}"
-            ))
-        }
+        Some(name) => Err(unknown_default(name, agents.keys().map(String::as_str))),
         None => {
             let is_ready = |agent: &Arc<dyn Agent>| agent.info().readiness == Readiness::Ready;
             let name = match agents.get(MODEL).is_some_and(is_ready) {
@@ -244,6 +238,30 @@ pub(super) fn default_agent(
             };
             Ok(name.to_owned())
         }
+    }
+}
+
+fn unknown_default<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    let known = known.join(", ");
+    format!("`sessions.default_agent` is `{name}`, and there are only: {known}")
+}
+
+/// The same before any agent is made.
+pub(crate) fn check_default_agent(
+    configuration: &Configuration,
+    variables: Variables<'_>,
+) -> Result<(), String> {
+    let programs = programs(&configuration.agents, variables);
+    let mut known: Vec<&str> = programs
+        .keys()
+        .map(String::as_str)
+        .chain([MODEL, REHEARSAL])
+        .collect();
+    known.sort_unstable();
+    match configuration.sessions.default_agent.as_deref() {
+        Some(name) if !known.contains(&name) => Err(unknown_default(name, known.into_iter())),
+        _ => Ok(()),
     }
 }
 

@@ -11,5 +11,8 @@ mod shell;
 mod start;
 pub(crate) mod wire;
 
-pub(crate) use agents::for_commands;
+pub(crate) use agents::{
+    BASE_URL, MODEL_NAME, USUAL_BASE_URL, USUAL_KEY, Variables, check_default_agent, for_commands,
+    model_settings,
+};
 pub(crate) use start::{Around, start};

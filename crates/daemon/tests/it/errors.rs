@@ -310,6 +310,7 @@ async fn what_is_described_is_there_and_has_a_name_of_its_own() {
             // One ends the daemon, the others never end.
             if [
                 "/v1/shutdown",
+                "/v1/activity/events",
                 "/v1/lsp/events",
                 "/v1/jobs/events",
                 "/v1/plans/events",

@@ -39,7 +39,11 @@ async fn the_page_says_what_to_do_and_follows_what_happens() {
         assert!(narrowed.contains(part), "{part}: {narrowed}");
     }
     let overview = browser.get("/").await.body;
-    assert!(overview.contains("<h2 id=\"jobs\">Jobs</h2>"), "{overview}");
+    assert!(
+        overview
+            .contains("data-key=\"tile Running jobs\">Running jobs</a></dt><dd>0 <small>0 queued</small>"),
+        "{overview}"
+    );
 }
 
 #[tokio::test]

@@ -132,17 +132,77 @@ async fn what_is_not_http_or_too_much_of_it_is_refused() {
     assert_eq!(running.tcp().get("/healthz").send().await.status, 200);
 }
 
+/// How many connections a listener has.
+const LIMIT: usize = 256;
+
+/// Connects, and sends something.
+async fn connect(running: &Running, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    stream
+}
+
+/// The status line of the next answer, as far as the status.
+async fn status(stream: &mut TcpStream) -> String {
+    let mut answer = [0; 12];
+    within(stream.read_exact(&mut answer)).await.unwrap();
+    String::from_utf8(answer.to_vec()).unwrap()
+}
+
 #[tokio::test]
-async fn connections_beyond_the_limit_wait_for_a_place() {
-    const LIMIT: usize = 256;
+async fn whoever_asks_nothing_makes_room_for_whoever_asks() {
+    let health = |running: &Running| format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", running.address);
+    // Nobody moves the clock, so nobody is sent away for being slow.
+    let (running, _clock) = Running::start_with_manual_clock().await;
+    let mut answered = connect(&running, &health(&running)).await;
+    assert_eq!(status(&mut answered).await, "HTTP/1.1 200");
+    for half in ["", "GET /healthz HTTP/1.1\r\nHost: loc"] {
+        let mut held = Vec::new();
+        for _ in 0..LIMIT {
+            held.push(connect(&running, half).await);
+        }
+        for _ in 0..3 {
+            let mut late = connect(&running, &health(&running)).await;
+            assert_eq!(status(&mut late).await, "HTTP/1.1 200", "{half:?}");
+        }
+        // The oldest was sent away without a word.
+        let mut rest = Vec::new();
+        drop(within(held[0].read_to_end(&mut rest)).await);
+        assert_eq!(rest, b"", "{half:?}");
+    }
+    // The one that was answered first has gone as well, with its whole answer.
+    let mut rest = String::new();
+    within(answered.read_to_string(&mut rest)).await.unwrap();
+    assert!(rest.ends_with('}'), "{rest}");
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait_while_all_others_are_being_answered() {
     let running = Running::start().await;
+    let half = format!(
+        "POST /v1/breakers/a/force HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: 16\r\n\r\n{{\"state\"",
+        running.address, running.token
+    );
     let mut held = Vec::new();
     for _ in 0..LIMIT {
-        held.push(TcpStream::connect(running.address).await.unwrap());
+        held.push(connect(&running, &half).await);
     }
-    let mut late = TcpStream::connect(running.address).await.unwrap();
+    // The one that asks for the number is one of them.
+    let expected = format!("http_requests_in_flight {}", LIMIT + 1);
+    within(async {
+        while !running
+            .unix()
+            .get("/metrics")
+            .send()
+            .await
+            .body
+            .contains(&expected)
+        {}
+    })
+    .await;
     let request = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", running.address);
-    late.write_all(request.as_bytes()).await.unwrap();
+    let mut late = connect(&running, &request).await;
     // The owner's socket has places of its own. After some answers over it, the daemon has had every occasion
     // to look at the late connection.
     for _ in 0..20 {
@@ -151,9 +211,10 @@ async fn connections_beyond_the_limit_wait_for_a_place() {
     let mut answer = [0; 12];
     let nothing = late.try_read(&mut answer).map_err(|error| error.kind());
     assert_eq!(nothing, Err(std::io::ErrorKind::WouldBlock));
-    drop(held.pop());
-    within(late.read_exact(&mut answer)).await.unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 200");
+    // Whoever has its answer makes room, though it would like to ask again.
+    held[7].write_all(b":\"open\"}").await.unwrap();
+    assert_eq!(status(&mut held[7]).await, "HTTP/1.1 200");
+    assert_eq!(status(&mut late).await, "HTTP/1.1 200");
 }
 
 #[tokio::test]

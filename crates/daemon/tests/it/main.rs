@@ -5,9 +5,11 @@
     reason = "a failed step is a failed test"
 )]
 
+mod activity;
 mod boots;
 mod breakers;
 mod client;
+mod configuration;
 mod context;
 mod context_plans;
 mod context_stops;
@@ -20,6 +22,7 @@ mod jobs_page;
 mod limits;
 mod log;
 mod many_streams;
+mod mcp;
 mod metrics;
 mod overrides;
 mod page;
@@ -29,6 +32,7 @@ mod plan_lists;
 mod plans;
 mod plans_page;
 mod processes;
+mod reference;
 mod running;
 mod secrets;
 mod servers;

@@ -2,7 +2,6 @@
 
 use api::PageLink;
 use http::Method;
-use kernel::Cause;
 use std::time::Duration;
 
 use crate::client::{Answer, Client};
@@ -107,6 +106,8 @@ async fn without_a_session_the_page_says_how_to_get_one() {
         "/live/jobs",
         "/jobs/a",
         "/live/jobs/a",
+        "/events",
+        "/live/events",
     ] {
         for cookie in ["", &cookie] {
             let answer = running
@@ -177,6 +178,8 @@ async fn pages_are_guarded_against_what_others_might_put_into_them() {
         "/live/servers",
         "/jobs",
         "/live/jobs",
+        "/events",
+        "/live/events",
         "/docs/errors",
         "/v1/status",
     ] {
@@ -188,12 +191,17 @@ async fn pages_are_guarded_against_what_others_might_put_into_them() {
             "script-src 'self'",
             "style-src 'self'",
             "frame-ancestors 'none'",
+            "base-uri 'none'",
+            "form-action 'self'",
         ] {
             assert!(policy.contains(part), "{path}: {policy}");
         }
         assert!(!policy.contains("unsafe"), "{policy}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         assert_eq!(answer.header("referrer-policy"), Some("same-origin"));
+        for distance in ["cross-origin-opener-policy", "cross-origin-resource-policy"] {
+            assert_eq!(answer.header(distance), Some("same-origin"), "{path}");
+        }
         assert_eq!(answer.header("cache-control"), Some("no-store"));
         for written_in in ["<style", " style=", " onclick=", "<script>"] {
             assert!(!answer.body.contains(written_in), "{path} has {written_in}");
@@ -221,14 +229,41 @@ async fn the_overview_names_what_needs_a_look_and_stays_short() {
     let running = Running::start().await;
     let browser = Browser::sign_in(&running).await;
     drop(running.breakers.circuit("well"));
-    assert!(browser.get("/").await.body.contains("All closed: nothing"));
-    for index in 0..10 {
-        running.breakers.force_open(&format!("broken-{index}"));
+    let page = browser.get("/").await.body;
+    for part in [
+        "<title>Overview · Tidelock</title>",
+        "Nothing. No question",
+        "data-waiting=\"\"",
+        "<h2 id=\"first\">Where to begin</h2>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
     }
-    let page = browser.get("/live/overview").await.body;
-    let named = page.matches("broken-").count();
-    assert_eq!((named, page.contains("and 2 more")), (8, true), "{page}");
-    assert!(!page.contains("well"), "{page}");
+    for index in 0..25 {
+        running.breakers.force_open(&format!("broken-{index:02}"));
+    }
+    let live = browser.get("/live/overview").await.body;
+    let named = live.matches("data-need=\"breaker\"").count();
+    assert_eq!((named, live.contains("and 5 more")), (20, true), "{live}");
+    assert!(
+        live.contains("data-waiting=\"25\"") && !live.contains("well"),
+        "{live}"
+    );
+    // Whatever page somebody looks at, they see that something waits.
+    for path in [
+        "/",
+        "/jobs",
+        "/plans",
+        "/sessions",
+        "/events",
+        "/servers",
+        "/context",
+    ] {
+        let page = browser.get(path).await.body;
+        assert!(
+            page.contains("<title>(25) ") && page.contains("aria-label=\"25 need you\">25</span>"),
+            "{path}: {page}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -406,24 +441,24 @@ async fn every_reference_of_a_problem_leads_to_its_section() {
 }
 
 #[tokio::test]
-async fn sessions_end_with_their_daemon() {
+async fn a_session_outlives_its_daemon_and_belongs_to_its_token() {
     let first = Running::start().await;
     let browser = Browser::sign_in(&first).await;
-    let second = Running::start().await;
-    let cookie = browser.cookie.replace(
-        &format!("tidelock_{}", first.address.port()),
-        &format!("tidelock_{}", second.address.port()),
-    );
-    let answer = second
-        .tcp()
-        .call(Method::GET, "/")
-        .without("authorization")
-        .header("cookie", &cookie)
-        .send()
-        .await;
-    assert_eq!(answer.status, 401);
-    first.handle.stop(Cause::new("the test", "it is over"));
-    first.stop().await;
+    let port = first.address.port();
+    let asked = async |daemon: &Running| {
+        // Each of these daemons has a port of its own, and the cookie is named after it.
+        let name = format!("tidelock_{}", daemon.address.port());
+        let cookie = browser.cookie.replace(&format!("tidelock_{port}"), &name);
+        let client = daemon.tcp();
+        let call = client.call(Method::GET, "/").without("authorization");
+        call.header("cookie", &cookie).send().await.status
+    };
+    let again = first.restart().await;
+    assert_eq!(asked(&again).await, 200);
+    let again = again.crash().await;
+    assert_eq!(asked(&again).await, 200);
+    let other = Running::start().await;
+    assert_eq!(asked(&other).await, 401, "it has another token");
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ async fn the_page_says_what_to_do_and_follows_what_happens() {
     );
     assert_parts(
         &browser.get("/").await.body,
-        &["<h2 id=\"plans\">Plans</h2>", "None is open."],
+        &["data-key=\"tile Open plans\">Open plans</a></dt><dd>0 <small>0 sealed</small>"],
     );
     assert_parts(&browser.get("/workspaces").await.body, &["There is none yet"]);
 }

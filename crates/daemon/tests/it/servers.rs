@@ -194,7 +194,7 @@ async fn the_page_of_servers_says_what_to_do_and_may_follow_them() {
             .get("/")
             .await
             .body
-            .contains("<h2 id=\"servers\">Language servers</h2>")
+            .contains("<a href=\"/servers\" data-key=\"tile Ready servers\">")
     );
     assert!(!browser.get("/breakers").await.body.contains("data-events"));
 

@@ -302,7 +302,7 @@ async fn a_configuration_is_used_and_a_mistake_in_it_keeps_the_daemon_from_start
     for (text, expected) in [
         (
             "[model]\nmodle = \"a\"\n",
-            "line 2, column 1: unknown field `modle`",
+            "line 2, column 1: there is no key `modle` in `model`; did you mean `model`?",
         ),
         (
             "[sessions]\ndefault_agent = \"nobody\"\n",

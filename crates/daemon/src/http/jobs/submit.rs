@@ -30,6 +30,8 @@ use crate::jobs::wire::{to_new_job, view};
     responses(
         (status = 200, description = "It was submitted before with the same idempotency key.", body = JobSubmitted),
         (status = 201, description = "It is new.", body = JobSubmitted),
+        (status = 404, description = "`plan_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
         (status = 409, description = "`idempotency_key_reused`, with the job that has it as `current`",
          body = api::Problem, content_type = "application/problem+json"),
         (status = 422, description = "`invalid_request` or `job_dependency_not_found`", body = api::Problem,

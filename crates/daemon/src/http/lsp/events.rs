@@ -1,27 +1,18 @@
 //! The state of all language servers as a stream of server-sent events.
-//!
-//! It tells the level, not the edge: each event is the whole list as it is then, so that several changes may be one
-//! event and a reader that comes late, or comes back, needs nothing from before.
 
+use std::convert::Infallible;
 use std::future::ready;
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::ServerList;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
+use eventlog::MovesEnd;
 use kernel::{Deadline, Scope};
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::app::App;
-use crate::http::pieces::{Piece, Source};
+use crate::http::lists::{self, Listed};
 use crate::http::problem::Problem;
-use crate::http::sse::{HEARTBEAT, NOTHING_NEW, OPENING, stream_of, take_place};
-
-/// The shortest time between two events. A server that reads a workspace reports its progress hundreds of times a
-/// second; nobody can look as often, and the list has to be made each time.
-const BREATH: Duration = Duration::from_millis(100);
 
 /// A count that no count is.
 const NEVER_SEEN: u64 = u64::MAX;
@@ -39,90 +30,53 @@ const NEVER_SEEN: u64 = u64::MAX;
     ),
 )]
 pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    let place = take_place(&app)?;
-    Ok(stream_of(Changes {
-        scope: app.life.scope(),
-        app,
-        told: Told::Nothing,
-        _place: place,
-    }))
+    let servers = Servers::of(&app).await;
+    lists::follow(app, servers)
 }
 
-/// Where the pieces of the stream come from.
-struct Changes {
+/// Tells when one of them has changed.
+pub(in crate::http) struct Servers {
     app: Arc<App>,
-    scope: Scope,
-    told: Told,
-    _place: OwnedSemaphorePermit,
+    /// The count of changes at which they were read last.
+    seen: u64,
 }
 
-/// What the reader has been told.
-enum Told {
-    Nothing,
-    /// How soon to come back.
-    Opening,
-    /// The list at this count, and when the next one may follow.
-    List {
-        count: u64,
-        breath: Deadline,
-    },
-}
-
-impl Source for Changes {
-    async fn next(mut self) -> Piece<Self> {
-        let text = match self.told {
-            Told::Nothing => {
-                self.told = Told::Opening;
-                OPENING.to_owned()
-            }
-            Told::Opening => {
-                // The count is read before the list: a change in between is then told twice, and never missed.
-                let count = tokio::select! {
-                    biased;
-                    count = self.app.language_servers.changed(NEVER_SEEN, &self.scope) => count.ok()?,
-                    // Nobody counts yet, so nothing has changed.
-                    () = ready(()) => 0,
-                };
-                self.tell(count)
-            }
-            Told::List { count, ref breath } => {
-                let silence = Deadline::after(&self.app.clock, HEARTBEAT).passed();
-                let changed = async {
-                    let changed = self.app.language_servers.changed(count, &self.scope).await;
-                    tokio::select! {
-                        biased;
-                        _ = self.scope.wait() => {}
-                        () = breath.clone().passed() => {}
-                    }
-                    changed
-                };
-                let seen = tokio::select! {
-                    biased;
-                    // The daemon drains. The end of the stream tells the reader to come back to the next one.
-                    changed = changed => Some(changed.ok()?),
-                    () = silence => None,
-                };
-                match seen {
-                    Some(count) => self.tell(count),
-                    None => NOTHING_NEW.to_owned(),
-                }
-            }
+impl Servers {
+    /// The count is read before the list: a change in between is then told twice, and never missed.
+    pub(in crate::http) async fn of(app: &Arc<App>) -> Self {
+        let scope = app.life.scope();
+        let seen = tokio::select! {
+            biased;
+            seen = app.language_servers.changed(NEVER_SEEN, &scope) => seen.unwrap_or(NEVER_SEEN),
+            // Nobody counts yet, so nothing has changed.
+            () = ready(()) => 0,
         };
-        Some((self, Ok(Bytes::from(text))))
+        Self {
+            app: Arc::clone(app),
+            seen,
+        }
     }
 }
 
-impl Changes {
-    fn tell(&mut self, count: u64) -> String {
-        self.told = Told::List {
-            count,
-            breath: Deadline::after(&self.app.clock, BREATH),
-        };
-        let list = ServerList {
-            servers: self.app.language_servers.list(),
-        };
-        // A struct of strings and numbers always becomes JSON, and JSON in one line is one line of data.
-        let data = serde_json::to_string(&list).unwrap_or_default();
-        format!("event: servers\ndata: {data}\n\n")
+impl Listed for Servers {
+    const NAME: &'static str = "servers";
+    type List = ServerList;
+    type Error = Infallible;
+
+    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
+        tokio::select! {
+            biased;
+            changed = self.app.language_servers.changed(self.seen, scope) => {
+                self.seen = changed.map_err(MovesEnd::Cancelled)?;
+                Ok(())
+            }
+            () = silence.passed() => Err(MovesEnd::DeadlineExceeded),
+        }
+    }
+
+    async fn read(&self, app: &App) -> Result<ServerList, Infallible> {
+        Ok(ServerList {
+            servers: app.language_servers.list(),
+        })
     }
 }

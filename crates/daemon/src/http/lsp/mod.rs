@@ -10,6 +10,8 @@ use axum::Router;
 use axum::routing::{get, post};
 use utoipa::OpenApi;
 
+pub(super) use events::Servers;
+
 use crate::app::App;
 
 /// The paths of language servers.

@@ -269,6 +269,8 @@ question!(
         (status = 200, description = "What the server answered.", body = RawAnswer),
         (status = 404, description = "`server_not_found`", body = api::Problem,
          content_type = "application/problem+json"),
+        (status = 409, description = "`server_stopped`", body = api::Problem,
+         content_type = "application/problem+json"),
         (status = 502, description = "`server_error`", body = api::Problem, content_type = "application/problem+json"),
         (status = 503, description = "`server_restarting`", body = api::Problem,
          content_type = "application/problem+json"),

@@ -219,6 +219,8 @@ pub(crate) async fn config(
     post, path = "/v1/lsp/config/trust", operation_id = "trust_lsp_config", tag = "lsp", request_body = TrustConfig,
     responses(
         (status = 200, description = "It is trusted.", body = Trusted),
+        (status = 409, description = "`stale_generation`: it has another hash by now", body = api::Problem,
+         content_type = "application/problem+json"),
         (status = 422, description = "`invalid_request` or `file_not_usable`", body = api::Problem,
          content_type = "application/problem+json"),
     ),

@@ -1,28 +1,23 @@
 //! What happens to a plan: page by page, or as a stream that goes on as long as somebody reads.
 
-use std::io;
 use std::sync::Arc;
 
-use api::{PlanHistory, Resync};
+use api::PlanHistory;
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
-use eventlog::{Sequence, Tail, TailEnd, TailItem};
+use eventlog::{Event, Sequence};
 use http::HeaderMap;
-use kernel::{Clock, Deadline};
 use plans::Moment;
-use serde::{Deserialize, Serialize};
-use tokio::sync::OwnedSemaphorePermit;
+use serde::Deserialize;
 
 use super::ThePlan;
 use super::problems::plan_problem;
 use crate::app::App;
 use crate::http::events::last_event_id;
-use crate::http::pieces::{Piece, Source};
 use crate::http::problem::Problem;
 use crate::http::query::{Query, checked_limit};
-use crate::http::sse::{HEARTBEAT, NOTHING_NEW, OPENING, stream_of, take_place};
+use crate::http::sse;
 use crate::plans::wire::moment_to_wire;
 
 /// How many moments are in a page, unless the caller says so.
@@ -109,64 +104,14 @@ pub(crate) async fn follow(
     if let Err(error) = app.plans.get(id).await {
         return Err(plan_problem(&app.plans, error).await);
     }
-    let place = take_place(&app)?;
     let scope = app.life.scope();
-    let tail = match app.plans.follow(id, Sequence::from_u64(after), &scope) {
-        Ok(tail) => tail,
-        Err(error) => return Err(plan_problem(&app.plans, error).await),
-    };
-    Ok(stream_of(Moments {
-        opening: Some(OPENING),
-        tail,
-        clock: Arc::clone(&app.clock),
-        _place: place,
-    }))
-}
-
-/// Where the pieces of the stream come from.
-struct Moments {
-    opening: Option<&'static str>,
-    tail: Tail,
-    clock: Arc<dyn Clock>,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Source for Moments {
-    async fn next(mut self) -> Piece<Self> {
-        if let Some(opening) = self.opening.take() {
-            return Some((self, Ok(Bytes::from_static(opening.as_bytes()))));
-        }
-        let silence = Deadline::after(&self.clock, HEARTBEAT).passed();
-        let text = tokio::select! {
-            biased;
-            item = self.tail.next() => match item {
-                Ok(item) => describe(&item),
-                // The daemon drains. The end of the stream tells the reader to come back to the next one.
-                Err(TailEnd::Cancelled(_)) => return None,
-                Err(TailEnd::Log(error)) => {
-                    tracing::warn!(%error, "a stream ends because the log cannot be read");
-                    return Some((self, Err(io::Error::other(error))));
-                }
-            },
-            () = silence => NOTHING_NEW.to_owned(),
-        };
-        Some((self, Ok(Bytes::from(text))))
+    match app.plans.follow(id, Sequence::from_u64(after), &scope) {
+        Ok(tail) => sse::answer(&app, tail, told),
+        Err(error) => Err(plan_problem(&app.plans, error).await),
     }
 }
 
-/// An item as an event on the wire.
-fn describe(item: &TailItem) -> String {
-    match item {
-        TailItem::Event(event) => {
-            let moment = moment_to_wire(&Moment::of(event));
-            written(moment.sequence, &moment.event, &moment)
-        }
-        TailItem::Resync { after } => written(after.get(), "resync", &Resync { after: after.get() }),
-    }
-}
-
-fn written(id: u64, name: &str, data: &impl Serialize) -> String {
-    // A struct of strings and numbers always becomes JSON, and JSON in one line is one line of data.
-    let data = serde_json::to_string(data).unwrap_or_default();
-    format!("id: {id}\nevent: {name}\ndata: {data}\n\n")
+fn told(event: &Event) -> String {
+    let moment = moment_to_wire(&Moment::of(event));
+    sse::numbered(moment.sequence, &moment.event, &moment)
 }

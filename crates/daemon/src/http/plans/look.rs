@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::{ErrorCode, PlanFile, PlanList, PlanState, StrategyList};
 use axum::Json;
 use axum::extract::State;
+use kernel::PlanId;
 use plans::{Plan, PlanQuery, RelPath};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -150,8 +151,14 @@ pub(crate) async fn file(
     ThePlan(id): ThePlan,
     Query(parameters): Query<FileParameters>,
 ) -> Result<Json<PlanFile>, Problem> {
-    let text = parameters.path.unwrap_or_default();
-    let path: Option<RelPath> = match text.as_str() {
+    read_file(&app, id, &parameters.path.unwrap_or_default())
+        .await
+        .map(Json)
+}
+
+/// What is at a path of a plan's sandbox; nothing is its root.
+pub(crate) async fn read_file(app: &App, id: PlanId, text: &str) -> Result<PlanFile, Problem> {
+    let path: Option<RelPath> = match text {
         "" => None,
         text => match text.parse() {
             Ok(path) => Some(path),
@@ -162,7 +169,7 @@ pub(crate) async fn file(
         },
     };
     match app.plans.read_file(id, path).await {
-        Ok(found) => Ok(Json(wire::file_to_wire(&text, found))),
+        Ok(found) => Ok(wire::file_to_wire(text, found)),
         Err(error) => Err(plan_problem(&app.plans, error).await),
     }
 }

@@ -21,6 +21,7 @@ use http::request::Parts;
 use kernel::{ChangesetId, PlanId};
 use utoipa::OpenApi;
 
+pub(crate) use look::read_file as read_plan_file;
 pub(super) use open::checked_checks;
 pub(crate) use problems::plan_problem;
 pub(super) use problems::sentence;

@@ -44,7 +44,7 @@ enum Format {
     ),
     responses(
         (status = 200, description = "The document.", content(
-            (String = "application/json"),
+            (serde_json::Value = "application/json"),
             (String = "text/markdown"),
         )),
         (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),

@@ -1,27 +1,22 @@
 //! What happens to a session: page by page, or as a stream that goes on as long as somebody reads.
 
-use std::io;
 use std::sync::Arc;
 
-use api::{Resync, SessionHistory};
+use api::SessionHistory;
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use eventlog::{Sequence, Tail, TailEnd, TailItem};
+use eventlog::{Event, Sequence};
 use http::HeaderMap;
-use kernel::{Clock, Deadline};
-use serde::{Deserialize, Serialize};
-use tokio::sync::OwnedSemaphorePermit;
+use serde::Deserialize;
 
 use super::TheSession;
 use super::problems::session_problem_of;
 use crate::app::App;
 use crate::http::events::{last_event_id, wants_stream};
-use crate::http::pieces::{Piece, Source};
 use crate::http::problem::Problem;
 use crate::http::query::{Query, checked_limit};
-use crate::http::sse::{HEARTBEAT, NOTHING_NEW, OPENING, stream_of, take_place};
+use crate::http::sse;
 use crate::sessions::wire::moment_to_wire;
 
 /// How many moments are in a page, unless the caller says so.
@@ -76,15 +71,9 @@ pub(crate) async fn history(
     }
     if wants_stream(&headers) {
         let after = Sequence::from_u64(last_event_id(&headers)?.unwrap_or(after));
-        let place = take_place(&app)?;
         let scope = app.life.scope();
         return match app.conversations.follow(id, after, &scope) {
-            Ok(tail) => Ok(stream_of(Moments {
-                opening: Some(OPENING),
-                tail,
-                clock: Arc::clone(&app.clock),
-                _place: place,
-            })),
+            Ok(tail) => sse::answer(&app, tail, told),
             Err(error) => Err(session_problem_of(&app, error).await),
         };
     }
@@ -102,50 +91,7 @@ pub(crate) async fn history(
     }
 }
 
-/// Where the pieces of the stream come from.
-struct Moments {
-    opening: Option<&'static str>,
-    tail: Tail,
-    clock: Arc<dyn Clock>,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Source for Moments {
-    async fn next(mut self) -> Piece<Self> {
-        if let Some(opening) = self.opening.take() {
-            return Some((self, Ok(Bytes::from_static(opening.as_bytes()))));
-        }
-        let silence = Deadline::after(&self.clock, HEARTBEAT).passed();
-        let text = tokio::select! {
-            biased;
-            item = self.tail.next() => match item {
-                Ok(item) => describe(&item),
-                // The daemon drains. The end of the stream tells the reader to come back to the next one.
-                Err(TailEnd::Cancelled(_)) => return None,
-                Err(TailEnd::Log(error)) => {
-                    tracing::warn!(%error, "a stream ends because the log cannot be read");
-                    return Some((self, Err(io::Error::other(error))));
-                }
-            },
-            () = silence => NOTHING_NEW.to_owned(),
-        };
-        Some((self, Ok(Bytes::from(text))))
-    }
-}
-
-/// An item as an event on the wire.
-fn describe(item: &TailItem) -> String {
-    match item {
-        TailItem::Event(event) => {
-            let moment = moment_to_wire(event);
-            written(moment.sequence, &moment.event, &moment)
-        }
-        TailItem::Resync { after } => written(after.get(), "resync", &Resync { after: after.get() }),
-    }
-}
-
-fn written(id: u64, name: &str, data: &impl Serialize) -> String {
-    // A struct of strings and numbers always becomes JSON, and JSON in one line is one line of data.
-    let data = serde_json::to_string(data).unwrap_or_default();
-    format!("id: {id}\nevent: {name}\ndata: {data}\n\n")
+fn told(event: &Event) -> String {
+    let moment = moment_to_wire(event);
+    sse::numbered(moment.sequence, &moment.event, &moment)
 }

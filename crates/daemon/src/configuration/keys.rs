@@ -1,0 +1,521 @@
+//! Every key of `config.toml`, in one table: what may be written, what is used, and what the reference says.
+//!
+//! serde reads the file; a test compares its fields with this table. What a key has when nobody has written it is asked of
+//! the settings that the daemon really uses, and stands nowhere else.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ::context::{BUDGET_LIMIT_TOKENS, ContextSettings, DEADLINE_LIMIT, StrategySettings, TokenizerName};
+use serde_json::{Value, json};
+use sessions::agents::model::ModelSettings;
+use sessions::{AfterCrash, SessionsSettings};
+
+use super::context::MOST_WORKERS;
+use super::{AgentSection, ApplyWord, Configuration, redact};
+use crate::app::whole_ms;
+use crate::sessions::{BASE_URL, MODEL_NAME, USUAL_BASE_URL, USUAL_KEY};
+
+/// Stands for a name that the user chooses, in the path of a key.
+pub(super) const ANY_NAME: &str = "NAME";
+/// Stands behind a part of a path that is a list of tables.
+pub(super) const EACH: &str = "[]";
+
+/// What a daemon uses, in the words of those who use it.
+#[derive(Debug)]
+pub(super) struct InForce {
+    pub(super) default_agent: Option<String>,
+    pub(super) sessions: SessionsSettings,
+    pub(super) model: ModelSettings,
+    pub(super) key_env: Option<String>,
+    pub(super) key_file: Option<String>,
+    pub(super) agents: BTreeMap<String, AgentSection>,
+    pub(super) context: ContextSettings,
+    pub(super) apply: ApplyWord,
+}
+
+impl InForce {
+    /// With these settings for the model, which depend on more than the file.
+    pub(super) fn new(configuration: Configuration, model: ModelSettings) -> Self {
+        let Configuration {
+            sessions,
+            model: written,
+            agents,
+            context,
+            mcp,
+        } = configuration;
+        let key_file = written.key_file.map(|path| path.display().to_string());
+        Self {
+            default_agent: sessions.default_agent.clone(),
+            sessions: sessions.settings(String::new()),
+            model,
+            key_env: match key_file {
+                Some(_) => None,
+                None => Some(written.key_env.unwrap_or_else(|| USUAL_KEY.to_owned())),
+            },
+            key_file,
+            agents,
+            context: context.settings(),
+            apply: mcp.apply(),
+        }
+    }
+
+    fn strategy(&self, name: &str) -> StrategySettings {
+        self.context.strategies.get(name).cloned().unwrap_or_default()
+    }
+
+    fn agent(&self, name: &str) -> AgentSection {
+        self.agents.get(name).cloned().unwrap_or_default()
+    }
+}
+
+/// What can be written for a key.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// An absolute path.
+    Path,
+    /// One of some words.
+    OneOf(&'static [&'static str]),
+    /// A whole number.
+    Whole {
+        /// The least.
+        least: u64,
+        /// The most, if there is one.
+        most: Option<u64>,
+    },
+    /// A number that may have a fraction.
+    Number {
+        /// The least.
+        least: u64,
+        /// The most, if there is one.
+        most: Option<u64>,
+    },
+    /// `true` or `false`.
+    YesNo,
+    /// Several texts.
+    Texts,
+    /// Several absolute paths.
+    Paths,
+    /// Names with a text each.
+    TextByName,
+    /// Several tables, whose keys have rows of their own.
+    Tables,
+}
+
+impl Kind {
+    /// In words.
+    #[must_use]
+    pub fn words(self) -> String {
+        match self {
+            Self::Text => "text".to_owned(),
+            Self::Path => "absolute path".to_owned(),
+            Self::OneOf(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
+                words.join(" or ")
+            }
+            Self::Whole { least, most } => format!("whole number, {}", range(least, most)),
+            Self::Number { least, most } => format!("number, {}", range(least, most)),
+            Self::YesNo => "`true` or `false`".to_owned(),
+            Self::Texts => "list of texts".to_owned(),
+            Self::Paths => "list of absolute paths".to_owned(),
+            Self::TextByName => "table of texts".to_owned(),
+            Self::Tables => "list of tables".to_owned(),
+        }
+    }
+}
+
+fn range(least: u64, most: Option<u64>) -> String {
+    match most {
+        Some(most) => format!("{least} to {most}"),
+        None => format!("{least} or more"),
+    }
+}
+
+/// One key of the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its path. `NAME` stands for a name that the user chooses, `[]` for each of a list.
+    pub path: &'static str,
+    /// What can be written.
+    pub kind: Kind,
+    /// What it is for.
+    pub meaning: &'static str,
+    /// The variable that goes before the file, if there is one.
+    pub before_file: Option<&'static str>,
+    /// The variable that is asked if the file says nothing, if there is one.
+    pub after_file: Option<&'static str>,
+    /// What is used, for the one of this name where the user chooses names.
+    pub(super) in_force: fn(&InForce, &str) -> Value,
+}
+
+impl Key {
+    const fn new(
+        path: &'static str,
+        kind: Kind,
+        meaning: &'static str,
+        in_force: fn(&InForce, &str) -> Value,
+    ) -> Self {
+        Self {
+            path,
+            kind,
+            meaning,
+            before_file: None,
+            after_file: None,
+            in_force,
+        }
+    }
+
+    const fn or_variables(mut self, before_file: &'static str, after_file: Option<&'static str>) -> Self {
+        self.before_file = Some(before_file);
+        self.after_file = after_file;
+        self
+    }
+
+    /// What a daemon uses if nobody says anything; null if that is nothing.
+    #[must_use]
+    pub fn usual(&self) -> Value {
+        let usual = InForce::new(Configuration::default(), ModelSettings::default());
+        (self.in_force)(&usual, "")
+    }
+
+    /// Whether it is a key of something that the user names, or of each of a list.
+    pub(super) fn is_template(&self) -> bool {
+        self.path.split('.').any(|part| part == ANY_NAME) || self.path.contains(EACH)
+    }
+}
+
+const COUNT: Kind = Kind::Whole { least: 0, most: None };
+const AT_LEAST_ONE: Kind = Kind::Whole { least: 1, most: None };
+const PRICE: Kind = Kind::Number { least: 0, most: None };
+const WEIGHT: Kind = Kind::Number {
+    least: 0,
+    most: Some(super::context::LARGEST_WEIGHT as u64),
+};
+const TIME_MS: Kind = Kind::Whole {
+    least: 1,
+    most: Some(DEADLINE_LIMIT.as_millis() as u64),
+};
+
+/// All of them, in the order in which they are shown.
+pub static KEYS: &[Key] = &[
+    Key::new(
+        "sessions.default_agent",
+        Kind::Text,
+        "Who is asked if nobody says which. Without it that is `model` if it is ready, and `rehearsal` otherwise.",
+        |now, _| json!(now.default_agent),
+    ),
+    Key::new(
+        "sessions.after_crash",
+        Kind::OneOf(&["go_on", "wait"]),
+        "What becomes of prompts that waited when a daemon went away.",
+        |now, _| match now.sessions.after_crash {
+            AfterCrash::GoOn => json!("go_on"),
+            AfterCrash::Wait => json!("wait"),
+        },
+    ),
+    Key::new(
+        "sessions.permission_timeout_seconds",
+        COUNT,
+        "A question of an agent that nobody answers in this time is denied.",
+        |now, _| seconds(now.sessions.permission_timeout),
+    ),
+    Key::new(
+        "sessions.turn_timeout_seconds",
+        COUNT,
+        "How long a turn may take.",
+        |now, _| seconds(now.sessions.turn_timeout),
+    ),
+    Key::new(
+        "sessions.tool_timeout_seconds",
+        COUNT,
+        "How long one call of a tool may take.",
+        |now, _| seconds(now.sessions.tool_timeout),
+    ),
+    Key::new(
+        "sessions.max_turns",
+        AT_LEAST_ONE,
+        "How many turns run at once; further ones wait.",
+        |now, _| json!(now.sessions.max_turns),
+    ),
+    Key::new(
+        "sessions.rules",
+        Kind::Tables,
+        "What agents may do. The first rule that speaks of a wish counts; the rules of a session go before these.",
+        |now, _| json!(now.sessions.rules),
+    ),
+    Key::new(
+        "sessions.rules[].tool",
+        Kind::Text,
+        "The tool; `*` for all.",
+        nothing,
+    ),
+    Key::new(
+        "sessions.rules[].pattern",
+        Kind::Text,
+        "What it is to do: a path, or a line for the shell, with `*` for anything. Without it, whatever it is.",
+        nothing,
+    ),
+    Key::new(
+        "sessions.rules[].permission",
+        Kind::OneOf(&["allow", "ask", "deny"]),
+        "What is to be done about it.",
+        nothing,
+    ),
+    Key::new(
+        "model.base_url",
+        Kind::Text,
+        "Where the interface for chat completions is.",
+        |now, _| json!(redact(&now.model.base_url)),
+    )
+    .or_variables(BASE_URL, Some(USUAL_BASE_URL)),
+    Key::new(
+        "model.key_env",
+        Kind::Text,
+        "The variable that has the key.",
+        |now, _| json!(now.key_env),
+    ),
+    Key::new(
+        "model.key_file",
+        Kind::Path,
+        "The file that has the key, in place of a variable.",
+        |now, _| json!(now.key_file),
+    ),
+    Key::new(
+        "model.model",
+        Kind::Text,
+        "Which model is asked.",
+        |now, _| match now.model.model.as_str() {
+            "" => Value::Null,
+            model => json!(model),
+        },
+    )
+    .or_variables(MODEL_NAME, None),
+    Key::new(
+        "model.context_tokens",
+        COUNT,
+        "What the model can read in one go, in tokens.",
+        |now, _| json!(now.model.context_tokens),
+    ),
+    Key::new(
+        "model.opening_context_tokens",
+        COUNT,
+        "How much of the code it is shown before a turn begins, in tokens; 0 for nothing.",
+        |now, _| json!(now.model.opening_context_tokens),
+    ),
+    Key::new(
+        "model.max_steps",
+        COUNT,
+        "How often the model is asked in one turn.",
+        |now, _| json!(now.model.limits.steps),
+    ),
+    Key::new(
+        "model.max_tokens",
+        COUNT,
+        "How many tokens it reads and writes in one turn.",
+        |now, _| json!(now.model.limits.tokens),
+    ),
+    Key::new(
+        "model.max_time_seconds",
+        COUNT,
+        "How long one turn takes.",
+        |now, _| seconds(now.model.limits.time),
+    ),
+    Key::new(
+        "model.max_cost",
+        PRICE,
+        "What one turn costs, in the currency of the prices.",
+        |now, _| json!(now.model.limits.cost_micros.map(millionths)),
+    ),
+    Key::new(
+        "model.input_price",
+        PRICE,
+        "What a million tokens cost that the model reads.",
+        |now, _| json!(now.model.prices.map(|prices| millionths(prices.input_micros))),
+    ),
+    Key::new(
+        "model.output_price",
+        PRICE,
+        "What a million tokens cost that it writes.",
+        |now, _| json!(now.model.prices.map(|prices| millionths(prices.output_micros))),
+    ),
+    Key::new(
+        "model.request_timeout_seconds",
+        COUNT,
+        "How long it may take until an answer begins.",
+        |now, _| seconds(now.model.request_timeout),
+    ),
+    Key::new(
+        "model.idle_timeout_seconds",
+        COUNT,
+        "How long there may be silence in the middle of one.",
+        |now, _| seconds(now.model.idle_timeout),
+    ),
+    Key::new(
+        "model.max_retries",
+        COUNT,
+        "How often one step is tried again.",
+        |now, _| json!(now.model.max_retries),
+    ),
+    Key::new(
+        "agents.NAME.command",
+        Kind::Texts,
+        "A program that speaks the Agent Client Protocol, and its arguments. It must be given.",
+        |now, name| list(now.agent(name).command),
+    ),
+    Key::new(
+        "agents.NAME.description",
+        Kind::Text,
+        "What it is, for lists.",
+        |now, name| json!(now.agent(name).description),
+    ),
+    Key::new(
+        "agents.NAME.environment",
+        Kind::TextByName,
+        "Variables that it gets besides those of the daemon.",
+        |now, name| {
+            // A key is often among them.
+            let names = now.agent(name).environment.into_keys();
+            names.map(|name| (name, json!("(not shown)"))).collect()
+        },
+    ),
+    Key::new(
+        "agents.NAME.write_below",
+        Kind::Paths,
+        "Where it may write besides its sandbox, such as where it keeps its conversations.",
+        |now, name| json!(now.agent(name).write_below),
+    ),
+    Key::new(
+        "mcp.apply",
+        Kind::OneOf(&["ask", "allow", "never"]),
+        "Whether clients of the Model Context Protocol may apply their plans and take them back.",
+        |now, _| match now.apply {
+            ApplyWord::Ask => json!("ask"),
+            ApplyWord::Allow => json!("allow"),
+            ApplyWord::Never => json!("never"),
+        },
+    ),
+    Key::new(
+        "context.budget_tokens",
+        Kind::Whole {
+            least: 0,
+            most: Some(BUDGET_LIMIT_TOKENS as u64),
+        },
+        "How large an answer about code may be, in tokens, if whoever asks says nothing else.",
+        |now, _| json!(now.context.budget_tokens),
+    ),
+    Key::new(
+        "context.deadline_ms",
+        TIME_MS,
+        "How long it may take.",
+        |now, _| json!(whole_ms(now.context.patience)),
+    ),
+    Key::new(
+        "context.tokenizer",
+        Kind::OneOf(&["o200k", "cl100k"]),
+        "How tokens are counted.",
+        |now, _| match now.context.tokenizer {
+            TokenizerName::O200k => json!("o200k"),
+            TokenizerName::Cl100k => json!("cl100k"),
+        },
+    ),
+    Key::new(
+        "context.workers",
+        Kind::Whole {
+            least: 1,
+            most: Some(MOST_WORKERS as u64),
+        },
+        "How many strategies run at once, for all questions together.",
+        |now, _| json!(now.context.workers),
+    ),
+    Key::new(
+        "context.index_limit_mb",
+        AT_LEAST_ONE,
+        "What all indexes together may take, in MiB; the one that was not used longest goes first.",
+        |now, _| json!(now.context.index_limit_bytes / (1024 * 1024)),
+    ),
+    Key::new(
+        "context.strategies.NAME.enabled",
+        Kind::YesNo,
+        "Whether the strategy is asked if nobody asks for it by name.",
+        |now, name| json!(now.strategy(name).enabled),
+    ),
+    Key::new(
+        "context.strategies.NAME.timeout_ms",
+        TIME_MS,
+        "How long it may take.",
+        |now, name| json!(whole_ms(now.strategy(name).timeout)),
+    ),
+    Key::new(
+        "context.strategies.NAME.weight",
+        WEIGHT,
+        "How much what it finds counts.",
+        |now, name| hundredths(now.strategy(name).weight_percent),
+    ),
+    Key::new(
+        "context.commands",
+        Kind::Tables,
+        "Strategies that are commands: each gets a question as JSON and answers with places.",
+        |now, _| commands(&now.context),
+    ),
+    Key::new(
+        "context.commands[].name",
+        Kind::Text,
+        "Its name. It must be given.",
+        nothing,
+    ),
+    Key::new(
+        "context.commands[].command",
+        Kind::Texts,
+        "The program and its arguments. It must be given.",
+        nothing,
+    ),
+    Key::new(
+        "context.commands[].timeout_ms",
+        TIME_MS,
+        "How long it may take.",
+        |_, _| json!(whole_ms(StrategySettings::default().timeout)),
+    ),
+    Key::new(
+        "context.commands[].weight",
+        WEIGHT,
+        "How much what it finds counts.",
+        |_, _| hundredths(StrategySettings::default().weight_percent),
+    ),
+];
+
+fn nothing(_: &InForce, _: &str) -> Value {
+    Value::Null
+}
+
+fn list(texts: Vec<String>) -> Value {
+    match texts.is_empty() {
+        true => Value::Null,
+        false => json!(texts),
+    }
+}
+
+fn seconds(duration: Duration) -> Value {
+    json!(duration.as_secs())
+}
+
+fn millionths(amount: u64) -> f64 {
+    amount as f64 / 1_000_000.0
+}
+
+fn hundredths(percent: u32) -> Value {
+    json!(f64::from(percent) / 100.0)
+}
+
+fn commands(settings: &ContextSettings) -> Value {
+    let commands = settings.commands.iter().map(|command| {
+        json!({
+            "name": command.name,
+            "command": command.command,
+            "timeout_ms": whole_ms(command.timeout),
+            "weight": hundredths(command.weight_percent),
+        })
+    });
+    commands.collect()
+}

@@ -1,0 +1,108 @@
+//! What happened lately, over all of the daemon: as a list, and again after each change.
+
+use std::sync::Arc;
+
+use api::{ActivityKind, ActivityList};
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use eventlog::{LogError, Moves, MovesEnd};
+use kernel::{Deadline, Scope};
+use serde::Deserialize;
+
+use super::lists::{self, Listed};
+use super::log_problem::read_failed;
+use super::lsp::Servers;
+use super::problem::Problem;
+use super::query::{Query, checked_limit};
+use crate::activity::{PREFIXES, newest};
+use crate::app::App;
+
+/// How many are listed, unless the caller says so.
+const USUAL_LIMIT: u32 = 50;
+/// How many are listed at most. Each may need the stream that it is from to be read.
+const MOST: u32 = 200;
+/// How many are told in a stream.
+const TOLD: u32 = 20;
+
+/// What may be asked of the list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Parameters {
+    kind: Option<ActivityKind>,
+    limit: Option<u32>,
+}
+
+/// What happened lately, newest first: to sessions, plans, jobs, language servers, breakers and the daemon.
+///
+/// Of each only the newest events are told, and the same in a row is told once. The whole history of one is at its own
+/// address.
+#[utoipa::path(
+    get, path = "/v1/activity", operation_id = "list_activity", tag = "daemon",
+    params(
+        ("kind" = Option<ActivityKind>, Query, description = "Only what happened to things of this kind."),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "How many at most; 50 if it is left out."),
+    ),
+    responses(
+        (status = 200, description = "What happened.", body = ActivityList),
+        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    Query(parameters): Query<Parameters>,
+) -> Result<Json<ActivityList>, Problem> {
+    let limit = checked_limit(parameters.limit, USUAL_LIMIT, MOST)?;
+    let activity = newest(&app, parameters.kind, limit).await.map_err(read_failed)?;
+    Ok(Json(ActivityList { activity }))
+}
+
+/// What happened lately now, and again after each change.
+///
+/// Each event is named `activity`, and its data is an `ActivityList` with the newest 20. The first one comes at once.
+/// Several changes in a short time may be one event. The stream ends when the daemon does.
+#[utoipa::path(
+    get, path = "/v1/activity/events", operation_id = "follow_activity", tag = "daemon",
+    responses(
+        (status = 200, description = "What happened, again and again.", content((String = "text/event-stream"))),
+        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    // From here on no change is missed; the list is read afterwards.
+    let changes = Changes {
+        moves: PREFIXES.map(|prefix| app.durable.log.moved(prefix)),
+        servers: Servers::of(&app).await,
+    };
+    lists::follow(app, changes)
+}
+
+/// Tells when something has happened, wherever that is.
+struct Changes {
+    moves: [Moves; PREFIXES.len()],
+    servers: Servers,
+}
+
+impl Listed for Changes {
+    const NAME: &'static str = "activity";
+    type List = ActivityList;
+    type Error = LogError;
+
+    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
+        let [sessions, plans, jobs, breakers] = &mut self.moves;
+        tokio::select! {
+            moved = sessions.next(silence.clone(), scope) => moved,
+            moved = plans.next(silence.clone(), scope) => moved,
+            moved = jobs.next(silence.clone(), scope) => moved,
+            moved = breakers.next(silence.clone(), scope) => moved,
+            moved = self.servers.moved(silence.clone(), scope) => moved,
+        }
+    }
+
+    async fn read(&self, app: &App) -> Result<ActivityList, LogError> {
+        let activity = newest(app, None, TOLD).await?;
+        Ok(ActivityList { activity })
+    }
+}

@@ -1,0 +1,147 @@
+//! The user is asked before something reaches their files.
+//!
+//! A client that can ask does, with a form: in the protocol before 2026-07-28 by a request of ours, since then by an answer
+//! that says what is missing. What was shown to the user is named by its fingerprint, so that nothing else is applied.
+
+use std::time::Duration;
+
+use kernel::Deadline;
+use rmcp::model::{
+    ClientResult, ElicitRequest, ElicitRequestParams, ElicitationAction, ElicitationSchema, InputRequest,
+    InputRequests, InputRequiredResult, ProtocolVersion, ServerRequest,
+};
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::door::Grant;
+use super::error::ToolError;
+use crate::configuration::ApplyWord;
+
+/// How long a user may take to answer. They may be at lunch; the plan waits anyway.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// The name of the question, and of the one field of its form.
+const QUESTION: &str = "confirm";
+
+/// What is to be done about something that needs a yes.
+#[derive(Clone, Debug)]
+pub(super) enum Verdict {
+    /// Do it.
+    Yes,
+    /// The user does not want it.
+    No,
+    /// Nobody can be asked here.
+    NobodyToAsk,
+    /// The client is to come back with the answer.
+    ComeBack(Box<InputRequiredResult>),
+}
+
+/// Whether something may be done; `seen` names what it is about, and stays with the question.
+pub(super) async fn verdict(call: &Call<'_>, question: &str, seen: &str) -> Result<Verdict, ToolError> {
+    match (call.app.mcp.section.apply(), call.client.about.grant) {
+        (ApplyWord::Never, _) => {
+            return Err(ToolError::NotAllowed(
+                "agents may not change the workspace here (`mcp.apply` is `never` in config.toml)".to_owned(),
+            ));
+        }
+        (ApplyWord::Allow, _) | (ApplyWord::Ask, Grant::Allowed) => return Ok(Verdict::Yes),
+        (ApplyWord::Ask, Grant::AsConfigured) => {}
+    }
+    if !can_ask(call) {
+        return Ok(Verdict::NobodyToAsk);
+    }
+    let Some(form) = form(question) else {
+        return Ok(Verdict::NobodyToAsk);
+    };
+    let is_since_2026 = call
+        .context
+        .protocol_version()
+        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+    match is_since_2026 {
+        true => Ok(later(call, form, seen)),
+        false => now(call, form).await,
+    }
+}
+
+/// Whether the client can show a form.
+fn can_ask(call: &Call<'_>) -> bool {
+    let capabilities = call.context.client_capabilities();
+    let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
+    // Forms were the only kind for a long time, so that one that names no kind means them.
+    elicitation.is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none())
+}
+
+fn form(question: &str) -> Option<ElicitRequestParams> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            QUESTION: {
+                "type": "boolean",
+                "title": "Do it?",
+                "description": "Yes lets it happen; no leaves everything as it is.",
+                "default": true,
+            },
+        },
+        "required": [QUESTION],
+    });
+    let Value::Object(schema) = schema else {
+        return None;
+    };
+    let requested_schema = ElicitationSchema::from_json_schema(schema).ok()?;
+    Some(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: question.to_owned(),
+        requested_schema,
+    })
+}
+
+/// Asks by a request of ours, and waits for the answer.
+async fn now(call: &Call<'_>, form: ElicitRequestParams) -> Result<Verdict, ToolError> {
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
+    let answer = tokio::select! {
+        answer = call.context.peer.send_request(request) => answer,
+        () = call.interrupted() => return Err(ToolError::Cancelled),
+        () = Deadline::after(&call.app.clock, PATIENCE).passed() => return Ok(Verdict::NobodyToAsk),
+    };
+    match answer {
+        Ok(ClientResult::ElicitResult(result)) => Ok(match result.action {
+            ElicitationAction::Accept => said(result.content.as_ref()),
+            ElicitationAction::Decline | ElicitationAction::Cancel => Verdict::No,
+            _ => Verdict::No,
+        }),
+        Ok(other) => {
+            tracing::debug!(?other, "a client answers something else than it was asked");
+            Ok(Verdict::NobodyToAsk)
+        }
+        Err(error) => {
+            tracing::debug!(%error, "a client cannot ask its user");
+            Ok(Verdict::NobodyToAsk)
+        }
+    }
+}
+
+/// Asks by an answer that says what is missing, unless the client has come back with it.
+fn later(call: &Call<'_>, form: ElicitRequestParams, seen: &str) -> Verdict {
+    let answer = call.answers.as_ref().and_then(|answers| answers.get(QUESTION));
+    match answer {
+        // An answer counts for what was shown with the question. If that has changed, it is asked again.
+        Some(answer) if call.state.as_deref() == Some(seen) => match answer.get("action") {
+            Some(action) if action == "accept" => said(answer.get("content")),
+            _ => Verdict::No,
+        },
+        _ => {
+            let question = InputRequest::Elicitation(ElicitRequest::new(form));
+            let questions = InputRequests::from([(QUESTION.to_owned(), question)]);
+            Verdict::ComeBack(Box::new(InputRequiredResult::new(
+                Some(questions),
+                Some(seen.to_owned()),
+            )))
+        }
+    }
+}
+
+fn said(content: Option<&Value>) -> Verdict {
+    match content.and_then(|content| content.get(QUESTION)) {
+        Some(Value::Bool(true)) => Verdict::Yes,
+        _ => Verdict::No,
+    }
+}

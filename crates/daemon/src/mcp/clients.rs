@@ -1,0 +1,299 @@
+//! Who is connected.
+//!
+//! A client that stays has a seat; the book forgets it when the seat is dropped. One that sends single requests over HTTP
+//! has none: it is remembered by its actor, up to a number, so that its plan need not be looked for each time.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use api::ClientTransport;
+use kernel::CancellationToken;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::current::Ground;
+use super::door::Grant;
+use crate::system::rfc3339;
+
+/// How many clients can stay at once: some for every agent that one machine can bear. Further ones are refused.
+pub(super) const CLIENTS: usize = 256;
+/// How many clients without a session are remembered. The one that has not been heard of for longest makes room; it only
+/// has to be looked up again.
+const PASSING: usize = 64;
+/// How many calls of one client run at once. An agent has a handful; one more is refused, and told to wait.
+pub(super) const CALLS_AT_ONCE: usize = 16;
+
+/// The clients. Clones are the same book.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clients {
+    /// Guards the book; held to look or to change an entry.
+    book: Arc<Mutex<Book>>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    /// The number of the last entry or visit.
+    last: u64,
+    seated: BTreeMap<u64, Arc<Client>>,
+    /// Those without a session, with the number of their last visit.
+    passing: BTreeMap<String, (u64, Arc<Client>)>,
+}
+
+/// A client.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) actor: String,
+    pub(super) about: About,
+    pub(super) since: SystemTime,
+    /// Cancelled when it can hear no answer any more.
+    pub(super) gone: CancellationToken,
+    gate: Arc<Semaphore>,
+    /// Guards what it is doing; held to look or to note.
+    work: Mutex<Work>,
+}
+
+/// What a client says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct About {
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) protocol: String,
+    pub(super) transport: ClientTransport,
+    pub(super) directory: Option<PathBuf>,
+    pub(super) grant: Grant,
+}
+
+/// What a client is doing.
+#[derive(Debug, Default)]
+struct Work {
+    calls: u64,
+    plan: Known,
+    /// The directory that it named as its first root, once it was asked.
+    root: Option<Option<PathBuf>>,
+}
+
+/// What is known of the plan that a client works in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It has not been looked for.
+    #[default]
+    Nothing,
+    /// There was none.
+    NoPlan,
+    /// This one.
+    Plan(Ground),
+}
+
+/// There is no room for another client.
+#[derive(Debug, thiserror::Error)]
+#[error("{CLIENTS} clients are connected, and there is no room for another")]
+pub(super) struct Full;
+
+impl Clients {
+    /// Takes a client in, until the number that is returned is given up.
+    pub(super) fn seat(&self, client: Arc<Client>) -> Result<u64, Full> {
+        let mut book = self.book();
+        if book.seated.len() >= CLIENTS {
+            return Err(Full);
+        }
+        book.last += 1;
+        let number = book.last;
+        book.seated.insert(number, client);
+        Ok(number)
+    }
+
+    /// Forgets a client.
+    pub(super) fn leave(&self, number: u64) {
+        drop(self.book().seated.remove(&number));
+    }
+
+    /// The client without a session that has this name.
+    pub(super) fn passing(&self, actor: &str, about: &About) -> Arc<Client> {
+        let mut book = self.book();
+        book.last += 1;
+        let visit = book.last;
+        if let Some((seen, client)) = book.passing.get_mut(actor)
+            && client.about == *about
+        {
+            *seen = visit;
+            return Arc::clone(client);
+        }
+        let client = Arc::new(Client::new(actor.to_owned(), about.clone()));
+        book.passing
+            .insert(actor.to_owned(), (visit, Arc::clone(&client)));
+        if book.passing.len() > PASSING {
+            let oldest = book.passing.iter().min_by_key(|(_, (seen, _))| *seen);
+            if let Some(oldest) = oldest.map(|(actor, _)| actor.clone()) {
+                book.passing.remove(&oldest);
+            }
+        }
+        client
+    }
+
+    /// How many stay.
+    pub(crate) fn seated(&self) -> usize {
+        self.book().seated.len()
+    }
+
+    /// All of them for the wire, the newest first.
+    pub(crate) fn list(&self) -> Vec<api::Client> {
+        let book = self.book();
+        let mut all: Vec<(u64, &Arc<Client>)> = book
+            .seated
+            .iter()
+            .map(|(number, client)| (*number, client))
+            .collect();
+        all.extend(book.passing.values().map(|(seen, client)| (*seen, client)));
+        all.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+        all.into_iter().map(|(_, client)| client.to_wire()).collect()
+    }
+
+    fn book(&self) -> std::sync::MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Client {
+    pub(super) fn new(actor: String, about: About) -> Self {
+        Self {
+            actor,
+            about,
+            since: SystemTime::now(),
+            gone: CancellationToken::new(),
+            gate: Arc::new(Semaphore::new(CALLS_AT_ONCE)),
+            work: Mutex::default(),
+        }
+    }
+
+    /// With a token of somebody who notices when it has gone.
+    pub(super) fn until(mut self, gone: CancellationToken) -> Self {
+        self.gone = gone;
+        self
+    }
+
+    /// A place for one call, if there is one.
+    pub(super) fn begin_call(&self) -> Option<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.gate).try_acquire_owned().ok()?;
+        self.work().calls += 1;
+        Some(permit)
+    }
+
+    pub(super) fn known_plan(&self) -> Known {
+        self.work().plan.clone()
+    }
+
+    pub(super) fn note_plan(&self, plan: Known) {
+        self.work().plan = plan;
+    }
+
+    /// Forgets the plan if it is this one. Another one may have been opened meanwhile.
+    pub(super) fn forget_plan(&self, id: &str) {
+        let mut work = self.work();
+        if matches!(&work.plan, Known::Plan(ground) if ground.id == id) {
+            work.plan = Known::Nothing;
+        }
+    }
+
+    /// The directory that it named as its root: nothing if it was not asked, and then perhaps none.
+    pub(super) fn root(&self) -> Option<Option<PathBuf>> {
+        self.work().root.clone()
+    }
+
+    pub(super) fn note_root(&self, root: Option<PathBuf>) {
+        self.work().root = Some(root);
+    }
+
+    /// Asks for the root again, since it has changed.
+    pub(super) fn forget_root(&self) {
+        self.work().root = None;
+    }
+
+    fn to_wire(&self) -> api::Client {
+        let work = self.work();
+        let About {
+            name,
+            version,
+            protocol,
+            transport,
+            directory,
+            grant: _,
+        } = self.about.clone();
+        api::Client {
+            actor: self.actor.clone(),
+            name,
+            version,
+            protocol,
+            transport,
+            directory: directory
+                .or_else(|| work.root.clone().flatten())
+                .map(|path| path.display().to_string()),
+            since: rfc3339(self.since),
+            plan: match &work.plan {
+                Known::Plan(ground) => Some(ground.id.clone()),
+                Known::Nothing | Known::NoPlan => None,
+            },
+            calls: work.calls,
+            in_flight: (CALLS_AT_ONCE - self.gate.available_permits()) as u64,
+        }
+    }
+
+    fn work(&self) -> std::sync::MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(name: &str) -> About {
+        About {
+            name: name.to_owned(),
+            version: "1".to_owned(),
+            protocol: "2026-07-28".to_owned(),
+            transport: ClientTransport::Http,
+            directory: None,
+            grant: Grant::AsConfigured,
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_some_and_a_place_is_given_back() {
+        let clients = Clients::default();
+        let one = || Arc::new(Client::new("a".to_owned(), about("a")));
+        let numbers: Vec<u64> = (0..CLIENTS).map(|_| clients.seat(one()).unwrap()).collect();
+        assert!(clients.seat(one()).is_err());
+        clients.leave(numbers[7]);
+        assert!(clients.seat(one()).is_ok());
+        assert_eq!(clients.seated(), CLIENTS);
+    }
+
+    #[test]
+    fn whoever_passes_is_remembered_until_others_need_the_room() {
+        let clients = Clients::default();
+        let first = clients.passing("a", &about("a"));
+        first.note_plan(Known::NoPlan);
+        for number in 0..PASSING - 1 {
+            clients.passing(&format!("b{number}"), &about("b"));
+        }
+        assert_eq!(clients.passing("a", &about("a")).known_plan(), Known::NoPlan);
+        // Now `b0` is the one that was not heard of for longest.
+        clients.passing("c", &about("c"));
+        let actors: Vec<String> = clients.list().into_iter().map(|client| client.actor).collect();
+        assert_eq!(actors.len(), PASSING);
+        assert!(actors.contains(&"a".to_owned()) && !actors.contains(&"b0".to_owned()));
+        // Another program that uses the same name is another client.
+        assert_eq!(clients.passing("a", &about("z")).known_plan(), Known::Nothing);
+    }
+
+    #[test]
+    fn a_client_has_only_so_many_calls_at_once() {
+        let client = Client::new("a".to_owned(), about("a"));
+        let permits: Vec<_> = (0..CALLS_AT_ONCE).map(|_| client.begin_call().unwrap()).collect();
+        assert!(client.begin_call().is_none());
+        drop(permits);
+        assert!(client.begin_call().is_some());
+        assert_eq!(client.to_wire().calls, CALLS_AT_ONCE as u64 + 1);
+    }
+}

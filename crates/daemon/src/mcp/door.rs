@@ -1,0 +1,124 @@
+//! Which way a client has come in, and what it has said about itself on the way, in headers.
+
+use std::path::PathBuf;
+
+use ::http::{HeaderMap, HeaderName};
+
+use super::actor::ShortId;
+
+/// What tells the clients of one program apart; `tidelock mcp` makes one for its life.
+const CLIENT_ID: HeaderName = HeaderName::from_static("tidelock-client-id");
+/// The directory that a client works in, percent-encoded.
+const DIRECTORY: HeaderName = HeaderName::from_static("tidelock-directory");
+/// `allow` if whoever started the client has allowed it to apply plans.
+const APPLY: HeaderName = HeaderName::from_static("tidelock-apply");
+/// Who a client without a session is.
+const ACTOR: HeaderName = HeaderName::from_static("tidelock-actor");
+
+/// The way in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    /// A stream of lines.
+    Stream(Said),
+    /// HTTP; what was said comes with each request.
+    Http,
+}
+
+/// What a client says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) id: Option<ShortId>,
+    pub(super) actor: Option<String>,
+    pub(super) directory: Option<PathBuf>,
+    pub(super) grant: Grant,
+}
+
+/// Whether whoever started a client has allowed it to apply plans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Grant {
+    /// The configuration decides.
+    #[default]
+    AsConfigured,
+    /// They have.
+    Allowed,
+}
+
+impl Said {
+    pub(super) fn read(headers: &HeaderMap) -> Self {
+        let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        Self {
+            id: text(&CLIENT_ID).and_then(ShortId::read),
+            actor: text(&ACTOR)
+                .filter(|actor| !actor.trim().is_empty())
+                .map(str::to_owned),
+            directory: text(&DIRECTORY)
+                .and_then(decoded)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute()),
+            grant: match text(&APPLY) {
+                Some("allow") => Grant::Allowed,
+                _ => Grant::AsConfigured,
+            },
+        }
+    }
+}
+
+/// A text from its percent-encoded form, if it is one.
+pub(super) fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: u8| {
+            char::from(byte)
+                .to_digit(16)
+                .and_then(|digit| u8::try_from(digit).ok())
+        };
+        let (high, low) = (digit(rest.next()?)?, digit(rest.next()?)?);
+        bytes.push(high * 16 + low);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_in_headers_is_read() {
+        let read = |headers: &[(&'static str, &str)]| {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                map.insert(*name, value.parse().unwrap());
+            }
+            Said::read(&map)
+        };
+        let nothing = Said {
+            id: None,
+            actor: None,
+            directory: None,
+            grant: Grant::AsConfigured,
+        };
+        assert_eq!(read(&[]), nothing);
+        assert_eq!(
+            read(&[
+                ("tidelock-client-id", "k3v9qd"),
+                ("tidelock-directory", "/home/gr%C3%B6%C3%9Fe/a%20b"),
+                ("tidelock-apply", "allow"),
+                ("tidelock-actor", "me"),
+            ]),
+            Said {
+                id: ShortId::read("k3v9qd"),
+                actor: Some("me".to_owned()),
+                directory: Some(PathBuf::from("/home/größe/a b")),
+                grant: Grant::Allowed,
+            }
+        );
+        for bad in ["relative", "/a%2", "/a%zz", "/%ff"] {
+            assert_eq!(read(&[("tidelock-directory", bad)]), nothing, "{bad}");
+        }
+    }
+}

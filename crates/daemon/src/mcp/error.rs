@@ -1,0 +1,194 @@
+//! What goes wrong with a tool, in words for a model: what happened, and what to do next.
+
+use api::ErrorCode;
+
+use super::inside::Refused;
+
+/// Why a tool has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ToolError {
+    /// The product refused it.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The arguments do not have the right shape.
+    #[error("`{field}`: {why}")]
+    Arguments {
+        /// The member that is wrong; `arguments` for all of them.
+        field: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// No plan is open, and the tool works in one.
+    #[error("you have no open plan")]
+    NoPlan,
+    /// Nobody has said which directory it is about.
+    #[error("it is not known which directory this is about")]
+    NoDirectory,
+    /// As many calls run as there is room for.
+    #[error("too many calls of this client are running")]
+    TooManyCalls,
+    /// The client does not wait for it any more.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// The owner of this machine does not want it.
+    #[error("{0}")]
+    NotAllowed(String),
+}
+
+impl ToolError {
+    pub(super) fn argument(field: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Arguments {
+            field: field.into(),
+            why: why.into(),
+        }
+    }
+
+    /// Its stable name.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Self::Refused(Refused::Problem(problem)) => problem.code.as_str(),
+            Self::Refused(Refused::Broken(_)) => ErrorCode::Internal.as_str(),
+            Self::Arguments { .. } => "invalid_arguments",
+            Self::NoPlan => "no_open_plan",
+            Self::NoDirectory => "no_directory",
+            Self::TooManyCalls => "too_many_calls",
+            Self::Cancelled => "cancelled",
+            Self::NotAllowed(_) => "not_allowed",
+        }
+    }
+
+    /// The problem, if the product refused it.
+    pub(super) fn problem_code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Refused(Refused::Problem(problem)) => Some(problem.code),
+            _ => None,
+        }
+    }
+
+    /// All of it as a text.
+    pub(super) fn text(&self) -> String {
+        let what = match self {
+            Self::Refused(Refused::Problem(problem)) => problem.detail.clone(),
+            other => sentence(&other.to_string()),
+        };
+        format!(
+            "error: {}\n{what}\nWhat to do next: {}\n",
+            self.code(),
+            self.next()
+        )
+    }
+
+    fn next(&self) -> String {
+        let text = match self {
+            Self::Refused(Refused::Problem(problem)) => {
+                return match advice(problem.code) {
+                    Some(advice) => advice.to_owned(),
+                    None => sentence(&problem.advice),
+                };
+            }
+            Self::Refused(Refused::Broken(_)) => "try again; if it happens again, tell the user.",
+            Self::Arguments { .. } => "correct this argument and call the tool again.",
+            Self::NoPlan => "call plan_open first, or name a plan with `plan`.",
+            Self::NoDirectory => "call it again with `directory`, the absolute path of the repository.",
+            Self::TooManyCalls => "wait until some of your calls have been answered, then call it again.",
+            Self::Cancelled => "nothing, unless you still want it.",
+            Self::NotAllowed(_) => "tell the user, who can do it on the page or on the command line.",
+        };
+        text.to_owned()
+    }
+}
+
+/// What a model should do about a problem, where that differs from what a person would.
+fn advice(code: ErrorCode) -> Option<&'static str> {
+    let text = match code {
+        ErrorCode::PlanNotFound => "call plan_open, or leave `plan` out to use your own.",
+        ErrorCode::PlanWrongState => {
+            "the plan is over or cannot do this now. Call plan_open for new work; resource tidelock://overview shows all plans."
+        }
+        ErrorCode::PlanBusy => {
+            "a command still runs in it. Wait for its job with job_status, or end it with job_cancel."
+        }
+        ErrorCode::ChecksNotPassed => "call plan_check, mend what fails, and call it again.",
+        ErrorCode::FileNotFound => {
+            "look at the directory with plan_read, or search with plan_shell and context."
+        }
+        ErrorCode::FileRefused => {
+            "read the file with plan_read first. For plan_edit, `find` must occur exactly once: take some more lines around it."
+        }
+        ErrorCode::FileStale => {
+            "somebody has changed the file since you read it. Read it again and decide again."
+        }
+        ErrorCode::PathNotAllowed => "write the path from the root of the workspace, without `..`.",
+        ErrorCode::StaleGeneration => "the plan has changed since. Look at plan_diff and call it again.",
+        ErrorCode::JobNotFound => {
+            "job_start and plan_shell say the id of a job; call job_status without an id for a list."
+        }
+        ErrorCode::JobEnded => "nothing: it has ended. job_status says how, job_logs shows what it wrote.",
+        ErrorCode::ServerNotReady => {
+            "the language server is still reading the workspace. Call it again in some seconds."
+        }
+        ErrorCode::ServerRestarting => "call it again in a moment.",
+        ErrorCode::ServerNotInstalled | ErrorCode::NoServerForFile => {
+            "there is no language server for this file. Use context, or search with plan_shell."
+        }
+        ErrorCode::QueryUnsupported => {
+            "this language server cannot answer that. Use another lsp tool, or context."
+        }
+        _ => return None,
+    };
+    Some(text)
+}
+
+/// With a capital at the beginning and a full stop at the end.
+fn sentence(text: &str) -> String {
+    let mut characters = text.trim().chars();
+    let Some(first) = characters.next() else {
+        return String::new();
+    };
+    let mut text: String = first.to_uppercase().chain(characters).collect();
+    if !text.ends_with(['.', '!', '?']) {
+        text.push('.');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use api::Problem;
+
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_happened_and_what_to_do() {
+        let problem = |code, detail: &str| {
+            ToolError::from(Refused::Problem(Box::new(Problem::new(code, detail, "req_1"))))
+        };
+        for (error, expected) in [
+            (
+                ToolError::NoPlan,
+                "error: no_open_plan\nYou have no open plan.\nWhat to do next: call plan_open first, or name a plan with \
+                 `plan`.\n",
+            ),
+            (
+                ToolError::argument("path", "is missing"),
+                "error: invalid_arguments\n`path`: is missing.\nWhat to do next: correct this argument and call the tool \
+                 again.\n",
+            ),
+            (
+                problem(ErrorCode::JobEnded, "It has ended."),
+                "error: job_ended\nIt has ended.\nWhat to do next: nothing: it has ended. job_status says how, job_logs \
+                 shows what it wrote.\n",
+            ),
+        ] {
+            assert_eq!(error.text(), expected);
+        }
+        let other = problem(ErrorCode::SandboxesFull, "There is no room.");
+        assert!(
+            other
+                .text()
+                .contains(ErrorCode::SandboxesFull.advice().trim_end_matches('.')),
+            "{}",
+            other.text()
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! What runs now, and what waits for somebody: for a model that wants to know where it is.
+
+use api::{JobList, PlanList, PlanState, SessionList, SessionState, Status};
+
+use super::inside::{Inside, Refused};
+use super::tools::overlap_line;
+use crate::app::App;
+use crate::page::counted_files;
+use crate::system::reachable;
+
+/// How many of each kind are told.
+const LISTED: usize = 20;
+
+/// The overview as a text.
+pub(super) async fn overview(app: &App, inside: &Inside, actor: &str) -> Result<String, Refused> {
+    let status: Status = inside.get(actor, "/v1/status").await?;
+    let plans: PlanList = inside.get(actor, "/v1/plans?state=open,sealed&limit=50").await?;
+    let running: JobList = inside.get(actor, "/v1/jobs?state=running&limit=20").await?;
+    let sessions: SessionList = inside.get(actor, "/v1/sessions?limit=50").await?;
+    let mut text = format!(
+        "# Tidelock {}\n\nPage: http://{}/\nYou are: {actor}\n",
+        status.version,
+        reachable(app.address)
+    );
+
+    text.push_str("\n## Waits for a person\n\n");
+    let before = text.len();
+    for plan in plans
+        .plans
+        .iter()
+        .filter(|plan| plan.state == PlanState::Sealed)
+        .take(LISTED)
+    {
+        text.push_str(&format!(
+            "- {} of {} is sealed and waits to be applied: {} ({})\n",
+            plan.id,
+            plan.opened_by,
+            plan.title,
+            counted_files(plan.summary.files)
+        ));
+    }
+    let asks = |session: &&api::Session| {
+        session
+            .active
+            .as_ref()
+            .is_some_and(|turn| !turn.asking.is_empty())
+    };
+    for session in sessions.sessions.iter().filter(asks) {
+        text.push_str(&format!("- session {} asks for a permission\n", session.id));
+    }
+    none_if(&mut text, before);
+
+    text.push_str("\n## Open plans\n\n");
+    let before = text.len();
+    for plan in plans
+        .plans
+        .iter()
+        .filter(|plan| plan.state == PlanState::Open)
+        .take(LISTED)
+    {
+        text.push_str(&format!(
+            "- {} of {} in {}: {} ({})\n",
+            plan.id,
+            plan.opened_by,
+            plan.root,
+            plan.title,
+            counted_files(plan.summary.files)
+        ));
+        for overlap in &plan.overlaps {
+            text.push_str(&format!("  - {}", overlap_line(overlap)));
+        }
+    }
+    none_if(&mut text, before);
+
+    text.push_str("\n## Running\n\n");
+    let before = text.len();
+    for job in running.jobs.iter().take(LISTED) {
+        text.push_str(&format!("- {} of {}: {}\n", job.id, job.submitted_by, job.title));
+    }
+    for session in sessions
+        .sessions
+        .iter()
+        .filter(|session| session.state == SessionState::Running)
+    {
+        text.push_str(&format!("- session {}: {}\n", session.id, session.title));
+    }
+    none_if(&mut text, before);
+
+    text.push_str("\n## Connected agents\n\n");
+    for client in app.mcp.clients.list().iter().take(LISTED) {
+        let plan = client
+            .plan
+            .as_deref()
+            .map(|plan| format!(", works in {plan}"))
+            .unwrap_or_default();
+        text.push_str(&format!("- {}{plan}\n", client.actor));
+    }
+    Ok(text)
+}
+
+fn none_if(text: &mut String, before: usize) {
+    if text.len() == before {
+        text.push_str("Nothing.\n");
+    }
+}

@@ -1,0 +1,96 @@
+//! A client on a stream of lines, from its first message to its last.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use kernel::{CancellationToken, Cause};
+use rmcp::RoleServer;
+use rmcp::service::{RunningService, ServerInitializeError, serve_server_with_ct};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::sync::CancellationToken as LibraryToken;
+
+use super::handler::Handler;
+use crate::server::Switched;
+
+/// The longest line that a client may send. A body over HTTP may have a quarter of this, and a text grows when it is
+/// written as JSON. What is longer is dropped; `tidelock mcp` answers it.
+pub(super) const LINE_LIMIT_BYTES: usize = 4 * 1024 * 1024;
+
+/// Serves a client until one side has had enough.
+pub(super) async fn serve(handler: Handler, gone: CancellationToken, switched: Switched) {
+    let Switched {
+        reader,
+        writer,
+        stop,
+        cut,
+    } = switched;
+    let reader = NoticeEnd { reader, gone };
+    let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(LINE_LIMIT_BYTES);
+    let token = LibraryToken::new();
+    let served = tokio::select! {
+        served = begin(handler, transport, token.clone()) => served,
+        _ = stop.wait() => return,
+    };
+    let running = match served {
+        Ok(running) => running,
+        Err(error) => {
+            tracing::debug!(%error, "a client did not come to its first request");
+            return;
+        }
+    };
+    let mut ended = std::pin::pin!(running.waiting());
+    tokio::select! {
+        _ = &mut ended => return,
+        _ = stop.wait() => token.cancel(),
+    }
+    // What is in flight is answered, within a bound of the library's.
+    tokio::select! {
+        _ = ended => {}
+        _ = cut.wait() => {}
+    }
+}
+
+type Lines = AsyncRwTransport<
+    RoleServer,
+    NoticeEnd<Box<dyn AsyncRead + Send + Unpin>>,
+    Box<dyn AsyncWrite + Send + Unpin>,
+>;
+type Begun = Result<RunningService<RoleServer, Handler>, ServerInitializeError>;
+
+/// The first messages of a client. It is boxed by hand, since the compiler cannot see through the library's future that it
+/// may move to another thread.
+fn begin(
+    handler: Handler,
+    transport: Lines,
+    token: LibraryToken,
+) -> Pin<Box<dyn Future<Output = Begun> + Send>> {
+    Box::pin(serve_server_with_ct(handler, transport, token))
+}
+
+/// A reader that notices its end, for those who wait for somebody who cannot be there any more.
+struct NoticeEnd<R> {
+    reader: R,
+    gone: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for NoticeEnd<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.reader).poll_read(context, buffer);
+        let is_end = match &polled {
+            Poll::Pending => false,
+            Poll::Ready(Ok(())) => buffer.filled().len() == before && buffer.remaining() > 0,
+            Poll::Ready(Err(_)) => true,
+        };
+        if is_end {
+            self.gone.cancel(Cause::new("the client", "it has left"));
+        }
+        polled
+    }
+}

@@ -1,0 +1,37 @@
+//! The numbers of clients of the Model Context Protocol.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+/// What clients have called.
+#[derive(Clone, Debug)]
+pub(crate) struct McpMetrics {
+    calls: Family<CallLabels, Counter>,
+}
+
+/// What a call is counted under. Tools are ours, and an outcome is `done`, `failed`, `asked` or the code of an error.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    tool: &'static str,
+    outcome: &'static str,
+}
+
+impl McpMetrics {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            calls: Family::default(),
+        };
+        registry.register(
+            "mcp_calls",
+            "Tools that clients of the Model Context Protocol have called, by what became of it",
+            Family::clone(&metrics.calls),
+        );
+        metrics
+    }
+
+    pub(crate) fn called(&self, tool: &'static str, outcome: &'static str) {
+        self.calls.get_or_create(&CallLabels { tool, outcome }).inc();
+    }
+}

@@ -1,0 +1,343 @@
+//! What needs a person: found once for each page, because every page says how much of it there is.
+//!
+//! Each read has a bound, and the log lists one state at the cost of what it lists. So it costs the same whether there
+//! are ten sessions or ten thousand.
+
+use ::jobs::{ListQuery, StateName};
+use ::plans::{PlanQuery, State as PlanWord};
+use ::sessions::{SessionQuery, SessionState as SessionWord};
+use api::{
+    Breaker, BreakerState, CheckState, Job, Plan, PlanOverlap, PlanState, Server, ServerState, Session,
+    TurnState, WaitingPermission,
+};
+
+use super::breakers;
+use super::job_time::{now_ms, parse};
+use crate::app::App;
+use crate::{jobs, plans, sessions};
+
+/// How many sessions that ask are looked at. Each has an agent that stands still.
+const READ_ASKING: u32 = 50;
+/// How many sessions that rest are looked at for a turn that was interrupted, the newest ones.
+const READ_RESTING: u32 = 50;
+/// How many plans that are not over are looked at, the newest ones.
+const READ_PLANS: u32 = 100;
+/// How many failed jobs are looked at, the newest ones.
+const READ_JOBS: u32 = 20;
+/// For how long a failed job is worth a look.
+const JOB_NEWS_MS: u64 = 60 * 60 * 1000;
+/// From here on nobody counts.
+const COUNTED: usize = 99;
+
+/// Something that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// An agent stands still until somebody answers.
+    Permission(Box<Session>, WaitingPermission),
+    /// A plan is to be looked at, and why.
+    Plan(Box<Plan>, PlanNeed),
+    /// Two open plans touch the same files.
+    Overlap(Box<Plan>, PlanOverlap),
+    /// A language server was given up.
+    Server(Box<Server>),
+    /// A turn was cut off by the end of its daemon.
+    Interrupted(Box<Session>),
+    /// A job failed not long ago.
+    Job(Box<Job>),
+    /// Something keeps failing and is left alone for a while, or somebody has said that it shall be.
+    Breaker(Breaker),
+}
+
+/// Why a plan is to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlanNeed {
+    Conflicted,
+    CheckFailed,
+    ChecksMissing,
+    Review,
+}
+
+impl PlanNeed {
+    /// For people.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Conflicted => "others have changed the same places",
+            Self::CheckFailed => "a check has failed",
+            Self::ChecksMissing => "waits for its checks to be run",
+            Self::Review => "waits to be applied",
+        }
+    }
+}
+
+/// Everything that waits, most urgent first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    pub(super) list: Vec<Need>,
+    /// Something could not be read, so there may be more.
+    pub(super) is_partial: bool,
+}
+
+impl Needs {
+    /// How many there are, as it stands in a title; empty if there are none.
+    pub(super) fn count(&self) -> String {
+        match self.list.len() {
+            0 => String::new(),
+            few @ 1..=COUNTED => few.to_string(),
+            _ => format!("{COUNTED}+"),
+        }
+    }
+}
+
+/// What the needs follow from.
+#[derive(Debug, Default)]
+struct Found {
+    asking: Vec<Session>,
+    resting: Vec<Session>,
+    plans: Vec<Plan>,
+    servers: Vec<Server>,
+    jobs: Vec<Job>,
+    breakers: Vec<Breaker>,
+}
+
+/// Looks for what waits.
+///
+/// *Cancel safety*: it only reads.
+pub(super) async fn read(app: &App) -> Needs {
+    let sessions_in = |state, limit| SessionQuery {
+        state: Some(state),
+        limit,
+        ..SessionQuery::default()
+    };
+    let not_over = PlanQuery {
+        states: vec![PlanWord::Open, PlanWord::Sealed],
+        limit: READ_PLANS,
+        ..PlanQuery::default()
+    };
+    let failed = ListQuery {
+        state: Some(StateName::Failed),
+        before: None,
+        limit: READ_JOBS,
+    };
+    let (asking, resting, plans, jobs) = tokio::join!(
+        sessions::wire::list(&app.conversations, sessions_in(SessionWord::Asking, READ_ASKING)),
+        sessions::wire::list(&app.conversations, sessions_in(SessionWord::Idle, READ_RESTING)),
+        plans::wire::list(&app.plans, not_over),
+        jobs::wire::list(&app.jobs, failed),
+    );
+    let is_partial = asking.is_err() || resting.is_err() || plans.is_err() || jobs.is_err();
+    let found = Found {
+        asking: asking.map(|list| list.sessions).unwrap_or_default(),
+        resting: resting.map(|list| list.sessions).unwrap_or_default(),
+        plans: plans.map(|list| list.plans).unwrap_or_default(),
+        servers: app.language_servers.states(),
+        jobs: jobs.map(|list| list.jobs).unwrap_or_default(),
+        breakers: breakers::all(app),
+    };
+    Needs {
+        list: needs_of(found, now_ms()),
+        is_partial,
+    }
+}
+
+fn needs_of(found: Found, now_ms: u64) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for session in found.asking {
+        let asking = session.active.as_ref().map(|active| active.asking.clone());
+        for question in asking.unwrap_or_default() {
+            needs.push(Need::Permission(Box::new(session.clone()), question));
+        }
+    }
+    let mut plans: Vec<(PlanNeed, &Plan)> = found
+        .plans
+        .iter()
+        .filter_map(|plan| Some((plan_need(plan)?, plan)))
+        .collect();
+    // What is in the way comes before what is ready. The order is otherwise kept, newest first.
+    plans.sort_by_key(|(need, _)| matches!(need, PlanNeed::ChecksMissing | PlanNeed::Review));
+    needs.extend(
+        plans
+            .into_iter()
+            .map(|(need, plan)| Need::Plan(Box::new(plan.clone()), need)),
+    );
+    for plan in &found.plans {
+        // Both plans name each other; the pair is one thing to look at.
+        let once = plan.overlaps.iter().filter(|overlap| plan.id < overlap.plan);
+        needs.extend(once.map(|overlap| Need::Overlap(Box::new(plan.clone()), overlap.clone())));
+    }
+    let failed = |server: &Server| server.state == ServerState::Failed;
+    needs.extend(
+        found
+            .servers
+            .into_iter()
+            .filter(failed)
+            .map(|server| Need::Server(Box::new(server))),
+    );
+    let interrupted = |session: &Session| session.last_state == Some(TurnState::Interrupted);
+    needs.extend(
+        found
+            .resting
+            .into_iter()
+            .filter(interrupted)
+            .map(|session| Need::Interrupted(Box::new(session))),
+    );
+    let is_news = |job: &Job| {
+        let ended = job.ended_at.as_deref().and_then(parse);
+        ended.is_some_and(|ended| now_ms.saturating_sub(ended) <= JOB_NEWS_MS)
+    };
+    needs.extend(
+        found
+            .jobs
+            .into_iter()
+            .filter(is_news)
+            .map(|job| Need::Job(Box::new(job))),
+    );
+    let open = |breaker: &Breaker| matches!(breaker.state, BreakerState::Open | BreakerState::ForcedOpen);
+    needs.extend(found.breakers.into_iter().filter(open).map(Need::Breaker));
+    needs
+}
+
+/// Why somebody should look at a plan.
+fn plan_need(plan: &Plan) -> Option<PlanNeed> {
+    let has = |state| plan.checks.iter().any(|check| check.state == state);
+    if plan.refused.is_some() {
+        Some(PlanNeed::Conflicted)
+    } else if has(CheckState::Failed) {
+        Some(PlanNeed::CheckFailed)
+    } else if plan.state != PlanState::Sealed || has(CheckState::Running) {
+        None
+    } else if has(CheckState::Missing) || has(CheckState::Outdated) {
+        Some(PlanNeed::ChecksMissing)
+    } else {
+        Some(PlanNeed::Review)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use api::{JobState, SessionState};
+
+    use super::super::job_state::tests::{NOW, job};
+    use super::super::plan_state::tests::{check, overlap, plan, refused};
+    use super::super::servers::tests::server;
+    use super::super::session_state::tests::session;
+    use super::*;
+
+    /// A breaker in a state.
+    pub(in super::super) fn breaker(id: &str, state: BreakerState) -> Breaker {
+        Breaker {
+            id: id.to_owned(),
+            state,
+            generation: 1,
+            retry_after_ms: None,
+            probing: false,
+            consecutive_failures: 3,
+            failures: 3,
+            refused: 0,
+            late_reports: 0,
+            times_opened: 1,
+        }
+    }
+
+    #[test]
+    fn a_plan_is_named_with_the_reason() {
+        use CheckState::{Failed, Missing, Outdated, Passed, Running};
+        use PlanNeed::{CheckFailed, ChecksMissing, Conflicted, Review};
+        use PlanState::{Open, Sealed};
+        for (state, checks, is_refused, expected) in [
+            (Open, &[][..], false, None),
+            (Open, &[Missing], false, None),
+            (Open, &[Failed], false, Some(CheckFailed)),
+            (Open, &[], true, Some(Conflicted)),
+            (Sealed, &[], false, Some(Review)),
+            (Sealed, &[Passed], false, Some(Review)),
+            (Sealed, &[Passed, Missing], false, Some(ChecksMissing)),
+            (Sealed, &[Outdated], false, Some(ChecksMissing)),
+            (Sealed, &[Running], false, None),
+            (Sealed, &[Running, Missing], false, None),
+            (Sealed, &[Failed], true, Some(Conflicted)),
+        ] {
+            let plan = Plan {
+                checks: checks.iter().map(|state| check(*state)).collect(),
+                refused: is_refused.then(|| refused("apply")),
+                ..plan(state)
+            };
+            assert_eq!(plan_need(&plan), expected, "{state:?} {checks:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_most_urgent_comes_first_and_the_rest_is_left_out() {
+        let named = |id: &str, plan: Plan| Plan {
+            id: id.to_owned(),
+            ..plan
+        };
+        let sealed = named("plan_9", plan(PlanState::Sealed));
+        let conflicted = Plan {
+            refused: Some(refused("apply")),
+            ..named("plan_8", plan(PlanState::Open))
+        };
+        let overlapping = |id: &str, other: &str| Plan {
+            overlaps: vec![PlanOverlap {
+                plan: other.to_owned(),
+                ..overlap(2, 1)
+            }],
+            ..named(id, plan(PlanState::Open))
+        };
+        let (first, second) = (overlapping("plan_1", "plan_2"), overlapping("plan_2", "plan_1"));
+        let broken = Server {
+            state: ServerState::Failed,
+            ..server("ruff")
+        };
+        let interrupted = Session {
+            last_state: Some(TurnState::Interrupted),
+            ..session(SessionState::Idle)
+        };
+        let failed_at = |ended_at: &str| Job {
+            ended_at: Some(ended_at.to_owned()),
+            ..job(JobState::Failed)
+        };
+        let (recent, old) = (
+            failed_at("2026-01-31T09:00:00.000Z"),
+            failed_at("2026-01-31T08:00:00.000Z"),
+        );
+        let asking = session(SessionState::Asking);
+        let question = asking.active.as_ref().unwrap().asking[0].clone();
+        let found = Found {
+            asking: vec![asking.clone()],
+            resting: vec![session(SessionState::Idle), interrupted.clone()],
+            plans: vec![sealed.clone(), conflicted.clone(), second, first.clone()],
+            servers: vec![server("clangd"), broken.clone()],
+            jobs: vec![recent.clone(), old],
+            breakers: vec![
+                breaker("a", BreakerState::Closed),
+                breaker("b", BreakerState::Open),
+                breaker("c", BreakerState::ForcedOpen),
+                breaker("d", BreakerState::HalfOpen),
+            ],
+        };
+        let expected = [
+            Need::Permission(Box::new(asking), question),
+            Need::Plan(Box::new(conflicted), PlanNeed::Conflicted),
+            Need::Plan(Box::new(sealed), PlanNeed::Review),
+            Need::Overlap(Box::new(first.clone()), first.overlaps[0].clone()),
+            Need::Server(Box::new(broken)),
+            Need::Interrupted(Box::new(interrupted)),
+            Need::Job(Box::new(recent)),
+            Need::Breaker(breaker("b", BreakerState::Open)),
+            Need::Breaker(breaker("c", BreakerState::ForcedOpen)),
+        ];
+        assert_eq!(needs_of(found, parse(NOW).unwrap()), expected);
+        assert_eq!(needs_of(Found::default(), 0), []);
+    }
+
+    #[test]
+    fn a_title_has_room_for_two_digits() {
+        for (count, expected) in [(0, ""), (1, "1"), (99, "99"), (100, "99+")] {
+            let needs = Needs {
+                list: vec![Need::Breaker(breaker("b", BreakerState::Open)); count],
+                is_partial: false,
+            };
+            assert_eq!(needs.count(), expected);
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! What runs now, on the first page: turns, commands in plans, jobs, clients that are connected, servers and indexes that
+//! are on their way.
+
+use ::jobs::{ListQuery, StateName};
+use ::plans::{PlanQuery, State as PlanWord};
+use ::sessions::{SessionQuery, SessionState as SessionWord};
+use api::{Client, ContextIndex, ContextIndexState, Job, Plan, PlanCommand, Server, ServerState, Session};
+use maud::{Markup, html};
+
+use super::ansi::one_line;
+use super::job_time::{ago, now_ms};
+use super::plan_text::{counted, exact};
+use super::{context, context_indexes, job_state, plan_state, server_log, server_state, session_state};
+use crate::app::App;
+use crate::{jobs, plans, sessions};
+
+/// How many of each kind are looked at. A machine runs a few of each at once.
+const READ_EACH: u32 = 50;
+/// How many are shown.
+const SHOWN: usize = 20;
+
+/// What is on its way.
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    sessions: Vec<Session>,
+    /// Plans with somebody in them.
+    plans: Vec<Plan>,
+    jobs: Vec<Job>,
+    servers: Vec<Server>,
+    indexes: Vec<ContextIndex>,
+    clients: Vec<Client>,
+}
+
+/// Looks for what runs. What cannot be read is said where needs are.
+///
+/// *Cancel safety*: it only reads.
+pub(super) async fn read(app: &App) -> Running {
+    let in_state = |state| SessionQuery {
+        state: Some(state),
+        limit: READ_EACH,
+        ..SessionQuery::default()
+    };
+    let open = PlanQuery {
+        states: vec![PlanWord::Open],
+        limit: READ_EACH,
+        ..PlanQuery::default()
+    };
+    let now = ListQuery {
+        state: Some(StateName::Running),
+        before: None,
+        limit: READ_EACH,
+    };
+    let (running, asking, stopping, plans, jobs) = tokio::join!(
+        sessions::wire::list(&app.conversations, in_state(SessionWord::Running)),
+        sessions::wire::list(&app.conversations, in_state(SessionWord::Asking)),
+        sessions::wire::list(&app.conversations, in_state(SessionWord::Stopping)),
+        plans::wire::list(&app.plans, open),
+        jobs::wire::list(&app.jobs, now),
+    );
+    let sessions = [running, asking, stopping].into_iter().flatten();
+    let mut plans = plans.map(|list| list.plans).unwrap_or_default();
+    plans.retain(|plan| !plan.running.is_empty());
+    let on_the_way = |server: &Server| server_state::is_moving(server) && server.state != ServerState::Failed;
+    Running {
+        sessions: sessions.flat_map(|list| list.sessions).collect(),
+        plans,
+        jobs: jobs.map(|list| list.jobs).unwrap_or_default(),
+        servers: app
+            .language_servers
+            .states()
+            .into_iter()
+            .filter(on_the_way)
+            .collect(),
+        indexes: context::indexes(app)
+            .into_iter()
+            .filter(|index| index.state == ContextIndexState::Building)
+            .collect(),
+        clients: app.mcp.clients.list(),
+    }
+}
+
+impl Running {
+    /// Whether there is nothing at all.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.is_moving() && self.clients.is_empty()
+    }
+
+    /// Whether something counts up before the eyes of whoever watches. A client that is connected may do nothing for days.
+    pub(super) fn is_moving(&self) -> bool {
+        !(self.sessions.is_empty()
+            && self.plans.is_empty()
+            && self.jobs.is_empty()
+            && self.servers.is_empty()
+            && self.indexes.is_empty())
+    }
+
+    /// A line for each, what people started first. A job that runs in a plan is there once, with its plan.
+    fn rows(&self, now_ms: u64) -> Vec<Markup> {
+        let in_plans: Vec<(&Plan, &PlanCommand)> = self
+            .plans
+            .iter()
+            .flat_map(|plan| plan.running.iter().map(move |command| (plan, command)))
+            .collect();
+        let is_named = |job: &&Job| !in_plans.iter().any(|(_, command)| command.job == job.id);
+        let sessions = self.sessions.iter().map(|session| turn(session, now_ms));
+        let commands = in_plans
+            .iter()
+            .map(|(plan, command)| in_plan(plan, command, now_ms));
+        let jobs = self.jobs.iter().filter(is_named).map(job);
+        let clients = self.clients.iter().map(|client| connected(client, now_ms));
+        let servers = self.servers.iter().map(server);
+        let indexes = self.indexes.iter().map(index);
+        sessions
+            .chain(commands)
+            .chain(jobs)
+            .chain(servers)
+            .chain(indexes)
+            .chain(clients)
+            .collect()
+    }
+}
+
+/// The card, whether something runs or not.
+pub(super) fn card(running: &Running) -> Markup {
+    let rows = running.rows(now_ms());
+    html! {
+        section class="card" aria-labelledby="running" {
+            div class="card-heading" {
+                h2 id="running" { "What runs now" }
+                @if !rows.is_empty() { span class="number" { (rows.len()) } }
+            }
+            @if rows.is_empty() {
+                p class="quiet" { "Nothing." }
+            } @else {
+                ul class="rows" data-list="running" { @for row in rows.iter().take(SHOWN) { (row) } }
+                @if rows.len() > SHOWN { p class="more" { "and " (rows.len() - SHOWN) " more" } }
+            }
+        }
+    }
+}
+
+fn line(kind: &str, word: &Markup, what: &Markup, since: Option<String>) -> Markup {
+    html! {
+        li data-running=(kind) {
+            div class="row-state" { (word) }
+            div class="row-what" { (what) }
+            @if let Some(since) = since { div class="row-time" { (since) } }
+        }
+    }
+}
+
+fn turn(session: &Session, now_ms: u64) -> Markup {
+    let active = session.active.as_ref();
+    let what = html! {
+        a class="row-title" href=(session_state::path(&session.id)) data-key={ "runs " (session.id) } {
+            (session_state::title(session))
+        }
+        small {
+            "turn of " (one_line(&session.agent.name)) " in " code { (exact(&session.directory)) }
+        }
+    };
+    let since = active.and_then(|active| ago(&active.started_at, now_ms));
+    line("turn", &session_state::badge(session), &what, since)
+}
+
+fn in_plan(plan: &Plan, command: &PlanCommand, now_ms: u64) -> Markup {
+    let what = html! {
+        a class="row-title" href=(plan_state::path(&plan.id)) data-key={ "runs " (plan.id) " " (command.job) } {
+            (plan_state::title(plan))
+        }
+        small {
+            "command of " (one_line(&command.actor)) " in the plan"
+            @if !command.job.is_empty() {
+                ", " a href=(job_state::path(&command.job)) data-key={ "its " (command.job) } { "its output" }
+            }
+        }
+    };
+    line(
+        "command",
+        &plan_state::badge(plan),
+        &what,
+        ago(&command.since, now_ms),
+    )
+}
+
+fn job(job: &Job) -> Markup {
+    let what = html! {
+        a class="row-title" href=(job_state::path(&job.id)) data-key={ "runs " (job.id) } { (job_state::title(job)) }
+        (job_state::explanation(job))
+    };
+    line("job", &job_state::badge(job), &what, job_state::ran(job))
+}
+
+fn server(server: &Server) -> Markup {
+    let what = html! {
+        a class="row-title" href=(server_log::path(&server.id)) data-key={ "runs " (server.id) } { (server.server) }
+        small { "language server for " code { (exact(&server.root)) } }
+        (server_state::explanation(server))
+    };
+    line("server", &server_state::badge(server), &what, None)
+}
+
+fn index(index: &ContextIndex) -> Markup {
+    let what = html! {
+        a class="row-title" href="/context" data-key={ "runs " (index.root) } { "Index" }
+        small { "of " code { (exact(&index.root)) } }
+    };
+    line("index", &context_indexes::badge(index.state), &what, None)
+}
+
+/// A client that speaks the Model Context Protocol. Most of the time it is its agent that thinks.
+fn connected(client: &Client, now_ms: u64) -> Markup {
+    let word = match client.in_flight {
+        0 => html! { span class="badge good" { "Connected" } },
+        _ => html! { span class="badge active busy" { "Calls a tool" } },
+    };
+    let what = html! {
+        span class="row-title" { (one_line(&client.actor)) }
+        small {
+            (counted(client.calls, "call", "calls"))
+            @if let Some(plan) = &client.plan {
+                ", works in " a href=(plan_state::path(plan)) data-key={ "its " (plan) } { "a plan" }
+            }
+            @if let Some(directory) = &client.directory { " in " code { (exact(directory)) } }
+        }
+    };
+    line("client", &word, &what, ago(&client.since, now_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use api::{ClientTransport, JobState, PlanState, SessionState};
+
+    use super::super::job_state::tests::{HOSTILE, assert_harmless, job};
+    use super::super::plan_state::tests::{command, plan};
+    use super::super::servers::tests::server;
+    use super::super::session_state::tests::session;
+    use super::*;
+
+    fn everything(text: &str) -> Running {
+        let mut talking = session(SessionState::Running);
+        talking.title = text.to_owned();
+        let worked_in = Plan {
+            title: text.to_owned(),
+            running: vec![command(text)],
+            ..plan(PlanState::Open)
+        };
+        let named = |id: &str| Job {
+            id: id.to_owned(),
+            title: text.to_owned(),
+            ..job(JobState::Running)
+        };
+        Running {
+            sessions: vec![talking],
+            plans: vec![worked_in],
+            // The first one is the command in the plan.
+            jobs: vec![named("job_1"), named("job_2")],
+            servers: vec![Server {
+                state: ServerState::Starting,
+                ..server("ruff")
+            }],
+            indexes: Vec::new(),
+            clients: vec![Client {
+                actor: text.to_owned(),
+                name: text.to_owned(),
+                version: text.to_owned(),
+                protocol: "2025-11-25".to_owned(),
+                transport: ClientTransport::Stdio,
+                directory: Some("/home/me".to_owned()),
+                since: "2026-01-31T09:30:00.000Z".to_owned(),
+                plan: Some("plan_1".to_owned()),
+                calls: 7,
+                in_flight: 0,
+            }],
+        }
+    }
+
+    #[test]
+    fn each_thing_that_runs_is_there_once() {
+        let page = card(&everything("Some work")).into_string();
+        for (kind, count) in [
+            ("turn", 1),
+            ("command", 1),
+            ("job", 1),
+            ("server", 1),
+            ("index", 0),
+            ("client", 1),
+        ] {
+            let found = page.matches(&format!("data-running=\"{kind}\"")).count();
+            assert_eq!(found, count, "{kind}: {page}");
+        }
+        assert!(
+            page.contains("href=\"/jobs/job_2\"") && page.contains("<span class=\"number\">5</span>"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_too() {
+        let page = card(&Running::default()).into_string();
+        assert!(page.contains("Nothing."), "{page}");
+        let connected = Running {
+            clients: everything("a").clients,
+            ..Running::default()
+        };
+        assert!(Running::default().is_empty() && everything("a").is_moving());
+        assert!(!connected.is_moving() && !connected.is_empty());
+    }
+
+    #[test]
+    fn what_others_say_is_shown_as_text() {
+        assert_harmless(&card(&everything(HOSTILE)).into_string());
+    }
+}

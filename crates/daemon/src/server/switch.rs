@@ -1,0 +1,70 @@
+//! A connection that stops speaking HTTP, because both sides have agreed on something else.
+//!
+//! A handler answers 101 and leaves a [`Switch`] with the answer. When hyper has let go of the connection, what the switch
+//! holds is given its bytes, in the same task: so the connection stays one of those that a shutdown waits for.
+
+use std::fmt;
+use std::io::Cursor;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use kernel::Scope;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+
+/// What goes on with the bytes of a connection.
+pub(super) type Next = Box<dyn FnOnce(Switched) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+/// The bytes of a connection that has stopped speaking HTTP.
+pub(crate) struct Switched {
+    pub(crate) reader: Box<dyn AsyncRead + Send + Unpin>,
+    pub(crate) writer: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Cancelled when what is in flight shall be the last.
+    pub(crate) stop: Scope,
+    /// Cancelled when not even that shall be waited for.
+    pub(crate) cut: Scope,
+}
+
+impl Switched {
+    /// The bytes of a stream, of which some have been read already.
+    pub(super) fn new<S>(stream: S, read: Bytes, (stop, cut): (Scope, Scope)) -> Self
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let (reader, writer) = tokio::io::split(stream);
+        Self {
+            reader: Box::new(Cursor::new(read).chain(reader)),
+            writer: Box::new(writer),
+            stop,
+            cut,
+        }
+    }
+}
+
+/// What an answer with the status 101 leaves for its connection.
+#[derive(Clone)]
+pub(crate) struct Switch(
+    /// Guards what is done next; held to take it out.
+    Arc<Mutex<Option<Next>>>,
+);
+
+impl Switch {
+    pub(crate) fn new<F>(next: impl FnOnce(Switched) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        Self(Arc::new(Mutex::new(Some(Box::new(|switched| {
+            Box::pin(next(switched))
+        })))))
+    }
+
+    pub(super) fn take(&self) -> Option<Next> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl fmt::Debug for Switch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Switch").finish_non_exhaustive()
+    }
+}
