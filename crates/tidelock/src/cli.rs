@@ -8,29 +8,43 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod acp;
+mod activity;
+mod config;
 mod context;
+mod generate;
 mod job;
 mod job_values;
+mod join;
 mod lsp;
+mod mcp;
 mod place;
 mod plan;
 mod plan_change;
 mod prompt;
+#[cfg(test)]
+mod reference;
 mod sandboxed;
 mod session;
 mod workspace;
 
+pub(crate) use acp::AcpArguments;
+pub(crate) use activity::{ActivityArguments, ActivityOf};
+pub(crate) use config::{SettingsArguments, SettingsCommand};
 pub(crate) use context::{ContextArguments, IndexArguments, IndexCommand, Telling};
+pub(crate) use generate::{CompletionsArguments, ManArguments, ShellName};
 pub(crate) use job::{
     CancelArguments, GcArguments, Inherited, JobCommand, ListArguments, LogsArguments, RetryArguments,
     RunArguments, Stamps, Stay, Terminal, WaitArguments, WorkersArguments,
 };
 pub(crate) use job_values::{JobLimit, Variable};
+pub(crate) use join::{JoinAction, JoinArguments, JoinClient, JoinScope, JoinWay};
 pub(crate) use lsp::{
     CallsArguments, CodeActionsArguments, ConfigArguments, Declaration, FileArguments, LspCommand,
     PlaceArguments, QueryOptions, ReferencesArguments, RenameArguments, RequestArguments, RestartArguments,
     StartArguments, StopArguments, TrustArguments, Waiting, WorkspaceSymbolsArguments,
 };
+pub(crate) use mcp::{McpArguments, WhoApplies};
 pub(crate) use place::Place;
 pub(crate) use plan::{
     ApplyArguments, CatArguments, CheckArguments, DiffArguments, DiffForm, DiscardArguments, LogArguments,
@@ -47,6 +61,7 @@ pub(crate) use session::{
 };
 pub(crate) use workspace::{ChecksArguments, WorkspaceCommand};
 
+use crate::environment;
 use crate::output::Format;
 use crate::units;
 
@@ -60,21 +75,9 @@ Exit codes:
   130  interrupted
 `tidelock exec`, `tidelock plan exec`, `tidelock job run --wait` and `tidelock job wait` end with the
 exit code of the command. `tidelock run` and `tidelock session send` end with 0 if the turn is done,
-with 1 if it failed or was interrupted, and with 130 if it was cancelled.
+with 1 if it failed or was interrupted, and with 130 if it was cancelled.";
 
-Environment:
-  TIDELOCK_HOME          one directory for everything, in place of the XDG directories
-  TIDELOCK_LISTEN        the address for a daemon that is started, such as 127.0.0.1:0
-  TIDELOCK_TOKEN_FILE    the file with the bearer token
-  TIDELOCK_LOG           what the daemon logs, such as debug or daemon=debug
-  TIDELOCK_ACTOR         who you are, as it stands beside what you change; your user name if not set
-  TIDELOCK_DATABASE_URL  the PostgreSQL database to keep the log in, in place of a file
-  OPENAI_API_KEY         the key for the agent `model` of a daemon that is started
-  OPENAI_BASE_URL        where that model is, in place of the usual address
-  TIDELOCK_MODEL         which model it is
-  GIT_PAGER, PAGER       what `tidelock plan diff` is read with on a terminal
-  NO_COLOR               no colours
-
+const EXAMPLES: &str = "\
 Examples:
   tidelock run 'mend the test'  ask an agent; it works in a sandbox, and ends with a diff to review
   tidelock up                   start the daemon if needed, and print a link to its page
@@ -87,9 +90,14 @@ Examples:
   tidelock breaker list         which circuit breakers are open
   tidelock down                 stop the daemon";
 
+/// What stands below the help of the whole program.
+fn closing_words() -> String {
+    format!("{EXIT_CODES}\n\n{}\n{EXAMPLES}", environment::help())
+}
+
 /// One local daemon on which many coding agents share a machine without racing each other.
 #[derive(Debug, Parser)]
-#[command(name = "tidelock", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "tidelock", version, after_help = closing_words(), max_term_width = 100)]
 pub(crate) struct Cli {
     /// Print exactly one JSON object on standard output, for errors too
     #[arg(long, global = true)]
@@ -160,6 +168,16 @@ Examples:
   tidelock ps
   tidelock ps --json")]
     Ps,
+    /// Show what happened lately: to sessions, plans, jobs, servers, breakers and the daemon
+    #[command(after_help = "\
+Newest first, whoever did it. The same in a row is told once. The history of one thing is shown by
+`tidelock plan log`, `tidelock job show` and `tidelock session show`; the page has this list live.
+
+Examples:
+  tidelock activity
+  tidelock activity --of plans
+  tidelock activity --limit 200 --json")]
+    Activity(ActivityArguments),
     /// Say whose a process is, and why it runs
     #[command(after_help = "\
 The process may be one that the daemon has started, its keeper, or anything started in turn.
@@ -240,6 +258,16 @@ Examples:
   tidelock agent list"
     )]
     Agent(AgentCommand),
+    /// Be an agent for an editor: speak the Agent Client Protocol on standard input and output
+    #[command(after_help = "\
+An editor such as Zed starts this. Whoever answers works in a sandbox; `/diff`, `/apply` and `/undo` in the
+editor act on what it changed. Turns go on if the editor ends, and are there when it comes back. Standard
+output has the protocol and nothing else.
+
+Examples:
+  tidelock acp
+  tidelock acp --agent model --model gpt-5")]
+    Acp(AcpArguments),
     /// Run commands that outlive this one, and look after them
     #[command(
         subcommand,
@@ -335,6 +363,34 @@ Examples:
   tidelock index rm ~/old-project"
     )]
     Index(IndexCommand),
+    /// Let an agent join in over the Model Context Protocol, on standard input and output
+    #[command(after_help = "\
+An agent that speaks the protocol starts this itself; it is what its configuration names. The daemon is
+started if there is none, and may be restarted meanwhile: the agent goes on with the same plan. Before a
+plan is applied or taken back the user is asked, through the agent if it can ask; with --allow-apply this
+one need not.
+
+Examples:
+  tidelock mcp
+  tidelock mcp --directory ~/project
+  tidelock mcp --allow-apply")]
+    Mcp(McpArguments),
+    /// Tell an agent or an editor about Tidelock, in its own configuration
+    #[command(after_help = "\
+Without a client, all of them are listed: which are on this machine, and which are joined. With one,
+the piece of configuration is shown and where it belongs. With --write it is put there: everything
+else in the file stays as it is, comments too, and what was there before is kept beside it. A
+different entry of that name is left alone (exit code 4) unless --replace is given.
+
+Examples:
+  tidelock join
+  tidelock join claude
+  tidelock join claude --write
+  tidelock join codex --write --allow-apply
+  tidelock join vscode --write --scope project
+  tidelock join zed --acp --write
+  tidelock join cursor --remove")]
+    Join(JoinArguments),
     /// Copy the log to a new file, while the daemon goes on
     #[command(after_help = "\
 The copy is a log: put it in the place of `log.sqlite3` while no daemon runs, and it is as it was. A file that is
@@ -371,6 +427,29 @@ Examples:
   tidelock serve --listen 127.0.0.1:8800
   TIDELOCK_LOG=debug tidelock serve")]
     Serve(ServeArguments),
+    /// Show every setting with its value and where that comes from
+    #[command(after_help = "\
+This works without a daemon: it shows what one would use that is started from here. If one runs and
+has something else, that is said too. Secrets are never shown.
+
+Examples:
+  tidelock config
+  tidelock config --json
+  tidelock config check")]
+    Config(SettingsArguments),
+    /// Print a script with which a shell completes the arguments of this program
+    #[command(after_help = "\
+Examples:
+  tidelock completions bash > ~/.local/share/bash-completion/completions/tidelock
+  tidelock completions zsh > ~/.zfunc/_tidelock
+  tidelock completions fish > ~/.config/fish/completions/tidelock.fish")]
+    Completions(CompletionsArguments),
+    /// Print the manual page of this program, or write one for every command
+    #[command(after_help = "\
+Examples:
+  tidelock man | man -l -
+  tidelock man --out ~/.local/share/man/man1")]
+    Man(ManArguments),
 }
 
 #[derive(Debug, Args)]

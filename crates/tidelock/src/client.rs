@@ -24,6 +24,7 @@ use crate::units::format_duration;
 
 mod interrupts;
 mod stream;
+mod upgrade;
 
 pub(crate) use interrupts::{Interrupts, Paused};
 pub(crate) use stream::Downloaded;

@@ -1,17 +1,24 @@
 //! What the commands do. Each one turns its arguments into a report or a failure.
 
+mod acp;
+mod activity;
 mod agent;
 mod backup;
 mod breaker;
+mod config;
 mod context;
 mod doctor;
 mod down;
 mod exec;
 mod export;
+mod generate;
 mod history;
+mod ids;
 mod import;
 mod job;
+mod join;
 mod lsp;
+mod mcp;
 mod plan;
 mod ps;
 mod run;
@@ -31,8 +38,16 @@ use crate::output::Report;
 /// Does what was asked.
 pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
     let format = cli.format();
+    match &cli.command {
+        Command::Completions(arguments) => return Ok(generate::completions(arguments)),
+        Command::Man(arguments) => return generate::man(arguments),
+        _ => {}
+    }
     let context = Context::from_environment()?;
     match cli.command {
+        // Answered above: they work wherever they are.
+        Command::Completions(_) | Command::Man(_) => Ok(Report::already_told()),
+        Command::Config(arguments) => config::run(&arguments, &context, &client(&context)?),
         Command::Serve(arguments) => serve::run(arguments, &context, format),
         Command::Up => up::run(&context, &client(&context)?),
         Command::Down(arguments) => down::run(
@@ -44,17 +59,21 @@ pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
         Command::Doctor(arguments) => doctor::run(arguments.depth(), &context, &client(&context)?),
         Command::Backup(arguments) => backup::run(&arguments, &context, &client(&context)?),
         Command::Export(arguments) => export::run(&arguments, &context, format, &client(&context)?),
+        Command::Join(arguments) => join::run(&arguments, &context, &client(&context)?),
         Command::Import(arguments) => import::run(&arguments, &context),
         Command::Lsp(command) => lsp::run(&command, &context, &client(&context)?),
         Command::Run(arguments) => run::run(&arguments, &context, format, &client(&context)?),
         Command::Session(command) => session::run(&command, &context, format, &client(&context)?),
         Command::Agent(AgentCommand::List) => agent::list(&context, &client(&context)?),
+        Command::Acp(arguments) => acp::run(arguments, context),
         Command::Job(command) => job::run(&command, &context, format, &client(&context)?),
         Command::Exec(arguments) => exec::run(&arguments, &context, format, &client(&context)?),
         Command::Plan(command) => plan::run(&command, &context, format, &client(&context)?),
         Command::Workspace(command) => workspace::run(&command, &context, &client(&context)?),
         Command::Context(arguments) => context::run(&arguments, &context, format, &client(&context)?),
         Command::Index(command) => context::run_index(&command, &context, &client(&context)?),
+        Command::Mcp(arguments) => mcp::run(&arguments, &context, &client(&context)?),
+        Command::Activity(arguments) => activity::run(&arguments, &context, &client(&context)?),
         Command::Ps => ps::run(&context, &client(&context)?),
         Command::Why(arguments) => why::run(&arguments, &context, &client(&context)?),
         Command::Breaker(command) => breaker::run(&command, &context, format, &client(&context)?),

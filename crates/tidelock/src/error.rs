@@ -15,6 +15,9 @@ use crate::client::{ClientError, Refusal};
 /// The code of a daemon that was not started because another one is running.
 pub(crate) const ALREADY_RUNNING: &str = "already_running";
 
+/// The code of a daemon that does not answer, or stops in the middle of an answer.
+pub(crate) const UNREACHABLE: &str = "daemon_unreachable";
+
 /// How the process ends. Documented in `tidelock --help` and in `docs/cli.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -146,13 +149,13 @@ impl From<ClientError> for Failure {
                 return Failure::new(Exit::Failed, "output_failed", message)
                     .advise("make sure that there is room where the output goes, and try again");
             }
-            ClientError::Unreachable { .. } => ("daemon_unreachable", "start it with `tidelock up`"),
+            ClientError::Unreachable { .. } => (UNREACHABLE, "start it with `tidelock up`"),
             ClientError::Token { .. } => (
                 "token_unreadable",
                 "see `tidelock doctor`; a daemon makes the file when it starts",
             ),
             ClientError::Timeout { .. } | ClientError::Broken { .. } => (
-                "daemon_unreachable",
+                UNREACHABLE,
                 "see `tidelock doctor`, or start it afresh: `tidelock down && tidelock up`",
             ),
             ClientError::TooLarge | ClientError::NotUnderstood { .. } => (

@@ -1,5 +1,6 @@
 //! Where the daemon's log goes and what it looks like: for people on a terminal, JSON otherwise.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 
 use tracing_subscriber::EnvFilter;
@@ -11,11 +12,22 @@ use crate::error::{Exit, Failure};
 /// Chooses what is logged, such as `debug` or `daemon=debug,info`.
 const VARIABLE: &str = "TIDELOCK_LOG";
 const DEFAULT_FILTER: &str = "info";
+/// A library that says every message of every client at a level that others use for what matters. What is in messages is
+/// nobody's business; whoever wants to see them names it.
+const TALKATIVE: &str = "rmcp";
+
+/// What shall be logged.
+pub(crate) fn wanted(variable: &dyn Fn(&str) -> Option<OsString>) -> String {
+    variable(VARIABLE)
+        .and_then(|filter| filter.into_string().ok())
+        .filter(|filter| !filter.is_empty())
+        .unwrap_or_else(|| DEFAULT_FILTER.to_owned())
+}
 
 /// Starts logging to standard error, for the whole process.
 pub(crate) fn start() -> Result<(), Failure> {
-    let wanted = std::env::var(VARIABLE).ok().filter(|filter| !filter.is_empty());
-    let filter = EnvFilter::try_new(wanted.as_deref().unwrap_or(DEFAULT_FILTER)).map_err(|error| {
+    let filter = quiet(&wanted(&|name| std::env::var_os(name)));
+    let filter = EnvFilter::try_new(filter).map_err(|error| {
         Failure::new(
             Exit::Usage,
             "usage",
@@ -46,4 +58,28 @@ pub(crate) fn start() -> Result<(), Failure> {
             format!("the log cannot be started: {error}"),
         )
     })
+}
+
+/// A filter in which a talkative library is quiet, unless the filter speaks of it.
+fn quiet(filter: &str) -> String {
+    match filter.contains(TALKATIVE) {
+        true => filter.to_owned(),
+        false => format!("{filter},{TALKATIVE}=warn"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_clients_are_logged_only_for_who_asks() {
+        for (filter, expected) in [
+            ("info", "info,rmcp=warn"),
+            ("daemon=debug,info", "daemon=debug,info,rmcp=warn"),
+            ("rmcp=debug", "rmcp=debug"),
+        ] {
+            assert_eq!(quiet(filter), expected);
+        }
+    }
 }

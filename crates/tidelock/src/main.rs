@@ -9,16 +9,19 @@ mod client;
 mod commands;
 mod context;
 mod daemon_process;
+mod environment;
 mod error;
 mod launch;
 mod logging;
 mod output;
 mod progress;
+mod settings;
 mod sse;
 mod start;
 mod start_lock;
 mod units;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -45,8 +48,17 @@ fn main() -> ExitCode {
 fn refuse_arguments(error: &clap::Error) -> ExitCode {
     let asked_for_help = !error.use_stderr();
     if asked_for_help || cli::requested_format(std::env::args_os()) == Format::Human {
+        // An argument may come from anywhere, and the parser says it again as it is.
+        let is_harmless = |text: &OsString| {
+            let text = text.to_string_lossy();
+            !text.contains(|letter| letter != '\n' && output::speaks_to_terminal(letter))
+        };
         // Nobody is left to be told when the terminal has gone away.
-        drop(error.print());
+        if asked_for_help || std::env::args_os().all(|argument| is_harmless(&argument)) {
+            drop(error.print());
+        } else {
+            output::fail(Format::Human, &Failure::usage(error));
+        }
         return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1));
     }
     output::fail(Format::Json, &Failure::usage(error))

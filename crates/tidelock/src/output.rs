@@ -52,6 +52,14 @@ impl Report {
     }
 }
 
+/// Whether a character of somebody else's text would speak to the terminal, or turn around what is read there.
+///
+/// Line ends and tabs are among them: whoever may have them says so.
+pub(crate) fn speaks_to_terminal(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Prints a report and says how the process ends.
 pub(crate) fn finish(format: Format, report: &Report) -> ExitCode {
     let written = match format {
@@ -104,7 +112,11 @@ fn describe(failure: &Failure) -> String {
     if let Some(request_id) = &failure.request_id {
         text.push_str(&format!("request: {request_id}\n"));
     }
-    text
+    // It may repeat what was typed or what a file says.
+    text.replace(
+        |letter| !matches!(letter, '\n' | '\t') && speaks_to_terminal(letter),
+        "\u{fffd}",
+    )
 }
 
 /// One object in one line.
@@ -184,15 +196,13 @@ pub(crate) struct Cell {
 
 impl Cell {
     pub(crate) fn new(text: impl Into<String>) -> Cell {
-        Cell {
-            text: text.into(),
-            tone: Tone::Plain,
-        }
+        Cell::toned(text, Tone::Plain)
     }
 
+    /// The text may be anybody's: what would speak to the terminal is replaced.
     pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Cell {
         Cell {
-            text: text.into(),
+            text: text.into().replace(speaks_to_terminal, "\u{fffd}"),
             tone,
         }
     }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crate::client::{Client, ClientError, Probe};
 use crate::context::Context;
 use crate::daemon_process::{DaemonProcess, Waited};
-use crate::error::{ALREADY_RUNNING, Exit, Failure, chain};
+use crate::error::{ALREADY_RUNNING, Exit, Failure, UNREACHABLE, chain};
 use crate::launch;
 use crate::start_lock::{StartLock, StartLockError};
 
@@ -139,7 +139,7 @@ fn wait_for_room(context: &Context, client: &Client) -> Result<Room, Failure> {
 pub(crate) fn does_not_answer(pid: u32) -> Failure {
     Failure::new(
         Exit::Unreachable,
-        "daemon_unreachable",
+        UNREACHABLE,
         format!("the daemon (pid {pid}) is alive and does not answer"),
     )
     .advise(format!(

@@ -1,8 +1,11 @@
 //! `tidelock doctor`: what a daemon needs on this machine, checked one by one. It changes nothing.
 
 mod agents;
+mod clients;
+mod configuration;
 mod durable;
 mod languages;
+mod mcp_answer;
 mod places;
 mod running;
 mod sandboxes;
@@ -67,11 +70,13 @@ impl Check {
 
 pub(super) fn run(depth: Depth, context: &Context, client: &Client) -> Result<Report, Failure> {
     let mut checks = places::check(context);
+    checks.extend(configuration::check(context));
     checks.extend(running::check(context, client));
     checks.extend(durable::check(depth, context, client));
     checks.extend(system::check(context));
     checks.extend(sandboxes::check(client));
     checks.extend(agents::check(client));
+    checks.extend(clients::check(client));
     let languages = languages::look(context.palette, client);
     checks.push(languages.check);
     let mut report = report(context.palette, &checks);

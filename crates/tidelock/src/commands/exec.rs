@@ -17,7 +17,7 @@ use crate::client::Client;
 use crate::commands::job::{
     Ended, Escapes, INTERRUPTED, Listener, Teller, WhenInterrupted, catch_interrupts, follow,
 };
-use crate::commands::lsp::printable::{cut, printable};
+use crate::commands::lsp::printable::{as_it_is, cut, printable};
 use crate::commands::plan::sandboxed::{Prepared, Submitted, as_line};
 use crate::commands::plan::{discard_untouched, find, get, open, order};
 use crate::context::Context;
@@ -51,11 +51,13 @@ pub(super) fn run(
     let prepared = Prepared::new(&arguments.command)?;
     let (answer, origin) = plan_for(arguments, &prepared, context, client)?;
     let plan: Plan = printable(&answer)?;
-    let submitted = prepared.submit(&plan, context, client).inspect_err(|_| {
-        if origin == Origin::Ours {
-            discard_untouched(&plan.id, context, client);
-        }
-    })?;
+    let submitted = prepared
+        .submit(&as_it_is(&answer)?, context, client)
+        .inspect_err(|_| {
+            if origin == Origin::Ours {
+                discard_untouched(&plan.id, context, client);
+            }
+        })?;
     let end = match stay {
         Stay::Submitted => End::detached(answer, &plan, &submitted),
         Stay::Ended => {

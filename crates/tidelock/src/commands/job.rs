@@ -9,7 +9,7 @@
 
 mod bar;
 mod change;
-mod escapes;
+pub(super) mod escapes;
 mod follow;
 mod list;
 mod logs;

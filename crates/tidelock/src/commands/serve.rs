@@ -13,6 +13,7 @@ use crate::context::{Context, VERSION};
 use crate::error::{Exit, Failure, chain};
 use crate::logging;
 use crate::output::{self, Cell, Format, Palette, Report, Tone, fields};
+use crate::settings::{self, Surroundings};
 use crate::start::START_LOCK_TIMEOUT;
 use crate::start_lock::StartLock;
 
@@ -75,7 +76,8 @@ fn serve(arguments: ServeArguments, context: &Context, front: Front) -> Result<R
     })
 }
 
-fn options(arguments: ServeArguments, context: &Context) -> Options {
+/// What is chosen about a daemon that is started here.
+pub(super) fn options(arguments: ServeArguments, context: &Context) -> Options {
     let mut options = Options::new(context.home.clone());
     options.languages = context.languages();
     options.configuration = context.configuration();
@@ -92,6 +94,14 @@ fn options(arguments: ServeArguments, context: &Context) -> Options {
     options.allowed_hosts = arguments.allowed_hosts;
     options.token_file = arguments.token_file;
     options.database = context.database.clone();
+    let arguments: Vec<_> = std::env::args_os().collect();
+    options.settings = settings::of(
+        &options,
+        &Surroundings {
+            arguments: &arguments,
+            variable: &|name| std::env::var_os(name),
+        },
+    );
     options
 }
 

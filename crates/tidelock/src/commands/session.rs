@@ -13,7 +13,7 @@ mod change;
 pub(super) mod converse;
 mod ending;
 mod export;
-mod follow;
+pub(super) mod follow;
 mod list;
 mod page;
 mod pick;
@@ -21,7 +21,7 @@ pub(super) mod prompt;
 mod queue;
 mod scene;
 mod show;
-mod tell;
+pub(super) mod tell;
 mod tools;
 mod typed;
 mod words;
@@ -70,7 +70,7 @@ pub(super) fn path(id: &str, rest: &str) -> String {
 }
 
 /// The path of a turn, or of something about it.
-fn turn_path(session: &str, turn: &str, rest: &str) -> String {
+pub(super) fn turn_path(session: &str, turn: &str, rest: &str) -> String {
     path(session, &format!("/turns/{}{rest}", path_segment(turn)))
 }
 

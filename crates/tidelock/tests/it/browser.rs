@@ -138,10 +138,15 @@ async fn click_reset(page: &Client) {
         .unwrap();
 }
 
-pub(crate) async fn take_screenshot(world: &World, page: &Client, name: &str) {
+/// Keeps a picture of the page below `target/pictures`, for whoever wants to see what the tests saw.
+pub(crate) async fn take_screenshot(_world: &World, page: &Client, name: &str) {
     let picture = page.screenshot().await.unwrap();
     assert!(picture.starts_with(b"\x89PNG"), "not a picture");
-    fs::write(world.path().join(name), picture).unwrap();
+    let test = thread::current().name().unwrap_or("test").to_owned();
+    let module = test.split("::").next().unwrap_or_default();
+    let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("pictures");
+    fs::create_dir_all(&pictures).unwrap();
+    fs::write(pictures.join(format!("{module}-{name}")), picture).unwrap();
 }
 
 fn record_failures(world: &World) {

@@ -172,7 +172,13 @@ pub(crate) fn program() -> PathBuf {
 
 /// Runs a command to its end, and to the end of everything that holds its output open.
 #[track_caller]
-pub(crate) fn finish(mut command: Command) -> Outcome {
+pub(crate) fn finish(command: Command) -> Outcome {
+    finish_within(command, COMMAND_LIMIT)
+}
+
+/// The same for programs of others, which may take longer.
+#[track_caller]
+pub(crate) fn finish_within(mut command: Command, limit: Duration) -> Outcome {
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -181,9 +187,9 @@ pub(crate) fn finish(mut command: Command) -> Outcome {
     let pid = child.id();
     let (sender, receiver) = mpsc::sync_channel(1);
     thread::spawn(move || drop(sender.send(child.wait_with_output())));
-    let Ok(output) = receiver.recv_timeout(COMMAND_LIMIT) else {
+    let Ok(output) = receiver.recv_timeout(limit) else {
         signal(pid, Signal::KILL);
-        panic!("still running after {COMMAND_LIMIT:?}: {command:?}");
+        panic!("still running after {limit:?}: {command:?}");
     };
     let output = output.unwrap();
     Outcome {
@@ -212,8 +218,14 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
 
 /// Waits until something is true, and fails when it does not become true.
 #[track_caller]
-pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let give_up_at = Instant::now() + Duration::from_secs(30);
+pub(crate) fn wait_for(what: &str, condition: impl FnMut() -> bool) {
+    wait_for_within(what, Duration::from_secs(30), condition);
+}
+
+/// The same with a bound of its own, for what takes its time.
+#[track_caller]
+pub(crate) fn wait_for_within(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
+    let give_up_at = Instant::now() + limit;
     while !condition() {
         assert!(Instant::now() < give_up_at, "waited in vain for {what}");
         thread::sleep(Duration::from_millis(5));

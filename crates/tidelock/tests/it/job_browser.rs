@@ -71,9 +71,13 @@ fn a_job_is_watched_searched_and_cancelled_on_its_page() {
         nothing_was_taken_over(page).await;
         take_screenshot(&world, page, "jobs.png").await;
 
-        let link = wait_for_xpath(page, &format!("//tr[@data-job='{id}']//a[@class='job-title']")).await;
-        assert_eq!(link.text().await.unwrap(), HOSTILE);
-        link.click().await.unwrap();
+        wait_for_xpath(page, &format!("//tr[@data-job='{id}']//a[@class='job-title']")).await;
+        // In one step, since the list is drawn anew as the job goes on.
+        let step = format!(
+            "const link = document.querySelector(\"tr[data-job='{id}'] a.job-title\"); \
+             const text = link.textContent; link.click(); return text;"
+        );
+        assert_eq!(page.execute(&step, Vec::new()).await.unwrap(), HOSTILE);
         wait_for_xpath(page, "//h1[contains(@class, 'job-title')]").await;
         wait_for_state_word(page, "Running").await;
         wait_for_line(page, "stdout", "first").await;
@@ -101,8 +105,7 @@ fn a_job_is_watched_searched_and_cancelled_on_its_page() {
         // A search marks what it finds, and can leave out the rest.
         let search = page.find(Locator::Id("output-search")).await.unwrap();
         search.send_keys("SECOND").await.unwrap();
-        let hit = wait_for_xpath(page, "//*[@id='output-lines']//mark").await;
-        assert_eq!(hit.text().await.unwrap(), "second");
+        wait_for_xpath(page, "//*[@id='output-lines']//mark[text()='second']").await;
         wait_for_xpath(page, "//*[@id='output-hits'][contains(., '1')]").await;
         click(page, "output-only").await;
         let first = page

@@ -150,11 +150,16 @@ impl Beside {
         wait_for(text, || String::from_utf8_lossy(&self.stdout()).contains(text));
     }
 
+    /// How it ended, if it has.
+    pub(crate) fn try_wait(&mut self) -> Option<ExitStatus> {
+        self.running.0.try_wait().unwrap()
+    }
+
     #[track_caller]
     pub(crate) fn wait(&mut self) -> ExitStatus {
         let mut status = None;
         wait_for("a client to end", || {
-            status = self.running.0.try_wait().unwrap();
+            status = self.try_wait();
             status.is_some()
         });
         status.unwrap()
@@ -210,5 +215,6 @@ pub(crate) fn on_a_terminal_but(mut command: Command, stderr: Option<File>) -> (
         .expect("the terminal to be left");
     let status = running.0.wait().unwrap();
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
-    (code, String::from_utf8(text).unwrap())
+    // What is no text is for the test to find.
+    (code, String::from_utf8_lossy(&text).into_owned())
 }

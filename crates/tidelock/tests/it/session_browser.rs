@@ -306,7 +306,7 @@ fn after_a_crash_the_page_shows_what_came_and_that_it_was_interrupted() {
         world.kill();
         wait_for_xpath(page, "//*[@id='stream-state' and contains(., 'Not connected')]").await;
 
-        // It comes back at the same place. A browser has to sign in again, and is told so.
+        // It comes back at the same place, and the page goes on by itself.
         let mut up = project.command(&["up", "--json"]);
         let place = format!("127.0.0.1:{}", address.port().unwrap());
         finish({
@@ -314,9 +314,6 @@ fn after_a_crash_the_page_shows_what_came_and_that_it_was_interrupted() {
             up
         })
         .expect(0);
-        wait_for_xpath(page, "//*[contains(., 'tidelock up')]").await;
-        sign_in(&project, page).await;
-        page.goto(address.as_str()).await.unwrap();
         wait_for_turn(page, 1, "Interrupted").await;
         wait_for_state(page, "Interrupted").await;
         let after = said_on_the_page(page).await;

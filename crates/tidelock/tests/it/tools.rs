@@ -17,6 +17,20 @@ pub(crate) fn require_tool(name: &str) -> Option<PathBuf> {
     found
 }
 
+/// Finds what `cargo xtask test` has installed for the tests: a program, or a file beside the programs.
+pub(crate) fn require_installed(name: &str) -> Option<PathBuf> {
+    let directories = env::var_os("TIDELOCK_TEST_SERVERS").unwrap_or_default();
+    let found = env::split_paths(&directories)
+        .map(|directory| directory.join(name))
+        .find(|file| file.is_file());
+    if found.is_none() {
+        skip(&format!(
+            "`{name}` is not installed; `cargo xtask test` does that"
+        ));
+    }
+    found
+}
+
 /// Reports that the test is skipped and why. With `CI=true` that is a failure.
 ///
 /// The report goes to standard output and, as one line, to the file that `TIDELOCK_SKIP_REPORT` names.

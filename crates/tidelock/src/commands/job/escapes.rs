@@ -16,42 +16,88 @@ enum Within {
     MessageEscape,
     /// Behind the first byte of a sequence that has one more, such as the choice of a character set.
     Charset,
+    /// Behind the first of two bytes that may be a control character.
+    Lead,
+}
+
+/// What is left in a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::commands) enum Kept {
+    /// No sequence; everything else stays as it is, byte for byte.
+    #[default]
+    Text,
+    /// Colours, and no other sequence or control character that a terminal would follow: for the terminal of somebody who
+    /// looks at what another one has written.
+    Colours,
 }
 
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
+const DELETE: u8 = 0x7f;
+/// The first byte of the control characters beyond ASCII, which are `0x80` to `0x9f` behind it.
+const LEAD: u8 = 0xc2;
+/// A colour is shorter; what is longer is none.
+const COLOUR_LIMIT_BYTES: usize = 64;
 
-/// What remains of a text without escape sequences. Everything else stays as it is, byte for byte.
+/// What remains of a text without escape sequences.
 #[derive(Debug, Default)]
-pub(super) struct Stripper {
+pub(in crate::commands) struct Stripper {
     within: Within,
+    kept: Kept,
+    /// The parameters of the sequence that may be a colour.
+    parameters: Vec<u8>,
 }
 
 impl Stripper {
+    pub(in crate::commands) fn keeping(kept: Kept) -> Stripper {
+        Stripper {
+            kept,
+            ..Stripper::default()
+        }
+    }
+
     /// Takes a piece, and returns what is left of it.
-    pub(super) fn strip(&mut self, piece: &[u8]) -> Vec<u8> {
+    pub(in crate::commands) fn strip(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut kept = Vec::with_capacity(piece.len());
         for &byte in piece {
             self.within = match (self.within, byte) {
                 (Within::Text, ESCAPE) => Within::Escape,
-                (Within::Text, byte) => {
-                    kept.push(byte);
-                    Within::Text
+                (Within::Lead, 0x80..=0x9f) => Within::Text,
+                (Within::Lead, byte) => {
+                    kept.push(LEAD);
+                    self.text(byte, &mut kept)
                 }
-                (Within::Escape, b'[') => Within::Control,
+                (Within::Text, byte) => self.text(byte, &mut kept),
+                (Within::Escape, b'[') => {
+                    self.parameters.clear();
+                    Within::Control
+                }
                 (Within::Escape, b']' | b'P' | b'X' | b'^' | b'_') => Within::Message,
                 (Within::Escape, b' '..=b'/') => Within::Charset,
                 (Within::Escape, ESCAPE) => Within::Escape,
                 // A sequence of two characters is over. Anything else was none.
                 (Within::Escape, _) => Within::Text,
                 (Within::Control, ESCAPE) => Within::Escape,
-                (Within::Control, b'@'..=b'~') => Within::Text,
+                (Within::Control, b'@'..=b'~') => {
+                    if byte == b'm' && self.is_colour() {
+                        kept.extend([ESCAPE, b'[']);
+                        kept.append(&mut self.parameters);
+                        kept.push(b'm');
+                    }
+                    Within::Text
+                }
                 (Within::Control, b'\n') => {
                     // No sequence has a line in it: this one was never ended, and the text goes on.
                     kept.push(b'\n');
                     Within::Text
                 }
-                (Within::Control, _) => Within::Control,
+                (Within::Control, byte) => {
+                    // One byte more than a colour has is enough to know that it is none.
+                    if self.parameters.len() <= COLOUR_LIMIT_BYTES {
+                        self.parameters.push(byte);
+                    }
+                    Within::Control
+                }
                 (Within::Message, BELL) => Within::Text,
                 (Within::Message, ESCAPE) => Within::MessageEscape,
                 (Within::Message, b'\n') => {
@@ -66,6 +112,25 @@ impl Stripper {
             };
         }
         kept
+    }
+
+    /// A byte outside of sequences.
+    fn text(&self, byte: u8, kept: &mut Vec<u8>) -> Within {
+        match (self.kept, byte) {
+            (_, ESCAPE) => return Within::Escape,
+            (Kept::Colours, LEAD) => return Within::Lead,
+            (Kept::Colours, DELETE) => {}
+            (Kept::Colours, byte) if byte < b' ' && !matches!(byte, b'\n' | b'\r' | b'\t') => {}
+            (_, byte) => kept.push(byte),
+        }
+        Within::Text
+    }
+
+    fn is_colour(&self) -> bool {
+        let is_parameter = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b';' | b':');
+        self.kept == Kept::Colours
+            && self.parameters.len() <= COLOUR_LIMIT_BYTES
+            && self.parameters.iter().all(is_parameter)
     }
 }
 
@@ -102,5 +167,34 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_terminal_gets_colours_and_no_other_command() {
+        for (text, expected) in [
+            ("\u{1b}[1;31mred\u{1b}[m\tü\r\n", "\u{1b}[1;31mred\u{1b}[m\tü\r\n"),
+            ("\u{1b}[38:2::1:2:3mx", "\u{1b}[38:2::1:2:3mx"),
+            ("\u{1b}[2Ja\u{1b}[1;1Hb\u{1b}[?25lc\u{1b}[>4md", "abcd"),
+            ("\u{1b}]0;title\u{7}x\u{1b}]8;;http://a\u{1b}\\y", "xy"),
+            ("a\u{8}b\u{7f}c\u{7}d\0", "abcd"),
+            ("a\u{9b}2Jb\u{9d}0;c\u{9c}é\u{a0}", "a2Jb0;cé\u{a0}"),
+            ("\u{1b}\u{1b}[31mx", "\u{1b}[31mx"),
+        ] {
+            for size in [1, 2, 3, text.len()] {
+                let mut stripper = Stripper::keeping(Kept::Colours);
+                let kept: Vec<u8> = text
+                    .as_bytes()
+                    .chunks(size)
+                    .flat_map(|piece| stripper.strip(piece))
+                    .collect();
+                assert_eq!(
+                    String::from_utf8_lossy(&kept),
+                    expected,
+                    "{text:?} in pieces of {size}"
+                );
+            }
+        }
+        let long = format!("\u{1b}[{}mx", "1;".repeat(100));
+        assert_eq!(Stripper::keeping(Kept::Colours).strip(long.as_bytes()), b"x");
     }
 }

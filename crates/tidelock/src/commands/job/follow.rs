@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::path;
 use crate::client::{Client, ClientError, Downloaded, Interrupts, Paused};
-use crate::error::{Exit, Failure, chain};
+use crate::error::{Exit, Failure, UNREACHABLE, chain};
 use crate::sse::{EventReader, ServerEvent};
 
 /// A stream has a heartbeat every 15 seconds. After three that did not come, nobody is there.
@@ -183,7 +183,7 @@ impl Reading {
                 let why = error.map_or_else(|| "it does not take requests".to_owned(), |error| chain(&error));
                 let message = format!("the daemon has gone, and {id} was not seen to end: {why}");
                 Err(
-                    Failure::new(Exit::Unreachable, "daemon_unreachable", message).advise(format!(
+                    Failure::new(Exit::Unreachable, UNREACHABLE, message).advise(format!(
                         "`tidelock job show {id}` starts a daemon and says what became of the job"
                     )),
                 )

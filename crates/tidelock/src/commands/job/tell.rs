@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::bar::Bar;
-use super::escapes::Stripper;
+use super::escapes::{Kept, Stripper};
 use super::follow::{Listener, Said};
 use crate::cli::Stamps;
 use crate::output::{self, Format, json_line};
@@ -18,7 +18,7 @@ use crate::output::{self, Format, json_line};
 pub(in crate::commands) enum Escapes {
     /// As they came.
     Keep,
-    /// Where it goes to a terminal whose user wants colours.
+    /// Colours, where it goes to a terminal whose user wants them; nothing else that speaks to a terminal.
     OnTerminals,
 }
 
@@ -32,7 +32,8 @@ impl Escapes {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         match self {
             Escapes::Keep => None,
-            Escapes::OnTerminals => (!is_terminal || unwanted).then(Stripper::default),
+            Escapes::OnTerminals if is_terminal && !unwanted => Some(Stripper::keeping(Kept::Colours)),
+            Escapes::OnTerminals => Some(Stripper::default()),
         }
     }
 }

@@ -4,12 +4,18 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::client::ClientError;
+use crate::output::speaks_to_terminal;
 
-/// An answer whose texts can be printed: every control character but line ends and tabs is replaced.
+/// An answer whose texts can be printed: what speaks to a terminal, but for line ends and tabs, is replaced.
 pub(in crate::commands) fn printable<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientError> {
     let mut answer = answer.clone();
     scrub(&mut answer);
     serde_json::from_value(answer).map_err(|source| ClientError::NotUnderstood { source })
+}
+
+/// An answer as it is, for what is done with it: a path with a strange character in it is no other path.
+pub(in crate::commands) fn as_it_is<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientError> {
+    T::deserialize(answer).map_err(|source| ClientError::NotUnderstood { source })
 }
 
 /// A text in one line.
@@ -30,7 +36,7 @@ pub(in crate::commands) fn cut(text: &str, limit: usize) -> String {
 
 fn scrub(value: &mut Value) {
     match value {
-        Value::String(text) if text.contains(char::is_control) => *text = scrubbed(text),
+        Value::String(text) if text.contains(speaks_to_terminal) => *text = scrubbed(text),
         Value::Array(values) => values.iter_mut().for_each(scrub),
         Value::Object(members) => members.values_mut().for_each(scrub),
         _ => {}
@@ -45,7 +51,7 @@ fn scrubbed(text: &str) -> String {
         let harmless = match character {
             '\n' | '\t' => true,
             '\r' => characters.peek() == Some(&'\n'),
-            other => !other.is_control(),
+            other => !speaks_to_terminal(other),
         };
         kept.push(if harmless { character } else { '\u{fffd}' });
     }
@@ -60,11 +66,12 @@ mod tests {
 
     #[test]
     fn nothing_that_a_server_says_reaches_the_terminal_as_a_command() {
-        let answer = json!({ "a": ["\u{1b}]0;owned\u{7}x\r\n\ty\rz\u{9b}1m", 3, null, "plain é"] });
+        let answer =
+            json!({ "a": ["\u{1b}]0;owned\u{7}x\r\n\ty\rz\u{9b}1m", 3, null, "plain é", "a\u{202e}b"] });
         let shown: Value = printable(&answer).unwrap();
         assert_eq!(
             shown,
-            json!({ "a": ["\u{fffd}]0;owned\u{fffd}x\r\n\ty\u{fffd}z\u{fffd}1m", 3, null, "plain é"] })
+            json!({ "a": ["\u{fffd}]0;owned\u{fffd}x\r\n\ty\u{fffd}z\u{fffd}1m", 3, null, "plain é", "a\u{fffd}b"] })
         );
     }
 

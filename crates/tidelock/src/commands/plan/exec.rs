@@ -13,7 +13,7 @@ use crate::commands::job::{
     Ended, Escapes, INTERRUPTED, Interrupted, Teller, WhenInterrupted, catch_interrupts, ended_text, exit_of,
     follow,
 };
-use crate::commands::lsp::printable::printable;
+use crate::commands::lsp::printable::{as_it_is, printable};
 use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{Format, Report};
@@ -26,7 +26,7 @@ pub(super) fn run(
 ) -> Result<Report, Failure> {
     let prepared = Prepared::new(&arguments.command)?;
     let id = find(&arguments.plan.plan, context, client)?;
-    let before: Plan = printable(&get(&id, "", context, client)?)?;
+    let before: Plan = as_it_is(&get(&id, "", context, client)?)?;
     let submitted = prepared.submit(&before, context, client)?;
     if arguments.command.stay() == Stay::Submitted {
         let note = format!("watch it with `tidelock job logs -f {}`", short(&submitted.id));

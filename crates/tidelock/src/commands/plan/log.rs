@@ -12,7 +12,7 @@ use crate::cli::{LogArguments, Reach};
 use crate::client::{Client, ClientError, Interrupts};
 use crate::commands::lsp::printable::{cut, one_line, printable};
 use crate::context::Context;
-use crate::error::{Exit, Failure};
+use crate::error::{Exit, Failure, UNREACHABLE};
 use crate::output::{self, Cell, Format, Palette, Report, Tone, json_line, table};
 
 /// How long to wait before looking for the daemon again.
@@ -98,8 +98,9 @@ fn follow(id: &str, palette: Palette, format: Format, client: &Client) -> Result
         let since = *silent_since.get_or_insert_with(Instant::now);
         if since.elapsed() >= PATIENCE {
             let message = "the daemon has gone, and the plan was not seen to end";
-            return Err(Failure::new(Exit::Unreachable, "daemon_unreachable", message)
-                .advise("start it with `tidelock up`"));
+            return Err(
+                Failure::new(Exit::Unreachable, UNREACHABLE, message).advise("start it with `tidelock up`")
+            );
         }
         client.pause(LOOK_AGAIN_AFTER, &mut Interrupts::default());
     }

@@ -1,6 +1,6 @@
 //! A patch in colours, made fit for a terminal as it comes.
 
-use crate::output::{Palette, Tone};
+use crate::output::{Palette, Tone, speaks_to_terminal};
 
 /// The longest line that is kept whole. What is longer is not read by people.
 const LINE_LIMIT_BYTES: usize = 64 * 1024;
@@ -134,7 +134,7 @@ fn harmless(line: &str) -> String {
         .chars()
         .map(|character| match character {
             '\t' => character,
-            other if other.is_control() => '\u{fffd}',
+            other if speaks_to_terminal(other) => '\u{fffd}',
             other => other,
         })
         .collect()

@@ -7,11 +7,11 @@ use hyper::header::{ACCEPT, HeaderName};
 use serde_json::json;
 
 use super::ending;
-use super::follow::{Ended, WhenInterrupted, follow};
+use super::follow::{Ended, WhenInterrupted, follow, get_patiently};
 use super::pick::newest_here;
 use super::scene::Prompts;
 use super::tell::{Beginning, Teller};
-use super::{find, get, path};
+use super::{find, path};
 use crate::cli::{AttachArguments, Reach};
 use crate::client::{Client, ClientError, Interrupts};
 use crate::commands::lsp::paths::current_directory;
@@ -73,10 +73,10 @@ pub(super) fn run(
     };
     let value = match &told {
         Some(turn) => json!({
-            "session": get(&path(&id, ""), context, client)?,
-            "turn": get(&super::turn_path(&id, turn, ""), context, client)?,
+            "session": get_patiently(&path(&id, ""), context, client)?,
+            "turn": get_patiently(&super::turn_path(&id, turn, ""), context, client)?,
         }),
-        None => json!({ "session": get(&path(&id, ""), context, client)? }),
+        None => json!({ "session": get_patiently(&path(&id, ""), context, client)? }),
     };
     let mut notes = Vec::new();
     if let Some(turn) = value.get("turn") {
@@ -93,7 +93,7 @@ pub(super) fn run(
 }
 
 fn session(id: &str, context: &Context, client: &Client) -> Result<Session, Failure> {
-    Ok(printable(&get(&path(id, ""), context, client)?)?)
+    Ok(printable(&get_patiently(&path(id, ""), context, client)?)?)
 }
 
 /// The newest session of this directory in which a turn runs.
@@ -130,12 +130,16 @@ fn newest_turns(
 ) -> Result<TurnList, Failure> {
     let place = before.map_or_else(String::new, |before| format!("&before={before}"));
     let path = path(session, &format!("/turns?limit={PAGE_TURNS}{place}"));
-    Ok(printable(&get(&path, context, client)?)?)
+    Ok(printable(&get_patiently(&path, context, client)?)?)
 }
 
 /// Whether a turn did not only wait.
 fn has_begun((session, turn): (&str, &str), (context, client): (&Context, &Client)) -> Result<bool, Failure> {
-    let turn: Turn = printable(&get(&super::turn_path(session, turn, ""), context, client)?)?;
+    let turn: Turn = printable(&get_patiently(
+        &super::turn_path(session, turn, ""),
+        context,
+        client,
+    )?)?;
     Ok(turn.started_at.is_some())
 }
 

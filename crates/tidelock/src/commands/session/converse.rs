@@ -6,7 +6,7 @@ use api::{StartTurn, TurnAccepted, TurnState};
 use serde_json::{Value, json};
 
 use super::ending::{self, Outcome};
-use super::follow::{Ended, WhenInterrupted, follow};
+use super::follow::{Ended, Listener as _, WhenInterrupted, follow};
 use super::prompt::Prepared;
 use super::scene::Prompts;
 use super::tell::{Beginning, Teller};

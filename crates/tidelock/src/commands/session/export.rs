@@ -1,6 +1,6 @@
 //! A whole session, written down.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::time::Duration;
 
 use serde_json::json;
@@ -9,6 +9,7 @@ use super::{find, get, path};
 use crate::cli::ExportArguments;
 use crate::client::{Client, ClientError};
 use crate::commands::export::{Unfinished, exists, unwritable};
+use crate::commands::job::escapes::{Kept, Stripper};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Report, Tone, fields};
@@ -29,7 +30,7 @@ pub(super) fn run(
     let from = path(&id, &format!("/export?format={}", arguments.format.name()));
     let Some(output) = &arguments.output else {
         // Standard output is the export's alone.
-        let ended = download(client, &from, &mut io::stdout().lock());
+        let ended = download(client, &from, &mut Shown::new(io::stdout().lock()));
         return match ended {
             Err(ClientError::Output { source }) if source.kind() == io::ErrorKind::BrokenPipe => {
                 Ok(Report::already_told())
@@ -59,6 +60,34 @@ pub(super) fn run(
     );
     let value = json!({ "id": id, "state": "written", "path": shown, "size_bytes": size_bytes });
     Ok(Report::success(value, text))
+}
+
+/// Standard output. On a terminal what an agent said is shown, and not followed; everywhere else it is kept as it is.
+#[derive(Debug)]
+struct Shown {
+    stdout: StdoutLock<'static>,
+    stripper: Option<Stripper>,
+}
+
+impl Shown {
+    fn new(stdout: StdoutLock<'static>) -> Shown {
+        let stripper = stdout.is_terminal().then(|| Stripper::keeping(Kept::Colours));
+        Shown { stdout, stripper }
+    }
+}
+
+impl Write for Shown {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        match &mut self.stripper {
+            Some(stripper) => self.stdout.write_all(&stripper.strip(piece))?,
+            None => self.stdout.write_all(piece)?,
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
 }
 
 fn download(client: &Client, from: &str, target: &mut impl Write) -> Result<u64, ClientError> {

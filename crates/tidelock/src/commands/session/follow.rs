@@ -11,12 +11,12 @@ use daemon::{Liveness, read_owner};
 use hyper::header::{ACCEPT, HeaderName};
 use serde_json::Value;
 
-use super::tell::{Beginning, Teller};
+use super::tell::Beginning;
 use super::{get, path, turn_path};
 use crate::client::{Client, ClientError, Downloaded, Interrupts, Paused};
 use crate::commands::job::Interrupted;
 use crate::context::Context;
-use crate::error::{Exit, Failure, chain};
+use crate::error::{Exit, Failure, UNREACHABLE, chain};
 use crate::sse::{EventReader, ServerEvent};
 
 /// A stream has a heartbeat every 15 seconds. After three that did not come, nobody is there.
@@ -30,7 +30,7 @@ const LINE_LIMIT_BYTES: usize = 256 << 20;
 
 /// Something that the stream of a turn says.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Said {
+pub(in crate::commands) enum Said {
     /// An event, as it came.
     Event(Value),
     /// A snapshot in the place of events.
@@ -38,9 +38,21 @@ pub(super) enum Said {
     End(TurnEnd),
 }
 
+/// Takes in what the stream of a turn says.
+pub(in crate::commands) trait Listener {
+    /// Takes something in. An error of the kind `BrokenPipe` ends the following, and is none.
+    fn hear(&mut self, said: &Said) -> std::io::Result<()>;
+
+    /// A piece of the stream has been taken in whole.
+    fn flush(&mut self) -> std::io::Result<()>;
+
+    /// Something that is not said by the turn, for people.
+    fn note(&mut self, text: &str);
+}
+
 /// What Ctrl-C means.
 #[derive(Debug)]
-pub(super) enum WhenInterrupted<'a> {
+pub(in crate::commands) enum WhenInterrupted<'a> {
     /// The end of this process.
     EndTheProcess,
     /// The first one cancels the turn, the second one leaves it alone.
@@ -49,7 +61,7 @@ pub(super) enum WhenInterrupted<'a> {
 
 /// Why following ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(in crate::commands) enum Ended {
     /// The turn is over.
     Turn(TurnState),
     /// Somebody pressed Ctrl-C twice.
@@ -59,12 +71,12 @@ pub(super) enum Ended {
 }
 
 /// Follows a turn to its end.
-pub(super) fn follow(
+pub(in crate::commands) fn follow(
     (context, client): (&Context, &Client),
     (session, turn): (&str, &str),
     beginning: Beginning,
     when_interrupted: WhenInterrupted<'_>,
-    teller: &mut Teller,
+    teller: &mut impl Listener,
 ) -> Result<Ended, Failure> {
     let mut none = Interrupts::default();
     let interrupts = match when_interrupted {
@@ -123,7 +135,7 @@ impl Reading {
         &mut self,
         client: &Client,
         interrupts: &mut Interrupts,
-        teller: &mut Teller,
+        teller: &mut impl Listener,
     ) -> Result<Downloaded, ClientError> {
         let mut reader = EventReader::with_limit(LINE_LIMIT_BYTES);
         let mut headers = vec![(ACCEPT, "text/event-stream".to_owned())];
@@ -165,7 +177,7 @@ impl Reading {
         ended: Result<Downloaded, ClientError>,
         session: &str,
         (context, client): (&Context, &Client),
-        teller: &mut Teller,
+        teller: &mut impl Listener,
     ) -> Result<(), Failure> {
         let error = match ended {
             // The daemon drains.
@@ -181,7 +193,7 @@ impl Reading {
         if error.is_some() && has_crashed(context) {
             // Nobody wanted it to end, so it is started again: it knows what has become of the turn.
             teller.note("the daemon has crashed; it is started again");
-            get(&path(session, ""), context, client)?;
+            get_patiently(&path(session, ""), context, client)?;
             return Ok(());
         }
         let now = Instant::now();
@@ -196,11 +208,25 @@ impl Reading {
                 let why = error.map_or_else(|| "it does not take requests".to_owned(), |error| chain(&error));
                 let message = format!("the daemon has gone, and the turn was not seen to end: {why}");
                 Err(
-                    Failure::new(Exit::Unreachable, "daemon_unreachable", message).advise(format!(
+                    Failure::new(Exit::Unreachable, UNREACHABLE, message).advise(format!(
                         "`tidelock session show {session}` starts a daemon and says what became of it"
                     )),
                 )
             }
+        }
+    }
+}
+
+/// Something that is only looked at, by somebody who stays: a daemon that ends while it answers, and the next one too, is
+/// asked again for a while.
+pub(super) fn get_patiently(path: &str, context: &Context, client: &Client) -> Result<Value, Failure> {
+    let give_up_at = Instant::now() + PATIENCE;
+    loop {
+        match get(path, context, client) {
+            Err(failure) if failure.code == UNREACHABLE && Instant::now() < give_up_at => {
+                client.pause(LOOK_AGAIN_AFTER, &mut Interrupts::default());
+            }
+            answered => return answered,
         }
     }
 }
@@ -215,12 +241,12 @@ fn not_understood(error: &std::io::Error) -> Failure {
 }
 
 /// Whether the daemon that was here last ended without being told to.
-fn has_crashed(context: &Context) -> bool {
+pub(in crate::commands) fn has_crashed(context: &Context) -> bool {
     read_owner(&context.home)
         .is_some_and(|owner| owner.liveness() == Liveness::Gone && !owner.has_stopped_cleanly())
 }
 
-fn cancel(client: &Client, session: &str, turn: &str, teller: &mut Teller) {
+fn cancel(client: &Client, session: &str, turn: &str, teller: &mut impl Listener) {
     let request = CancelTurn {
         turn: Some(turn.to_owned()),
         why: Some("Ctrl-C".to_owned()),

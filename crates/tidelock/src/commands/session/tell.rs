@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use api::{TurnEvent, TurnResync, Usage};
 use serde_json::{Value, json};
 
-use super::follow::Said;
+use super::follow::{Listener, Said};
 use super::page::{Layout, Page, Stream};
 use super::scene::{Prompts, Scene};
 use super::typed::{Typed, choices};
@@ -30,7 +30,7 @@ pub(super) struct Teller {
 
 /// Where the reader begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beginning {
+pub(in crate::commands) enum Beginning {
     Start,
     /// So many events before the end.
     Tail(u64),
@@ -65,8 +65,17 @@ impl Teller {
         self.scene.usage
     }
 
-    /// Takes something in. It is shown by [`Teller::flush`] at the latest.
-    pub(super) fn hear(&mut self, said: &Said) -> io::Result<()> {
+    /// Ends what is open, so that others can write.
+    pub(super) fn close(mut self) {
+        self.scene.page.fresh(Stream::Out);
+        self.scene.page.fresh(Stream::Err);
+        drop(self.flush());
+    }
+}
+
+impl Listener for Teller {
+    /// It is shown by [`Teller::flush`] at the latest.
+    fn hear(&mut self, said: &Said) -> io::Result<()> {
         if self.format == Format::Json {
             let line = match said {
                 Said::Event(event) => json_line(&json!({ "event": event })),
@@ -100,7 +109,7 @@ impl Teller {
     }
 
     /// Shows everything that was taken in, and asks what is open.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         if self.format == Format::Json {
             let pending = std::mem::take(&mut self.pending);
             return output::write(io::stdout(), &pending);
@@ -130,8 +139,7 @@ impl Teller {
         self.scene.page.flush()
     }
 
-    /// Something that is not said by the agent, for people.
-    pub(super) fn note(&mut self, text: &str) {
+    fn note(&mut self, text: &str) {
         if self.format == Format::Human {
             self.scene
                 .page
@@ -139,13 +147,6 @@ impl Teller {
             // Who reads the agent's words no more is found out by the next of them.
             drop(self.scene.page.flush());
         }
-    }
-
-    /// Ends what is open, so that others can write.
-    pub(super) fn close(mut self) {
-        self.scene.page.fresh(Stream::Out);
-        self.scene.page.fresh(Stream::Err);
-        drop(self.flush());
     }
 }
 

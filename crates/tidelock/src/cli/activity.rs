@@ -1,0 +1,24 @@
+//! The arguments of `tidelock activity`.
+
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Args)]
+pub(crate) struct ActivityArguments {
+    /// Only what happened to these
+    #[arg(long, value_name = "KIND")]
+    pub(crate) of: Option<ActivityOf>,
+    /// How many at most
+    #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub(crate) limit: u32,
+}
+
+/// What things happen to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ActivityOf {
+    Sessions,
+    Plans,
+    Jobs,
+    Servers,
+    Breakers,
+    Daemon,
+}

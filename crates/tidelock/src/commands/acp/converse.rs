@@ -1,0 +1,263 @@
+//! A prompt is sent, and answered when its turn is over. Turns are cancelled, and questions answered.
+
+use std::sync::Arc;
+
+use api::{AgentChoice, AnswerPermission, CancelTurn, IfBusy, StartTurn, Turn, TurnAccepted, TurnState};
+use kernel::TurnId;
+use serde_json::{Value, json};
+
+use super::open::{Ended, Open, Ticket, Wish};
+use super::prompt;
+use super::questions::{Asked, Chosen};
+use super::refusal::Refused;
+use super::schema::ContentBlock;
+use super::serve::{Site, note};
+use super::setup::understood;
+use super::telling::{Voice, chunk};
+use crate::client::{Client, path_segment};
+use crate::commands::plan::short;
+use crate::commands::session::prompt::text_of;
+use crate::commands::session::{ask, get, path, turn_path};
+use crate::error::Failure;
+use crate::start::Repeat;
+
+/// Why a turn is cancelled.
+const WHY: &str = "the editor";
+/// The agent that follows a script.
+const REHEARSAL: &str = "rehearsal";
+
+/// Sends a prompt, and waits for the end of its turn.
+pub(super) fn prompt(
+    site: &Site,
+    open: &Arc<Open>,
+    ticket: Ticket,
+    blocks: &[ContentBlock],
+    client: &Client,
+) -> Result<Value, Refused> {
+    let request = request(site, open, blocks)?;
+    if let Some(notice) = open.take_notice() {
+        drop(
+            site.outbox
+                .update(&open.id, &chunk(Voice::Agent, &message(), &notice)),
+        );
+    }
+    if open.wish(ticket) == Wish::Cancel {
+        return Ok(json!({ "stopReason": "cancelled" }));
+    }
+    let turns = path(&open.id, "/turns");
+    // It has a key, so the second time it is the same turn.
+    let accepted = ask(&site.context, client, Repeat::Harmless, |client| {
+        client.post(&turns, Some(&request))
+    })?;
+    let TurnAccepted { turn, .. } = understood(accepted)?;
+    if open.sent(ticket, &turn.id) == Wish::Cancel {
+        cancel(site, open, &turn.id, client);
+    } else if turn.state == TurnState::Queued {
+        let text = "Another turn runs in this session. This prompt waits for its end.\n";
+        drop(
+            site.outbox
+                .update(&open.id, &chunk(Voice::Thought, &message(), text)),
+        );
+    }
+    match open.wait_for_end(ticket) {
+        Some(ended) => ended.and_then(|ended| answer_of(&ended)),
+        // The session was closed here, and with it what it had begun.
+        None => Ok(json!({ "stopReason": "cancelled" })),
+    }
+}
+
+/// Names a message that is in no turn.
+pub(super) fn message() -> String {
+    TurnId::generate().to_string()
+}
+
+fn request(site: &Site, open: &Open, blocks: &[ContentBlock]) -> Result<StartTurn, Refused> {
+    let said = prompt::read(blocks, &open.root)?;
+    let arguments = &site.arguments;
+    let agent = match &arguments.script {
+        // It is read for each prompt, so that it can be changed between two.
+        Some(script) => Some(AgentChoice {
+            name: arguments.agent.clone().unwrap_or_else(|| REHEARSAL.to_owned()),
+            model: None,
+            script: Some(text_of(script)?),
+        }),
+        None => None,
+    };
+    Ok(StartTurn {
+        prompt: said.text,
+        attachments: said.attachments,
+        agent,
+        if_busy: Some(IfBusy::Queue),
+        seen: None,
+        idempotency_key: Some(TurnId::generate().to_string()),
+    })
+}
+
+/// What a prompt is answered with when its turn is over.
+fn answer_of(ended: &Ended) -> Result<Value, Refused> {
+    match (stop_reason(ended), &ended.error) {
+        (Some(reason), _) => Ok(json!({
+            "stopReason": reason,
+            "_meta": { "tidelock": { "turn": ended.turn, "state": ended.state } },
+        })),
+        (None, Some(error)) => Err(Refused::turn(&error.code, &error.text)),
+        (None, None) => Err(Refused::turn("turn_failed", "nobody knows why")),
+    }
+}
+
+/// Why a turn ended, if the protocol has a word for it. A turn whose daemon was killed has none: it did not come to its
+/// end, and nobody asked it to stop. `cancelled` says the first of the two, and the text that goes before it both.
+pub(super) fn stop_reason(ended: &Ended) -> Option<&'static str> {
+    let code = ended.error.as_ref().map(|error| error.code.as_str());
+    match (ended.state, code) {
+        (TurnState::Done, _) => Some("end_turn"),
+        (TurnState::Cancelled | TurnState::Interrupted, _) => Some("cancelled"),
+        (_, Some("limit_tokens" | "model_length" | "acp_max_tokens")) => Some("max_tokens"),
+        (_, Some("limit_steps" | "acp_max_requests")) => Some("max_turn_requests"),
+        (_, Some("model_filtered" | "acp_refusal")) => Some("refusal"),
+        (TurnState::Failed | TurnState::Queued | TurnState::Running, _) => None,
+    }
+}
+
+/// Stops a turn, or takes it away if it waits. Its end is seen in its stream.
+pub(super) fn cancel(site: &Site, open: &Open, turn: &str, client: &Client) {
+    let wish = CancelTurn {
+        turn: Some(turn.to_owned()),
+        why: Some(WHY.to_owned()),
+    };
+    let path = path(&open.id, "/cancel?wait_ms=0");
+    let asked = ask(&site.context, client, Repeat::Harmless, |client| {
+        client.post(&path, Some(&wish))
+    });
+    match asked {
+        // It was faster; its end is about to be told.
+        Err(failure) if failure.code != "turn_not_active" => {
+            let text = format!(
+                "The turn could not be cancelled: {}\n",
+                Refused::from(failure).in_words()
+            );
+            drop(
+                site.outbox
+                    .update(&open.id, &chunk(Voice::Agent, &message(), &text)),
+            );
+        }
+        Ok(_) | Err(_) => {}
+    }
+    if let Err(failure) = see_whether_it_ended(site, open, turn, client) {
+        note(&format!("{turn} cannot be looked at: {}", failure.message));
+    }
+}
+
+/// One that was taken away before it began has no stream that somebody watches.
+pub(super) fn see_whether_it_ended(
+    site: &Site,
+    open: &Open,
+    turn: &str,
+    client: &Client,
+) -> Result<(), Failure> {
+    let turn: Turn = understood(get(&turn_path(&open.id, turn, ""), &site.context, client)?)?;
+    if turn.ended_at.is_some() && turn.started_at.is_none() {
+        open.ended(&Ended {
+            turn: turn.id,
+            state: turn.state,
+            error: turn.error,
+        });
+    }
+    Ok(())
+}
+
+/// Sends what the editor answers to a question.
+pub(super) fn answer(site: &Site, asked: &Asked, result: Option<Value>, client: &Client) {
+    let say = |text: &str| {
+        drop(
+            site.outbox
+                .update(&asked.session, &chunk(Voice::Agent, &message(), text)),
+        );
+    };
+    match asked.chosen(result) {
+        Chosen::Answer(answer) => {
+            let path = path(
+                &asked.session,
+                &format!("/permissions/{}", path_segment(&asked.permission)),
+            );
+            let wish = AnswerPermission { answer };
+            // The first answer counts, so a second one changes nothing.
+            let sent = ask(&site.context, client, Repeat::Harmless, |client| {
+                client.post(&path, Some(&wish))
+            });
+            match sent {
+                // Somebody was faster, and the stream says so.
+                Err(failure) if failure.code != "permission_not_found" => {
+                    let text = format!(
+                        "The answer did not arrive: {}\n",
+                        Refused::from(failure).in_words()
+                    );
+                    say(&text);
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+        // Whoever answers so cancels the turn as well.
+        Chosen::Nothing => {}
+        Chosen::NotAsked => say(&format!(
+            "The editor could not ask. Answer with `tidelock session answer {} allow`, `always` or `deny`, or on the page.\n",
+            short(&asked.session)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::TurnError;
+
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_answered_with_why_its_turn_ended() {
+        let ended = |state, code: Option<&str>| Ended {
+            turn: "t".to_owned(),
+            state,
+            error: code.map(|code| TurnError {
+                code: code.to_owned(),
+                text: "why".to_owned(),
+            }),
+        };
+        for (state, code, expected) in [
+            (TurnState::Done, None, Some("end_turn")),
+            (TurnState::Cancelled, None, Some("cancelled")),
+            (TurnState::Interrupted, Some("daemon_crashed"), Some("cancelled")),
+            (TurnState::Failed, Some("limit_tokens"), Some("max_tokens")),
+            (TurnState::Failed, Some("model_length"), Some("max_tokens")),
+            (TurnState::Failed, Some("acp_max_tokens"), Some("max_tokens")),
+            (TurnState::Failed, Some("limit_steps"), Some("max_turn_requests")),
+            (
+                TurnState::Failed,
+                Some("acp_max_requests"),
+                Some("max_turn_requests"),
+            ),
+            (TurnState::Failed, Some("model_filtered"), Some("refusal")),
+            (TurnState::Failed, Some("acp_refusal"), Some("refusal")),
+            (TurnState::Failed, Some("limit_time"), None),
+            (TurnState::Failed, Some("model_unreachable"), None),
+            (TurnState::Failed, None, None),
+        ] {
+            assert_eq!(stop_reason(&ended(state, code)), expected, "{state:?} {code:?}");
+        }
+        assert_eq!(
+            answer_of(&ended(TurnState::Interrupted, None)),
+            Ok(json!({
+                "stopReason": "cancelled",
+                "_meta": { "tidelock": { "turn": "t", "state": "interrupted" } },
+            }))
+        );
+        let failed = answer_of(&ended(TurnState::Failed, Some("limit_time"))).unwrap_err();
+        assert_eq!(
+            failed.to_json(),
+            json!({
+                "code": -32603,
+                "message": "The turn failed: why",
+                "data": { "code": "limit_time" },
+            })
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! Hears the stream of a turn, and tells the editor.
+
+use std::io::{self, ErrorKind};
+
+use api::TurnResync;
+
+use super::open::Open;
+use super::serve::{Site, note};
+use super::telling::{Answered, Telling, Voice, chunk};
+use crate::commands::session::follow::{Listener, Said};
+
+/// What is to be told of the past of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Earlier {
+    Told,
+    /// It is known, and only taken in.
+    Known,
+}
+
+/// Hears a turn, and tells the editor.
+pub(super) struct Ear<'a> {
+    pub(super) site: &'a Site,
+    pub(super) open: &'a Open,
+    pub(super) telling: &'a mut Telling,
+    /// The last event that was there at the beginning. What comes after it is new.
+    pub(super) goal: u64,
+    pub(super) earlier: Earlier,
+    pub(super) replay: ReplayEnds,
+}
+
+/// When what was said before is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplayEnds {
+    /// With the newest event of this turn, which goes on.
+    WhenLive,
+    /// With how this turn ended, or with a later turn.
+    Later,
+}
+
+impl Ear<'_> {
+    /// Whether somebody answered elsewhere while the editor was being asked.
+    fn tell_answer(&self, answered: &Answered) -> io::Result<()> {
+        let (outbox, id) = (&self.site.outbox, &self.open.id);
+        if !self.site.questions.withdraw(outbox, id, &answered.permission)? {
+            return Ok(());
+        }
+        let who = if answered.by.is_empty() {
+            "Nobody answered in time, which is a no.".to_owned()
+        } else {
+            let answer = match answered.answer {
+                api::PermissionAnswer::Allow => "yes",
+                api::PermissionAnswer::AllowAlways => "yes, always in this session",
+                api::PermissionAnswer::Deny => "no",
+            };
+            format!("Answered elsewhere by {}: {answer}.", answered.by)
+        };
+        let message = format!("{}-answer", answered.permission);
+        outbox.update(id, &chunk(Voice::Thought, &message, &format!("{who}\n")))
+    }
+}
+
+impl Listener for Ear<'_> {
+    fn hear(&mut self, said: &Said) -> io::Result<()> {
+        let garbled = |error| io::Error::new(ErrorKind::InvalidData, error);
+        match said {
+            Said::Event(event) => {
+                let event = serde_json::from_value(event.clone()).map_err(garbled)?;
+                self.telling.event(&event);
+            }
+            Said::Resync(resync) => {
+                let resync: TurnResync = serde_json::from_value(resync.clone()).map_err(garbled)?;
+                self.telling.catch_up(&resync);
+            }
+            Said::End(_) => {}
+        }
+        if self.earlier == Earlier::Known && self.telling.heard() <= self.goal {
+            // The editor has kept it.
+            drop(self.telling.take());
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.open.is_closed() {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        for update in self.telling.take() {
+            self.site.outbox.update(&self.open.id, &update)?;
+        }
+        for answered in self.telling.take_answered() {
+            self.tell_answer(&answered)?;
+        }
+        if self.replay == ReplayEnds::WhenLive && self.telling.heard() >= self.goal {
+            self.open.replayed();
+        }
+        for question in self.telling.open_questions(self.goal) {
+            self.site
+                .questions
+                .ask(&self.site.outbox, &self.open.id, question)?;
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, text: &str) {
+        note(text);
+    }
+}

@@ -1,0 +1,431 @@
+//! A session that an editor has open, and the prompts that it waits for.
+//!
+//! The state is a [`Slot`]: whoever reads the editor's messages writes what it wants, whoever watches the session writes what
+//! became of it, and each prompt waits for its end. A prompt is entered, and a wish to cancel is noted, by the one who reads,
+//! in the order of the messages. So a wish is for the prompts before it and never for one after it, however the threads run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{TurnError, TurnState};
+use kernel::{CancellationToken, Clock, Deadline, Slot, SystemClock};
+
+use super::message::RequestId;
+use super::refusal::Refused;
+
+/// How long a prompt may be on its way to the daemon: a daemon that has to be started first takes the longest.
+const SENDING_LIMIT: Duration = Duration::from_secs(120);
+/// How long a wait is at most. A turn may take hours; whoever waits looks again then.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Names a prompt, in the order in which they came.
+pub(super) type Ticket = u64;
+
+/// A session that is open.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) id: String,
+    /// The root of the workspace, which the paths of tools begin at.
+    pub(super) root: PathBuf,
+    view: Slot<View>,
+    clock: Arc<dyn Clock>,
+    /// Never cancelled. Waits end because of what is in the view.
+    token: CancellationToken,
+}
+
+/// All that is known of it.
+#[derive(Clone, Debug, Default)]
+struct View {
+    is_closed: bool,
+    /// Why nobody watches it any more.
+    failed: Option<Refused>,
+    replay: Replay,
+    last_ticket: Ticket,
+    prompts: BTreeMap<Ticket, Prompt>,
+    /// The turn that is being told.
+    telling: Option<String>,
+    /// What the user was shown last of the plan.
+    shown: Option<Shown>,
+    /// What is to be said before the next prompt is answered.
+    notice: Option<String>,
+    /// Counts what this editor asks of the daemon, so that one who waits for a daemon knows when to look.
+    nudges: u64,
+}
+
+/// How far what was said before is told.
+#[derive(Clone, Debug, Default)]
+enum Replay {
+    #[default]
+    Behind,
+    Done,
+    Failed(Refused),
+}
+
+#[derive(Clone, Debug)]
+struct Prompt {
+    request: RequestId,
+    is_cancelled: bool,
+    state: PromptState,
+}
+
+#[derive(Clone, Debug)]
+enum PromptState {
+    /// It is on its way, and nobody knows its turn yet.
+    Sending,
+    /// This is its turn.
+    Turn(String),
+    /// This became of it.
+    Ended(Result<Ended, Refused>),
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Ended {
+    pub(super) turn: String,
+    pub(super) state: TurnState,
+    pub(super) error: Option<TurnError>,
+}
+
+/// What the user saw of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Shown {
+    pub(super) plan: String,
+    pub(super) fingerprint: String,
+}
+
+/// Whether somebody wants a prompt to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    GoOn,
+    Cancel,
+}
+
+impl Open {
+    pub(super) fn new(id: &str, directory: &Path) -> Open {
+        Open {
+            id: id.to_owned(),
+            root: root_of(directory),
+            view: Slot::new(View::default()),
+            clock: SystemClock::shared(),
+            token: CancellationToken::new(),
+        }
+    }
+
+    /// Changes the view, by naming what was seen until nobody was faster. The closure may run more than once.
+    fn change<T>(&self, change: impl Fn(&mut View) -> T) -> T {
+        let mut seen = self.view.read();
+        loop {
+            let mut next = (*seen.state).clone();
+            let outcome = change(&mut next);
+            match self.view.transition(seen.generation, next) {
+                Ok(_) => return outcome,
+                Err(stale) => seen = stale.current,
+            }
+        }
+    }
+
+    /// Waits until the view is as wanted, or for a time.
+    fn wait(&self, limit: Duration, is_wanted: impl Fn(&View) -> bool + Unpin) {
+        let deadline = Deadline::after(&self.clock, limit);
+        // Whoever waits looks at the view afterwards, however the wait ended.
+        drop(
+            self.view
+                .wait_until_blocking(is_wanted, deadline, &self.token.scope()),
+        );
+    }
+
+    /// A prompt has come.
+    pub(super) fn enter(&self, request: &RequestId) -> Ticket {
+        self.change(|view| {
+            view.last_ticket += 1;
+            let prompt = Prompt {
+                request: request.clone(),
+                is_cancelled: false,
+                state: PromptState::Sending,
+            };
+            view.prompts.insert(view.last_ticket, prompt);
+            view.nudges += 1;
+            view.last_ticket
+        })
+    }
+
+    /// Whether somebody wants it to stop.
+    pub(super) fn wish(&self, ticket: Ticket) -> Wish {
+        let view = self.view.read().state;
+        match view.prompts.get(&ticket) {
+            Some(prompt) if !prompt.is_cancelled && !view.is_closed => Wish::GoOn,
+            _ => Wish::Cancel,
+        }
+    }
+
+    /// The daemon has taken a prompt. Whoever wanted it to stop meanwhile still does.
+    pub(super) fn sent(&self, ticket: Ticket, turn: &str) -> Wish {
+        self.change(|view| {
+            if let Some(prompt) = view.prompts.get_mut(&ticket)
+                && matches!(prompt.state, PromptState::Sending)
+            {
+                prompt.state = PromptState::Turn(turn.to_owned());
+            }
+        });
+        self.wish(ticket)
+    }
+
+    /// A prompt was answered.
+    pub(super) fn leave(&self, ticket: Ticket) {
+        self.change(|view| {
+            view.prompts.remove(&ticket);
+        });
+    }
+
+    /// All prompts that came so far shall stop. Those turns that are known are returned; of the others the sender finds the
+    /// wish. If this editor waits for none, it is the turn that it sees.
+    pub(super) fn cancel_all(&self) -> Vec<String> {
+        self.change(|view| {
+            let mut turns = Vec::new();
+            for prompt in view.prompts.values_mut() {
+                prompt.is_cancelled = true;
+                if let PromptState::Turn(turn) = &prompt.state {
+                    turns.push(turn.clone());
+                }
+            }
+            if view.prompts.is_empty() {
+                turns.extend(view.telling.clone());
+            }
+            turns
+        })
+    }
+
+    /// The same for one request, if it is a prompt.
+    pub(super) fn cancel_request(&self, request: &RequestId) -> Option<Vec<String>> {
+        self.change(|view| {
+            let mut found = view.prompts.values_mut();
+            let prompt = found.find(|prompt| prompt.request == *request)?;
+            prompt.is_cancelled = true;
+            Some(match &prompt.state {
+                PromptState::Turn(turn) => vec![turn.clone()],
+                PromptState::Sending | PromptState::Ended(_) => Vec::new(),
+            })
+        })
+    }
+
+    /// A turn was told to its end.
+    pub(super) fn ended(&self, ended: &Ended) {
+        self.change(|view| {
+            for prompt in view.prompts.values_mut() {
+                if matches!(&prompt.state, PromptState::Turn(turn) if *turn == ended.turn) {
+                    prompt.state = PromptState::Ended(Ok(ended.clone()));
+                }
+            }
+        });
+    }
+
+    /// Nobody can tell what becomes of the turns.
+    pub(super) fn lost(&self, refused: &Refused) {
+        self.change(|view| {
+            for prompt in view.prompts.values_mut() {
+                if matches!(prompt.state, PromptState::Turn(_)) {
+                    prompt.state = PromptState::Ended(Err(refused.clone()));
+                }
+            }
+            if matches!(view.replay, Replay::Behind) {
+                view.replay = Replay::Failed(refused.clone());
+            }
+        });
+    }
+
+    /// The same, for good: nobody watches the session any more.
+    pub(super) fn failed(&self, refused: &Refused) {
+        self.lost(refused);
+        self.change(|view| view.failed = Some(refused.clone()));
+    }
+
+    /// Waits for the end of a prompt. Nothing is said of one whose session was closed.
+    pub(super) fn wait_for_end(&self, ticket: Ticket) -> Option<Result<Ended, Refused>> {
+        loop {
+            self.wait(LONGEST_WAIT, move |view| {
+                let prompt = view.prompts.get(&ticket);
+                let is_over = prompt.is_none_or(|prompt| matches!(prompt.state, PromptState::Ended(_)));
+                is_over || view.is_closed || view.failed.is_some()
+            });
+            let view = self.view.read().state;
+            match (
+                view.prompts.get(&ticket).map(|prompt| &prompt.state),
+                &view.failed,
+            ) {
+                (Some(PromptState::Ended(ended)), _) => return Some(ended.clone()),
+                (Some(_), Some(failed)) => return Some(Err(failed.clone())),
+                (Some(_), None) if !view.is_closed => {}
+                (Some(_) | None, _) => return None,
+            }
+        }
+    }
+
+    /// The turns that this editor waits for.
+    pub(super) fn turns(&self) -> Vec<String> {
+        let view = self.view.read().state;
+        let turns = view.prompts.values().filter_map(|prompt| match &prompt.state {
+            PromptState::Turn(turn) => Some(turn.clone()),
+            PromptState::Sending | PromptState::Ended(_) => None,
+        });
+        turns.collect()
+    }
+
+    /// Whether this editor sent the prompt of a turn. One that is on its way is waited for.
+    pub(super) fn is_ours(&self, turn: &str) -> bool {
+        self.wait(SENDING_LIMIT, |view| {
+            let mut prompts = view.prompts.values();
+            prompts.all(|prompt| !matches!(prompt.state, PromptState::Sending))
+        });
+        self.turns().iter().any(|known| known == turn)
+    }
+
+    pub(super) fn tells(&self, turn: Option<&str>) {
+        self.change(|view| view.telling = turn.map(str::to_owned));
+    }
+
+    pub(super) fn replayed(&self) {
+        self.change(|view| {
+            if matches!(view.replay, Replay::Behind) {
+                view.replay = Replay::Done;
+            }
+        });
+    }
+
+    /// Waits until what was said before is told.
+    pub(super) fn wait_for_replay(&self) -> Result<(), Refused> {
+        self.wait(LONGEST_WAIT, |view| {
+            !matches!(view.replay, Replay::Behind) || view.is_closed
+        });
+        let view = self.view.read().state;
+        match &view.replay {
+            Replay::Done => Ok(()),
+            Replay::Failed(refused) => Err(refused.clone()),
+            Replay::Behind => Err(Refused::not_open(&self.id)),
+        }
+    }
+
+    /// Closes it. Nothing more is told of it.
+    pub(super) fn close(&self) {
+        self.change(|view| view.is_closed = true);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.view.read().state.is_closed
+    }
+
+    pub(super) fn show(&self, shown: &Shown) {
+        self.change(|view| view.shown = Some(shown.clone()));
+    }
+
+    pub(super) fn shown(&self) -> Option<Shown> {
+        self.view.read().state.shown.clone()
+    }
+
+    pub(super) fn notice(&self, text: &str) {
+        self.change(|view| view.notice = Some(text.to_owned()));
+    }
+
+    pub(super) fn take_notice(&self) -> Option<String> {
+        self.change(|view| view.notice.take())
+    }
+
+    /// Waits for a while, or until this editor asks something of the daemon, or closes the session.
+    pub(super) fn wait_for_nudge(&self, limit: Duration) {
+        let before = self.view.read().state.nudges;
+        self.wait(limit, move |view| view.nudges != before || view.is_closed);
+    }
+}
+
+/// A git repository is one workspace, whatever directory of it is named; otherwise it is the directory itself.
+fn root_of(directory: &Path) -> PathBuf {
+    let mut above = directory.ancestors();
+    let found = above.find(|directory| directory.join(".git").exists());
+    found.unwrap_or(directory).to_path_buf()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn open() -> Open {
+        Open::new("session_x", Path::new("/nowhere"))
+    }
+
+    fn enter(open: &Open, id: u64) -> Ticket {
+        open.enter(&RequestId(json!(id)))
+    }
+
+    fn done(turn: &str) -> Ended {
+        Ended {
+            turn: turn.to_owned(),
+            state: TurnState::Done,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn a_wish_to_cancel_is_for_the_prompts_before_it() {
+        let open = open();
+        let (first, second) = (enter(&open, 1), enter(&open, 2));
+        assert_eq!(open.sent(first, "a"), Wish::GoOn);
+        assert_eq!(open.cancel_all(), ["a"]);
+        let third = enter(&open, 3);
+        assert_eq!(open.sent(second, "b"), Wish::Cancel, "it was on its way");
+        assert_eq!(open.sent(third, "c"), Wish::GoOn);
+        assert_eq!(
+            open.cancel_request(&RequestId(json!(3))),
+            Some(vec!["c".to_owned()])
+        );
+        assert_eq!(open.cancel_request(&RequestId(json!(4))), None);
+    }
+
+    #[test]
+    fn with_nothing_of_its_own_an_editor_stops_what_it_sees() {
+        let open = open();
+        assert_eq!(open.cancel_all(), Vec::<String>::new());
+        open.tells(Some("theirs"));
+        assert_eq!(open.cancel_all(), ["theirs"]);
+        let ticket = enter(&open, 1);
+        assert_eq!(open.cancel_all(), Vec::<String>::new());
+        assert_eq!(open.sent(ticket, "ours"), Wish::Cancel);
+    }
+
+    #[test]
+    fn a_prompt_ends_with_its_turn_however_early_that_was_told() {
+        let open = open();
+        let (one, other) = (enter(&open, 1), enter(&open, 2));
+        open.sent(one, "a");
+        open.sent(other, "b");
+        assert!(open.is_ours("a") && !open.is_ours("z"));
+        open.ended(&done("a"));
+        assert_eq!(open.wait_for_end(one), Some(Ok(done("a"))));
+        assert_eq!(open.turns(), ["b"]);
+        open.lost(&Refused::params("x"));
+        assert_eq!(open.wait_for_end(other), Some(Err(Refused::params("x"))));
+        open.leave(one);
+        assert_eq!(open.wait_for_end(one), None);
+        // One that comes when nobody watches any more does not wait for ever.
+        let late = enter(&open, 3);
+        open.failed(&Refused::params("y"));
+        open.sent(late, "c");
+        assert_eq!(open.wait_for_end(late), Some(Err(Refused::params("y"))));
+    }
+
+    #[test]
+    fn whoever_waits_is_told_when_the_session_is_closed() {
+        let open = Arc::new(open());
+        let ticket = enter(&open, 1);
+        open.sent(ticket, "a");
+        let waiter = std::thread::spawn({
+            let open = Arc::clone(&open);
+            move || (open.wait_for_end(ticket), open.wait_for_replay().is_err())
+        });
+        open.close();
+        assert_eq!(waiter.join().unwrap(), (None, true));
+        assert_eq!(open.wish(ticket), Wish::Cancel);
+    }
+}

@@ -1,0 +1,374 @@
+//! Reads what the editor sends, and has it done.
+//!
+//! One thread reads. What must be seen in the order of the messages is done by it at once: the beginning, prompts that enter,
+//! wishes to cancel. Everything that asks the daemon is done by threads, so that a wish to cancel is read while a prompt runs.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use kernel::{CancellationToken, Deadline, Slot, SystemClock};
+use serde_json::{Value, json};
+
+use super::lines::{self, LINE_LIMIT_BYTES, Line};
+use super::message::{Message, RequestId};
+use super::open::Open;
+use super::outbox::Outbox;
+use super::questions::{Asked, Questions};
+use super::refusal::Refused;
+use super::schema::{self, CancelRequest, OfSession, PROTOCOL_VERSION, PromptRequest};
+use super::setup::{self, Past};
+use super::{converse, slash};
+use crate::cli::AcpArguments;
+use crate::client::Client;
+use crate::context::{Context, VERSION};
+use crate::error::{Exit, Failure};
+use crate::output::Report;
+
+/// How many sessions an editor may have open. Each has a thread and a stream of the daemon, which has room for 64 at least.
+pub(super) const SESSIONS_LIMIT: usize = 32;
+/// How many requests are done at once. An editor has one or two; one with more is told to wait.
+const REQUESTS_LIMIT: usize = 64;
+/// How long what was asked may still take when the editor has closed our input. Prompts are not waited for: they go on.
+const LAST_REQUESTS_LIMIT: Duration = Duration::from_secs(5);
+/// How long the last words may take to be read.
+const LAST_WORDS_LIMIT: Duration = Duration::from_secs(2);
+
+/// What all threads share.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) context: Context,
+    pub(super) arguments: AcpArguments,
+    pub(super) outbox: Outbox,
+    pub(super) questions: Questions,
+    /// The sessions that are open, by id. Held to look, to put one in or to take one out.
+    pub(super) sessions: Mutex<BTreeMap<String, Arc<Open>>>,
+    /// How many requests are being done.
+    running: Slot<Running>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Running {
+    prompts: usize,
+    others: usize,
+}
+
+/// What a thread counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Prompt,
+    Other,
+}
+
+/// What was done, and the session that the editor now knows and is to be told more of.
+pub(super) type Done = Result<(Value, Option<Arc<Open>>), Refused>;
+
+pub(in crate::commands) fn run(arguments: AcpArguments, context: Context) -> Result<Report, Failure> {
+    let no_thread = |error: io::Error| {
+        Failure::new(
+            Exit::Failed,
+            "no_resources",
+            format!("a thread cannot be started: {error}"),
+        )
+    };
+    let site = Arc::new(Site {
+        context,
+        arguments,
+        outbox: Outbox::start(io::stdout()).map_err(no_thread)?,
+        questions: Questions::default(),
+        sessions: Mutex::default(),
+        running: Slot::new(Running::default()),
+    });
+    let mut reader = BufReader::new(io::stdin());
+    let mut phase = Phase::New;
+    loop {
+        match lines::next(&mut reader, LINE_LIMIT_BYTES) {
+            Ok(Line::Whole(line)) => match Message::parse(&line) {
+                Ok(message) => take(&site, &mut phase, message),
+                Err(refused) => site.outbox.answer(None, Err(refused)),
+            },
+            Ok(Line::TooLong) => {
+                let message = format!("a message of more than {LINE_LIMIT_BYTES} bytes was passed over");
+                site.outbox.answer(None, Err(Refused::no_request(message)));
+            }
+            Ok(Line::End) => break,
+            Err(error) => {
+                note(&format!("the input cannot be read: {error}"));
+                break;
+            }
+        }
+    }
+    // The editor has gone, or wants us to go. What was asked before that is still answered; the turns go on by themselves.
+    let deadline = Deadline::after(&SystemClock::shared(), LAST_REQUESTS_LIMIT);
+    let scope = CancellationToken::new().scope();
+    drop(
+        site.running
+            .wait_until_blocking(|running| running.others == 0, deadline, &scope),
+    );
+    site.outbox.finish(LAST_WORDS_LIMIT);
+    Ok(Report::already_told())
+}
+
+/// Something for whoever looks at our log.
+pub(super) fn note(text: &str) {
+    // Without standard error there is nobody to tell.
+    drop(writeln!(io::stderr(), "tidelock acp: {text}"));
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing was agreed on yet.
+    New,
+    Ready,
+}
+
+fn take(site: &Arc<Site>, phase: &mut Phase, message: Message) {
+    match message {
+        Message::Request { id, method, params } => match (method.as_str(), *phase) {
+            ("initialize", _) => {
+                let answer = schema::read::<schema::Initialize>(params).map(|_| {
+                    *phase = Phase::Ready;
+                    capabilities()
+                });
+                site.outbox.answer(Some(&id), answer);
+            }
+            (_, Phase::New) => {
+                let refused = Refused::no_request("`initialize` comes first");
+                site.outbox.answer(Some(&id), Err(refused));
+            }
+            // There is nothing to sign in to: whoever can start this program may use it.
+            ("authenticate", _) => site.outbox.answer(Some(&id), Ok(json!({}))),
+            ("session/prompt", _) => prompt(site, id, params),
+            _ => other(site, id, method, params),
+        },
+        Message::Notification { method, params } => notified(site, &method, params),
+        Message::Answer { id, result } => {
+            // One that was withdrawn is no longer there. The first answer counts.
+            let Some(asked) = id.and_then(|id| site.questions.take(id)) else {
+                return;
+            };
+            answered(site, asked, result);
+        }
+    }
+}
+
+/// What we are and can do.
+fn capabilities() -> Value {
+    json!({
+        "protocolVersion": PROTOCOL_VERSION,
+        "agentCapabilities": {
+            "loadSession": true,
+            "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
+            "mcpCapabilities": { "http": false, "sse": false },
+            "sessionCapabilities": { "list": {}, "resume": {}, "close": {}, "delete": {} },
+        },
+        "agentInfo": { "name": "tidelock", "title": "Tidelock", "version": VERSION },
+        "authMethods": [],
+    })
+}
+
+/// Enters a prompt, and has it answered.
+fn prompt(site: &Arc<Site>, id: RequestId, params: Value) {
+    let read = schema::read::<PromptRequest>(params);
+    let found = read.and_then(|request| Ok((site.session(&request.session_id)?, request.prompt)));
+    let (open, blocks) = match found {
+        Ok(found) => found,
+        Err(refused) => return site.outbox.answer(Some(&id), Err(refused)),
+    };
+    if let Some(command) = slash::asked_for(&blocks) {
+        in_thread(site, Kind::Other, id, move |site, client| {
+            Ok((slash::run(command, site, &open, client), None))
+        });
+        return;
+    }
+    let ticket = open.enter(&id);
+    let leaving = Arc::clone(&open);
+    let begun = in_thread(site, Kind::Prompt, id, move |site, client| {
+        let answer = converse::prompt(site, &open, ticket, &blocks, client);
+        open.leave(ticket);
+        answer.map(|answer| (answer, None))
+    });
+    if begun == Begun::No {
+        leaving.leave(ticket);
+    }
+}
+
+fn other(site: &Arc<Site>, id: RequestId, method: String, params: Value) {
+    in_thread(site, Kind::Other, id, move |site, client| match method.as_str() {
+        "session/new" => setup::new(site, params, client),
+        "session/load" => setup::existing(site, params, Past::Told, client),
+        "session/resume" => setup::existing(site, params, Past::Known, client),
+        "session/list" => setup::list(site, params, client),
+        "session/close" => setup::close(site, params, client),
+        "session/delete" => setup::delete(site, params, client),
+        "session/set_config_option" => setup::set_config_option(site, params, client),
+        method => Err(Refused::no_method(method)),
+    });
+}
+
+fn notified(site: &Arc<Site>, method: &str, params: Value) {
+    let wanted = match method {
+        "session/cancel" => {
+            let open = schema::read::<OfSession>(params).and_then(|of| site.session(&of.session_id));
+            open.map(|open| (open.cancel_all(), open))
+        }
+        "$/cancel_request" => schema::read::<CancelRequest>(params).and_then(|request| {
+            let id = RequestId(request.request_id);
+            let mut all = site.all().into_iter();
+            let found = all.find_map(|open| Some((open.cancel_request(&id)?, open)));
+            found.ok_or_else(|| Refused::params("no prompt of that name is being answered"))
+        }),
+        // What we do not know needs no answer.
+        _ => return,
+    };
+    let (turns, open) = match wanted {
+        Ok(wanted) => wanted,
+        Err(refused) => return note(&format!("{method} was passed over: {}", refused.in_words())),
+    };
+    if turns.is_empty() {
+        return;
+    }
+    beside(site, "a turn is not cancelled", move |site, client| {
+        for turn in turns {
+            converse::cancel(site, &open, &turn, client);
+        }
+    });
+}
+
+fn answered(site: &Arc<Site>, asked: Asked, result: Option<Value>) {
+    beside(site, "an answer is not sent", move |site, client| {
+        converse::answer(site, &asked, result, client);
+    });
+}
+
+/// Has something done by a thread that nobody waits for.
+fn beside(site: &Arc<Site>, if_not: &str, work: impl FnOnce(&Site, &Client) + Send + 'static) {
+    let Some(place) = Place::take(site, Kind::Other) else {
+        return note(&format!("{if_not}: {REQUESTS_LIMIT} requests are being done"));
+    };
+    let client = match Client::new(&site.context) {
+        Ok(client) => client,
+        Err(error) => return note(&format!("{if_not}: {error}")),
+    };
+    let thread = thread::Builder::new().name("acp-beside".to_owned());
+    let spawned = thread.spawn(move || work(&place.site, &client));
+    if let Err(error) = spawned {
+        note(&format!("{if_not}: {error}"));
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    Yes,
+    No,
+}
+
+/// Has a request done by a thread, and answered.
+fn in_thread(
+    site: &Arc<Site>,
+    kind: Kind,
+    id: RequestId,
+    work: impl FnOnce(&Arc<Site>, &Client) -> Done + Send + 'static,
+) -> Begun {
+    let Some(place) = Place::take(site, kind) else {
+        let message =
+            format!("{REQUESTS_LIMIT} requests are being done, and there is no room for another one");
+        let refused = Refused::too_many(message).advise("wait for one of them to end");
+        site.outbox.answer(Some(&id), Err(refused));
+        return Begun::No;
+    };
+    let worker = Arc::clone(site);
+    let name = id.clone();
+    let spawned = thread::Builder::new()
+        .name("acp-request".to_owned())
+        .spawn(move || {
+            let _place = place;
+            let done = match Client::new(&worker.context) {
+                Ok(client) => work(&worker, &client),
+                Err(error) => Err(Refused::too_many(format!(
+                    "this process cannot wait for input: {error}"
+                ))),
+            };
+            match done {
+                Ok((answer, session)) => {
+                    worker.outbox.answer(Some(&name), Ok(answer));
+                    // Only now does the editor know the session.
+                    if let Some(open) = session {
+                        drop(worker.outbox.update(&open.id, &slash::available()));
+                    }
+                }
+                Err(refused) => worker.outbox.answer(Some(&name), Err(refused)),
+            }
+        });
+    match spawned {
+        Ok(_) => Begun::Yes,
+        Err(error) => {
+            let refused = Refused::too_many(format!("a thread cannot be started: {error}"));
+            site.outbox.answer(Some(&id), Err(refused));
+            Begun::No
+        }
+    }
+}
+
+/// A place among the requests that are being done. It is given back when it is dropped.
+#[derive(Debug)]
+struct Place {
+    site: Arc<Site>,
+    kind: Kind,
+}
+
+impl Place {
+    fn take(site: &Arc<Site>, kind: Kind) -> Option<Place> {
+        let is_taken = site.count(|running| {
+            if running.prompts + running.others >= REQUESTS_LIMIT {
+                return false;
+            }
+            match kind {
+                Kind::Prompt => running.prompts += 1,
+                Kind::Other => running.others += 1,
+            }
+            true
+        });
+        is_taken.then(|| Place {
+            site: Arc::clone(site),
+            kind,
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let kind = self.kind;
+        self.site.count(|running| match kind {
+            Kind::Prompt => running.prompts -= 1,
+            Kind::Other => running.others -= 1,
+        });
+    }
+}
+
+impl Site {
+    /// A session that this editor has open.
+    pub(super) fn session(&self, id: &str) -> Result<Arc<Open>, Refused> {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.get(id).cloned().ok_or_else(|| Refused::not_open(id))
+    }
+
+    fn all(&self) -> Vec<Arc<Open>> {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.values().cloned().collect()
+    }
+
+    fn count<T>(&self, change: impl Fn(&mut Running) -> T) -> T {
+        let mut seen = self.running.read();
+        loop {
+            let mut next = *seen.state;
+            let outcome = change(&mut next);
+            match self.running.transition(seen.generation, next) {
+                Ok(_) => return outcome,
+                Err(stale) => seen = stale.current,
+            }
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Sessions are opened, found again, listed and closed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use api::{AgentChoice, AgentList, ArchiveSession, OpenSession, Session, SessionList};
+use serde_json::{Value, json};
+
+use super::converse;
+use super::open::Open;
+use super::refusal::Refused;
+use super::schema::{self, Existing, ListSessions, McpServer, OfSession, SetConfigOption, SetUp};
+use super::serve::{Done, SESSIONS_LIMIT, Site};
+use super::watch::{self, Beginning};
+use crate::client::{Client, ClientError, path_segment};
+use crate::commands::session::{SESSIONS, ask, get, path};
+use crate::start::Repeat;
+
+/// How many sessions are in a page of the list.
+const PAGE_SESSIONS: usize = 50;
+/// The agent that follows a script.
+const REHEARSAL: &str = "rehearsal";
+/// The agent that has a choice of models, if none is named.
+const MODEL: &str = "model";
+/// What can be chosen in a session.
+const AGENT_OPTION: &str = "agent";
+
+/// What an editor knows of what was said before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Past {
+    /// It is told.
+    Told,
+    /// It has kept it.
+    Known,
+}
+
+/// Opens a session.
+pub(super) fn new(site: &Arc<Site>, params: Value, client: &Client) -> Done {
+    let request: SetUp = schema::read(params)?;
+    let directory = directory(&request)?;
+    room(site)?;
+    let arguments = &site.arguments;
+    let name = match (&arguments.agent, &arguments.script, &arguments.model) {
+        (Some(name), ..) => Some(name.clone()),
+        (None, Some(_), _) => Some(REHEARSAL.to_owned()),
+        (None, None, Some(_)) => Some(MODEL.to_owned()),
+        (None, None, None) => None,
+    };
+    let wanted = OpenSession {
+        directory,
+        agent: name.map(|name| AgentChoice {
+            name,
+            model: arguments.model.clone(),
+            script: None,
+        }),
+        ..OpenSession::default()
+    };
+    let answer = ask(&site.context, client, Repeat::Harmful, |client| {
+        client.post(SESSIONS, Some(&wanted))
+    })?;
+    let session: Session = understood(answer)?;
+    let open = enter(site, &session, &request.mcp_servers)?;
+    begin(site, &open, Beginning::Nothing)?;
+    let answer = json!({
+        "sessionId": session.id,
+        "configOptions": config_options(site, &session, client)?,
+    });
+    Ok((answer, Some(open)))
+}
+
+/// Opens a session that is there.
+pub(super) fn existing(site: &Arc<Site>, params: Value, past: Past, client: &Client) -> Done {
+    let request: Existing = schema::read(params)?;
+    let wanted = directory(&request.set_up)?;
+    let session: Session = understood(get(&path(&request.session_id, ""), &site.context, client)?)?;
+    if as_it_is(&wanted) != as_it_is(&session.directory) {
+        return Err(Refused::params(format!(
+            "{} works on {}, and not on {wanted}",
+            session.id, session.directory
+        ))
+        .advise("open that directory in the editor, and load the session there"));
+    }
+    if let Ok(open) = site.session(&session.id) {
+        if !open.turns().is_empty() {
+            let message = format!(
+                "{} is open here, and a prompt in it is not answered yet",
+                session.id
+            );
+            return Err(Refused::no_request(message));
+        }
+        forget(site, &open);
+    } else {
+        room(site)?;
+    }
+    let open = enter(site, &session, &request.set_up.mcp_servers)?;
+    let begun = begin(
+        site,
+        &open,
+        match past {
+            Past::Told => Beginning::All,
+            Past::Known => Beginning::Now,
+        },
+    );
+    // What was said before is told first, then comes the answer.
+    if let Err(refused) = begun.and_then(|()| open.wait_for_replay()) {
+        forget(site, &open);
+        return Err(refused);
+    }
+    let answer = json!({ "configOptions": config_options(site, &session, client)? });
+    Ok((answer, Some(open)))
+}
+
+/// Sessions in which something was said, newest first.
+pub(super) fn list(site: &Arc<Site>, params: Value, client: &Client) -> Done {
+    let request: ListSessions = if params.is_null() {
+        ListSessions::default()
+    } else {
+        schema::read(params)?
+    };
+    let mut query = format!("?limit={PAGE_SESSIONS}");
+    let wanted = match &request.cwd {
+        Some(cwd) => {
+            let cwd = absolute(cwd)?;
+            query.push_str(&format!("&directory={}", path_segment(&cwd)));
+            Some(as_it_is(&cwd))
+        }
+        None => None,
+    };
+    if let Some(cursor) = &request.cursor {
+        query.push_str(&format!("&before={}", path_segment(cursor)));
+    }
+    let answer = get(&format!("{SESSIONS}{query}"), &site.context, client)?;
+    let page: SessionList = understood(answer)?;
+    let sessions = page.sessions.iter().filter(|session| {
+        let is_there = wanted
+            .as_ref()
+            .is_none_or(|wanted| *wanted == as_it_is(&session.directory));
+        // Nobody wants to go on with a session in which nothing was said. An editor opens one whenever it is started.
+        is_there && session.prompts > 0
+    });
+    let sessions: Vec<Value> = sessions
+        .map(|session| {
+            json!({
+                "sessionId": session.id,
+                "cwd": session.directory,
+                "title": session.title,
+                "updatedAt": session.changed_at,
+            })
+        })
+        .collect();
+    let mut answer = json!({ "sessions": sessions });
+    if let Some(next) = page.next {
+        answer["nextCursor"] = json!(next);
+    }
+    Ok((answer, None))
+}
+
+/// Stops what this editor began in a session, and tells no more of it.
+pub(super) fn close(site: &Arc<Site>, params: Value, client: &Client) -> Done {
+    let request: OfSession = schema::read(params)?;
+    let open = site.session(&request.session_id)?;
+    // What others began is theirs.
+    for turn in open.turns() {
+        converse::cancel(site, &open, &turn, client);
+    }
+    forget(site, &open);
+    Ok((json!({}), None))
+}
+
+/// Puts a session away: it is in no list any more. `tidelock session archive --undo` takes it back.
+pub(super) fn delete(site: &Arc<Site>, params: Value, client: &Client) -> Done {
+    let request: OfSession = schema::read(params)?;
+    let wanted = ArchiveSession { archived: true };
+    let path = path(&request.session_id, "/archive");
+    ask(&site.context, client, Repeat::Harmless, |client| {
+        client.post(&path, Some(&wanted))
+    })?;
+    if let Ok(open) = site.session(&request.session_id) {
+        forget(site, &open);
+    }
+    Ok((json!({}), None))
+}
+
+/// Chooses who answers from now on.
+pub(super) fn set_config_option(site: &Arc<Site>, params: Value, client: &Client) -> Done {
+    let request: SetConfigOption = schema::read(params)?;
+    site.session(&request.session_id)?;
+    let (AGENT_OPTION, Some(name)) = (request.config_id.as_str(), request.value.as_str()) else {
+        return Err(Refused::params(format!(
+            "`{AGENT_OPTION}` can be chosen, by its name, and nothing else"
+        )));
+    };
+    let choice = AgentChoice {
+        name: name.to_owned(),
+        ..AgentChoice::default()
+    };
+    let path = path(&request.session_id, "/agent");
+    let answer = ask(&site.context, client, Repeat::Harmless, |client| {
+        client.put(&path, &choice)
+    })?;
+    let session: Session = understood(answer)?;
+    let options = config_options(site, &session, client)?;
+    Ok((json!({ "configOptions": options }), None))
+}
+
+/// What can be chosen in a session: who answers, of those that are ready.
+pub(super) fn config_options(site: &Site, session: &Session, client: &Client) -> Result<Value, Refused> {
+    let agents: AgentList = understood(get("/v1/agents", &site.context, client)?)?;
+    let current = &session.agent.name;
+    let can_be_chosen = |agent: &&api::Agent| agent.state == "ready" || agent.id == *current;
+    let mut options: Vec<Value> = agents
+        .agents
+        .iter()
+        .filter(can_be_chosen)
+        .map(|agent| {
+            let description = Some(&agent.description).filter(|text| !text.is_empty());
+            json!({ "value": agent.id, "name": agent.id, "description": description })
+        })
+        .collect();
+    if !options.iter().any(|option| option["value"] == json!(current)) {
+        options.push(json!({ "value": current, "name": current, "description": "not configured any more" }));
+    }
+    Ok(json!([{
+        "id": AGENT_OPTION,
+        "name": "Agent",
+        "description": "Who answers in this session",
+        "category": "_agent",
+        "type": "select",
+        "currentValue": current,
+        "options": options,
+    }]))
+}
+
+/// The directory that is meant, if it can be taken.
+fn directory(request: &SetUp) -> Result<String, Refused> {
+    if !request.additional_directories.is_empty() {
+        return Err(Refused::params(
+            "a session works on one directory; there are no additional ones",
+        ));
+    }
+    absolute(&request.cwd)
+}
+
+fn absolute(path: &Path) -> Result<String, Refused> {
+    match path.to_str() {
+        Some(text) if path.is_absolute() => Ok(text.to_owned()),
+        _ => Err(Refused::params("`cwd` must be an absolute path")),
+    }
+}
+
+fn as_it_is(directory: &str) -> PathBuf {
+    let path = PathBuf::from(directory);
+    path.canonicalize().unwrap_or(path)
+}
+
+fn room(site: &Site) -> Result<(), Refused> {
+    let sessions = site.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+    if sessions.len() < SESSIONS_LIMIT {
+        return Ok(());
+    }
+    Err(
+        Refused::too_many(format!("{SESSIONS_LIMIT} sessions are open here"))
+            .advise("close one; it can be loaded again"),
+    )
+}
+
+fn enter(site: &Site, session: &Session, servers: &[McpServer]) -> Result<Arc<Open>, Refused> {
+    let open = Arc::new(Open::new(&session.id, Path::new(&session.directory)));
+    if !servers.is_empty() {
+        let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        // They are for the agent, and each agent of Tidelock brings its own.
+        open.notice(&format!(
+            "Note: the MCP servers of the editor ({}) are not passed on. An agent of Tidelock uses those of its own \
+             configuration.\n\n",
+            names.join(", ")
+        ));
+    }
+    let mut sessions = site.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+    if sessions.contains_key(&session.id) {
+        return Err(Refused::no_request(format!(
+            "{} is being opened already",
+            session.id
+        )));
+    }
+    sessions.insert(session.id.clone(), Arc::clone(&open));
+    Ok(open)
+}
+
+fn begin(site: &Arc<Site>, open: &Arc<Open>, beginning: Beginning) -> Result<(), Refused> {
+    watch::start(site, open, beginning).map_err(|error| {
+        forget(site, open);
+        Refused::too_many(format!("a thread cannot be started: {error}"))
+    })
+}
+
+/// Closes a session here. In the daemon it is as it was.
+pub(super) fn forget(site: &Site, open: &Arc<Open>) {
+    open.close();
+    let mut sessions = site.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+    if sessions
+        .get(&open.id)
+        .is_some_and(|known| Arc::ptr_eq(known, open))
+    {
+        sessions.remove(&open.id);
+    }
+    drop(sessions);
+    // The editor may be gone.
+    drop(site.questions.withdraw_all(&site.outbox, &open.id));
+}
+
+pub(super) fn understood<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, ClientError> {
+    serde_json::from_value(answer).map_err(|source| ClientError::NotUnderstood { source })
+}

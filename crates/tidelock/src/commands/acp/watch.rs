@@ -1,0 +1,444 @@
+//! Tells an editor what happens in a session, from one thread and in the order of the streams.
+//!
+//! The state decides: whoever wakes looks at the session, and tells the turns that have begun since. A watcher with nothing
+//! to tell starts no daemon: somebody may have stopped it on purpose.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use api::{Plan, Session, Turn, TurnList, TurnState};
+use hyper::header::{ACCEPT, HeaderName};
+use serde_json::{Value, json};
+
+use super::changes::{self, has_work};
+use super::converse::{see_whether_it_ended, stop_reason};
+use super::ear::{Ear, Earlier, ReplayEnds};
+use super::open::{Ended, Open};
+use super::refusal::Refused;
+use super::serve::{Site, note};
+use super::setup::{config_options, forget, understood};
+use super::slash::next_steps;
+use super::telling::{Telling, Voice, chunk};
+use crate::client::{Client, ClientError, Interrupts, Probe};
+use crate::commands::plan::path as plan_path;
+use crate::commands::session::follow::{self, WhenInterrupted, follow, has_crashed};
+use crate::commands::session::tell;
+use crate::commands::session::{get, path, turn_path};
+use crate::error::{Exit, Failure};
+use crate::sse::EventReader;
+
+/// How many turns are asked for at a time.
+const PAGE_TURNS: usize = 50;
+/// A stream has a heartbeat every 15 seconds. After three that did not come, nobody is there.
+const SILENCE: Duration = Duration::from_secs(45);
+/// How long to wait before looking for a daemon again. Nobody tells when somebody else starts one.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// How long a prompt waits for a daemon that was stopped on purpose.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// Nothing was said yet.
+    Nothing,
+    /// With all that was said.
+    All,
+    /// With what is said from now on.
+    Now,
+}
+
+/// Why the watching ends.
+#[derive(Debug)]
+enum Over {
+    /// The session is closed here, or the editor has gone.
+    Closed,
+    Failed(Failure),
+}
+
+impl From<io::Error> for Over {
+    fn from(_: io::Error) -> Over {
+        // Nobody reads any more.
+        Over::Closed
+    }
+}
+
+impl From<Failure> for Over {
+    fn from(failure: Failure) -> Over {
+        Over::Failed(failure)
+    }
+}
+
+impl From<ClientError> for Over {
+    fn from(error: ClientError) -> Over {
+        Over::Failed(error.into())
+    }
+}
+
+/// Begins to watch a session that was opened.
+pub(super) fn start(site: &Arc<Site>, open: &Arc<Open>, beginning: Beginning) -> io::Result<()> {
+    let client = Client::new(&site.context)?;
+    let mut watcher = Watcher {
+        site: Arc::clone(site),
+        open: Arc::clone(open),
+        client,
+        newest: None,
+        title: None,
+        agent: None,
+        place: 0,
+        silent_since: None,
+    };
+    let watching = thread::Builder::new().name("acp-watch".to_owned());
+    watching.spawn(move || {
+        let over = match watcher.begin(beginning) {
+            Ok(()) => watcher.go_on(),
+            Err(over) => over,
+        };
+        if let Over::Failed(failure) = over {
+            note(&format!(
+                "{} is watched no more: {}",
+                watcher.open.id, failure.message
+            ));
+            watcher.open.failed(&failure.into());
+            forget(&watcher.site, &watcher.open);
+        }
+    })?;
+    Ok(())
+}
+
+#[derive(Debug)]
+struct Watcher {
+    site: Arc<Site>,
+    open: Arc<Open>,
+    client: Client,
+    /// The newest turn that was told.
+    newest: Option<String>,
+    /// What the editor was told last.
+    title: Option<String>,
+    agent: Option<String>,
+    /// The last moment of the session that was seen.
+    place: u64,
+    /// Since when no daemon was there for prompts that wait.
+    silent_since: Option<Instant>,
+}
+
+impl Watcher {
+    fn begin(&mut self, beginning: Beginning) -> Result<(), Over> {
+        match beginning {
+            Beginning::Nothing => self.open.replayed(),
+            Beginning::All => {
+                let turns = self.turns_after(None)?;
+                let count = turns.len();
+                for (index, turn) in turns.into_iter().enumerate() {
+                    let is_last = index + 1 == count;
+                    self.tell(&turn, Earlier::Told, is_last)?;
+                }
+                self.open.replayed();
+            }
+            Beginning::Now => {
+                let session = self.session()?;
+                self.open.replayed();
+                match &session.active {
+                    Some(active) => self.tell(&active.turn, Earlier::Known, true)?,
+                    None => self.newest = session.last_turn,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what comes, until the session is closed.
+    fn go_on(&mut self) -> Over {
+        loop {
+            if self.open.is_closed() {
+                return Over::Closed;
+            }
+            match self.look() {
+                Ok(()) => {}
+                // It may come back. Whoever waits is told, and whatever comes then is told too.
+                Err(Over::Failed(failure)) if failure.exit == Exit::Unreachable => {
+                    self.open.lost(&failure.into());
+                    self.open.wait_for_nudge(LOOK_AGAIN_AFTER);
+                }
+                Err(over) => return over,
+            }
+        }
+    }
+
+    /// One look at the session, and a wait if there was nothing to tell.
+    fn look(&mut self) -> Result<(), Over> {
+        let session: Session = match self.client.get::<Session>(&path(&self.open.id, "")) {
+            Ok(session) => session,
+            Err(ClientError::Refused(refusal)) if !refusal.is_about_the_daemons_end() => {
+                return Err(Failure::from(*refusal).into());
+            }
+            Err(error) => return self.without_a_daemon(error),
+        };
+        self.silent_since = None;
+        self.tell_news(&session)?;
+        if session.last_turn.is_some() && session.last_turn != self.newest {
+            let newest = self.newest.clone();
+            for turn in self.turns_after(newest.as_deref())? {
+                self.tell(&turn, Earlier::Told, true)?;
+            }
+            return Ok(());
+        }
+        for turn in self.open.turns() {
+            see_whether_it_ended(&self.site, &self.open, &turn, &self.client)?;
+        }
+        self.wait_for_a_moment();
+        Ok(())
+    }
+
+    /// Nobody answers. One that crashed is started again if a prompt waits for it; one that was stopped is not.
+    fn without_a_daemon(&mut self, error: ClientError) -> Result<(), Over> {
+        if !self.open.turns().is_empty() {
+            if has_crashed(&self.site.context) {
+                self.session()?;
+                return Ok(());
+            }
+            let since = *self.silent_since.get_or_insert_with(Instant::now);
+            if since.elapsed() >= PATIENCE {
+                self.open.lost(&Refused::from(error).advise(
+                    "the prompt is not lost: it goes on with the next daemon, and `session/load` shows what came of it",
+                ));
+            }
+        }
+        self.open.wait_for_nudge(LOOK_AGAIN_AFTER);
+        Ok(())
+    }
+
+    /// Returns when something has happened to the session, or when nobody can tell.
+    fn wait_for_a_moment(&mut self) {
+        let mut reader = EventReader::default();
+        let headers = [
+            (ACCEPT, "text/event-stream".to_owned()),
+            (HeaderName::from_static("last-event-id"), self.place.to_string()),
+        ];
+        let (open, place) = (&self.open, &mut self.place);
+        let events = path(&open.id, "/events");
+        let ended =
+            self.client
+                .download_until(&events, &headers, SILENCE, &mut Interrupts::default(), |piece| {
+                    let mut is_enough = open.is_closed();
+                    for event in reader.read(piece) {
+                        if let Some(number) = event.id.as_deref().and_then(|id| id.parse().ok()) {
+                            *place = number;
+                            is_enough = true;
+                        }
+                    }
+                    // The only way to leave a stream that goes on.
+                    if is_enough {
+                        Err(ErrorKind::Interrupted.into())
+                    } else {
+                        Ok(())
+                    }
+                });
+        if !matches!(ended, Err(ClientError::Output { .. })) {
+            // Whatever it is, the next look tells. It must not come at once again and again.
+            self.open.wait_for_nudge(LOOK_AGAIN_AFTER);
+        }
+    }
+
+    fn session(&self) -> Result<Session, Failure> {
+        let answer = get(&path(&self.open.id, ""), &self.site.context, &self.client)?;
+        Ok(understood(answer)?)
+    }
+
+    fn turn(&self, turn: &str) -> Result<Turn, Failure> {
+        let answer = get(
+            &turn_path(&self.open.id, turn, ""),
+            &self.site.context,
+            &self.client,
+        )?;
+        Ok(understood(answer)?)
+    }
+
+    /// The turns that have begun after another one, in their order.
+    fn turns_after(&self, newest: Option<&str>) -> Result<Vec<String>, Failure> {
+        let mut newer = Vec::new();
+        let mut before: Option<String> = None;
+        loop {
+            let place = before.map_or_else(String::new, |before| format!("&before={before}"));
+            let page = path(&self.open.id, &format!("/turns?limit={PAGE_TURNS}{place}"));
+            let page: TurnList = understood(get(&page, &self.site.context, &self.client)?)?;
+            for turn in page.turns {
+                if Some(turn.id.as_str()) == newest {
+                    newer.reverse();
+                    return Ok(newer);
+                }
+                newer.push(turn.id);
+            }
+            before = page.next;
+            if before.is_none() {
+                newer.reverse();
+                return Ok(newer);
+            }
+        }
+    }
+
+    fn update(&self, update: &Value) -> io::Result<()> {
+        self.site.outbox.update(&self.open.id, update)
+    }
+
+    /// What the session is called, and who answers, if that is new.
+    fn tell_news(&mut self, session: &Session) -> Result<(), Over> {
+        if !session.title.is_empty() && self.title.as_ref() != Some(&session.title) {
+            self.title = Some(session.title.clone());
+            self.update(&json!({
+                "sessionUpdate": "session_info_update",
+                "title": session.title,
+                "updatedAt": session.changed_at,
+            }))?;
+        }
+        let before = self.agent.replace(session.agent.name.clone());
+        if before.is_some_and(|before| before != session.agent.name) {
+            // Who cannot be told who else could answer is told nothing.
+            if let Ok(options) = config_options(&self.site, session, &self.client) {
+                let update = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
+                self.update(&update)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells a turn to its end.
+    fn tell(&mut self, id: &str, earlier: Earlier, is_last: bool) -> Result<(), Over> {
+        let before = self.turn(id)?;
+        let is_ours = self.open.is_ours(id);
+        let was_over = before.ended_at.is_some();
+        if !was_over {
+            self.open.tells(Some(id));
+        }
+        if !is_ours && earlier == Earlier::Told {
+            self.update(&chunk(Voice::User, &format!("{id}-prompt"), &prompt_of(&before)))?;
+        }
+        let mut telling = Telling::new(id, self.open.root.clone());
+        loop {
+            let mut ear = Ear {
+                site: &self.site,
+                open: &self.open,
+                telling: &mut telling,
+                goal: before.last_sequence,
+                earlier,
+                replay: if is_last && !was_over {
+                    ReplayEnds::WhenLive
+                } else {
+                    ReplayEnds::Later
+                },
+            };
+            let surroundings = (&self.site.context, &self.client);
+            let which = (self.open.id.as_str(), id);
+            let beginning = tell::Beginning::Start;
+            match follow(
+                surroundings,
+                which,
+                beginning,
+                WhenInterrupted::EndTheProcess,
+                &mut ear,
+            ) {
+                Ok(follow::Ended::Turn(_)) => break,
+                Ok(follow::Ended::NobodyReads | follow::Ended::LeftAlone) => return Err(Over::Closed),
+                // Others have taken all the room that there is for readers.
+                Err(failure) if failure.code == "stream_limit_reached" => {
+                    self.open.wait_for_nudge(LOOK_AGAIN_AFTER);
+                }
+                // Nobody was there for long. Whoever waits is told so, and when there is a daemon again it goes on.
+                Err(failure) if failure.exit == Exit::Unreachable => {
+                    self.open.lost(&failure.into());
+                    self.until_there_is_a_daemon()?;
+                }
+                Err(failure) => return Err(failure.into()),
+            }
+        }
+        self.newest = Some(id.to_owned());
+        self.site
+            .questions
+            .withdraw_all(&self.site.outbox, &self.open.id)?;
+        let turn = self.turn(id)?;
+        let ended = Ended {
+            turn: turn.id.clone(),
+            state: turn.state,
+            error: turn.error.clone(),
+        };
+        if earlier == Earlier::Told || !was_over {
+            // A prompt that is answered with an error says the same.
+            let is_said = is_ours && stop_reason(&ended).is_none();
+            if let Some(text) = how_it_ended(&ended).filter(|_| !is_said) {
+                self.update(&chunk(Voice::Agent, &format!("{id}-end"), &text))?;
+            }
+            if is_last && was_over {
+                // Whoever comes back is shown what waits, whichever turn it is from.
+                let plan = self.session()?.plan;
+                self.tell_changes(&turn.id, plan.as_deref())?;
+            } else if is_last && telling.has_changes() {
+                self.tell_changes(&turn.id, turn.plan.as_deref())?;
+            }
+        }
+        if !was_over {
+            // By now it has a title.
+            let session = self.session()?;
+            self.tell_news(&session)?;
+        }
+        self.open.tells(None);
+        self.open.ended(&ended);
+        Ok(())
+    }
+
+    fn until_there_is_a_daemon(&self) -> Result<(), Over> {
+        while !matches!(self.client.probe(), Ok(Probe::Ready)) {
+            if self.open.is_closed() {
+                return Err(Over::Closed);
+            }
+            self.open.wait_for_nudge(LOOK_AGAIN_AFTER);
+        }
+        Ok(())
+    }
+
+    /// Shows what is in the plan, if it waits to be applied.
+    fn tell_changes(&self, turn: &str, plan: Option<&str>) -> Result<(), Over> {
+        let Some(id) = plan else { return Ok(()) };
+        // A plan that is gone is nothing to review any more.
+        let Ok(answer) = get(&plan_path(id, ""), &self.site.context, &self.client) else {
+            return Ok(());
+        };
+        let plan: Plan = understood(answer)?;
+        if !has_work(&plan) {
+            return Ok(());
+        }
+        let call = format!("{turn}-changes");
+        let text = match changes::read(&plan, &call, (&self.site.context, &self.client)) {
+            Ok(found) => {
+                self.update(&found.update)?;
+                self.open.show(&found.shown);
+                next_steps(&found.numbers, &plan)
+            }
+            Err(failure) => format!("The changes cannot be shown: {}\n", failure.message),
+        };
+        self.update(&chunk(Voice::Agent, &format!("{turn}-next"), &text))?;
+        Ok(())
+    }
+}
+
+/// The prompt of a turn that somebody else sent, or that was sent before.
+fn prompt_of(turn: &Turn) -> String {
+    let mut text = turn.prompt.clone();
+    for attachment in &turn.attachments {
+        text.push_str(&format!("\n(with {})", attachment.name));
+    }
+    text
+}
+
+/// How a turn ended, if not well.
+fn how_it_ended(ended: &Ended) -> Option<String> {
+    let because = ended.error.as_ref();
+    let because = because.map_or_else(String::new, |error| format!(": {} ({})", error.text, error.code));
+    let kept = "What it had said and changed is kept.";
+    Some(match ended.state {
+        TurnState::Done | TurnState::Queued | TurnState::Running => return None,
+        TurnState::Cancelled => format!("The turn was cancelled. {kept}\n"),
+        TurnState::Interrupted => format!("The turn was interrupted{because}. {kept}\n"),
+        TurnState::Failed => format!("The turn failed{because}.\n"),
+    })
+}

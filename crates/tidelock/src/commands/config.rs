@@ -1,0 +1,132 @@
+//! `tidelock config`: every setting with its value and its source. It works without a daemon.
+
+use api::{Setting, SettingList, SettingSource};
+use clap::Parser;
+use serde_json::{Value, json};
+
+use super::lsp::printable::{cut, one_line};
+use super::serve;
+use crate::cli::{Cli, Command, SettingsArguments, SettingsCommand};
+use crate::client::Client;
+use crate::context::Context;
+use crate::error::{Exit, Failure, chain};
+use crate::output::{Cell, Palette, Report, Tone, table};
+
+/// How much of a value is shown in words.
+const VALUE_CHARACTERS: usize = 60;
+
+pub(super) fn run(
+    arguments: &SettingsArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<Report, Failure> {
+    match arguments.command {
+        None => show(context, client),
+        Some(SettingsCommand::Path) => path(context),
+        Some(SettingsCommand::Check) => check(context),
+    }
+}
+
+/// What a daemon would use that is started from here.
+pub(super) fn settings(context: &Context) -> Result<SettingList, Failure> {
+    // The parser reads the variables that stand for options, just as for `serve`.
+    let cli = Cli::try_parse_from(["tidelock", "serve"]).map_err(|error| Failure::usage(&error))?;
+    let Command::Serve(arguments) = cli.command else {
+        return Err(Failure::new(Exit::Failed, "usage", "`serve` is not understood"));
+    };
+    let options = serve::options(arguments, context);
+    let file = options.configuration.as_deref();
+    let written = daemon::settings_of(file, &options.languages.environment).map_err(|error| {
+        Failure::new(Exit::Failed, "configuration_unusable", chain(&error))
+            .advise("mend that place; `tidelock config check` says whether it is right")
+    })?;
+    let mut settings = options.settings;
+    settings.extend(written);
+    let file = file.map(|path| path.display().to_string());
+    Ok(SettingList { file, settings })
+}
+
+fn path(context: &Context) -> Result<Report, Failure> {
+    let path = context.configuration().ok_or_else(|| {
+        Failure::new(Exit::Failed, "path_unusable", "there is no directory for it")
+            .advise("set HOME, XDG_CONFIG_HOME or TIDELOCK_HOME to an absolute path")
+    })?;
+    let exists = path.exists();
+    let path = path.display().to_string();
+    let text = format!("{path}\n");
+    Ok(Report::success(json!({ "path": path, "exists": exists }), text))
+}
+
+fn check(context: &Context) -> Result<Report, Failure> {
+    let list = settings(context)?;
+    let from_file = |setting: &&Setting| matches!(setting.source, SettingSource::File { .. });
+    let count = list.settings.iter().filter(from_file).count();
+    let file = list.file.unwrap_or_default();
+    let text = match std::path::Path::new(&file).exists() {
+        true => format!("{file} is fine: it decides {count} settings.\n"),
+        false => format!("{file} is not there, which is fine: the usual settings hold.\n"),
+    };
+    Ok(Report::success(
+        json!({ "state": "ok", "path": file, "settings": count }),
+        text,
+    ))
+}
+
+fn show(context: &Context, client: &Client) -> Result<Report, Failure> {
+    let list = settings(context)?;
+    let running = running(&list, client);
+    let notes = running.iter().map(|setting| {
+        let value = cut(&one_line(&words(&setting.value)), VALUE_CHARACTERS);
+        format!(
+            "the running daemon has {} = {value}; `tidelock down && tidelock up` starts it with what is said here",
+            setting.key
+        )
+    });
+    let notes = notes.collect();
+    let text = rows(context.palette, &list);
+    let value = json!({ "file": list.file, "settings": list.settings, "running_differs": running });
+    Ok(Report::success(value, text).with_notes(notes))
+}
+
+/// What the daemon that runs has otherwise. If there is none, or an older one, there is nothing to tell.
+fn running(list: &SettingList, client: &Client) -> Vec<Setting> {
+    let Ok(running) = client.get::<SettingList>("/v1/config") else {
+        return Vec::new();
+    };
+    let differs = |setting: &Setting| {
+        let here = list.settings.iter().find(|here| here.key == setting.key);
+        here.is_none_or(|here| here.value != setting.value)
+    };
+    running.settings.into_iter().filter(differs).collect()
+}
+
+fn rows(palette: Palette, list: &SettingList) -> String {
+    let heading = ["SETTING", "VALUE", "FROM"];
+    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
+    for setting in &list.settings {
+        let value = cut(&one_line(&words(&setting.value)), VALUE_CHARACTERS);
+        let (from, tone) = match &setting.source {
+            SettingSource::Default => ("default".to_owned(), Tone::Quiet),
+            SettingSource::File { line } => (format!("config.toml line {line}"), Tone::Good),
+            SettingSource::Environment { variable } => (variable.clone(), Tone::Good),
+            SettingSource::CommandLine { option } => (option.clone(), Tone::Good),
+        };
+        rows.push(vec![
+            Cell::new(&setting.key),
+            Cell::new(value),
+            Cell::toned(from, tone),
+        ]);
+    }
+    let mut text = table(palette, &rows);
+    if let Some(file) = &list.file {
+        text.push_str(&format!("\nThe file is {file}.\n"));
+    }
+    text
+}
+
+fn words(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        value => value.to_string(),
+    }
+}

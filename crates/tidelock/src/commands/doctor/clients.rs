@@ -1,0 +1,165 @@
+//! The agents and editors that were told of Tidelock: whether what they were told is still true. None of them is started, and
+//! of what stands in their configurations only this program is run.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Check;
+use super::mcp_answer;
+use crate::cli::JoinScope;
+use crate::client::Client;
+use crate::commands::join::clients::{CLIENTS, Client as Joining};
+use crate::commands::join::look;
+use crate::commands::join::surroundings::Surroundings;
+use crate::error::chain;
+
+const ID: &str = "mcp";
+
+pub(super) fn check(client: &Client) -> Vec<Check> {
+    let variable = |name: &str| std::env::var_os(name);
+    let surroundings = match Surroundings::look(&variable) {
+        Ok(surroundings) => surroundings,
+        Err(error) => {
+            return vec![Check::warning(
+                ID,
+                chain(&error),
+                "go to a directory that is there",
+            )];
+        }
+    };
+    let status = client.get::<api::Status>("/v1/status").ok();
+    let address = status.as_ref().map(|status| status.address.as_str());
+    let mut checks: Vec<Check> = CLIENTS
+        .iter()
+        .flat_map(|joining| of_client(joining, &surroundings, address))
+        .collect();
+    // To ask it would start a daemon, and a doctor changes nothing.
+    if status.is_some() {
+        checks.push(answer());
+    }
+    checks
+}
+
+/// What there is to say about one client: nothing if it is neither here nor joined.
+fn of_client(joining: &Joining, surroundings: &Surroundings<'_>, address: Option<&str>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for scope in [JoinScope::Project, JoinScope::User] {
+        match look(joining, scope, surroundings) {
+            Ok(Some((path, entry))) => checks.push(judge(joining, &path, &entry, surroundings, address)),
+            Ok(None) => {}
+            Err(error) => {
+                let advice = "mend it; its own program cannot read it either";
+                checks.push(Check::warning(joining.check, chain(&error), advice));
+            }
+        }
+    }
+    if checks.is_empty()
+        && let Some(trace) = surroundings.trace(joining)
+    {
+        let (title, word, trace) = (joining.title, joining.word, trace.display());
+        let detail = format!("{title} is here ({trace}) and not joined; `tidelock join {word}` shows how");
+        checks.push(Check::ok(joining.check, detail));
+    }
+    checks
+}
+
+fn judge(
+    joining: &Joining,
+    path: &Path,
+    entry: &Value,
+    surroundings: &Surroundings<'_>,
+    address: Option<&str>,
+) -> Check {
+    let (title, path) = (joining.title, path.display());
+    let joined = format!("{title} is joined in {path}");
+    let again = format!(
+        "look at it with `tidelock join {}`; --write --replace writes it anew",
+        joining.word
+    );
+    let warning =
+        |what: String| Check::warning(joining.check, format!("{joined}, and {what}"), again.as_str());
+    match (Told::of(entry), address) {
+        (Told::Nothing, _) => warning("neither a command nor an address is in the entry".to_owned()),
+        (Told::Address(url), Some(address)) if url != format!("http://{address}/mcp") => {
+            warning(format!("the daemon is not at {url} but at http://{address}/mcp"))
+        }
+        (Told::Address(url), _) => Check::ok(joining.check, format!("{joined}, over {url}")),
+        (Told::Command(command), _) => match surroundings.program_of(command) {
+            None => warning(format!("its command `{}` is not there", command.escape_debug())),
+            Some(program) if !surroundings.is_this(&program) => warning(format!(
+                "it starts {}, which is another program than this one",
+                program.display()
+            )),
+            Some(_) => Check::ok(joining.check, joined),
+        },
+    }
+}
+
+/// How a client was told to reach us.
+#[derive(Debug, PartialEq, Eq)]
+enum Told<'a> {
+    Command(&'a str),
+    Address(&'a str),
+    Nothing,
+}
+
+impl Told<'_> {
+    /// Every client has a word of its own for it.
+    fn of(entry: &Value) -> Told<'_> {
+        let command = ["command", "cmd"].iter().find_map(|name| entry.get(name));
+        let word = command.and_then(|command| command.as_str().or_else(|| command.get(0)?.as_str()));
+        let url = || {
+            ["url", "httpUrl", "serverUrl", "uri"]
+                .iter()
+                .find_map(|name| entry.get(name)?.as_str())
+        };
+        match (word, url()) {
+            (Some(command), _) => Told::Command(command),
+            (None, Some(url)) => Told::Address(url),
+            (None, None) => Told::Nothing,
+        }
+    }
+}
+
+fn answer() -> Check {
+    let advice = "run `tidelock mcp < /dev/null` and see what it says, or look into the log of the daemon";
+    match mcp_answer::ask() {
+        Ok(answer) => Check::ok(
+            ID,
+            format!(
+                "`tidelock mcp` answers with {} tools (protocol {})",
+                answer.tools, answer.protocol
+            ),
+        ),
+        Err(error) => Check::failed(
+            ID,
+            format!("`tidelock mcp` does not answer: {}", chain(&error)),
+            advice,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_way_to_say_it_is_understood() {
+        for (entry, expected) in [
+            (json!({ "command": "a", "args": ["mcp"] }), Told::Command("a")),
+            (json!({ "command": ["a", "mcp"] }), Told::Command("a")),
+            (json!({ "cmd": "a" }), Told::Command("a")),
+            (json!({ "url": "u" }), Told::Address("u")),
+            (json!({ "httpUrl": "u" }), Told::Address("u")),
+            (json!({ "serverUrl": "u" }), Told::Address("u")),
+            (json!({ "uri": "u", "command": [] }), Told::Address("u")),
+            (json!({ "command": 1 }), Told::Nothing),
+            (json!("x"), Told::Nothing),
+        ] {
+            assert_eq!(Told::of(&entry), expected, "{entry}");
+        }
+    }
+}

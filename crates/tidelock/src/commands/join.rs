@@ -1,0 +1,247 @@
+//! `tidelock join`: tells the programs that people use about Tidelock, in each one's own configuration.
+//!
+//! What is decided is pure (`format`, `json`, `yaml`, `toml`: a text becomes another); `files` is what touches the disk. No
+//! daemon is needed, and none is started.
+
+pub(crate) mod clients;
+mod entry;
+mod error;
+mod files;
+mod format;
+mod json;
+mod jsonc;
+mod list;
+pub(crate) mod surroundings;
+mod toml;
+mod words;
+mod yaml;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use self::clients::Client as Joining;
+use self::entry::Entry;
+use self::error::JoinError;
+use self::files::{Readers, Written};
+use self::surroundings::Surroundings;
+use crate::cli::{JoinAction, JoinArguments, JoinScope, JoinWay};
+use crate::client::Client;
+use crate::context::Context;
+use crate::error::Failure;
+use crate::output::Report;
+
+/// What an entry is called if nothing else is said.
+pub(super) const USUAL_NAME: &str = "tidelock";
+/// How often a file is read again that its owner has just changed. A client writes its own now and then, and not all the while.
+const ATTEMPTS: usize = 3;
+
+pub(super) fn run(arguments: &JoinArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+    let variable = |name: &str| std::env::var_os(name);
+    let surroundings = Surroundings::look(&variable)?;
+    let Some(joining) = arguments.client.and_then(clients::of) else {
+        return Ok(list::report(context.palette, &surroundings));
+    };
+    let wish = Wish::of(arguments, joining, &surroundings, || address(client))?;
+    let outcome = wish.carry_out(arguments.action())?;
+    Ok(words::report(&wish, &outcome, context))
+}
+
+/// An entry, and where it belongs.
+#[derive(Debug)]
+struct Wish {
+    client: &'static Joining,
+    scope: JoinScope,
+    way: JoinWay,
+    name: String,
+    path: PathBuf,
+    table: &'static [&'static str],
+    entry: Entry,
+}
+
+/// What was found, and what was done.
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    /// Nothing was asked for but to look.
+    Looked(Found),
+    /// It is there, as it was before.
+    AlreadyThere,
+    Wrote {
+        backup: Option<PathBuf>,
+    },
+    Removed {
+        backup: Option<PathBuf>,
+    },
+    /// There was nothing to remove.
+    NotThere,
+}
+
+/// An entry in a file.
+#[derive(Clone, Debug, PartialEq)]
+enum Found {
+    Nothing,
+    Same,
+    Different(Value),
+}
+
+impl Wish {
+    fn of(
+        arguments: &JoinArguments,
+        client: &'static Joining,
+        surroundings: &Surroundings<'_>,
+        address: impl FnOnce() -> String,
+    ) -> Result<Wish, JoinError> {
+        let (scope, way, name) = (arguments.scope, arguments.way(), arguments.name.clone());
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+        if !name.chars().all(is_plain) {
+            return Err(JoinError::Name);
+        }
+        let title = client.title;
+        let path = surroundings
+            .file(client, scope)?
+            .ok_or(JoinError::NoProject { client: title })?;
+        let program = || surroundings.program(client, scope, way);
+        let (table, entry) = match way {
+            JoinWay::Mcp | JoinWay::McpAllowed => (client.table, (client.entry)(&program())),
+            JoinWay::Http => {
+                let http = client.http.ok_or(JoinError::NoHttp { client: title })?;
+                (client.table, http(&format!("http://{}/mcp", address())))
+            }
+            JoinWay::Acp => {
+                let table = client.agents.ok_or(JoinError::NoAgents { client: title })?;
+                (table, clients::agent(&program()))
+            }
+        };
+        Ok(Wish {
+            client,
+            scope,
+            way,
+            name,
+            path,
+            table,
+            entry,
+        })
+    }
+
+    /// What to write into an empty file.
+    fn piece(&self) -> String {
+        self.client.format.piece(self.table, &self.name, &self.entry)
+    }
+
+    fn carry_out(&self, action: JoinAction) -> Result<Outcome, JoinError> {
+        for _ in 0..ATTEMPTS {
+            let seen = files::read(&self.path).map_err(|source| JoinError::Unreadable {
+                path: self.path.clone(),
+                source,
+            })?;
+            let text = seen.text.as_deref().unwrap_or_default();
+            let found = self.find(text)?;
+            let changed = match (action, &found) {
+                (JoinAction::Show, _) => return Ok(Outcome::Looked(found)),
+                (JoinAction::Write | JoinAction::Replace, Found::Same) => return Ok(Outcome::AlreadyThere),
+                (JoinAction::Remove, Found::Nothing) => return Ok(Outcome::NotThere),
+                (JoinAction::Write, Found::Different(_)) => {
+                    let (path, name) = (self.path.clone(), self.name.clone());
+                    return Err(JoinError::Different { path, name });
+                }
+                (JoinAction::Write | JoinAction::Replace, _) => {
+                    self.client.format.with(text, self.table, &self.name, &self.entry)
+                }
+                (JoinAction::Remove, _) => self.client.format.without(text, self.table, &self.name),
+            };
+            let changed = changed.map_err(|reason| self.not_understood(reason, action))?;
+            let readers = match self.scope {
+                JoinScope::User => Readers::Me,
+                JoinScope::Project => Readers::Everybody,
+            };
+            let written = files::write(&seen, &changed, readers).map_err(|source| JoinError::Unwritable {
+                path: seen.path.clone(),
+                source,
+            })?;
+            let backup = match written {
+                Written::Stale => continue,
+                Written::Created => None,
+                Written::Replaced { backup } => Some(backup),
+            };
+            return Ok(match action {
+                JoinAction::Remove => Outcome::Removed { backup },
+                JoinAction::Show | JoinAction::Write | JoinAction::Replace => Outcome::Wrote { backup },
+            });
+        }
+        Err(JoinError::Stale {
+            path: self.path.clone(),
+        })
+    }
+
+    fn find(&self, text: &str) -> Result<Found, JoinError> {
+        let value = self
+            .client
+            .format
+            .parse(text)
+            .map_err(|reason| self.not_understood(reason, JoinAction::Show))?;
+        Ok(match format::find(&value, self.table, &self.name) {
+            None => Found::Nothing,
+            Some(found) if *found == self.entry.value() => Found::Same,
+            Some(found) => Found::Different(found.clone()),
+        })
+    }
+
+    fn not_understood(&self, reason: String, action: JoinAction) -> JoinError {
+        JoinError::NotUnderstood {
+            path: self.path.clone(),
+            reason,
+            piece: (action != JoinAction::Remove).then(|| self.piece()),
+        }
+    }
+}
+
+/// An entry of ours in a client's configuration, for whoever only looks; nothing if the file is not there.
+pub(super) fn look(
+    client: &Joining,
+    scope: JoinScope,
+    surroundings: &Surroundings<'_>,
+) -> Result<Option<(PathBuf, Value)>, JoinError> {
+    let Some(path) = surroundings.file(client, scope)? else {
+        return Ok(None);
+    };
+    let unreadable = |source| JoinError::Unreadable {
+        path: path.clone(),
+        source,
+    };
+    let Some(text) = files::read(&path).map_err(unreadable)?.text else {
+        return Ok(None);
+    };
+    let value = client
+        .format
+        .parse(&text)
+        .map_err(|reason| JoinError::NotUnderstood {
+            path: path.clone(),
+            reason,
+            piece: None,
+        })?;
+    let found = format::find(&value, client.table, USUAL_NAME).cloned();
+    Ok(found.map(|found| (path, found)))
+}
+
+/// Where the daemon listens, or where it would.
+fn address(client: &Client) -> String {
+    let wanted = std::env::var("TIDELOCK_LISTEN")
+        .ok()
+        .and_then(|address| address.parse::<SocketAddr>().ok());
+    let usual = || {
+        let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, daemon::DEFAULT_PORT));
+        wanted
+            .filter(|wanted| wanted.port() != 0)
+            .unwrap_or(usual)
+            .to_string()
+    };
+    client
+        .get::<api::Status>("/v1/status")
+        .map_or_else(|_| usual(), |status| status.address)
+}
+
+/// A path as people read it.
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,144 @@
+//! What `tidelock join` says about one client.
+
+use serde_json::json;
+
+use super::clients::TOKEN_VARIABLE;
+use super::{Found, Outcome, Wish, shown};
+use crate::cli::{JoinScope, JoinWay};
+use crate::context::Context;
+use crate::output::Report;
+
+pub(super) fn report(wish: &Wish, outcome: &Outcome, context: &Context) -> Report {
+    let (state, action, backup) = match outcome {
+        Outcome::Looked(Found::Nothing) => ("not_joined", "none", None),
+        Outcome::Looked(Found::Same) | Outcome::AlreadyThere => ("joined", "none", None),
+        Outcome::Looked(Found::Different(_)) => ("different", "none", None),
+        Outcome::Wrote { backup } => ("joined", "written", backup.as_deref()),
+        Outcome::Removed { backup } => ("not_joined", "removed", backup.as_deref()),
+        Outcome::NotThere => ("not_joined", "none", None),
+    };
+    let scope = match wish.scope {
+        JoinScope::User => "user",
+        JoinScope::Project => "project",
+    };
+    let value = json!({
+        "id": wish.client.word,
+        "state": state,
+        "action": action,
+        "title": wish.client.title,
+        "scope": scope,
+        "name": wish.name,
+        "path": shown(&wish.path),
+        "backup": backup.map(shown),
+        "entry": wish.entry.value(),
+        "text": wish.piece(),
+        "command": own_command(wish),
+        "token_variable": (wish.way == JoinWay::Http).then_some(TOKEN_VARIABLE),
+    });
+    let notes = match (outcome, wish.way) {
+        (Outcome::Removed { .. } | Outcome::NotThere, _) => Vec::new(),
+        (_, JoinWay::Http) => vec![format!(
+            "{} reads the token from its environment: export {TOKEN_VARIABLE}=\"$(cat '{}')\"",
+            wish.client.title,
+            context.token_file.display()
+        )],
+        (_, JoinWay::Mcp | JoinWay::McpAllowed | JoinWay::Acp) => Vec::new(),
+    };
+    Report::success(value, text(wish, outcome)).with_notes(notes)
+}
+
+fn text(wish: &Wish, outcome: &Outcome) -> String {
+    let (title, path, name) = (wish.client.title, wish.path.display(), &wish.name);
+    let kept = |backup: &Option<std::path::PathBuf>| match backup {
+        Some(backup) => format!("What was there before is in {}.\n", backup.display()),
+        None => String::new(),
+    };
+    match outcome {
+        Outcome::Looked(found) => looked(wish, found),
+        Outcome::AlreadyThere => format!("{title} is joined already: `{name}` is in {path}.\n"),
+        Outcome::Wrote { backup } => {
+            format!(
+                "{title} is joined: `{name}` is in {path}.\n{}Start it anew, and it has the tools.\n",
+                kept(backup)
+            )
+        }
+        Outcome::Removed { backup } => format!("`{name}` is no longer in {path}.\n{}", kept(backup)),
+        Outcome::NotThere => format!("There is no `{name}` in {path}.\n"),
+    }
+}
+
+fn looked(wish: &Wish, found: &Found) -> String {
+    let (title, path, piece) = (wish.client.title, wish.path.display(), wish.piece());
+    let mut text = match found {
+        Found::Same => return format!("{title} is joined. {path} has:\n\n{piece}"),
+        Found::Nothing => format!("{title} is not joined. Add this to {path}:\n\n{piece}\n"),
+        Found::Different(there) => format!(
+            "{title} has a different entry `{}` in {path}:\n\n{there:#}\n\nThis one would be:\n\n{piece}\n",
+            wish.name
+        ),
+    };
+    let options = match wish.way {
+        JoinWay::Mcp => "",
+        JoinWay::McpAllowed => " --allow-apply",
+        JoinWay::Http => " --http",
+        JoinWay::Acp => " --acp",
+    };
+    let scope = match wish.scope {
+        JoinScope::User => "",
+        JoinScope::Project => " --scope project",
+    };
+    let name = match wish.name.as_str() {
+        super::USUAL_NAME => String::new(),
+        name => format!(" --name {name}"),
+    };
+    let replace = match found {
+        Found::Different(_) => " --replace",
+        Found::Nothing | Found::Same => "",
+    };
+    let word = wish.client.word;
+    text.push_str(&format!(
+        "This does it: tidelock join {word} --write{options}{scope}{name}{replace}\n"
+    ));
+    if let Some(command) = own_command(wish) {
+        text.push_str(&format!("So does this: {command}\n"));
+    }
+    text
+}
+
+/// The command of the client that does the same, where it has one.
+fn own_command(wish: &Wish) -> Option<String> {
+    let [user, project] = wish.client.own?;
+    let begin = match wish.scope {
+        JoinScope::User => user,
+        JoinScope::Project => project,
+    };
+    let entry = wish.entry.value();
+    let word = |value: &serde_json::Value| quoted(value.as_str().unwrap_or_default());
+    let command = word(entry.get("command")?);
+    let arguments: Vec<String> = entry["args"].as_array().into_iter().flatten().map(word).collect();
+    let variables: String = entry["env"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| {
+            format!(
+                " --env {}",
+                quoted(&format!("{name}={}", value.as_str().unwrap_or_default()))
+            )
+        })
+        .collect();
+    Some(format!(
+        "{begin} {}{variables} -- {command} {}",
+        wish.name,
+        arguments.join(" ")
+    ))
+}
+
+/// A word for the shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:@%+,".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

@@ -1,0 +1,104 @@
+//! An agent joins in: lines of the Model Context Protocol go to the daemon and back.
+//!
+//! This process understands as little of the protocol as it can. It knows which requests have no answer yet, so that it can
+//! answer them when the daemon is gone, and how the conversation was opened, so that it can be opened again with the next
+//! daemon. Everything else is the daemon's business.
+
+mod conversation;
+mod lines;
+mod pump;
+
+use std::io;
+use std::path::PathBuf;
+
+use hyper::header::HeaderName;
+use kernel::BootId;
+
+use crate::cli::{McpArguments, WhoApplies};
+use crate::client::{Client, path_segment};
+use crate::context::Context;
+use crate::error::{Exit, Failure};
+use crate::output::Report;
+use crate::start::{Repeat, with_daemon};
+
+/// What the daemon is asked to go on with.
+const PROTOCOL: &str = "tidelock-mcp";
+const PATH: &str = "/v1/mcp/connect";
+/// How long the id is that tells agents of one name apart.
+const ID_CHARACTERS: usize = 6;
+
+pub(crate) fn run(arguments: &McpArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+    let headers = headers(arguments)?;
+    let connect = || {
+        let upgrade = |client: &Client| client.upgrade(PATH, PROTOCOL, &headers);
+        with_daemon(context, client, Repeat::Harmless, upgrade).map(|(stream, _)| stream)
+    };
+    // What is wrong with the daemon is said at once, where whoever configures an agent can see it.
+    let first = connect()?;
+    pump::run(first, connect, io::stdin().lock(), Whole).map_err(|error| {
+        Failure::new(
+            Exit::Failed,
+            "no_resources",
+            format!("the agent cannot be served: {error}"),
+        )
+    })?;
+    Ok(Report::already_told())
+}
+
+/// What the daemon is told about this agent, each time.
+fn headers(arguments: &McpArguments) -> Result<Vec<(HeaderName, String)>, Failure> {
+    let id = BootId::generate().to_string().to_ascii_lowercase();
+    let directory = directory(arguments)?;
+    let directory: Vec<String> = directory
+        .display()
+        .to_string()
+        .split('/')
+        .map(path_segment)
+        .collect();
+    let mut headers = vec![
+        (
+            HeaderName::from_static("tidelock-client-id"),
+            id[id.len() - ID_CHARACTERS..].to_owned(),
+        ),
+        (HeaderName::from_static("tidelock-directory"), directory.join("/")),
+    ];
+    if arguments.who_applies() == WhoApplies::TheAgent {
+        headers.push((HeaderName::from_static("tidelock-apply"), "allow".to_owned()));
+    }
+    Ok(headers)
+}
+
+/// Standard output, of which two threads write whole lines.
+#[derive(Clone, Copy, Debug)]
+struct Whole;
+
+impl io::Write for Whole {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::stdout().write(bytes)
+    }
+
+    // One lock for one line, so that another thread does not write into it.
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        io::stdout().write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
+}
+
+fn directory(arguments: &McpArguments) -> Result<PathBuf, Failure> {
+    let wanted = arguments.directory.clone().unwrap_or_else(|| PathBuf::from("."));
+    let found = wanted.canonicalize().and_then(|path| match path.is_dir() {
+        true => Ok(path),
+        false => Err(io::Error::from(io::ErrorKind::NotADirectory)),
+    });
+    found.map_err(|error| {
+        let shown = wanted.display();
+        Failure::new(
+            Exit::Usage,
+            "usage",
+            format!("the directory `{shown}` cannot be used: {error}"),
+        )
+    })
+}
