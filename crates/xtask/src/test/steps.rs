@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 
 use super::counts::{Counts, Runner};
 use super::summary::Outcome;
-use super::{Step, Tally, postgres, servers, skips, tools};
+use super::{Step, Tally, acp_peer, postgres, servers, skips, tools};
 use crate::arguments::Selection;
 use crate::child::{self, Ended};
 use crate::tidy;
@@ -36,6 +36,7 @@ pub(super) fn run(
             tools::install(is_wanted)?;
             if is_wanted(Step::Tests) {
                 servers::install(&workspace.target_directory);
+                acp_peer::build(workspace);
             }
         }
         Step::Format => child::run(in_root().args(["fmt", "--all", "--check"]))?,

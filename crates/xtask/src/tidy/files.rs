@@ -1,6 +1,6 @@
 //! The files that the rules read: what git tracks or would track, as text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +12,8 @@ use super::scrub::Source;
 /// All text files of the project, by their path from the root.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
+    /// All files, text or not.
+    paths: BTreeSet<PathBuf>,
     texts: BTreeMap<PathBuf, String>,
     sources: BTreeMap<PathBuf, Source>,
 }
@@ -21,6 +23,9 @@ impl Tree {
     pub(super) fn read(root: &Path) -> Result<Self> {
         let mut tree = Self::default();
         for path in list(root)? {
+            if root.join(&path).exists() {
+                tree.paths.insert(path.clone());
+            }
             // A file that is tracked and gone, or a link to nowhere, is git's business.
             if let Ok(text) = fs::read_to_string(root.join(&path)) {
                 tree.insert(path, text);
@@ -40,6 +45,7 @@ impl Tree {
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let mut tree = Self::default();
         for (path, text) in files {
+            tree.paths.insert(path.into());
             tree.insert(path.into(), (*text).to_owned());
         }
         tree
@@ -49,6 +55,12 @@ impl Tree {
         self.texts
             .iter()
             .map(|(path, text)| (path.as_path(), text.as_str()))
+    }
+
+    /// Whether there is such a file, or such a directory with a file in it.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        let mut from_there = self.paths.range(path.to_owned()..);
+        from_there.next().is_some_and(|found| found.starts_with(path))
     }
 
     pub(super) fn text(&self, path: &Path) -> Option<&str> {

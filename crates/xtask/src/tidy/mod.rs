@@ -6,6 +6,7 @@
 mod files;
 mod hosts;
 mod layers;
+mod links;
 mod modules;
 mod patterns;
 mod races;
@@ -66,6 +67,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     findings.extend(patterns::check(&tree, &modules));
     findings.extend(races::check(&tree));
     findings.extend(hosts::check(&tree));
+    findings.extend(links::check(&tree));
     findings.extend(sizes.findings());
     findings.sort();
     print!("{sizes}");

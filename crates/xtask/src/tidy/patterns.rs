@@ -41,6 +41,8 @@ enum Place {
     Nowhere,
     Crate(&'static str),
     File(&'static str),
+    /// A directory, and everything below it.
+    Directory(&'static str),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -67,7 +69,17 @@ const OUTSIDE_TASKS: Holds = Holds::InProduct {
     but_not_in: Place::File("tasks.rs"),
 };
 
+const OUTSIDE_MCP: Holds = Holds::InProduct {
+    but_not_in: Place::Directory("mcp"),
+};
+
 const RULES: &[Rule] = &[
+    rule(
+        Finds::Text("rmcp::"),
+        OUTSIDE_MCP,
+        Exception::None,
+        "the library of the Model Context Protocol is known to `daemon/src/mcp` alone",
+    ),
     rule(
         Finds::Text("#[ignore"),
         EVERYWHERE,
@@ -178,6 +190,9 @@ impl Holds {
                     Place::Nowhere => false,
                     Place::Crate(name) => package == *name,
                     Place::File(name) => path.file_name().is_some_and(|file| file == *name),
+                    Place::Directory(name) => path
+                        .parent()
+                        .is_some_and(|parent| parent.components().any(|part| part.as_os_str() == *name)),
                 };
                 role == Role::Product && !line.only_in_tests && !is_exempt
             }
@@ -328,6 +343,8 @@ mod tests {
                 &[],
             ),
             ("xtask", "a.rs", product, "x: AtomicU64, thread::sleep(d);", &[]),
+            ("jobs", "a.rs", product, "use rmcp::model::Tool;", &[1]),
+            ("jobs", "mcp/a.rs", product, "use rmcp::model::Tool;", &[]),
         ];
         for (package, file, kind, text, expected) in cases {
             assert_eq!(

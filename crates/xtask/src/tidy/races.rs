@@ -1,4 +1,4 @@
-//! `docs/races.md` says which tests show that a race is closed. Each test that it names must exist.
+//! Some pages say which tests show what they claim, such as that a race is closed. Each test that they name must exist.
 //!
 //! The tests stand in the columns whose heading is about tests: functions in backticks, found by the last part of
 //! their path, and scenarios in quotes, found by their title. A path to a file is found as that file.
@@ -9,15 +9,20 @@ use std::path::Path;
 use super::Finding;
 use super::files::Tree;
 
-const TABLE: &str = "docs/races.md";
+/// The pages whose claims are about tests.
+const PAGES: [&str; 2] = ["docs/races.md", "docs/security.md"];
 
-/// The names that the table gives and nothing has.
+/// The names that the pages give and nothing has.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let path = Path::new(TABLE);
+    let known = known_tests(tree);
+    let pages = PAGES.iter().map(Path::new);
+    pages.flat_map(|path| check_page(path, tree, &known)).collect()
+}
+
+fn check_page(path: &Path, tree: &Tree, known: &BTreeSet<&str>) -> Vec<Finding> {
     let Some(text) = tree.text(path) else {
         return Vec::new();
     };
-    let known = known_tests(tree);
     let Some(named) = named_tests(text) else {
         // Without this a change of a heading would switch the check off.
         return vec![Finding::in_file(
@@ -127,7 +132,7 @@ mod tests {
 | `nothing::here` | `or::here` | `or::there` |
 "#;
         let tree = Tree::of(&[
-            (TABLE, table),
+            ("docs/races.md", table),
             (
                 "crates/kernel/tests/it/breaker.rs",
                 "// fn gone()\n#[test]\nfn counts_are_exact() {}",
@@ -152,7 +157,7 @@ mod tests {
     #[test]
     fn a_page_without_a_column_of_tests_is_reported() {
         let found = check(&Tree::of(&[(
-            TABLE,
+            "docs/security.md",
             "| must hold | where |\n|---|---|\n| counts | `kernel` |\n",
         )]));
         assert_eq!(found.len(), 1, "{found:?}");
