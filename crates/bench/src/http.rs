@@ -20,7 +20,8 @@ impl<S: Read + Write> Stream for S {}
 pub(crate) struct HttpClient {
     stream: Box<dyn Stream>,
     host: String,
-    token: String,
+    /// The header that says who asks.
+    proof: String,
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
 }
@@ -29,21 +30,30 @@ impl HttpClient {
     pub(crate) fn unix(socket: &Path, token: &str) -> Result<Self> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self::new(Box::new(stream), "localhost", token))
+        Ok(Self::new(Box::new(stream), "localhost", bearer(token)))
     }
 
     pub(crate) fn tcp(address: &str, token: &str) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
-        Ok(Self::new(Box::new(stream), address, token))
+        Ok(Self::new(Box::new(stream), address, bearer(token)))
     }
 
-    fn new(stream: Box<dyn Stream>, host: &str, token: &str) -> Self {
+    /// The same as a browser that was signed in.
+    pub(crate) fn with_cookie(address: &str, cookie: &str) -> Result<Self> {
+        let client = Self::tcp(address, "")?;
+        Ok(Self {
+            proof: format!("cookie: {cookie}"),
+            ..client
+        })
+    }
+
+    fn new(stream: Box<dyn Stream>, host: &str, proof: String) -> Self {
         Self {
             stream,
             host: host.to_owned(),
-            token: token.to_owned(),
+            proof,
             outgoing: Vec::new(),
             incoming: Vec::new(),
         }
@@ -51,7 +61,12 @@ impl HttpClient {
 
     /// Asks, and gives back the body of an answer that is not a refusal.
     pub(crate) fn post(&mut self, path: &str, body: &str) -> Result<&[u8]> {
-        self.send("POST", path, body)
+        self.send("POST", path, "", body)
+    }
+
+    /// The same with more headers, each with the end of its line.
+    pub(crate) fn post_with(&mut self, path: &str, headers: &str, body: &str) -> Result<&[u8]> {
+        self.send("POST", path, headers, body)
     }
 
     /// The same, read.
@@ -60,16 +75,21 @@ impl HttpClient {
     }
 
     pub(crate) fn get_json(&mut self, path: &str) -> Result<Value> {
-        Ok(serde_json::from_slice(self.send("GET", path, "")?)?)
+        Ok(serde_json::from_slice(self.send("GET", path, "", "")?)?)
     }
 
-    fn send(&mut self, method: &str, path: &str, body: &str) -> Result<&[u8]> {
+    /// Gives back a page, or whatever is there.
+    pub(crate) fn get(&mut self, path: &str) -> Result<&[u8]> {
+        self.send("GET", path, "", "")
+    }
+
+    fn send(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Result<&[u8]> {
         self.outgoing.clear();
-        let (host, token, length) = (&self.host, &self.token, body.len());
+        let (host, proof, length) = (&self.host, &self.proof, body.len());
         write!(
             self.outgoing,
-            "{method} {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\
-             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\n{proof}\r\n\
+             content-type: application/json\r\n{headers}content-length: {length}\r\n\r\n{body}"
         )?;
         self.stream.write_all(&self.outgoing)?;
         self.incoming.clear();
@@ -97,6 +117,10 @@ impl HttpClient {
         }
         Ok(body)
     }
+}
+
+fn bearer(token: &str) -> String {
+    format!("authorization: Bearer {token}")
 }
 
 /// The beginning of an answer.

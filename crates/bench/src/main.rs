@@ -17,9 +17,11 @@ mod idleness;
 mod jobs;
 mod language_servers;
 mod machine;
+mod mcp;
 mod measure;
 mod memory;
 mod own_daemon;
+mod pages;
 mod plans;
 mod programs;
 mod report;
@@ -89,6 +91,8 @@ const TABLES: &[(&str, Measure)] = &[
     ("context-search", context::search::measure),
     ("context-pipeline", context::pipeline::measure),
     ("context-quality", context::quality::measure),
+    ("pages", pages::measure),
+    ("mcp", mcp::measure),
 ];
 
 /// Where the product is and what is wanted.
@@ -110,12 +114,17 @@ fn main() -> Result<()> {
     if let Some(landed) = plans::kills::land_if_asked() {
         return landed;
     }
+    if let Some(echoed) = mcp::echo_if_asked() {
+        return echoed;
+    }
     let options = options(std::env::args().skip(1))?;
+    // It is started in other directories, too.
+    let tidelock = std::path::absolute(&options.tidelock)?;
     let _removed = plans::RemoveInTheEnd;
     let text = match &options.wanted {
         Wanted::Report(path) => {
             let mut report = Report::new(machine::describe()?);
-            for table in run(TABLES.iter(), &options.tidelock) {
+            for table in run(TABLES.iter(), &tidelock) {
                 report.add(table?);
             }
             let text = report.to_string();
@@ -124,7 +133,7 @@ fn main() -> Result<()> {
         }
         Wanted::Only(part) => {
             let chosen = TABLES.iter().filter(|(name, _)| name.contains(part.as_str()));
-            let tables = run(chosen, &options.tidelock).collect::<Result<Vec<_>>>()?;
+            let tables = run(chosen, &tidelock).collect::<Result<Vec<_>>>()?;
             let texts: Vec<String> = tables.iter().map(Table::to_string).collect();
             texts.join("\n")
         }

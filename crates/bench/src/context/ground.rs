@@ -62,6 +62,8 @@ impl Ground {
             let index = indexes
                 .iter()
                 .find(|index| index["root"].as_str() == root.to_str());
+            // It is opened by a question, before the answer comes.
+            ensure!(index.is_some(), "there is no index of {}: {list}", root.display());
             match index.and_then(|index| index["state"].as_str()) {
                 Some("ready") => return Ok(index.cloned().unwrap_or_default()),
                 Some("failed") => bail!("the index failed: {index:?}"),

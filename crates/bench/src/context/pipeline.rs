@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -44,6 +45,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let (scratch, sources) = (scratch()?, sources()?);
     let root = scratch.path().canonicalize()?.join("tree");
     let copied = copy(&files(&sources)?, &sources, &root)?;
+    commit(&root)?;
     let questions: Vec<Value> = names(&copied, QUESTIONS)
         .iter()
         .map(|name| {
@@ -58,6 +60,22 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let one = alone(table, &ground, &questions)?;
     at_once(table, &ground, &questions, one)?;
     after_a_change(table, &ground, &root)
+}
+
+/// Makes the tree a repository of its own, with a history: otherwise the one that this program lies in would be asked about.
+fn commit(root: &Path) -> Result<()> {
+    let author = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"];
+    for arguments in [
+        &["init", "--quiet"][..],
+        &["add", "--all", "--force"],
+        &["commit", "--quiet", "--message", "all of it"],
+    ] {
+        let mut git = Command::new("git");
+        git.current_dir(root).args(["-c", "gc.auto=0"]).args(author);
+        let ended = git.args(arguments).stdin(Stdio::null()).status()?;
+        ensure!(ended.success(), "git {} ended with {ended}", arguments[0]);
+    }
+    Ok(())
 }
 
 /// Copies files, and begins again until there are enough.

@@ -11,7 +11,8 @@ use context::{Tokenizer, TokenizerName};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::ground::Ground;
+use super::floor::Order;
+use super::ground::{Ground, ripgrep};
 use super::tasks::{Kind, Task, tasks_of};
 use super::{floor, history};
 use crate::report::{Table, Verdict};
@@ -34,7 +35,7 @@ const CRATES: &[&str] = &[
 /// Tasks of each kind from each crate.
 const TASKS_OF_CRATE: usize = 10;
 /// Tasks from the history. Each has a tree of its own.
-const COMMITS: usize = 10;
+const COMMITS: usize = 30;
 const BUDGETS: [usize; 2] = [2000, 8000];
 /// Set to any value, every file that was not found is named on standard error.
 const SHOW_VARIABLE: &str = "TIDELOCK_BENCH_SHOW_MISSED";
@@ -45,13 +46,16 @@ struct Tree {
     tasks: Vec<(usize, Task)>,
 }
 
-/// How much was found of the tasks of one row, for each budget: by us, and by the floor.
+/// How much was found of the tasks of one row, for each budget: by us, and by those who search and read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Found {
     tasks: usize,
     ours: [f64; BUDGETS.len()],
-    floor: [f64; BUDGETS.len()],
+    floors: [[f64; BUDGETS.len()]; FLOORS.len()],
 }
+
+/// Those who search for the words of the question, and read what they find.
+const FLOORS: [Order; 2] = [Order::Path, Order::Words];
 
 const ROWS: [&str; 3] = [
     "a sentence of a comment → the file",
@@ -65,9 +69,19 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
         "Context: is it found",
         "Tasks with a known answer, made from twelve public crates: the first sentence of the comment of something public, without its name; its name, split into \
          words in half of the cases; and from the history of this repository, on the tree before each commit. The figure is the part of the files asked for that \
-         is among the fragments, within a budget of tokens. The floor is what a search for the words shows in the order of the paths, with two lines around each \
-         match, until the budget is used up.",
-        &["what", "tasks", "budget", "tidelock", "the floor", "bar", "met"],
+         is among the fragments, within a budget of tokens. The others search for the words of the question with `rg`, without those that say nothing, and read \
+         what it prints, with two lines around each match, until the budget is used up: in its own order (`--sort path`), and with the files first that hold most \
+         of the words.",
+        &[
+            "what",
+            "tasks",
+            "budget",
+            "tidelock",
+            "rg by path",
+            "rg by words",
+            "bar",
+            "met",
+        ],
     );
     if let Err(error) = fill(&mut table, tidelock) {
         table.not_measured(&format!("{error:#}"));
@@ -80,6 +94,7 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
     let trees = trees(&directory)?;
     let asked = Asked {
         ground: Ground::start(tidelock)?,
+        ripgrep: ripgrep(tidelock)?,
         tokenizer: Tokenizer::load(TokenizerName::O200k)?,
     };
     let mut found = [Found::default(); ROWS.len()];
@@ -95,17 +110,19 @@ fn fill(table: &mut Table, tidelock: &Path) -> Result<()> {
             continue;
         }
         for (place, budget) in BUDGETS.iter().enumerate() {
-            let [ours, floor] = [found.ours, found.floor].map(|sums| sums[place] / found.tasks as f64);
+            let part = |sums: [f64; BUDGETS.len()]| sums[place] / found.tasks as f64;
+            let (ours, floors) = (part(found.ours), found.floors.map(part));
             let percent = |part: f64| format!("{:.0} %", part * 100.0);
             let cells = vec![
                 (*what).to_owned(),
                 found.tasks.to_string(),
                 budget.to_string(),
                 percent(ours),
-                percent(floor),
-                "more than the floor".to_owned(),
+                percent(floors[0]),
+                percent(floors[1]),
+                "more than both".to_owned(),
             ];
-            table.judged_row(cells, Verdict::from(ours > floor));
+            table.judged_row(cells, Verdict::from(floors.iter().all(|floor| ours > *floor)));
         }
     }
     Ok(())
@@ -178,6 +195,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 /// A daemon that is asked.
 struct Asked {
     ground: Ground,
+    ripgrep: PathBuf,
     tokenizer: Arc<Tokenizer>,
 }
 
@@ -208,9 +226,12 @@ impl Asked {
                 .context("an answer without fragments")?;
             let shown = fragments.iter().filter_map(|fragment| fragment["path"].as_str());
             let ours: BTreeSet<String> = shown.map(str::to_owned).collect();
-            let floor = floor::files(root, &task.query, budget, &self.tokenizer)?;
             found.ours[place] += part(&task.files, &ours);
-            found.floor[place] += part(&task.files, &floor);
+            for (sums, order) in found.floors.iter_mut().zip(FLOORS) {
+                let room = (budget, &*self.tokenizer);
+                let read = floor::files(&self.ripgrep, root, &task.query, order, room)?;
+                sums[place] += part(&task.files, &read);
+            }
             if std::env::var_os(SHOW_VARIABLE).is_some() && part(&task.files, &ours) < 1.0 {
                 eprintln!(
                     "missed at {budget} in {}: {task:?}; shown: {ours:?}",

@@ -20,9 +20,9 @@ const TIMES: usize = 5;
 const UNINDEXED: usize = 7;
 const BAR_WARM_MS: f64 = 20.0;
 const BAR_UNINDEXED: f64 = 1.3;
-/// What a daemon that does the same has: the size of its index in parts of the source, and its memory.
+/// What a daemon that does the same has: the size of its index in parts of the source, and its memory, which is 250 MB.
 const BAR_SIZE: f64 = 0.7;
-const BAR_MIB: f64 = 250.0;
+const BAR_MIB: f64 = 238.0;
 
 /// Measures and puts the results into a table.
 pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
@@ -176,7 +176,11 @@ fn warm(table: &mut Table, ground: &Ground, ripgrep: &Path, root: &Path, needles
     Ok(())
 }
 
-/// Everything that is shown holds the name, and everything that holds it is shown, unless something was left out.
+/// The most files that one answer surely has room for.
+const FEW_FILES: usize = 10;
+
+/// Everything that is shown holds the name, however it is written (`parse_config`, `ParseConfig`), in its text or in its path.
+/// And everything that `rg` finds is shown, unless something was left out.
 fn agree(root: &Path, needle: &str, answer: &Value, lines: &str) -> Result<()> {
     let prefix = format!("{}/", root.display());
     let expected: BTreeSet<&str> = lines
@@ -189,13 +193,22 @@ fn agree(root: &Path, needle: &str, answer: &Value, lines: &str) -> Result<()> {
         .filter_map(|fragment| fragment["path"].as_str())
         .collect();
     ensure!(!shown.is_empty(), "nothing is found for `{needle}`");
-    ensure!(
-        shown.is_subset(&expected),
-        "`{needle}` is not in {:?}",
-        shown.difference(&expected)
-    );
-    if answer["left_out_total"] == 0 && expected.len() <= 10 {
-        ensure!(shown == expected, "`{needle}`: {shown:?} instead of {expected:?}");
+    let strange: Vec<_> = shown
+        .difference(&expected)
+        .filter(|path| {
+            let text = std::fs::read(root.join(path)).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text).to_lowercase();
+            let written = [needle.to_lowercase(), needle.to_lowercase().replace('_', "")];
+            let path = path.to_lowercase();
+            !written
+                .iter()
+                .any(|name| text.contains(name) || path.contains(name))
+        })
+        .collect();
+    ensure!(strange.is_empty(), "`{needle}` is not in {strange:?}");
+    if answer["left_out_total"] == 0 && expected.len().max(shown.len()) <= FEW_FILES {
+        let missing: Vec<_> = expected.difference(&shown).collect();
+        ensure!(missing.is_empty(), "`{needle}` is in {missing:?}, too");
     }
     Ok(())
 }

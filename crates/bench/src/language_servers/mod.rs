@@ -17,4 +17,4 @@ mod server_by_hand;
 mod shared_daemon;
 pub(crate) mod sharing;
 mod speaker;
-mod turns;
+pub(crate) mod turns;

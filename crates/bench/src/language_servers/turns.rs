@@ -15,13 +15,13 @@ const TURN: Duration = Duration::from_millis(60);
 const WARM_UP_ROUNDS: usize = 3;
 
 /// Somebody who asks.
-pub(super) struct Asker<'a> {
+pub(crate) struct Asker<'a> {
     name: &'static str,
     ask: Box<dyn FnMut() -> Result<()> + 'a>,
 }
 
 impl<'a> Asker<'a> {
-    pub(super) fn new(name: &'static str, ask: impl FnMut() -> Result<()> + 'a) -> Self {
+    pub(crate) fn new(name: &'static str, ask: impl FnMut() -> Result<()> + 'a) -> Self {
         Self {
             name,
             ask: Box::new(ask),
@@ -30,7 +30,7 @@ impl<'a> Asker<'a> {
 }
 
 /// Lets all ask in turns. A sample is the median of one turn, in nanoseconds; the results are in the order of the askers.
-pub(super) fn ask_in_turns(askers: &mut [Asker<'_>], rounds: usize) -> Result<Vec<Measured>> {
+pub(crate) fn ask_in_turns(askers: &mut [Asker<'_>], rounds: usize) -> Result<Vec<Measured>> {
     let mut measured: Vec<Measured> = askers
         .iter()
         .map(|asker| Measured {

@@ -1,0 +1,83 @@
+//! The page with much behind it: how long the HTML of each place takes, and until a browser shows something.
+
+mod browser;
+mod state;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::http::HttpClient;
+use crate::programs::find_peer;
+use crate::report::{Table, Verdict};
+use browser::Browser;
+use state::State;
+
+/// How often each page is asked for.
+const ROUNDS: usize = 200;
+/// How often each page is shown in the browser.
+const PAINTS: usize = 11;
+/// What somebody takes for at once.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+/// Measures and puts the results into a table.
+pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
+    let mut table = Table::with_columns(
+        "Pages",
+        "A warm daemon with 1,000 sessions, 1,000 plans and 10,000 jobs. *HTML* is one request for a page, from the first \
+         byte sent to the last one received. *First paint* is what a headless Chromium says of itself \
+         (`first-contentful-paint`): style and scripts are read from its cache, the page is not. The bar is for the 99th \
+         percentile of the first and the median of the second.",
+        &[
+            "page",
+            "HTML p50",
+            "HTML p99",
+            "size",
+            "first paint p50",
+            "most",
+            "bar",
+            "met",
+        ],
+    );
+    let state = State::make(tidelock)?;
+    let Some(driver) = find_peer("chromedriver") else {
+        table.skipped("there is no chromedriver");
+        return Ok(table);
+    };
+    let browser = Browser::start(&driver, &state.link()?)?;
+    let cookie = state.sign_in()?;
+    for (name, path) in state.pages()? {
+        let mut client = HttpClient::with_cookie(&state.address, &cookie)?;
+        let mut bytes = client.get(&path)?.len();
+        let mut times = Vec::with_capacity(ROUNDS);
+        for _ in 0..ROUNDS {
+            let began = Instant::now();
+            bytes = client.get(&path)?.len();
+            times.push(began.elapsed());
+        }
+        times.sort_unstable();
+        let address = format!("http://{}{path}", state.address);
+        let mut paints = (0..PAINTS)
+            .map(|_| browser.first_paint(&address))
+            .collect::<Result<Vec<Duration>>>()
+            .with_context(|| format!("no paint of {name}"))?;
+        paints.sort_unstable();
+        let (worst, usual) = (times[ROUNDS * 99 / 100], paints[PAINTS / 2]);
+        let cells = vec![
+            name,
+            milliseconds(times[ROUNDS / 2]),
+            milliseconds(worst),
+            format!("{} KiB", bytes.div_ceil(1024)),
+            milliseconds(usual),
+            milliseconds(paints[PAINTS - 1]),
+            "under 100 ms".to_owned(),
+        ];
+        table.judged_row(cells, Verdict::from(worst < AT_ONCE && usual < AT_ONCE));
+    }
+    Ok(table)
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1000.0)
+}
