@@ -16,7 +16,7 @@ use kernel::{JobId, PlanId, SessionId};
 
 use crate::app::App;
 use crate::durable::event_to_wire;
-use crate::system::rfc3339_ms;
+use crate::times::rfc3339_ms;
 use crate::{jobs, plans, sessions};
 
 /// Among how many streams of a kind, the newest ones, those that moved last are looked for. One that is older and moves

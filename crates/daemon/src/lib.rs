@@ -37,6 +37,7 @@ mod sessions;
 mod signals;
 mod start_error;
 mod system;
+mod times;
 
 pub use ::plans::PlansSettings;
 pub use access::TokenError;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::home::Home;
+use crate::times::now_ms;
 
 /// The right to be the daemon of a home. Dropping it gives the right back.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl Ownership {
         let note = Note {
             boot_id: boot_id.to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            since_unix_ms: unix_ms(SystemTime::now()),
+            since_unix_ms: now_ms(),
         };
         let note = serde_json::to_string(&note).map_err(|source| OwnershipError::File {
             path: path.clone(),
@@ -91,11 +92,6 @@ impl Owner {
 #[must_use]
 pub fn read_owner(home: &Home) -> Option<Owner> {
     Owner::read(read_holder(&home.daemon_lock())?)
-}
-
-fn unix_ms(time: SystemTime) -> u64 {
-    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What a daemon writes beside its process into the lock file.

@@ -11,7 +11,7 @@ use process::{
 
 use crate::app::whole_ms;
 use crate::durable::Durable;
-use crate::system;
+use crate::times;
 
 /// What is still there when the daemon ends has had its chance: everybody who uses it has been answered.
 pub(crate) const AT_THE_END: StopPlan = StopPlan::PROMPT;
@@ -69,7 +69,7 @@ pub(crate) fn to_wire(info: ProcessInfo) -> api::Process {
         reason: info.reason,
         generation: info.generation,
         restarts: info.restarts,
-        started_at: system::rfc3339(info.started_at),
+        started_at: times::rfc3339(info.started_at),
         age_ms: whole_ms(age),
         processes: info.processes as u64,
         rss_bytes: info.rss_bytes,

@@ -9,7 +9,7 @@ use context::{
 
 use super::service::Answered;
 use crate::app::{whole_ms, whole_ms_up};
-use crate::system::rfc3339;
+use crate::times::rfc3339;
 
 /// An answer.
 pub(crate) fn answer_to_wire(answered: Answered, plan: Option<String>) -> api::ContextAnswer {

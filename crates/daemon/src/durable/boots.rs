@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use super::closing;
 use super::error::LogStartError;
 use super::heads::each_head;
-use crate::system;
+use crate::times::{self, now_ms, unix_ms};
 
 /// The kind of these streams.
 pub(super) const KIND: &str = "boot";
@@ -257,7 +257,7 @@ impl OpenBoot {
                 (Some(head(RUNNING, &self.body)), happened)
             }
             Note::Stopped { cut_connections } => {
-                self.body.ended_at_ms = Some(unix_ms(SystemTime::now()));
+                self.body.ended_at_ms = Some(now_ms());
                 let happened = event("stopped", &json!({ "cut_connections": cut_connections }));
                 (Some(head(STOPPED, &self.body)), happened)
             }
@@ -313,7 +313,7 @@ fn to_wire(head: &StoredHead, body: &Body) -> api::Boot {
 }
 
 fn wire(id: &str, state: api::BootState, body: &Body) -> api::Boot {
-    let time = |ms: u64| system::rfc3339(UNIX_EPOCH + Duration::from_millis(ms));
+    let time = |ms: u64| times::rfc3339(UNIX_EPOCH + Duration::from_millis(ms));
     api::Boot {
         id: id.to_owned(),
         state,
@@ -323,9 +323,4 @@ fn wire(id: &str, state: api::BootState, body: &Body) -> api::Boot {
         ended_at: body.ended_at_ms.map(time),
         cause: body.cause.clone(),
     }
-}
-
-fn unix_ms(time: SystemTime) -> u64 {
-    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
 }

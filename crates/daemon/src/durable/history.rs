@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::heads::each_head;
 use super::overrides::Who;
-use crate::system;
+use crate::times;
 
 /// The kind of these streams.
 pub(super) const KIND: &str = "breaker";
@@ -128,7 +128,7 @@ pub(crate) fn to_wire(event: &Event) -> api::BreakerEvent {
     let by: Option<By> = serde_json::from_slice(&event.body).ok();
     api::BreakerEvent {
         sequence: event.sequence.get(),
-        at: system::rfc3339_ms(event.at_ms),
+        at: times::rfc3339_ms(event.at_ms),
         kind: event.kind.to_string(),
         by: by.map(|by| api::Actor {
             request_id: by.request_id,

@@ -20,7 +20,7 @@ use crate::life::Phase;
 use crate::plans;
 use crate::processes;
 use crate::sessions;
-use crate::system;
+use crate::{system, times};
 
 /// Whether the process is alive.
 #[utoipa::path(
@@ -83,7 +83,7 @@ pub(crate) fn current_status(app: &App) -> Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         boot_id: app.boot_id.to_string(),
         pid: std::process::id(),
-        started_at: system::rfc3339(app.started_at),
+        started_at: times::rfc3339(app.started_at),
         uptime_ms: whole_ms(app.uptime()),
         phase: (&*app.life.phase()).into(),
         address: app.address.to_string(),

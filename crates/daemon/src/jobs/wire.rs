@@ -18,7 +18,7 @@ pub(crate) use moments::moments_to_wire;
 pub(crate) use submission::{invalid, to_new_job};
 
 use crate::app::whole_ms;
-use crate::system::rfc3339_ms;
+use crate::times::rfc3339_ms;
 
 /// A job with everything that is known of it now.
 ///

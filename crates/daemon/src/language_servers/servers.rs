@@ -13,7 +13,7 @@ use lsp::{
 };
 
 use crate::app::{whole_ms, whole_ms_up};
-use crate::system;
+use crate::times;
 
 pub(super) fn to_wire(view: &ServerView, clock: &Arc<dyn Clock>) -> Server {
     let status = &view.status;
@@ -90,7 +90,7 @@ pub(super) fn health_to_wire(check: &ServerCheck, clock: &Arc<dyn Clock>) -> Ser
 
 pub(super) fn log_to_wire(lines: Vec<RecordLine>) -> ServerLog {
     let lines = lines.into_iter().map(|line| ServerLogLine {
-        at: system::rfc3339(line.at),
+        at: times::rfc3339(line.at),
         level: match line.level {
             RecordLevel::Error => "error",
             RecordLevel::Warning => "warning",

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::current::Ground;
 use super::door::Grant;
-use crate::system::rfc3339;
+use crate::times::rfc3339;
 
 /// How many clients can stay at once: some for every agent that one machine can bear. Further ones are refused.
 pub(super) const CLIENTS: usize = 256;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::ansi::one_line;
 use super::error::PageError;
-use super::job_time::{ago, now_ms};
+use super::job_time::ago;
 use super::jobs::unreadable;
 use super::layout::{Place, live_part, page_below};
 use super::list_parts::{Choice, choices, query};
@@ -20,6 +20,7 @@ use super::sign_in::Visitor;
 use super::{history, job_state, plan_state, server_log, session_state};
 use crate::activity::newest;
 use crate::app::App;
+use crate::times::now_ms;
 
 /// A stream says when something has changed; this is for ages.
 const REFRESH: Duration = Duration::from_secs(5);
@@ -219,8 +220,8 @@ fn class(event: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless};
-    use super::super::job_time::parse;
     use super::*;
+    use crate::times::parse;
 
     fn event(kind: ActivityKind, text: &str) -> Activity {
         Activity {

@@ -15,7 +15,7 @@ use super::history::percent_encode;
 use super::overview::readable;
 use crate::app::App;
 use crate::http::log_problem::reason_text;
-use crate::system::rfc3339_ms;
+use crate::times::rfc3339_ms;
 
 /// How many lines are shown without the script.
 const SHOWN_LINES: usize = 200;

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::ansi::one_line;
 use super::error::PageError;
 use super::job_state::{attempts, badge, exit, explanation, has_ended, path, ran, state_label, title};
-use super::job_time::{ago, now_ms};
+use super::job_time::ago;
 use super::jobs_change::{cancel_button, workers_form};
 use super::layout::{Place, live_part, page_below};
 use super::list_parts::{Choice, SHOWN, choices, pages, query};
@@ -23,6 +23,7 @@ use super::sign_in::Visitor;
 use crate::app::App;
 use crate::http::log_problem::reason_text;
 use crate::jobs::wire::list;
+use crate::times::now_ms;
 
 /// A run time counts up before the eyes of whoever watches.
 const REFRESH_WHILE_MOVING: Duration = Duration::from_secs(1);
@@ -262,9 +263,9 @@ mod tests {
     use api::JobLane;
 
     use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless, job};
-    use super::super::job_time::parse;
     use super::*;
     use crate::app::tests::detached;
+    use crate::times::parse;
 
     const COUNTS: JobCounts = JobCounts {
         queued: 3,

@@ -136,7 +136,7 @@ fn span_class(kind: SpanKind) -> &'static str {
 
 /// The time of the day, to the second.
 fn clock(ms: u64) -> String {
-    let text = crate::system::rfc3339_ms(i64::try_from(ms).unwrap_or(i64::MAX));
+    let text = crate::times::rfc3339_ms(i64::try_from(ms).unwrap_or(i64::MAX));
     text.get(11..19).unwrap_or_default().to_owned()
 }
 

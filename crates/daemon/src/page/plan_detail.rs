@@ -19,7 +19,6 @@ use serde::Deserialize;
 use super::ansi::one_line;
 use super::error::PageError;
 use super::history::percent_encode;
-use super::job_time::now_ms;
 use super::layout::{Place, live_part, page_below};
 use super::overview::readable;
 use super::plan_actions::{Commit, Seen, actions};
@@ -31,6 +30,7 @@ use super::{plan_changesets, plan_conflicts, plan_lanes, plan_parts, plan_timeli
 use crate::app::App;
 use crate::http::plan_problem;
 use crate::plans::{Shown, diff, wire};
+use crate::times::now_ms;
 
 /// A stream says when something has changed; this is for what counts up.
 const REFRESH: Duration = Duration::from_secs(5);

@@ -4,10 +4,10 @@ use api::{Plan, PlanMoment, PlanState};
 use maud::{Markup, html};
 
 use super::ansi::one_line;
-use super::job_time::parse;
 use super::lanes::{Lane, Mark, Span, SpanKind, show};
 use super::plan_state::{label, overlap_words, path, title, titled};
 use super::plan_text::counted;
+use crate::times::parse;
 
 /// How many actors have a lane, those that came first. The list below the lanes has what the others did.
 const SHOWN_ACTORS: usize = 12;

@@ -141,9 +141,9 @@ mod tests {
     use api::{CheckState, PlanCheck, PlanState};
 
     use super::super::job_state::tests::{HOSTILE, NOW};
-    use super::super::job_time::parse;
     use super::super::plan_state::tests::{check, command, overlap, plan};
     use super::*;
+    use crate::times::parse;
 
     #[test]
     fn what_is_not_there_takes_no_room() {

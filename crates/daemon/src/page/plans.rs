@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::error::PageError;
-use super::job_time::{ago, now_ms};
+use super::job_time::ago;
 use super::layout::{Place, live_part, page_below};
 use super::list_parts::{Choice, SHOWN, choices, pages, query};
 use super::plan_detail::unreadable;
@@ -22,6 +22,7 @@ use super::plan_text::exact;
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::plans::wire;
+use crate::times::now_ms;
 
 /// A stream says when something has changed; this is for ages.
 const REFRESH: Duration = Duration::from_secs(5);
@@ -275,9 +276,9 @@ mod tests {
     use api::{CheckState, PlanState};
 
     use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless};
-    use super::super::job_time::parse;
     use super::super::plan_state::tests::{check, command, overlap, plan};
     use super::*;
+    use crate::times::parse;
 
     /// If there are several, there are older ones.
     fn rendered(plans: &[Plan], filter: &Filter) -> String {

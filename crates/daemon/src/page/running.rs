@@ -8,10 +8,11 @@ use api::{Client, ContextIndex, ContextIndexState, Job, Plan, PlanCommand, Serve
 use maud::{Markup, html};
 
 use super::ansi::one_line;
-use super::job_time::{ago, now_ms};
+use super::job_time::ago;
 use super::plan_text::{counted, exact};
 use super::{context, context_indexes, job_state, plan_state, server_log, server_state, session_state};
 use crate::app::App;
+use crate::times::now_ms;
 use crate::{jobs, plans, sessions};
 
 /// How many of each kind are looked at. A machine runs a few of each at once.

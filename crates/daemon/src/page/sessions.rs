@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::ansi::one_line;
 use super::error::PageError;
 use super::form::token_field;
-use super::job_time::{ago, now_ms};
+use super::job_time::ago;
 use super::layout::{Place, live_part, page_below};
 use super::list_parts::{Choice, SHOWN, choices, pages, query};
 use super::plan_text::{counted, exact};
@@ -23,6 +23,7 @@ use super::sign_in::Visitor;
 use crate::app::App;
 use crate::http::session_problem_of;
 use crate::sessions::wire;
+use crate::times::now_ms;
 
 /// A stream says when something has changed; this is for ages.
 const REFRESH: Duration = Duration::from_secs(5);
@@ -270,9 +271,9 @@ mod tests {
     use api::SessionState;
 
     use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless};
-    use super::super::job_time::parse;
     use super::super::session_state::tests::session;
     use super::*;
+    use crate::times::parse;
 
     fn rendered(sessions: Vec<Session>, filter: &Filter) -> String {
         let list = SessionList { sessions, next: None };

@@ -21,7 +21,7 @@ pub(crate) use words::kind_name;
 pub(crate) use workspaces::{workspace_of, workspace_to_wire};
 
 use super::diff::{Shown, diff};
-use crate::system::rfc3339_ms;
+use crate::times::rfc3339_ms;
 
 /// Up to how many changed files a plan may have for its lines to be counted when it is shown. Each of them has to be
 /// read twice; a plan with more says how many files there are, and the diff tells the rest.

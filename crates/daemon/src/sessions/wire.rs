@@ -15,7 +15,7 @@ pub(crate) use words::{answer_of, answer_to_wire, state_of, turn_state_to_wire};
 
 use words::{kind_to_wire, rule_to_wire, state_to_wire};
 
-use crate::system::rfc3339_ms;
+use crate::times::rfc3339_ms;
 
 /// A page of sessions, newest first.
 ///

@@ -3,7 +3,7 @@
 use eventlog::Event;
 use sessions::Happening;
 
-use crate::system::rfc3339_ms;
+use crate::times::rfc3339_ms;
 
 /// Something that happened to a session. What cannot be read still has its place, its time and its name.
 pub(crate) fn moment_to_wire(event: &Event) -> api::SessionMoment {
