@@ -18,6 +18,7 @@ mod history;
 mod jobs;
 mod log;
 mod lsp;
+mod needs;
 mod plans;
 mod problem;
 mod processes;
@@ -60,6 +61,7 @@ pub use lsp::{
     ServerLogLine, ServerProgress, ServerReadiness, ServerState, Signature, SignatureAnswer, StartServer,
     Symbol, SymbolsAnswer, TextEdit, TrustConfig, Trusted,
 };
+pub use needs::{Need, NeedKind, NeedList};
 pub use plans::{
     ApplyPlans, ChangeFiles, ChangePlan, Changeset, ChangesetList, ChangesetState, CheckPlan, CheckState,
     CollectPlans, CollectedSandbox, CommitPlans, DiffHunk, DiffLine, DiffLineKind, DiffSummary, FileDiff,

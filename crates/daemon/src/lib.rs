@@ -26,6 +26,7 @@ mod language_servers;
 mod life;
 mod mcp;
 mod metrics;
+mod needs;
 mod options;
 mod ownership;
 mod page;

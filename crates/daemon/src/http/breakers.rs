@@ -61,11 +61,16 @@ impl FromRequestParts<Arc<App>> for BreakerName {
     responses((status = 200, description = "All known breakers.", body = BreakerList)),
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<BreakerList> {
+    Json(all(&app))
+}
+
+/// All breakers, for whoever shows them.
+pub(crate) fn all(app: &App) -> BreakerList {
     let snapshot = app.breakers.snapshot();
-    Json(BreakerList {
+    BreakerList {
         breakers: snapshot.circuits.iter().map(to_wire).collect(),
         untracked: snapshot.untracked,
-    })
+    }
 }
 
 /// One breaker.

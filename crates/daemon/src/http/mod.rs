@@ -18,6 +18,7 @@ mod lists;
 mod log;
 pub(crate) mod log_problem;
 pub(crate) mod lsp;
+mod needs;
 mod openapi;
 mod pieces;
 mod plans;
@@ -84,6 +85,7 @@ fn for_callers() -> Router<Arc<App>> {
         .route("/v1/status", get(health::status))
         .route("/v1/shutdown", post(health::shutdown))
         .route("/v1/page-links", post(health::make_page_link))
+        .route("/v1/needs", get(needs::list))
         .route("/v1/activity", get(activity::list))
         .route("/v1/activity/events", get(activity::follow))
         .route("/v1/boots", get(boots::list))

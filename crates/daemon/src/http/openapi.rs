@@ -11,8 +11,8 @@ use utoipa::{Modify, OpenApi};
 use super::problem::Problem;
 use super::refusals;
 use super::{
-    activity, boots, breakers, clients, config, context, events, health, jobs, log, lsp, plans, processes,
-    sessions,
+    activity, boots, breakers, clients, config, context, events, health, jobs, log, lsp, needs, plans,
+    processes, sessions,
 };
 
 #[derive(OpenApi)]
@@ -29,6 +29,7 @@ use super::{
         health::status,
         health::shutdown,
         health::make_page_link,
+        needs::list,
         activity::list,
         activity::follow,
         boots::list,

@@ -5,6 +5,7 @@ use api::{JobList, PlanList, PlanState, SessionList, SessionState, Status};
 use super::inside::{Inside, Refused};
 use super::tools::overlap_line;
 use crate::app::App;
+use crate::needs;
 use crate::page::counted_files;
 use crate::system::reachable;
 
@@ -25,28 +26,8 @@ pub(super) async fn overview(app: &App, inside: &Inside, actor: &str) -> Result<
 
     text.push_str("\n## Waits for a person\n\n");
     let before = text.len();
-    for plan in plans
-        .plans
-        .iter()
-        .filter(|plan| plan.state == PlanState::Sealed)
-        .take(LISTED)
-    {
-        text.push_str(&format!(
-            "- {} of {} is sealed and waits to be applied: {} ({})\n",
-            plan.id,
-            plan.opened_by,
-            plan.title,
-            counted_files(plan.summary.files)
-        ));
-    }
-    let asks = |session: &&api::Session| {
-        session
-            .active
-            .as_ref()
-            .is_some_and(|turn| !turn.asking.is_empty())
-    };
-    for session in sessions.sessions.iter().filter(asks) {
-        text.push_str(&format!("- session {} asks for a permission\n", session.id));
+    for need in needs::read(app).await.to_wire().needs.iter().take(LISTED) {
+        text.push_str(&format!("- {} {}: {}\n", need.id, need.title, need.text));
     }
     none_if(&mut text, before);
 

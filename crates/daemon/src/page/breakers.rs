@@ -18,7 +18,7 @@ use super::notice::Notice;
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::durable::{Change, OverrideError, Who};
-use crate::http::breakers::{BreakerName, to_wire};
+use crate::http::breakers::{BreakerName, all, to_wire};
 use crate::http::log_problem::reason_text;
 
 /// While something counts down, people watch it.
@@ -33,13 +33,8 @@ pub(super) async fn show_live(State(app): State<Arc<App>>, visitor: Visitor) -> 
     live(&app, &visitor)
 }
 
-/// All breakers, as they go over the wire.
-pub(super) fn all(app: &App) -> Vec<Breaker> {
-    app.breakers.snapshot().circuits.iter().map(to_wire).collect()
-}
-
 fn live(app: &App, visitor: &Visitor) -> Markup {
-    let breakers = all(app);
+    let breakers = all(app).breakers;
     let counts_down = breakers.iter().any(|breaker| breaker.retry_after_ms.is_some());
     let refresh = if counts_down { REFRESH_WHILE_OPEN } else { REFRESH };
     let content = html! {

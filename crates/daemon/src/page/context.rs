@@ -13,20 +13,19 @@ use axum::response::Redirect;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::breakers;
 use super::context_answer::{self, Around};
 use super::context_form::{Asked, Choices, form};
 use super::context_indexes;
 use super::form::OwnForm;
-use super::job_time::now_ms;
 use super::layout::{Place, live_part, page_above_live};
 use super::notice::Notice;
 use super::plan_text::exact;
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::context::wire as context_wire;
-use crate::http::{body, context as over_http};
+use crate::http::{body, breakers, context as over_http};
 use crate::plans::wire as plan_wire;
+use crate::times::now_ms;
 
 /// While an index is made, people watch it.
 const REFRESH_WHILE_BUILDING: Duration = Duration::from_secs(1);
@@ -100,7 +99,7 @@ async fn answer(app: &Arc<App>, question: ContextQuestion) -> Markup {
         Ok(Json(answer)) => {
             let around = Around {
                 strategies: &strategies(app),
-                breakers: &breakers::all(app),
+                breakers: &breakers::all(app).breakers,
             };
             context_answer::show(&answer, &around)
         }

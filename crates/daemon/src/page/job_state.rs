@@ -161,7 +161,7 @@ pub(super) mod tests {
     }
 
     /// A job in a state, a minute after it was submitted.
-    pub(in super::super) fn job(state: JobState) -> Job {
+    pub(crate) fn job(state: JobState) -> Job {
         let ended = !matches!(state, JobState::Queued | JobState::Running);
         Job {
             id: "job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX".to_owned(),
@@ -205,7 +205,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(in super::super) const NOW: &str = "2026-01-31T09:31:00Z";
+    pub(crate) const NOW: &str = "2026-01-31T09:31:00Z";
 
     fn wish() -> JobCancelRequest {
         JobCancelRequest {

@@ -27,7 +27,6 @@ mod lanes;
 mod layout;
 mod list_parts;
 mod log_card;
-mod needs;
 mod needs_card;
 mod notice;
 mod overview;
@@ -70,6 +69,7 @@ use axum::routing::{get, post};
 pub(crate) use error::not_found;
 pub(crate) use history::percent_encode;
 pub(crate) use notice::Notice;
+pub(crate) use plan_state::overlap_words;
 pub(crate) use plan_text::counted_files;
 
 use crate::app::App;
@@ -128,4 +128,13 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/open", get(sign_in::open))
         .route("/docs/errors", get(error_docs::show))
         .route("/assets/{file}", get(assets::show))
+}
+
+/// Things of each kind, for the tests of those who list them.
+#[cfg(test)]
+pub(crate) mod examples {
+    pub(crate) use super::job_state::tests::{NOW, job};
+    pub(crate) use super::plan_state::tests::{check, overlap, plan, refused};
+    pub(crate) use super::servers::tests::server;
+    pub(crate) use super::session_state::tests::session;
 }

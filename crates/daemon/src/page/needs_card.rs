@@ -5,11 +5,11 @@ use maud::{Markup, html};
 
 use super::ansi::one_line;
 use super::form::token_field;
-use super::needs::{Need, Needs, PlanNeed};
 use super::plan_state::{overlap_words, titled};
 use super::plan_text::exact;
 use super::sign_in::Visitor;
 use super::{breakers, history, job_state, plan_state, server_log, server_state, session_state};
+use crate::needs::{INTERRUPTED, Need, Needs, PlanNeed, REFUSED, server_words};
 
 /// How many are shown. Whoever has more begins with these.
 const SHOWN_NEEDS: usize = 20;
@@ -105,9 +105,10 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
         }
         Need::Server(server) => {
             let href = server_log::path(&server.id);
-            let why = server.last_error.as_deref().unwrap_or("it was given up");
-            let more =
-                html! { small class="error" { (one_line(why)) } small { code { (exact(&server.root)) } } };
+            let more = html! {
+                small class="error" { (one_line(server_words(server))) }
+                small { code { (exact(&server.root)) } }
+            };
             html! {
                 li data-need="server" {
                     (line(
@@ -121,7 +122,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
         }
         Need::Interrupted(session) => {
             let (href, title) = (session_state::path(&session.id), session_state::title(session));
-            let more = html! { small { "its daemon ended during the turn; what was said so far is kept" } };
+            let more = html! { small { (INTERRUPTED) } };
             html! {
                 li data-need="interrupted" {
                     (line(
@@ -148,7 +149,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
         }
         Need::Breaker(breaker) => {
             let name = one_line(&breaker.id);
-            let more = html! { small { "calls to it are refused" } (breakers::explanation(breaker)) };
+            let more = html! { small { (REFUSED) } (breakers::explanation(breaker)) };
             html! {
                 li data-need="breaker" {
                     (line(
@@ -223,12 +224,12 @@ mod tests {
     use api::{BreakerState, JobState, Plan, PlanState, Server, ServerState, SessionState};
 
     use super::super::job_state::tests::{HOSTILE, assert_harmless, job};
-    use super::super::needs::tests::breaker;
     use super::super::plan_state::tests::{overlap, plan};
     use super::super::servers::tests::server;
     use super::super::session_state::tests::session;
     use super::*;
     use crate::app::tests::detached;
+    use crate::needs::tests::breaker;
 
     async fn rendered(list: Vec<Need>) -> String {
         let app = detached().await;

@@ -164,7 +164,7 @@ pub(super) fn overlap_warnings(plan: &Plan) -> Markup {
 }
 
 /// How much two plans have in common.
-pub(super) fn overlap_words(overlap: &PlanOverlap) -> String {
+pub(crate) fn overlap_words(overlap: &PlanOverlap) -> String {
     let conflicts = overlap.paths.iter().filter(|path| path.conflicts).count() as u64;
     let files = counted(overlap.paths.len() as u64, "file", "files");
     match conflicts {
@@ -194,7 +194,7 @@ pub(super) mod tests {
     pub(in super::super) const PLAN_ID: &str = "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
     /// A plan with two changed files.
-    pub(in super::super) fn plan(state: PlanState) -> Plan {
+    pub(crate) fn plan(state: PlanState) -> Plan {
         Plan {
             id: PLAN_ID.to_owned(),
             state,
@@ -227,7 +227,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(in super::super) fn check(state: CheckState) -> PlanCheck {
+    pub(crate) fn check(state: CheckState) -> PlanCheck {
         PlanCheck {
             command: "make test".to_owned(),
             state,
@@ -245,7 +245,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(in super::super) fn refused(what: &str) -> PlanRefused {
+    pub(crate) fn refused(what: &str) -> PlanRefused {
         PlanRefused {
             what: what.to_owned(),
             by: "unix".to_owned(),
@@ -255,7 +255,7 @@ pub(super) mod tests {
     }
 
     /// Another plan with this many files in common, of which so many conflict.
-    pub(in super::super) fn overlap(files: usize, conflicts: usize) -> PlanOverlap {
+    pub(crate) fn overlap(files: usize, conflicts: usize) -> PlanOverlap {
         let path = |number: usize| PlanOverlapPath {
             path: format!("src/{number}.rs"),
             conflicts: number < conflicts,

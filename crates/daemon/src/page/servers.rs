@@ -140,7 +140,7 @@ pub(super) mod tests {
     use crate::app::tests::detached;
 
     /// A server that is ready.
-    pub(in super::super) fn server(name: &str) -> Server {
+    pub(crate) fn server(name: &str) -> Server {
         Server {
             id: format!("{name}-1a2b"),
             state: ServerState::Ready,

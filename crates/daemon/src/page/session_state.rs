@@ -77,7 +77,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A session in a state, with a turn if that has one.
-    pub(in super::super) fn session(state: SessionState) -> Session {
+    pub(crate) fn session(state: SessionState) -> Session {
         let asking = (state == SessionState::Asking).then(|| WaitingPermission {
             permission: "permission_01JCZ8T6V8Y3N5K2M4Q7R9S1TX".to_owned(),
             tool: "shell".to_owned(),

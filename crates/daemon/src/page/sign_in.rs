@@ -12,11 +12,11 @@ use http::request::Parts;
 use serde::Deserialize;
 
 use super::error::PageError;
-use super::needs::{self, Needs};
 use crate::access::SignedIn;
 use crate::app::App;
 use crate::http::Problem;
 use crate::http::guard::session_of;
+use crate::needs::{self, Needs};
 
 /// Somebody with a session. A handler that wants one answers nobody else.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! What needs a person: found once for each page, because every page says how much of it there is.
+//! What needs a person: found for whoever asks, and once for each page, because every page says how much of it there is.
 //!
 //! Each read has a bound, and the log lists one state at the cost of what it lists. So it costs the same whether there
 //! are ten sessions or ten thousand.
@@ -7,13 +7,14 @@ use ::jobs::{ListQuery, StateName};
 use ::plans::{PlanQuery, State as PlanWord};
 use ::sessions::{SessionQuery, SessionState as SessionWord};
 use api::{
-    Breaker, BreakerState, CheckState, Job, Plan, PlanOverlap, PlanState, Server, ServerState, Session,
-    TurnState, WaitingPermission,
+    Breaker, BreakerState, CheckState, Job, NeedKind, NeedList, Plan, PlanOverlap, PlanState, Server,
+    ServerState, Session, TurnState, WaitingPermission,
 };
 
-use super::breakers;
-use super::job_time::{now_ms, parse};
 use crate::app::App;
+use crate::http::breakers;
+use crate::page::{counted_files, overlap_words};
+use crate::times::{now_ms, parse};
 use crate::{jobs, plans, sessions};
 
 /// How many sessions that ask are looked at. Each has an agent that stands still.
@@ -29,9 +30,14 @@ const JOB_NEWS_MS: u64 = 60 * 60 * 1000;
 /// From here on nobody counts.
 const COUNTED: usize = 99;
 
+/// What there is to know about a turn that was interrupted.
+pub(crate) const INTERRUPTED: &str = "its daemon ended during the turn; what was said so far is kept";
+/// What an open breaker means.
+pub(crate) const REFUSED: &str = "calls to it are refused";
+
 /// Something that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Need {
+pub(crate) enum Need {
     /// An agent stands still until somebody answers.
     Permission(Box<Session>, WaitingPermission),
     /// A plan is to be looked at, and why.
@@ -50,7 +56,7 @@ pub(super) enum Need {
 
 /// Why a plan is to be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PlanNeed {
+pub(crate) enum PlanNeed {
     Conflicted,
     CheckFailed,
     ChecksMissing,
@@ -58,8 +64,17 @@ pub(super) enum PlanNeed {
 }
 
 impl PlanNeed {
+    fn kind(self) -> NeedKind {
+        match self {
+            Self::Conflicted => NeedKind::Conflict,
+            Self::CheckFailed => NeedKind::CheckFailed,
+            Self::ChecksMissing => NeedKind::ChecksMissing,
+            Self::Review => NeedKind::Review,
+        }
+    }
+
     /// For people.
-    pub(super) fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Conflicted => "others have changed the same places",
             Self::CheckFailed => "a check has failed",
@@ -69,17 +84,79 @@ impl PlanNeed {
     }
 }
 
+/// Why a server was given up.
+pub(crate) fn server_words(server: &Server) -> &str {
+    server.last_error.as_deref().unwrap_or("it was given up")
+}
+
+impl Need {
+    fn to_wire(&self) -> api::Need {
+        let need = |kind, id: &str, title: &str, text: String| api::Need {
+            kind,
+            id: id.to_owned(),
+            title: title.to_owned(),
+            text,
+            other: None,
+        };
+        match self {
+            Self::Permission(session, question) => {
+                let agent = &session.agent.name;
+                let text = format!("{agent} wants to use {}: {}", question.tool, question.subject);
+                api::Need {
+                    other: Some(question.permission.clone()),
+                    ..need(NeedKind::Permission, &session.id, &session.title, text)
+                }
+            }
+            Self::Plan(plan, why) => {
+                let text = format!("{} · {}", why.words(), counted_files(plan.summary.files));
+                need(why.kind(), &plan.id, &plan.title, text)
+            }
+            Self::Overlap(plan, overlap) => api::Need {
+                other: Some(overlap.plan.clone()),
+                ..need(
+                    NeedKind::Overlap,
+                    &plan.id,
+                    &plan.title,
+                    format!("{} with {}", overlap_words(overlap), overlap.title),
+                )
+            },
+            Self::Server(server) => {
+                let text = server_words(server).to_owned();
+                need(NeedKind::Server, &server.id, &server.server, text)
+            }
+            Self::Interrupted(session) => need(
+                NeedKind::Interrupted,
+                &session.id,
+                &session.title,
+                INTERRUPTED.to_owned(),
+            ),
+            Self::Job(job) => {
+                let text = job.text.clone().or_else(|| job.reason.clone());
+                need(NeedKind::Job, &job.id, &job.title, text.unwrap_or_default())
+            }
+            Self::Breaker(breaker) => need(NeedKind::Breaker, &breaker.id, "", REFUSED.to_owned()),
+        }
+    }
+}
+
 /// Everything that waits, most urgent first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Needs {
-    pub(super) list: Vec<Need>,
+pub(crate) struct Needs {
+    pub(crate) list: Vec<Need>,
     /// Something could not be read, so there may be more.
-    pub(super) is_partial: bool,
+    pub(crate) is_partial: bool,
 }
 
 impl Needs {
+    pub(crate) fn to_wire(&self) -> NeedList {
+        NeedList {
+            needs: self.list.iter().map(Need::to_wire).collect(),
+            is_partial: self.is_partial,
+        }
+    }
+
     /// How many there are, as it stands in a title; empty if there are none.
-    pub(super) fn count(&self) -> String {
+    pub(crate) fn count(&self) -> String {
         match self.list.len() {
             0 => String::new(),
             few @ 1..=COUNTED => few.to_string(),
@@ -102,7 +179,7 @@ struct Found {
 /// Looks for what waits.
 ///
 /// *Cancel safety*: it only reads.
-pub(super) async fn read(app: &App) -> Needs {
+pub(crate) async fn read(app: &App) -> Needs {
     let sessions_in = |state, limit| SessionQuery {
         state: Some(state),
         limit,
@@ -131,7 +208,7 @@ pub(super) async fn read(app: &App) -> Needs {
         plans: plans.map(|list| list.plans).unwrap_or_default(),
         servers: app.language_servers.states(),
         jobs: jobs.map(|list| list.jobs).unwrap_or_default(),
-        breakers: breakers::all(app),
+        breakers: breakers::all(app).breakers,
     };
     Needs {
         list: needs_of(found, now_ms()),
@@ -213,17 +290,14 @@ fn plan_need(plan: &Plan) -> Option<PlanNeed> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use api::{JobState, SessionState};
 
-    use super::super::job_state::tests::{NOW, job};
-    use super::super::plan_state::tests::{check, overlap, plan, refused};
-    use super::super::servers::tests::server;
-    use super::super::session_state::tests::session;
     use super::*;
+    use crate::page::examples::{NOW, check, job, overlap, plan, refused, server, session};
 
     /// A breaker in a state.
-    pub(in super::super) fn breaker(id: &str, state: BreakerState) -> Breaker {
+    pub(crate) fn breaker(id: &str, state: BreakerState) -> Breaker {
         Breaker {
             id: id.to_owned(),
             state,
