@@ -1,17 +1,15 @@
 //! The arguments, and the words of `--help`. What they do is under `commands`.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
 mod acp;
 mod activity;
+mod breaker;
 mod config;
 mod context;
+mod daemon;
 mod generate;
 mod job;
 mod job_values;
@@ -30,8 +28,14 @@ mod workspace;
 
 pub(crate) use acp::AcpArguments;
 pub(crate) use activity::{ActivityArguments, ActivityOf};
+pub(crate) use breaker::{
+    BreakerCommand, ForcedState, HistoryArguments, Outcome, Reach, RecordArguments, ResetArguments,
+};
 pub(crate) use config::{SettingsArguments, SettingsCommand};
 pub(crate) use context::{ContextArguments, IndexArguments, IndexCommand, Telling};
+pub(crate) use daemon::{
+    ArchiveArguments, BackupArguments, Depth, DoctorArguments, DownArguments, ServeArguments, WhyArguments,
+};
 pub(crate) use generate::{CompletionsArguments, ManArguments, ShellName};
 pub(crate) use job::{
     CancelArguments, GcArguments, Inherited, JobCommand, ListArguments, LogsArguments, RetryArguments,
@@ -63,7 +67,6 @@ pub(crate) use workspace::{ChecksArguments, WorkspaceCommand};
 
 use crate::environment;
 use crate::output::Format;
-use crate::units;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -168,6 +171,15 @@ Examples:
   tidelock ps
   tidelock ps --json")]
     Ps,
+    /// Show what waits for you: questions of agents, plans to review, and what is broken
+    #[command(after_help = "\
+Most urgent first, each with the command that begins the work on it. It is what the page shows as
+`What needs you`.
+
+Examples:
+  tidelock needs
+  tidelock needs --json")]
+    Needs,
     /// Show what happened lately: to sessions, plans, jobs, servers, breakers and the daemon
     #[command(after_help = "\
 Newest first, whoever did it. The same in a row is told once. The history of one thing is shown by
@@ -450,208 +462,6 @@ Examples:
   tidelock man | man -l -
   tidelock man --out ~/.local/share/man/man1")]
     Man(ManArguments),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DownArguments {
-    /// How long to wait for the daemon to end
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::parse_duration)]
-    pub(crate) timeout: Duration,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DoctorArguments {
-    /// Read the whole log and check that it is as it was written
-    #[arg(long)]
-    deep: bool,
-}
-
-/// How closely to look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Depth {
-    /// At what can be seen at once.
-    Quick,
-    /// At every byte of the log.
-    Deep,
-}
-
-impl DoctorArguments {
-    pub(crate) fn depth(&self) -> Depth {
-        if self.deep { Depth::Deep } else { Depth::Quick }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct WhyArguments {
-    /// The process id
-    #[arg(value_name = "PID")]
-    pub(crate) pid: u32,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BackupArguments {
-    /// Where the copy shall be
-    #[arg(value_name = "PATH")]
-    pub(crate) path: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ArchiveArguments {
-    /// The archive, or `-` for the standard stream
-    #[arg(value_name = "PATH")]
-    pub(crate) path: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ServeArguments {
-    /// Where to listen for HTTP; port 0 means any free port
-    #[arg(long, value_name = "ADDRESS", env = "TIDELOCK_LISTEN", hide_env_values = true)]
-    pub(crate) listen: Option<SocketAddr>,
-    /// A host name that requests may be sent to, besides those of the loopback interface (may be repeated)
-    #[arg(long = "allow-host", value_name = "HOST")]
-    pub(crate) allowed_hosts: Vec<String>,
-    /// The file with the bearer token, made if it is missing
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "TIDELOCK_TOKEN_FILE",
-        hide_env_values = true
-    )]
-    pub(crate) token_file: Option<PathBuf>,
-    /// How long requests in flight may take to finish when the daemon stops
-    #[arg(long, value_name = "MILLISECONDS")]
-    pub(crate) shutdown_grace_ms: Option<u64>,
-    /// Leave the terminal, and tell the parent through standard output when the daemon serves
-    #[arg(long, hide = true)]
-    pub(crate) background: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum BreakerCommand {
-    /// List all known breakers
-    #[command(after_help = "\
-Examples:
-  tidelock breaker list
-  tidelock breaker list --json")]
-    List,
-    /// Show one breaker
-    #[command(after_help = "\
-Examples:
-  tidelock breaker show lsp/rust-analyzer")]
-    Show {
-        /// The name of the breaker
-        #[arg(value_parser = NonEmptyStringValueParser::new())]
-        name: String,
-    },
-    /// Close a breaker and forget its failures
-    #[command(after_help = "\
-With --generation the reset is refused (exit code 4) when the breaker has changed since you looked.
-
-Examples:
-  tidelock breaker reset lsp/rust-analyzer
-  tidelock breaker reset lsp/rust-analyzer --generation 7
-  tidelock breaker reset --all")]
-    Reset(ResetArguments),
-    /// Hold a breaker open or closed until somebody changes that
-    #[command(after_help = "\
-`tidelock breaker reset NAME` lets it decide by itself again.
-
-Examples:
-  tidelock breaker force model/api open
-  tidelock breaker force model/api closed")]
-    Force {
-        /// The name of the breaker
-        #[arg(value_parser = NonEmptyStringValueParser::new())]
-        name: String,
-        /// What it shall be
-        state: ForcedState,
-    },
-    /// Show what was done to a breaker by hand, and follow it
-    #[command(after_help = "\
-With --follow it goes on until Ctrl-C, also when the daemon is started afresh in between: nothing is missed and
-nothing told twice. With --json it is then one object a line.
-
-Examples:
-  tidelock breaker history model/api
-  tidelock breaker history model/api --follow
-  tidelock breaker history model/api --after 12 --json")]
-    History(HistoryArguments),
-    /// Report how a call ended that was made outside of the daemon
-    #[command(after_help = "\
-Examples:
-  tidelock breaker record model/api success
-  tidelock breaker record model/api failure
-  tidelock breaker record model/api failure --retry-after 30s")]
-    Record(RecordArguments),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ResetArguments {
-    /// The name of the breaker
-    #[arg(required_unless_present = "all", conflicts_with = "all", value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) name: Option<String>,
-    /// Reset every breaker
-    #[arg(long)]
-    all: bool,
-    /// Reset only if this is still its generation
-    #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
-    pub(crate) generation: Option<u64>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct HistoryArguments {
-    /// The name of the breaker
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) name: String,
-    /// Go on with what happens from now on
-    #[arg(long)]
-    follow: bool,
-    /// Only what came after this number
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    pub(crate) after: u64,
-}
-
-/// How far to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// To what is there.
-    Past,
-    /// And on with what comes.
-    Follow,
-}
-
-impl HistoryArguments {
-    pub(crate) fn reach(&self) -> Reach {
-        if self.follow { Reach::Follow } else { Reach::Past }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RecordArguments {
-    /// The name of the breaker
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) name: String,
-    /// How the call ended
-    pub(crate) outcome: Outcome,
-    /// How long the other side asked to be left alone, after a failure (500ms, 30s, 5m, 1h)
-    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
-    pub(crate) retry_after: Option<Duration>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ForcedState {
-    /// Refuse every call
-    Open,
-    /// Let every call through
-    Closed,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Outcome {
-    /// It worked
-    Success,
-    /// It did not
-    Failure,
 }
 
 #[cfg(test)]

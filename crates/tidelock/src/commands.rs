@@ -19,11 +19,13 @@ mod job;
 mod join;
 mod lsp;
 mod mcp;
+mod needs;
 mod plan;
 mod ps;
 mod run;
 mod serve;
 mod session;
+mod shell;
 mod status;
 mod up;
 mod why;
@@ -73,6 +75,7 @@ pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
         Command::Context(arguments) => context::run(&arguments, &context, format, &client(&context)?),
         Command::Index(command) => context::run_index(&command, &context, &client(&context)?),
         Command::Mcp(arguments) => mcp::run(&arguments, &context, &client(&context)?),
+        Command::Needs => needs::run(&context, &client(&context)?),
         Command::Activity(arguments) => activity::run(&arguments, &context, &client(&context)?),
         Command::Ps => ps::run(&context, &client(&context)?),
         Command::Why(arguments) => why::run(&arguments, &context, &client(&context)?),

@@ -63,6 +63,7 @@ mod mcp_clients_stage;
 mod mcp_life;
 mod mcp_stage;
 mod mcp_tools;
+mod needs;
 mod openapi;
 mod page_browser;
 mod plan_agents;

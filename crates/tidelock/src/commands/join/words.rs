@@ -5,6 +5,7 @@ use serde_json::json;
 use super::clients::TOKEN_VARIABLE;
 use super::{Found, Outcome, Wish, shown};
 use crate::cli::{JoinScope, JoinWay};
+use crate::commands::shell::quoted;
 use crate::context::Context;
 use crate::output::Report;
 
@@ -132,13 +133,4 @@ fn own_command(wish: &Wish) -> Option<String> {
         wish.name,
         arguments.join(" ")
     ))
-}
-
-/// A word for the shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:@%+,".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -9,6 +9,7 @@ use super::printable::{cut, one_line, printable};
 use super::servers::ask;
 use crate::cli::{ConfigArguments, TrustArguments};
 use crate::client::{Client, ClientError, path_segment};
+use crate::commands::shell::quoted;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, table};
@@ -151,15 +152,6 @@ fn notes(config: &LspConfig) -> Vec<String> {
             }
         })
         .collect()
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@%".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
