@@ -8,12 +8,20 @@ use daemon::{Database, import_log};
 use eventlog::{HeadsOrder, HeadsQuery, Log, Sequence, SqliteOptions};
 use kernel::SystemClock;
 
-use crate::running::{Running, options};
+use crate::running::{Running, options, until_answer};
 
 async fn force(running: &Running, name: &str, state: &str) {
     let path = format!("/v1/breakers/{name}/force");
     let body = format!(r#"{{"state":"{state}"}}"#);
     assert_eq!(running.unix().post(&path).json(&body).send().await.status, 200);
+}
+
+/// A daemon whose log says that it is ready. That is written behind its first answers.
+async fn started() -> Running {
+    let running = Running::start().await;
+    let ask = async || -> LogStatus { running.unix().get("/v1/log").send().await.json() };
+    until_answer("a note of readiness", ask, |status| status.sizes.events == 2).await;
+    running
 }
 
 /// Everything that is in a log about breakers, without the versions.
@@ -35,7 +43,7 @@ async fn breakers(log: &Log) -> Vec<(String, String, Vec<eventlog::Event>)> {
 
 #[tokio::test]
 async fn the_log_says_how_it_is_and_whether_it_is_whole() {
-    let running = Running::start().await;
+    let running = started().await;
     force(&running, "a", "open").await;
     force(&running, "a", "closed").await;
     let status: LogStatus = running.unix().get("/v1/log").send().await.json();
@@ -102,7 +110,7 @@ async fn a_backup_is_a_log_and_replaces_nothing() {
 
 #[tokio::test]
 async fn an_archive_moves_to_another_home_with_all_that_is_held_by_hand() {
-    let running = Running::start().await;
+    let running = started().await;
     for number in 0..50 {
         let state = if number % 2 == 0 { "open" } else { "closed" };
         force(&running, &format!("breaker-{}", number % 7), state).await;

@@ -1,5 +1,6 @@
 //! A daemon with a home of its own, for one test.
 
+use std::fmt::Debug;
 use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -257,6 +258,26 @@ pub(crate) async fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < PATIENCE, "this did not come true: {what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Asks until the answer is as it should be, and returns it.
+pub(crate) async fn until_answer<T: Debug>(
+    what: &str,
+    mut ask: impl AsyncFnMut() -> T,
+    is_right: impl Fn(&T) -> bool,
+) -> T {
+    let start = Instant::now();
+    loop {
+        let answer = ask().await;
+        if is_right(&answer) {
+            return answer;
+        }
+        assert!(
+            start.elapsed() < PATIENCE,
+            "this did not come true: {what}: {answer:?}"
+        );
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }

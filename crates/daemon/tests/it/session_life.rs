@@ -8,6 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::plans::{apply, event, get, post, read, send, start, workspace};
+use crate::running::until_answer;
 use crate::sessions::{current, ended, open, prompt, show, try_prompt};
 
 #[tokio::test]
@@ -119,8 +120,10 @@ async fn a_prompt_is_answered_and_can_be_looked_at_in_every_way() {
         text.body.contains("hello world") && text.body.contains("greet me"),
         "{text:?}"
     );
-    let status: Status = get(&running, "/v1/status").await.json();
-    assert_eq!(status.sessions, Some(api::SessionCounts::default()));
+    // Its place is given back a moment after its end is written down.
+    let ask = async || -> Status { get(&running, "/v1/status").await.json() };
+    let is_free = |status: &Status| status.sessions == Some(api::SessionCounts::default());
+    until_answer("the place is free", ask, is_free).await;
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::Answer;
 use crate::plans::{get, post, send, start, workspace};
-use crate::running::{Running, options};
+use crate::running::{Running, options, until_answer};
 
 const UNKNOWN: &str = "session_01ARZ3NDEKTSV4RRFFQ69G5FAV";
 pub(crate) const UNKNOWN_TURN: &str = "turn_01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -47,15 +47,8 @@ pub(crate) async fn ended(running: &Running, turn: &Turn) -> Turn {
 
 /// The session once it is in a state.
 pub(crate) async fn until(running: &Running, session: &Session, state: SessionState) -> Session {
-    let start = std::time::Instant::now();
-    loop {
-        let found = show(running, session).await;
-        if found.state == state {
-            return found;
-        }
-        assert!(start.elapsed().as_secs() < 30, "it is not {state:?}: {found:?}");
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    let ask = async || show(running, session).await;
+    until_answer("another state", ask, |found| found.state == state).await
 }
 
 /// The session that a problem is about.
