@@ -223,6 +223,42 @@ mod tests {
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
     }
 
+    /// What the kernel was asked to tell, of everything that this process follows.
+    fn masks() -> Vec<u32> {
+        let open = fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
+        let told = open.filter_map(|file| fs::read_to_string(file.path()).ok());
+        let lines: String = told.collect();
+        let mask_of = |line: &str| {
+            let mask = line.split(' ').find_map(|part| part.strip_prefix("mask:"))?;
+            u32::from_str_radix(mask, 16).ok()
+        };
+        let followed = lines.lines().filter(|line| line.starts_with("inotify "));
+        followed.filter_map(mask_of).collect()
+    }
+
+    /// Whoever reads the whole tree would otherwise fill the queue of the kernel, and changes would be lost.
+    #[tokio::test]
+    async fn nobody_is_told_of_reading() {
+        const ACCESS: u32 = 0x1;
+        const MODIFY: u32 = 0x2;
+        const CLOSE_AFTER_READING: u32 = 0x10;
+        const OPEN: u32 = 0x20;
+        let (directory, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let tasks = Tasks::default();
+        let (watch, _) = watched(directory.path(), scratch.path(), &tasks);
+        let patience = Deadline::after(&SystemClock::shared(), Duration::from_secs(30));
+        watch
+            .catch_up(patience, &CancellationToken::new().scope())
+            .await
+            .unwrap();
+        let masks = masks();
+        assert!(masks.iter().any(|mask| mask & MODIFY != 0), "{masks:x?}");
+        let reading = ACCESS | CLOSE_AFTER_READING | OPEN;
+        assert!(masks.iter().all(|mask| mask & reading == 0), "{masks:x?}");
+        drop(watch);
+        tasks.finished().await;
+    }
+
     #[tokio::test]
     async fn whoever_listens_is_told_that_directories_are_not_followed() {
         let (directory, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
