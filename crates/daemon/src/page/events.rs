@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Activity, ActivityKind, ErrorCode};
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use api::{Activity, ActivityKind};
+use axum::extract::State;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -14,7 +13,7 @@ use super::error::PageError;
 use super::job_time::ago;
 use super::jobs::unreadable;
 use super::layout::{Place, live_part, page_below};
-use super::list_parts::{Choice, choices, query};
+use super::list_parts::{Asked, Choice, ListFilter, choices, query};
 use super::overview::readable;
 use super::sign_in::Visitor;
 use super::{history, job_state, plan_state, server_log, session_state};
@@ -31,6 +30,10 @@ const SHOWN_EVENTS: u32 = 50;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Filter {
     kind: Option<ActivityKind>,
+}
+
+impl ListFilter for Filter {
+    const LISTED: &'static str = "events";
 }
 
 impl Filter {
@@ -63,9 +66,8 @@ fn kind_name(kind: ActivityKind) -> &'static str {
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    filter: Result<Query<Filter>, QueryRejection>,
+    Asked(filter): Asked<Filter>,
 ) -> Result<Markup, PageError> {
-    let filter = checked(filter)?;
     let live_path = format!("/live{}", filter.path());
     let live = live(&app, &visitor, filter).await?;
     Ok(page_below(
@@ -80,19 +82,9 @@ pub(super) async fn show(
 pub(super) async fn show_live(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    filter: Result<Query<Filter>, QueryRejection>,
+    Asked(filter): Asked<Filter>,
 ) -> Result<Markup, PageError> {
-    live(&app, &visitor, checked(filter)?).await
-}
-
-fn checked(filter: Result<Query<Filter>, QueryRejection>) -> Result<Filter, PageError> {
-    filter.map(|Query(filter)| filter).map_err(|_| {
-        let detail = html! {
-            p { "The address does not say which events to show." }
-            p { a href="/events" { "All events" } }
-        };
-        PageError::new(ErrorCode::InvalidQuery, detail)
-    })
+    live(&app, &visitor, filter).await
 }
 
 async fn live(app: &App, visitor: &Visitor, filter: Filter) -> Result<Markup, PageError> {

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use ::jobs::{ListQuery, StateName};
 use api::{ErrorCode, Job, JobCounts, JobList, JobState};
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use eventlog::LogError;
 use kernel::JobId;
 use maud::{Markup, html};
@@ -18,7 +17,7 @@ use super::job_state::{attempts, badge, exit, explanation, has_ended, path, ran,
 use super::job_time::ago;
 use super::jobs_change::{cancel_button, workers_form};
 use super::layout::{Place, live_part, page_below};
-use super::list_parts::{Choice, SHOWN, choices, pages, query};
+use super::list_parts::{Asked, Choice, ListFilter, SHOWN, choices, id, pages, query};
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::http::log_problem::reason_text;
@@ -36,6 +35,10 @@ pub(super) struct Filter {
     pub(super) state: Option<JobState>,
     /// Only those that are older than this one.
     pub(super) before: Option<String>,
+}
+
+impl ListFilter for Filter {
+    const LISTED: &'static str = "jobs";
 }
 
 impl Filter {
@@ -76,9 +79,8 @@ const STATES: [JobState; 5] = [
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    filter: Result<Query<Filter>, QueryRejection>,
+    Asked(filter): Asked<Filter>,
 ) -> Result<Markup, PageError> {
-    let filter = checked(filter)?;
     let live_path = format!("/live{}", filter.path());
     let live = live(&app, &visitor, &filter).await?;
     Ok(page_below(
@@ -93,21 +95,9 @@ pub(super) async fn show(
 pub(super) async fn show_live(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    filter: Result<Query<Filter>, QueryRejection>,
+    Asked(filter): Asked<Filter>,
 ) -> Result<Markup, PageError> {
-    live(&app, &visitor, &checked(filter)?).await
-}
-
-fn checked(filter: Result<Query<Filter>, QueryRejection>) -> Result<Filter, PageError> {
-    filter.map(|Query(filter)| filter).map_err(|_| bad_address())
-}
-
-fn bad_address() -> PageError {
-    let detail = html! {
-        p { "The address does not say which jobs to show." }
-        p { a href="/jobs" { "All jobs" } }
-    };
-    PageError::new(ErrorCode::InvalidQuery, detail)
+    live(&app, &visitor, &filter).await
 }
 
 /// The log cannot be read.
@@ -117,10 +107,7 @@ pub(super) fn unreadable(error: &LogError) -> PageError {
 }
 
 async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, PageError> {
-    let before: Option<JobId> = match &filter.before {
-        Some(before) => Some(before.parse().map_err(|_| bad_address())?),
-        None => None,
-    };
+    let before: Option<JobId> = id::<Filter, _>(filter.before.as_deref())?;
     let wanted = ListQuery {
         state: filter.state.map(state_name),
         before,

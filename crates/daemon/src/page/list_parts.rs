@@ -1,13 +1,57 @@
 //! What the lists of sessions, plans, jobs and events have in common: a choice of what is shown, and the way to what is
 //! older. Both stand in the address, so that they can be kept.
 
-use maud::{Markup, html};
+use std::str::FromStr;
+use std::sync::Arc;
 
+use api::ErrorCode;
+use axum::extract::{FromRequestParts, Query};
+use http::request::Parts;
+use maud::{Markup, html};
+use serde::de::DeserializeOwned;
+
+use super::error::PageError;
 use super::history::percent_encode;
+use crate::app::App;
 
 /// How many sessions, plans or jobs a page of a list shows: more than a screen has, and few enough to be drawn at once. Older
 /// ones are behind a link.
 pub(super) const SHOWN: u32 = 30;
+
+/// A part of a list, as an address names it.
+pub(super) trait ListFilter: DeserializeOwned {
+    /// What is listed, for people and as the path of the list.
+    const LISTED: &'static str;
+}
+
+/// The part of a list that an address asks for.
+#[derive(Debug)]
+pub(super) struct Asked<F>(pub(super) F);
+
+impl<F: ListFilter> FromRequestParts<Arc<App>> for Asked<F> {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
+        match Query::<F>::from_request_parts(parts, app).await {
+            Ok(Query(filter)) => Ok(Self(filter)),
+            Err(_) => Err(bad_address::<F>()),
+        }
+    }
+}
+
+/// An id that stands in the address of a list.
+pub(super) fn id<F: ListFilter, I: FromStr>(text: Option<&str>) -> Result<Option<I>, PageError> {
+    let id = text.map(|text| text.parse().map_err(|_| bad_address::<F>()));
+    id.transpose()
+}
+
+fn bad_address<F: ListFilter>() -> PageError {
+    let detail = html! {
+        p { "The address does not say which " (F::LISTED) " to show." }
+        p { a href={ "/" (F::LISTED) } { "All " (F::LISTED) } }
+    };
+    PageError::new(ErrorCode::InvalidQuery, detail)
+}
 
 /// A query of an address from those of its parts that are there; empty if none is.
 pub(super) fn query(parts: &[(&str, Option<&str>)]) -> String {

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::plans::{PlanQuery, State as PlanWord};
-use api::{ErrorCode, Plan, PlanList};
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use api::{Plan, PlanList};
+use axum::extract::State;
 use kernel::{PlanId, WorkspaceId};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -14,7 +13,7 @@ use serde::Deserialize;
 use super::error::PageError;
 use super::job_time::ago;
 use super::layout::{Place, live_part, page_below};
-use super::list_parts::{Choice, SHOWN, choices, pages, query};
+use super::list_parts::{Asked, Choice, ListFilter, SHOWN, choices, id, pages, query};
 use super::plan_detail::unreadable;
 use super::plan_lanes;
 use super::plan_state::{badge, checks_summary, extent, overlap_warnings, path, title, workers};
@@ -58,6 +57,10 @@ pub(super) struct Filter {
     before: Option<String>,
 }
 
+impl ListFilter for Filter {
+    const LISTED: &'static str = "plans";
+}
+
 impl Filter {
     fn path(&self) -> String {
         let show = match self.show {
@@ -85,9 +88,8 @@ pub(super) fn of_workspace(id: &str) -> String {
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    filter: Result<Query<Filter>, QueryRejection>,
+    Asked(filter): Asked<Filter>,
 ) -> Result<Markup, PageError> {
-    let filter = checked(filter)?;
     let live_path = format!("/live{}", filter.path());
     let live = live(&app, &visitor, &filter).await?;
     Ok(page_below(
@@ -102,32 +104,14 @@ pub(super) async fn show(
 pub(super) async fn show_live(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    filter: Result<Query<Filter>, QueryRejection>,
+    Asked(filter): Asked<Filter>,
 ) -> Result<Markup, PageError> {
-    live(&app, &visitor, &checked(filter)?).await
-}
-
-fn checked(filter: Result<Query<Filter>, QueryRejection>) -> Result<Filter, PageError> {
-    filter.map(|Query(filter)| filter).map_err(|_| bad_address())
-}
-
-fn bad_address() -> PageError {
-    let detail = html! {
-        p { "The address does not say which plans to show." }
-        p { a href="/plans" { "All plans" } }
-    };
-    PageError::new(ErrorCode::InvalidQuery, detail)
+    live(&app, &visitor, &filter).await
 }
 
 async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, PageError> {
-    let before: Option<PlanId> = match &filter.before {
-        Some(before) => Some(before.parse().map_err(|_| bad_address())?),
-        None => None,
-    };
-    let workspace: Option<WorkspaceId> = match &filter.workspace {
-        Some(workspace) => Some(workspace.parse().map_err(|_| bad_address())?),
-        None => None,
-    };
+    let before: Option<PlanId> = id::<Filter, _>(filter.before.as_deref())?;
+    let workspace: Option<WorkspaceId> = id::<Filter, _>(filter.workspace.as_deref())?;
     let wanted = PlanQuery {
         workspace,
         states: filter.show.states(),

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use ::sessions::{SessionError, SessionQuery, SessionState as SessionWord};
 use api::{Agent, ErrorCode, Session, SessionList};
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use kernel::SessionId;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -16,7 +15,7 @@ use super::error::PageError;
 use super::form::token_field;
 use super::job_time::ago;
 use super::layout::{Place, live_part, page_below};
-use super::list_parts::{Choice, SHOWN, choices, pages, query};
+use super::list_parts::{Asked, Choice, ListFilter, SHOWN, choices, id, pages, query};
 use super::plan_text::{counted, exact};
 use super::session_state::{badge, path, title};
 use super::sign_in::Visitor;
@@ -48,6 +47,10 @@ pub(super) struct Filter {
     before: Option<String>,
 }
 
+impl ListFilter for Filter {
+    const LISTED: &'static str = "sessions";
+}
+
 impl Filter {
     fn path(&self) -> String {
         let show = (self.show == Which::Archived).then_some("archived");
@@ -61,9 +64,8 @@ impl Filter {
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    filter: Result<Query<Filter>, QueryRejection>,
+    Asked(filter): Asked<Filter>,
 ) -> Result<Markup, PageError> {
-    let filter = checked(filter)?;
     let live_path = format!("/live{}", filter.path());
     let live = live(&app, &visitor, &filter).await?;
     Ok(page_below(
@@ -78,21 +80,9 @@ pub(super) async fn show(
 pub(super) async fn show_live(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    filter: Result<Query<Filter>, QueryRejection>,
+    Asked(filter): Asked<Filter>,
 ) -> Result<Markup, PageError> {
-    live(&app, &visitor, &checked(filter)?).await
-}
-
-fn checked(filter: Result<Query<Filter>, QueryRejection>) -> Result<Filter, PageError> {
-    filter.map(|Query(filter)| filter).map_err(|_| bad_address())
-}
-
-fn bad_address() -> PageError {
-    let detail = html! {
-        p { "The address does not say which sessions to show." }
-        p { a href="/sessions" { "All sessions" } }
-    };
-    PageError::new(ErrorCode::InvalidQuery, detail)
+    live(&app, &visitor, &filter).await
 }
 
 /// Sessions cannot be read.
@@ -111,10 +101,7 @@ pub(super) async fn unreadable(app: &App, error: SessionError) -> PageError {
 }
 
 async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, PageError> {
-    let before: Option<SessionId> = match &filter.before {
-        Some(before) => Some(before.parse().map_err(|_| bad_address())?),
-        None => None,
-    };
+    let before: Option<SessionId> = id::<Filter, _>(filter.before.as_deref())?;
     let wanted = SessionQuery {
         state: (filter.show == Which::Archived).then_some(SessionWord::Archived),
         before,
