@@ -8,7 +8,7 @@
 //! Whatever an agent says is made printable before it reaches a terminal. Programs (`--json`) get it as it is.
 
 mod answer;
-mod attach;
+pub(super) mod attach;
 mod change;
 pub(super) mod converse;
 mod ending;

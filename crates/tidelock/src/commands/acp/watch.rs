@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use api::{Plan, Session, Turn, TurnList, TurnState};
+use api::{Plan, Session, Turn, TurnState};
 use hyper::header::{ACCEPT, HeaderName};
 use serde_json::{Value, json};
 
@@ -23,14 +23,13 @@ use super::slash::next_steps;
 use super::telling::{Telling, Voice, chunk};
 use crate::client::{Client, ClientError, Interrupts, Probe};
 use crate::commands::plan::path as plan_path;
+use crate::commands::session::attach::{turns_after, turns_path};
 use crate::commands::session::follow::{self, WhenInterrupted, follow, has_crashed};
 use crate::commands::session::tell;
 use crate::commands::session::{get, path, turn_path};
 use crate::error::{Exit, Failure};
 use crate::sse::EventReader;
 
-/// How many turns are asked for at a time.
-const PAGE_TURNS: usize = 50;
 /// A stream has a heartbeat every 15 seconds. After three that did not come, nobody is there.
 const SILENCE: Duration = Duration::from_secs(45);
 /// How long to wait before looking for a daemon again. Nobody tells when somebody else starts one.
@@ -257,25 +256,10 @@ impl Watcher {
 
     /// The turns that have begun after another one, in their order.
     fn turns_after(&self, newest: Option<&str>) -> Result<Vec<String>, Failure> {
-        let mut newer = Vec::new();
-        let mut before: Option<String> = None;
-        loop {
-            let place = before.map_or_else(String::new, |before| format!("&before={before}"));
-            let page = path(&self.open.id, &format!("/turns?limit={PAGE_TURNS}{place}"));
-            let page: TurnList = understood(get(&page, &self.site.context, &self.client)?)?;
-            for turn in page.turns {
-                if Some(turn.id.as_str()) == newest {
-                    newer.reverse();
-                    return Ok(newer);
-                }
-                newer.push(turn.id);
-            }
-            before = page.next;
-            if before.is_none() {
-                newer.reverse();
-                return Ok(newer);
-            }
-        }
+        turns_after(newest, |before| {
+            let path = turns_path(&self.open.id, before);
+            Ok(understood(get(&path, &self.site.context, &self.client)?)?)
+        })
     }
 
     fn update(&self, update: &Value) -> io::Result<()> {

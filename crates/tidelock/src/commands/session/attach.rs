@@ -60,7 +60,8 @@ pub(super) fn run(
             .advise("send it a prompt with `tidelock session send`, or wait for one with --follow"));
     }
     while arguments.reach() == Reach::Follow && last != Some(Ended::NobodyReads) {
-        for turn in after(&id, newest.as_deref(), (context, client))? {
+        let page_before = |before: Option<&str>| newest_turns(&id, before, (context, client));
+        for turn in turns_after(newest.as_deref(), page_before)? {
             last = Some(watch((&id, &turn), beginning, surroundings)?);
             told = Some(turn.clone());
             newest = Some(turn);
@@ -128,9 +129,17 @@ fn newest_turns(
     before: Option<&str>,
     (context, client): (&Context, &Client),
 ) -> Result<TurnList, Failure> {
+    Ok(printable(&get_patiently(
+        &turns_path(session, before),
+        context,
+        client,
+    )?)?)
+}
+
+/// Where the turns before one are, or the newest ones.
+pub(in crate::commands) fn turns_path(session: &str, before: Option<&str>) -> String {
     let place = before.map_or_else(String::new, |before| format!("&before={before}"));
-    let path = path(session, &format!("/turns?limit={PAGE_TURNS}{place}"));
-    Ok(printable(&get_patiently(&path, context, client)?)?)
+    path(session, &format!("/turns?limit={PAGE_TURNS}{place}"))
 }
 
 /// Whether a turn did not only wait.
@@ -144,27 +153,23 @@ fn has_begun((session, turn): (&str, &str), (context, client): (&Context, &Clien
 }
 
 /// The turns that have begun after another one, in their order.
-fn after(
-    session: &str,
+pub(in crate::commands) fn turns_after(
     newest: Option<&str>,
-    (context, client): (&Context, &Client),
+    mut page_before: impl FnMut(Option<&str>) -> Result<TurnList, Failure>,
 ) -> Result<Vec<String>, Failure> {
     let mut newer = Vec::new();
     let mut before: Option<String> = None;
     loop {
-        let page = newest_turns(session, before.as_deref(), (context, client))?;
-        for turn in page.turns {
-            if Some(turn.id.as_str()) == newest {
-                newer.reverse();
-                return Ok(newer);
-            }
-            newer.push(turn.id);
-        }
-        before = page.next;
-        if before.is_none() {
+        let page = page_before(before.as_deref())?;
+        let is_new = |id: &String| Some(id.as_str()) != newest;
+        let ids: Vec<String> = page.turns.into_iter().map(|turn| turn.id).collect();
+        let is_last = page.next.is_none() || !ids.iter().all(is_new);
+        newer.extend(ids.into_iter().take_while(is_new));
+        if is_last {
             newer.reverse();
             return Ok(newer);
         }
+        before = page.next;
     }
 }
 
