@@ -111,15 +111,17 @@ impl Need {
                 let text = format!("{} · {}", why.words(), counted_files(plan.summary.files));
                 need(why.kind(), &plan.id, &plan.title, text)
             }
-            Self::Overlap(plan, overlap) => api::Need {
-                other: Some(overlap.plan.clone()),
-                ..need(
-                    NeedKind::Overlap,
-                    &plan.id,
-                    &plan.title,
-                    format!("{} with {}", overlap_words(overlap), overlap.title),
-                )
-            },
+            Self::Overlap(plan, overlap) => {
+                let other = match overlap.title.trim() {
+                    "" => &overlap.plan,
+                    title => title,
+                };
+                let text = format!("with {other}: {}", overlap_words(overlap));
+                api::Need {
+                    other: Some(overlap.plan.clone()),
+                    ..need(NeedKind::Overlap, &plan.id, &plan.title, text)
+                }
+            }
             Self::Server(server) => {
                 let text = server_words(server).to_owned();
                 need(NeedKind::Server, &server.id, &server.server, text)
@@ -131,8 +133,9 @@ impl Need {
                 INTERRUPTED.to_owned(),
             ),
             Self::Job(job) => {
-                let text = job.text.clone().or_else(|| job.reason.clone());
-                need(NeedKind::Job, &job.id, &job.title, text.unwrap_or_default())
+                let text = job.text.as_ref().or(job.reason.as_ref());
+                let text = text.map_or("it failed", String::as_str).to_owned();
+                need(NeedKind::Job, &job.id, &job.title, text)
             }
             Self::Breaker(breaker) => need(NeedKind::Breaker, &breaker.id, "", REFUSED.to_owned()),
         }
@@ -400,7 +403,34 @@ pub(crate) mod tests {
             Need::Breaker(breaker("b", BreakerState::Open)),
             Need::Breaker(breaker("c", BreakerState::ForcedOpen)),
         ];
-        assert_eq!(needs_of(found, parse(NOW).unwrap()), expected);
+        let list = needs_of(found, parse(NOW).unwrap());
+        assert_eq!(list, expected);
+        let told: Vec<(NeedKind, String)> = list
+            .iter()
+            .map(Need::to_wire)
+            .map(|need| (need.kind, need.text))
+            .collect();
+        let expected = [
+            (
+                NeedKind::Permission,
+                "rehearsal wants to use shell: rm -rf target",
+            ),
+            (
+                NeedKind::Conflict,
+                "others have changed the same places · 2 files",
+            ),
+            (NeedKind::Review, "waits to be applied · 2 files"),
+            (
+                NeedKind::Overlap,
+                "with Other work: 2 files in common, 1 conflicts",
+            ),
+            (NeedKind::Server, "it was given up"),
+            (NeedKind::Interrupted, INTERRUPTED),
+            (NeedKind::Job, "it failed"),
+            (NeedKind::Breaker, REFUSED),
+            (NeedKind::Breaker, REFUSED),
+        ];
+        assert_eq!(told, expected.map(|(kind, text)| (kind, text.to_owned())));
         assert_eq!(needs_of(Found::default(), 0), []);
     }
 
