@@ -27,7 +27,7 @@ impl PageError {
             p { (reason) }
             p { "Run this on the machine of the daemon, and open the link that it prints:" }
             pre { code { "tidelock up" } }
-            p { "A link works once, within five minutes. It signs in this browser until the daemon stops." }
+            p { "A link works once, within five minutes. It signs this browser in until it is closed, for 30 days at most." }
         };
         Self::new(ErrorCode::Unauthorized, detail)
     }
