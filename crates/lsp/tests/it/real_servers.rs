@@ -288,6 +288,7 @@ impl Real {
         };
         // A process that is held does not answer, so that the question is certainly under way.
         send(worker, Signal::STOP);
+        until("the process is held", || is_halted(worker)).await;
         let (answered, ()) = tokio::join!(self.ask(ask()), async {
             until("the question is under way", || self.house.view().pending > 0).await;
             send(worker, Signal::KILL);
@@ -364,6 +365,13 @@ fn word(text: &str, place: Place) -> String {
 
 fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
+/// Whether each thread has stopped. Until it runs next and takes the signal, a process goes on.
+fn is_halted(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let mut states = threads.map(|thread| fs::read_to_string(thread.path().join("status")));
+    states.all(|state| state.is_ok_and(|state| state.contains("State:\tT")))
 }
 
 /// What `/proc` says of a process: its parent, and when it was started. A zombie has ended.

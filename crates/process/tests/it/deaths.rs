@@ -7,8 +7,8 @@ use process::{Exit, KeeperEnd, KeeperProgram, Processes, ProcessesOptions, Recla
 use rustix::process::Signal;
 
 use crate::support::{
-    SHORT, Service, is_alive, kill_all, marked, open_log, parent_of, pid_in, signal, test_keeper, until,
-    within,
+    SHORT, Service, halt, is_alive, kill_all, marked, open_log, parent_of, pid_in, signal, test_keeper,
+    until, within,
 };
 
 /// A command that ignores TERM, with a child in a session of its own that has forgotten its environment.
@@ -103,8 +103,8 @@ struct Halted {
 }
 
 impl Halted {
-    fn new(pid: u32) -> Self {
-        signal(pid, Signal::STOP);
+    async fn new(pid: u32) -> Self {
+        halt(pid).await;
         Self { pid }
     }
 }
@@ -142,7 +142,7 @@ async fn the_next_daemon_kills_what_a_keeper_could_not() {
     // A keeper that is stopped does not notice that its daemon has died.
     let mut other = OtherDaemon::start().await;
     let keeper = other.keeper();
-    let _halted = Halted::new(keeper);
+    let _halted = Halted::new(keeper).await;
     other.kill();
     assert!(is_alive(other.near) && is_alive(other.far));
     assert_eq!(other.successor().await.reclaimed(), killed);
@@ -150,7 +150,7 @@ async fn the_next_daemon_kills_what_a_keeper_could_not() {
 
     // Both die at once: what is far away has lost its parents and its session, and is known by its tag.
     let mut other = OtherDaemon::start().await;
-    signal(other.daemon.id(), Signal::STOP);
+    halt(other.daemon.id()).await;
     signal(other.keeper(), Signal::KILL);
     other.kill();
     until("the command dies with its keeper", || !is_alive(other.near)).await;
@@ -187,7 +187,7 @@ async fn a_keeper_that_does_not_answer_is_passed_over() {
         pid_in(&service.path(name)).await;
     }
     let keeper = service.processes.list()[0].keeper_pid.unwrap();
-    let _halted = Halted::new(keeper);
+    let _halted = Halted::new(keeper).await;
     let plan = process::StopPlan {
         kill: std::time::Duration::from_millis(100),
         ..SHORT

@@ -3,11 +3,8 @@
 use std::time::{Duration, Instant};
 
 use process::{Exit, KeeperEnd, StopPlan};
-use rustix::process::Signal;
 
-use crate::support::{
-    PATIENCE, PATIENT, SHORT, Service, descriptors, is_alive, pid_in, signal, until, within,
-};
+use crate::support::{PATIENCE, PATIENT, SHORT, Service, descriptors, halt, is_alive, pid_in, until, within};
 
 /// Says that it is ready, in a file of its own.
 const READY: &str = "echo $$ > ready";
@@ -107,7 +104,7 @@ async fn a_stopped_process_hears_that_it_shall_end() {
         ))
         .await;
     let pid = pid_in(&service.path("ready")).await;
-    signal(pid, Signal::STOP);
+    halt(pid).await;
     assert_eq!(within(child.stop(PATIENT)).await.exit, Exit::Code(4));
 }
 

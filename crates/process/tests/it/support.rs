@@ -276,3 +276,15 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
 }
+
+/// Stops a process. Until it runs next and takes the signal it goes on, so each of its threads is waited for.
+pub(crate) async fn halt(pid: u32) {
+    signal(pid, rustix::process::Signal::STOP);
+    until("each thread has stopped", || is_halted(pid)).await;
+}
+
+fn is_halted(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let mut states = threads.map(|thread| fs::read_to_string(thread.path().join("status")));
+    states.all(|state| state.is_ok_and(|state| state.contains("State:\tT")))
+}

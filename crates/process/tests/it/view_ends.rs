@@ -6,7 +6,7 @@ use kernel::HomeId;
 use rustix::process::Signal;
 
 use crate::support::{
-    SHORT, Service, is_alive, kill_all, marked, parent_of, pid_in, signal, test_keeper, until,
+    SHORT, Service, halt, is_alive, kill_all, marked, parent_of, pid_in, signal, test_keeper, until,
 };
 use crate::view_support::{Layers, Watch, makers};
 
@@ -116,7 +116,7 @@ async fn a_daemon_that_is_killed_leaves_no_mount_and_no_process() {
         let watch = Watch::of(&format!("/proc/{pid}/root{}", layers.place.display()));
         assert!(is_alive(pid) && !watch.is_gone());
         if along == Along::TheKeeper {
-            signal(daemon.0.id(), Signal::STOP);
+            halt(daemon.0.id()).await;
             signal(keeper, Signal::KILL);
         }
         daemon.kill();

@@ -9,7 +9,7 @@ use daemon::Liveness;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::harness::{Running, World, processes_of, signal, wait_for};
+use crate::harness::{Running, World, halt, processes_of, signal, wait_for};
 
 #[test]
 fn after_a_kill_the_next_command_starts_a_new_daemon() {
@@ -99,7 +99,7 @@ fn a_daemon_that_is_stuck_is_named_and_the_wait_for_its_end_is_bounded() {
     let world = World::new();
     world.run(&["up"]).expect(0);
     let pid = world.pid();
-    signal(pid, Signal::STOP);
+    halt(pid);
     let down = world.run(&["down", "--timeout", "200ms", "--json"]);
     signal(pid, Signal::CONT);
     let failure = down.expect(1).json();
@@ -117,7 +117,7 @@ fn a_daemon_that_is_stuck_is_named_and_the_wait_for_its_end_is_bounded() {
 fn an_interrupt_ends_a_client_that_waits() {
     let world = World::new();
     world.run(&["up"]).expect(0);
-    signal(world.pid(), Signal::STOP);
+    halt(world.pid());
     let mut waiting = Running(world.command(&["down"]).stdout(Stdio::null()).spawn().unwrap());
     signal(waiting.0.id(), Signal::INT);
     // A shell reports this as 130.

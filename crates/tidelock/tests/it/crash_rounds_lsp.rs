@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::crash_rounds::Numbers;
-use crate::harness::{Running, signal, wait_for};
+use crate::harness::{Running, halt, signal, wait_for};
 use crate::lsp_stage::{Player, Stage, lives, players_of, usual_hover};
 
 /// Enough to meet each kind of death a few times; `TIDELOCK_LSP_ROUNDS` says how many instead.
@@ -197,7 +197,7 @@ fn kill_the_daemon(stage: &Stage, victim: Victim) -> Vec<Found> {
     let below = descendants(daemon);
     if victim == Victim::DaemonAndKeepers {
         // The daemon is stopped first, so that it cannot see its keepers die and act on it.
-        signal(daemon, Signal::STOP);
+        halt(daemon);
         let keepers = below.iter().filter(|found| found.parent == daemon);
         keepers.for_each(|keeper| signal(keeper.pid, Signal::KILL));
     }

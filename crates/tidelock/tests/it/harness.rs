@@ -216,6 +216,19 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
+/// Stops a process. Until it runs next and takes the signal it goes on, so each of its threads is waited for.
+#[track_caller]
+pub(crate) fn halt(pid: u32) {
+    signal(pid, Signal::STOP);
+    wait_for("each thread to stop", || is_halted(pid));
+}
+
+fn is_halted(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let mut states = threads.map(|thread| fs::read_to_string(thread.path().join("status")));
+    states.all(|state| state.is_ok_and(|state| state.contains("State:\tT")))
+}
+
 /// Waits until something is true, and fails when it does not become true.
 #[track_caller]
 pub(crate) fn wait_for(what: &str, condition: impl FnMut() -> bool) {
