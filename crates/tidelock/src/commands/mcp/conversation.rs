@@ -72,6 +72,9 @@ impl Conversation {
             return Pass::On(None);
         };
         let id = head.id.map(|id| id.get().to_owned());
+        if id.as_deref().is_some_and(|id| !is_request_id(id)) {
+            return Pass::On(None);
+        }
         match (id, head.method.as_deref()) {
             (Some(id), Some(method)) => {
                 if self.in_flight.len() >= IN_FLIGHT {
@@ -154,6 +157,12 @@ impl Conversation {
     }
 }
 
+/// A request is called by a text or a whole number. Anything else is no name to answer it by: not every reader can even read
+/// it.
+fn is_request_id(id: &str) -> bool {
+    id.starts_with('"') || id.parse::<i64>().is_ok()
+}
+
 /// What an answer is to the request that opens a conversation again.
 pub(super) fn reopened(line: &[u8]) -> Option<Result<(), String>> {
     let head: Head<'_> = serde_json::from_slice(line).ok()?;
@@ -190,6 +199,16 @@ mod tests {
 
     fn on(id: &str) -> Pass {
         Pass::On(Some(id.to_owned()))
+    }
+
+    #[test]
+    fn nothing_is_answered_by_a_name_that_is_none() {
+        let mut conversation = Conversation::default();
+        for id in ["1e400", "1.5", "true", "[1]", "{\"a\":1}", "-9223372036854775809"] {
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}");
+            assert_eq!(conversation.agent_says(line.as_bytes()), Pass::On(None), "{id}");
+        }
+        assert_eq!(conversation.lost(), [] as [Vec<u8>; 0]);
     }
 
     #[test]
