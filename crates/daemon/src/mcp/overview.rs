@@ -27,7 +27,9 @@ pub(super) async fn overview(app: &App, inside: &Inside, actor: &str) -> Result<
     text.push_str("\n## Waits for a person\n\n");
     let before = text.len();
     for need in needs::read(app).await.to_wire().needs.iter().take(LISTED) {
-        text.push_str(&format!("- {} {}: {}\n", need.id, need.title, need.text));
+        // What another agent asks for may have lines of its own, which would read as if they were ours.
+        let line = format!("{} {}: {}", need.id, need.title, need.text).replace(char::is_control, " ");
+        text.push_str(&format!("- {line}\n"));
     }
     none_if(&mut text, before);
 
