@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use fastcdc::v2020::FastCDC;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::{
@@ -26,17 +27,22 @@ pub(crate) async fn put(
 ) -> Result<(BlobId, BlobInfo), BlobError> {
     let upload = store.begin_upload().await?;
     let mut gathered = Gathered::default();
+    let mut buffer = Vec::new();
     loop {
-        let chunk = read_chunk(&mut content).await.map_err(BlobError::Source)?;
-        if chunk.is_empty() {
+        let is_end = fill(&mut content, &mut buffer).await.map_err(BlobError::Source)?;
+        if buffer.is_empty() {
             break;
         }
         let number = gathered.info().chunks;
+        // Most content is small, and one chunk.
+        let is_whole = is_end && number == 0;
         let compressed;
-        (gathered, compressed) = elsewhere(move || {
-            let compressed = compress(&chunk);
-            gathered.add(&chunk, compressed.as_deref().unwrap_or_default());
-            (gathered, compressed)
+        (gathered, buffer, compressed) = elsewhere(move || {
+            let length = if is_whole { buffer.len() } else { cut(&buffer) };
+            let rest = buffer.split_off(length);
+            let compressed = compress(&buffer);
+            gathered.add(&buffer, compressed.as_deref().unwrap_or_default());
+            (gathered, rest, compressed)
         })
         .await?;
         store.put_chunk(upload, number, compressed?).await?;
@@ -48,11 +54,18 @@ pub(crate) async fn put(
     Ok((id, info))
 }
 
-/// Reads until the chunk is full or the content ends.
-async fn read_chunk(content: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Vec<u8>> {
-    let mut chunk = Vec::new();
-    content.take(CHUNK_BYTES as u64).read_to_end(&mut chunk).await?;
-    Ok(chunk)
+/// Reads until there is enough for the largest chunk, or the content ends; whether it has.
+async fn fill(content: &mut (impl AsyncRead + Unpin), buffer: &mut Vec<u8>) -> std::io::Result<bool> {
+    let missing = CHUNK_BYTES - buffer.len().min(CHUNK_BYTES);
+    let read = content.take(missing as u64).read_to_end(buffer).await?;
+    Ok(read < missing)
+}
+
+/// How long the first chunk of some content is. The bytes around the cut decide, and not how far it is from the start; so
+/// two versions of a file have most chunks in common, whatever was put in or taken out.
+fn cut(content: &[u8]) -> usize {
+    let mut chunks = FastCDC::new(content, CHUNK_BYTES / 8, CHUNK_BYTES / 2, CHUNK_BYTES);
+    chunks.next().map_or(content.len(), |chunk| chunk.length)
 }
 
 /// Reads a blob from its start to its end.

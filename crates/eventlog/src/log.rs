@@ -142,6 +142,13 @@ impl Log {
         self.store.blob_info(id).await
     }
 
+    /// No longer keeps blobs just because they were put a short while ago, so that the next
+    /// [collection](Self::collect_blobs) drops those that nothing refers to. A commit that is about to refer to one is
+    /// refused then, and its writer puts the content again.
+    pub async fn unpin_blobs(&self, ids: &[BlobId]) -> Result<(), LogError> {
+        self.store.unpin_blobs(ids.to_vec()).await
+    }
+
     /// Drops blobs that nothing refers to any more, and uploads that were given up. *Cancel safety*: dropped
     /// half-way, the rest is dropped the next time; so it is with [`trim`](Self::trim) and
     /// [`compact`](Self::compact).

@@ -155,6 +155,10 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
         Ok(starts)
     }
 
+    /// No longer keeps blobs just because they were put a short while ago. Whoever has put one and not referred to it yet
+    /// may find it gone, is refused, and puts it again.
+    async fn unpin_blobs(&self, ids: Vec<BlobId>) -> Result<(), LogError>;
+
     /// Drops blobs that nothing refers to and that are not pinned, and uploads that were given up. A commit that
     /// is about to refer to a blob either keeps it or is refused.
     async fn collect_blobs(&self) -> Result<Collected, LogError>;

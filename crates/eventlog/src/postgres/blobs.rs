@@ -138,6 +138,15 @@ pub(super) async fn chunk(connection: Pooled, id: BlobId, chunk: u32) -> Result<
     Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
 
+/// Keeps blobs no longer for that they are young.
+pub(super) async fn unpin(connection: Pooled, ids: &[BlobId]) -> Result<(), Failure> {
+    let ids: Vec<&[u8]> = ids.iter().map(|id| id.as_bytes().as_slice()).collect();
+    let unpin = "UPDATE blobs SET pinned_until = clock_timestamp() WHERE id = ANY($1)";
+    let done = connection.client.execute(unpin, &[&ids]).await;
+    done.map_err(Failure::in_write)?;
+    Ok(())
+}
+
 /// What one step of a collection did, and where the next one goes on.
 pub(super) struct Step<C> {
     pub(super) freed: u64,

@@ -198,6 +198,10 @@ impl Store for Postgres {
             .await
     }
 
+    async fn unpin_blobs(&self, ids: Vec<BlobId>) -> Result<(), LogError> {
+        self.pool.write(|connection| blobs::unpin(connection, &ids)).await
+    }
+
     async fn collect_blobs(&self) -> Result<Collected, LogError> {
         removal::sweep(&self.pool).await?;
         blobs::collect(&self.pool).await

@@ -18,6 +18,8 @@ use crate::{
 const SCAN_BLOBS: usize = 256;
 /// How many chunks, and how many blobs, one step of a collection drops, while commits wait: a few megabytes.
 const FREE_CHUNKS: usize = 32;
+/// A chunk whose compressed body is smaller than this is kept by itself: to share it would save nothing.
+const SHARED_BYTES: usize = 4 * 1024;
 
 /// What the writer knows about blobs and the file does not.
 #[derive(Debug)]
@@ -66,18 +68,15 @@ impl Blobs {
     ) -> Result<(), BlobError> {
         self.check_upload(upload, now)?;
         // The row may be gone though the upload is known here: its transaction may have been taken back.
-        let inserted = connection
-            .prepare_cached(
-                "INSERT INTO chunks (blob, number, body)
-                 SELECT number, ?2, ?3 FROM blobs WHERE number = ?1 AND id IS NULL",
-            )
-            .and_then(|mut insert| insert.execute(params![upload.0, number, compressed]))
+        let is_there = connection
+            .prepare_cached("SELECT 1 FROM blobs WHERE number = ?1 AND id IS NULL")
+            .and_then(|mut select| select.exists([upload.0]))
             .map_err(LogError::from)?;
-        if inserted == 1 {
-            Ok(())
-        } else {
-            Err(BlobError::UploadLost)
+        if !is_there {
+            return Err(BlobError::UploadLost);
         }
+        insert_chunk(connection, upload.0, number, compressed).map_err(LogError::from)?;
+        Ok(())
     }
 
     pub(super) fn finish(
@@ -110,6 +109,13 @@ impl Blobs {
             Ok(())
         } else {
             Err(BlobError::UploadLost)
+        }
+    }
+
+    /// Keeps some blobs no longer for that they are young.
+    pub(super) fn unpin(&mut self, ids: &[BlobId]) {
+        for id in ids {
+            self.pins.remove(id);
         }
     }
 
@@ -185,6 +191,70 @@ impl Blobs {
     }
 }
 
+/// Adds a chunk to a row. A body that another blob has too is kept once.
+pub(super) fn insert_chunk(
+    connection: &Connection,
+    blob: i64,
+    number: u32,
+    compressed: &[u8],
+) -> rusqlite::Result<()> {
+    if compressed.len() < SHARED_BYTES {
+        connection
+            .prepare_cached("INSERT INTO chunks (blob, number, body) VALUES (?1, ?2, ?3)")?
+            .execute(params![blob, number, compressed])?;
+        return Ok(());
+    }
+    let id = blake3::hash(compressed);
+    let known: Option<i64> = connection
+        .prepare_cached("SELECT number FROM pieces WHERE id = ?1")?
+        .query_row([id.as_bytes()], |row| row.get(0))
+        .optional()?;
+    let piece = match known {
+        Some(piece) => piece,
+        None => {
+            connection
+                .prepare_cached("INSERT INTO pieces (id, body) VALUES (?1, ?2)")?
+                .execute(params![id.as_bytes(), compressed])?;
+            connection.last_insert_rowid()
+        }
+    };
+    connection
+        .prepare_cached("INSERT INTO shared_chunks (blob, number, piece) VALUES (?1, ?2, ?3)")?
+        .execute([blob, i64::from(number), piece])?;
+    Ok(())
+}
+
+/// Drops the first shared chunks of a row, and the bodies that no other row has. How many chunks, and what was freed.
+fn drop_shared(connection: &Connection, blob: i64, limit: usize) -> rusqlite::Result<(usize, u64)> {
+    let mut first = connection.prepare_cached(
+        "SELECT shared_chunks.number, piece, length(body)
+         FROM shared_chunks JOIN pieces ON pieces.number = piece
+         WHERE blob = ?1 ORDER BY shared_chunks.number LIMIT ?2",
+    )?;
+    let rows = first.query_map(params![blob, limit], |row| {
+        Ok((
+            row.get::<_, i64>(0)?,
+            row.get::<_, i64>(1)?,
+            row.get::<_, u64>(2)?,
+        ))
+    })?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut unlink =
+        connection.prepare_cached("DELETE FROM shared_chunks WHERE blob = ?1 AND number = ?2")?;
+    let mut free = connection.prepare_cached(
+        "DELETE FROM pieces WHERE number = ?1
+             AND NOT EXISTS (SELECT 1 FROM shared_chunks WHERE piece = ?1)",
+    )?;
+    let mut freed = 0;
+    for (number, piece, bytes) in &rows {
+        unlink.execute([blob, *number])?;
+        if free.execute([piece])? > 0 {
+            freed += bytes;
+        }
+    }
+    Ok((rows.len(), freed))
+}
+
 /// Drops the first chunks of a row, and says how many they were and what they took.
 fn drop_chunks(connection: &Connection, blob: i64, limit: usize) -> rusqlite::Result<(usize, u64)> {
     let mut first = connection
@@ -197,7 +267,9 @@ fn drop_chunks(connection: &Connection, blob: i64, limit: usize) -> rusqlite::Re
     for (rowid, _) in &rows {
         drop.execute([rowid])?;
     }
-    Ok((rows.len(), rows.iter().map(|row| row.1).sum()))
+    let (chunks, bytes) = (rows.len(), rows.iter().map(|row| row.1).sum::<u64>());
+    let (shared, freed) = drop_shared(connection, blob, limit - chunks)?;
+    Ok((chunks + shared, bytes + freed))
 }
 
 /// Gives a row its address, which makes it a blob.
@@ -223,7 +295,7 @@ pub(super) fn name(
 /// How many chunks a row has, and what they take.
 fn stored(connection: &Connection, number: i64) -> rusqlite::Result<(u32, u64)> {
     connection
-        .prepare_cached("SELECT count(*), coalesce(sum(length(body)), 0) FROM chunks WHERE blob = ?1")?
+        .prepare_cached("SELECT count(*), coalesce(sum(length(body)), 0) FROM all_chunks WHERE blob = ?1")?
         .query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
@@ -249,11 +321,11 @@ pub(super) fn info(connection: &Connection, id: BlobId) -> rusqlite::Result<Opti
 }
 
 pub(super) fn chunk(connection: &Connection, id: BlobId, number: u32) -> rusqlite::Result<Option<Vec<u8>>> {
+    let Some(blob) = number_of(connection, id)? else {
+        return Ok(None);
+    };
     connection
-        .prepare_cached(
-            "SELECT body FROM blobs JOIN chunks ON chunks.blob = blobs.number
-             WHERE id = ?1 AND chunks.number = ?2",
-        )?
-        .query_row(params![id.as_bytes(), number], |row| row.get(0))
+        .prepare_cached("SELECT body FROM all_chunks WHERE blob = ?1 AND number = ?2")?
+        .query_row(params![blob, number], |row| row.get(0))
         .optional()
 }

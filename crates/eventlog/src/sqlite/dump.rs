@@ -28,7 +28,8 @@ fn blobs(connection: &Connection, send: &impl Fn(Record) -> Result<(), LogError>
     let mut list = connection.prepare(
         "SELECT number, id, size_bytes, stored_bytes, chunks FROM blobs WHERE id IS NOT NULL ORDER BY number",
     )?;
-    let mut list_chunks = connection.prepare("SELECT body FROM chunks WHERE blob = ?1 ORDER BY number")?;
+    let mut list_chunks =
+        connection.prepare("SELECT body FROM all_chunks WHERE blob = ?1 ORDER BY number")?;
     let mut rows = list.query([])?;
     while let Some(row) = rows.next()? {
         let mut chunks = list_chunks.query([row.get::<_, i64>(0)?])?;

@@ -249,6 +249,10 @@ impl Store for Sqlite {
         .await
     }
 
+    async fn unpin_blobs(&self, ids: Vec<BlobId>) -> Result<(), LogError> {
+        self.ask(|reply| Request::UnpinBlobs { ids, reply }).await
+    }
+
     async fn collect_blobs(&self) -> Result<Collected, LogError> {
         self.sweep().await?;
         let mut after = Some(0);

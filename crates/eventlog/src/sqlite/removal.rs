@@ -211,7 +211,8 @@ mod tests {
         drop(open(&directory));
         let connection = rusqlite::Connection::open(directory.path().join("log.sqlite3")).unwrap();
         let downgrade = "
-            DROP TABLE removed_streams; DROP INDEX streams_by_name; PRAGMA user_version = 1;
+            DROP TABLE removed_streams; DROP INDEX streams_by_name; DROP VIEW all_chunks;
+            DROP TABLE shared_chunks; DROP TABLE pieces; PRAGMA user_version = 1;
             INSERT INTO streams VALUES (1, 's', 'job', 'open', 7, 1, 2, x'');
             INSERT INTO streams VALUES (2, 't', 'job', 'open', 9, 1, 0, x'');
             INSERT INTO events VALUES (1, 1, 0, 'output', x''), (1, 2, 0, 'output', x'');

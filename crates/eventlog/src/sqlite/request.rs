@@ -56,6 +56,10 @@ pub(super) enum Request {
         info: BlobInfo,
         reply: Reply<(), BlobError>,
     },
+    UnpinBlobs {
+        ids: Vec<BlobId>,
+        reply: Reply<(), LogError>,
+    },
     MarkBlobs {
         after: i64,
         reply: Reply<Option<i64>, LogError>,

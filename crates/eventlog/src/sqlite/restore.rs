@@ -1,7 +1,7 @@
 //! Filling an empty log from records, inside one transaction.
 
 use kernel::block_on;
-use rusqlite::{ErrorCode, params};
+use rusqlite::ErrorCode;
 use tokio::sync::mpsc;
 
 use super::{apply, blobs, desk::Desk};
@@ -103,11 +103,7 @@ impl Restore<'_> {
             Place::Between => (self.new_blob()?, 0),
             Place::Stream { .. } => return Err(RestoreError::Broken),
         };
-        self.desk
-            .connection
-            .prepare_cached("INSERT INTO chunks (blob, number, body) VALUES (?1, ?2, ?3)")
-            .and_then(|mut insert| insert.execute(params![row, next, compressed]))
-            .map_err(failed)?;
+        blobs::insert_chunk(&self.desk.connection, row, next, compressed).map_err(failed)?;
         self.place = Place::Chunks { row, next: next + 1 };
         Ok(())
     }

@@ -67,6 +67,29 @@ const STEPS: &[&str] = &[
     -- Without it, a list of one kind would have to be sorted.
     CREATE INDEX streams_by_name ON streams (kind, id);
 ",
+    "
+    -- Bodies of chunks that several blobs may have, by the hash of the compressed body.
+    CREATE TABLE pieces (
+        number INTEGER PRIMARY KEY,
+        id     BLOB NOT NULL UNIQUE,
+        body   BLOB NOT NULL
+    ) STRICT;
+
+    CREATE TABLE shared_chunks (
+        blob   INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        piece  INTEGER NOT NULL,
+        PRIMARY KEY (blob, number)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX shared_chunks_by_piece ON shared_chunks (piece);
+
+    -- All chunks of a blob, wherever their bodies are.
+    CREATE VIEW all_chunks (blob, number, body) AS
+        SELECT blob, number, body FROM chunks
+        UNION ALL
+        SELECT shared_chunks.blob, shared_chunks.number, pieces.body
+        FROM shared_chunks JOIN pieces ON pieces.number = shared_chunks.piece;
+",
 ];
 
 /// The newest schema that is known here.

@@ -266,8 +266,9 @@ async fn an_import_that_does_not_fit_leaves_the_log_empty() {
     small.limit(100).await;
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     let sending = async move {
-        for _ in 0..1000 {
-            let compressed = vec![7; 10_000];
+        for number in 0..1000_u32 {
+            // Each another one: what is the same is kept once.
+            let compressed = [&number.to_le_bytes()[..], &[7; 10_000]].concat();
             if sender.send(Record::Chunk { compressed }).await.is_err() {
                 return;
             }

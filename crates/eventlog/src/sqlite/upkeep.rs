@@ -40,7 +40,16 @@ pub(super) fn sizes(connection: &Connection, path: &Path) -> rusqlite::Result<Si
     let (blobs, blob_bytes) = transaction.query_row(
         "SELECT count(*), coalesce(sum(stored_bytes), 0) FROM blobs WHERE id IS NOT NULL",
         [],
-        |row| Ok((row.get(0)?, row.get(1)?)),
+        |row| Ok((row.get(0)?, row.get::<_, u64>(1)?)),
+    )?;
+    // What several blobs have counts for each of them above, and is there once.
+    let shared: u64 = transaction.query_row(
+        "SELECT coalesce(sum(length(body) * max(0, (
+             SELECT count(*) - 1 FROM shared_chunks JOIN blobs ON blobs.number = shared_chunks.blob
+             WHERE piece = pieces.number AND blobs.id IS NOT NULL))), 0)
+         FROM pieces",
+        [],
+        |row| row.get(0),
     )?;
     Ok(Sizes {
         total_bytes: pragma("page_count")? * page_bytes + wal_bytes,
@@ -49,7 +58,7 @@ pub(super) fn sizes(connection: &Connection, path: &Path) -> rusqlite::Result<Si
         streams,
         events,
         blobs,
-        blob_bytes,
+        blob_bytes: blob_bytes.saturating_sub(shared),
     })
 }
 

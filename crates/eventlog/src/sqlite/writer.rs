@@ -171,6 +171,10 @@ impl Writer {
                 let now = desk.now();
                 desk.blobs.finish(&desk.connection, upload, id, info, now)
             }),
+            Request::UnpinBlobs { ids, reply } => self.perform(Relaxed, reply, |desk| {
+                desk.blobs.unpin(&ids);
+                Ok(())
+            }),
             Request::MarkBlobs { after, reply } => self.perform(Durable, reply, |desk| {
                 let now = desk.now();
                 desk.blobs.mark(&desk.connection, after, now)

@@ -17,6 +17,7 @@ mod removal;
 mod retention;
 mod sqlite_damage;
 mod sqlite_files;
+mod sqlite_pieces;
 mod sqlite_power_cut;
 mod support;
 mod tails;

@@ -101,21 +101,30 @@ async fn a_damaged_page_is_found_and_never_read_as_something_else() {
 
 #[tokio::test]
 async fn a_damaged_blob_is_an_error_and_never_short() {
+    // As files of earlier versions have it, where every chunk has a body of its own.
+    let unshare = "INSERT INTO chunks SELECT blob, number, body FROM all_chunks;
+                   DELETE FROM shared_chunks; DELETE FROM pieces;";
+    let unshared = |damage: &str| format!("{unshare} {damage}");
     for damage in [
-        "UPDATE chunks SET body = zeroblob(length(body)) WHERE number = 1",
-        "UPDATE chunks SET body = (SELECT body FROM chunks WHERE number = 1) WHERE number = 2",
-        "UPDATE chunks SET body = substr(body, 1, length(body) - 1) WHERE number = 2",
-        "UPDATE chunks SET body = CAST('' AS BLOB) WHERE number = 0",
-        "DELETE FROM chunks WHERE number = 2",
-        "DELETE FROM chunks WHERE number = 0",
-        "UPDATE blobs SET chunks = 2",
-        "UPDATE blobs SET size_bytes = size_bytes + 1",
+        unshared("UPDATE chunks SET body = zeroblob(length(body)) WHERE number = 1"),
+        unshared("UPDATE chunks SET body = (SELECT body FROM chunks WHERE number = 1) WHERE number = 2"),
+        unshared("UPDATE chunks SET body = substr(body, 1, length(body) - 1) WHERE number = 2"),
+        unshared("UPDATE chunks SET body = CAST('' AS BLOB) WHERE number = 0"),
+        unshared("DELETE FROM chunks WHERE number = 2"),
+        unshared("DELETE FROM chunks WHERE number = 0"),
+        "UPDATE pieces SET body = zeroblob(length(body)) WHERE number = 2".to_owned(),
+        "UPDATE pieces SET body = substr(body, 1, length(body) - 1) WHERE number = 3".to_owned(),
+        "UPDATE shared_chunks SET piece = 2 WHERE number = 2".to_owned(),
+        "DELETE FROM shared_chunks WHERE number = 2".to_owned(),
+        "DELETE FROM pieces WHERE number = 1".to_owned(),
+        "UPDATE blobs SET chunks = 2".to_owned(),
+        "UPDATE blobs SET size_bytes = size_bytes + 1".to_owned(),
     ] {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("log.sqlite3");
         let id = closed_log(&path).await;
         let connection = rusqlite::Connection::open(&path).unwrap();
-        connection.execute_batch(damage).unwrap();
+        connection.execute_batch(&damage).unwrap();
         drop(connection);
 
         let log = open(&path).unwrap();
