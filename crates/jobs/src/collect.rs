@@ -6,6 +6,7 @@ use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, LogError, StreamId, Ver
 use kernel::JobId;
 
 use crate::{
+    dispatch::IDLE,
     history,
     job::{Job, StateName},
     output, recover,
@@ -38,6 +39,7 @@ pub struct Collected {
 }
 
 pub(crate) async fn collect(log: &Log, policy: GcPolicy, now: UnixMs) -> Result<Collected, LogError> {
+    forget_idle_lanes(log).await?;
     let in_use = named(log).await?;
     let mut collected = Collected::default();
     let (mut after, mut ended_seen, mut kept_bytes) = (None, 0, 0);
@@ -77,6 +79,34 @@ pub(crate) async fn collect(log: &Log, policy: GcPolicy, now: UnixMs) -> Result<
         }
         if page.len() < PAGE as usize {
             return Ok(collected);
+        }
+        after = page.last().map(|stored| stored.stream.clone());
+    }
+}
+
+/// Forgets lanes that no job runs in: a lane that is not there is an idle one. Whoever is about to use one and saw it is
+/// refused, and looks again.
+async fn forget_idle_lanes(log: &Log) -> Result<(), LogError> {
+    let mut after = None;
+    loop {
+        let page = log
+            .heads(HeadsQuery {
+                kind: history::LANE_KIND.into(),
+                status: Some(IDLE.into()),
+                after,
+                limit: PAGE,
+                order: HeadsOrder::OldestFirst,
+            })
+            .await?;
+        for stored in &page {
+            match log.remove(vec![(stored.stream.clone(), stored.version)]).await {
+                Err(CommitError::Log(error)) => return Err(error),
+                // One that has moved is not idle any more.
+                Ok(()) | Err(_) => {}
+            }
+        }
+        if page.len() < PAGE as usize {
+            return Ok(());
         }
         after = page.last().map(|stored| stored.stream.clone());
     }

@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{history, queue::Queue};
 
+/// The status of a lane that no job runs in.
+pub(crate) const IDLE: &str = "idle";
+
 /// A lane as the log had it last.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
@@ -49,7 +52,7 @@ impl Lane {
 
     /// The write that makes these the jobs that run in the lane.
     pub(super) fn write(&self, name: &Arc<str>, running: BTreeSet<String>) -> Write {
-        let status = if running.is_empty() { "idle" } else { "busy" };
+        let status = if running.is_empty() { IDLE } else { "busy" };
         let body = Body {
             name: Arc::clone(name),
             running,

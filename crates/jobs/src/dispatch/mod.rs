@@ -42,8 +42,8 @@ use crate::{
     recover::Found, service::Sharing, state::Change, worker::Identity,
 };
 use eventlog::WallClock;
-pub(crate) use lanes::Lane;
 use lanes::Lanes;
+pub(crate) use lanes::{IDLE, Lane};
 use payloads::Payloads;
 use plan::Batch;
 

@@ -1,6 +1,8 @@
 //! What is taken, what is not, what is done again, and what is forgotten.
 
-use std::{collections::BTreeSet, num::NonZeroU16, time::Duration};
+use std::{collections::BTreeSet, num::NonZeroU16, sync::Arc, time::Duration};
+
+use eventlog::{HeadsOrder, HeadsQuery};
 
 use jobs::{
     ChangeError, Collected, GcPolicy, Lane, NewJob, PAYLOAD_LIMIT_BYTES, StateName, SubmitError, Submitted,
@@ -199,4 +201,47 @@ async fn only_what_has_ended_and_nobody_waits_for_is_forgotten() {
     assert_eq!(history(jobs, old).await, [""; 0]);
     let everything = jobs.collect(policy(0, 0)).await.unwrap();
     assert_eq!((everything.jobs, everything.in_use), (5, 0));
+}
+
+#[tokio::test]
+async fn idle_lanes_are_forgotten_and_work_again_afterwards() {
+    let stage = Stage::by_hand();
+    let daemon = stage.alone(2).await;
+    let jobs = &daemon.jobs;
+    let in_lane = |title: &str, name: &str, script| {
+        let name: Arc<str> = Arc::from(name);
+        let limit = NonZeroU16::MIN;
+        job_with(title, script, |facts| facts.lane = Some(Lane { name, limit }))
+    };
+    for number in 0..5 {
+        let id = submit(jobs, in_lane("idle", &format!("lane {number}"), Script::Succeed)).await;
+        ended(jobs, id).await;
+    }
+    let busy = submit(jobs, in_lane("busy", "busy", Script::Ordered)).await;
+    let run = stage.board.run(busy, 1).await;
+    let none = GcPolicy {
+        older_than: Duration::from_secs(7200),
+        output_budget_bytes: None,
+        keep_newest: 0,
+    };
+    jobs.collect(none).await.unwrap();
+    let left = stage.log.heads(HeadsQuery {
+        kind: "job-lane".into(),
+        status: None,
+        order: HeadsOrder::OldestFirst,
+        after: None,
+        limit: 100,
+    });
+    let left: Vec<String> = left
+        .await
+        .unwrap()
+        .iter()
+        .map(|head| head.stream.to_string())
+        .collect();
+    assert_eq!(left, ["job-lane/busy"]);
+    // This daemon still knows one of them by its old version.
+    let again = submit(jobs, in_lane("again", "lane 3", Script::Succeed)).await;
+    assert_eq!(ended(jobs, again).await.record.state.name(), StateName::Succeeded);
+    run.order(Order::End(Verdict::Succeeded));
+    ended(jobs, busy).await;
 }
