@@ -65,11 +65,11 @@ pub use needs::{Need, NeedKind, NeedList};
 pub use plans::{
     ApplyPlans, ChangeFiles, ChangePlan, Changeset, ChangesetList, ChangesetState, CheckPlan, CheckState,
     CollectPlans, CollectedSandbox, CommitPlans, DiffHunk, DiffLine, DiffLineKind, DiffSummary, FileDiff,
-    FileOperation, FilesChanged, IfChildFails, OpenPlan, OutcomeKind, OutcomePath, Plan, PlanCheck,
-    PlanCommand, PlanConflict, PlanConflictHunk, PlanCounts, PlanDiff, PlanFile, PlanHistory, PlanLeftOut,
-    PlanList, PlanMoment, PlanOutcome, PlanOverlap, PlanOverlapPath, PlanRefused, PlanState, PlansCollected,
-    RecordedChange, SandboxStrategy, SetWorkspaceChecks, StartChangeset, StrategyList, StrategyState,
-    UndoPlan, Workspace, WorkspaceList, WorkspaceState,
+    FileOperation, FilesChanged, ForgetPlan, IfChildFails, OpenPlan, OutcomeKind, OutcomePath, Plan,
+    PlanCheck, PlanCommand, PlanConflict, PlanConflictHunk, PlanCounts, PlanDiff, PlanFile, PlanForgotten,
+    PlanHistory, PlanLeftOut, PlanList, PlanMoment, PlanOutcome, PlanOverlap, PlanOverlapPath, PlanRefused,
+    PlanState, PlansCollected, RecordedChange, SandboxStrategy, SetWorkspaceChecks, StartChangeset,
+    StrategyList, StrategyState, UndoPlan, Workspace, WorkspaceList, WorkspaceState,
 };
 pub use problem::{Current, PROBLEM_MEDIA_TYPE, Problem};
 pub use processes::{

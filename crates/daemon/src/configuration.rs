@@ -7,6 +7,7 @@ mod context;
 mod keys;
 mod mcp;
 mod places;
+mod plans;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use sessions::permissions::Rule;
 use sessions::{AfterCrash, SessionsSettings};
 use toml::de::DeTable;
 
+pub(crate) use self::plans::PlansSection;
 pub(crate) use context::ContextSection;
 pub use keys::{KEYS, Key, Kind};
 pub(crate) use mcp::{ApplyWord, McpSection};
@@ -49,6 +51,7 @@ pub(crate) struct Configuration {
     pub(crate) agents: BTreeMap<String, AgentSection>,
     pub(crate) context: ContextSection,
     pub(crate) mcp: McpSection,
+    pub(crate) plans: PlansSection,
 }
 
 /// What holds for all sessions.
@@ -219,6 +222,9 @@ fn check(configuration: &Configuration) -> Result<(), String> {
         }
     }
     configuration.context.check()?;
+    if configuration.plans.max_sandboxes == Some(0) {
+        return Err("`plans.max_sandboxes` must be at least 1".to_owned());
+    }
     if configuration.sessions.max_turns == Some(0) {
         return Err("`sessions.max_turns` must be at least 1".to_owned());
     }

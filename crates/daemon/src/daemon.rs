@@ -109,7 +109,8 @@ impl Daemon {
             (&background, &clock),
         );
         let tools = (&background, &clock);
-        let access = (options.home.plans(), options.plans.clone());
+        let settings_of_plans = configuration.plans.settings(options.plans.clone());
+        let access = (options.home.plans(), settings_of_plans);
         let plans = plans::start(&durable, &processes, access, &environment, tools).await?;
         let late_jobs = plans::LateJobs::default();
         let plan_watch = late_jobs.watch(&plans, &background, closing.scope());

@@ -33,6 +33,12 @@ macro_rules! id {
             pub fn generate() -> Self {
                 Self(ulid_at(SystemTime::now()))
             }
+
+            /// A new id that sorts after another one, even if the clock was set back since that was made.
+            pub fn generate_after(other: Self) -> Self {
+                let new = ulid_at(SystemTime::now());
+                Self(if new > other.0 { new } else { ulid_after(other.0) })
+            }
         }
 
         impl fmt::Display for $name {
@@ -105,6 +111,12 @@ fn ulid_at(time: SystemTime) -> Ulid {
         .unwrap_or(Duration::ZERO);
     let millis = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
     Ulid::from_parts(millis, u128::from_le_bytes(random_bytes()))
+}
+
+/// A millisecond later.
+fn ulid_after(other: Ulid) -> Ulid {
+    let later = other.timestamp_ms().saturating_add(1);
+    Ulid::from_parts(later, u128::from_le_bytes(random_bytes()))
 }
 
 fn parse(text: &str, prefix: &'static str) -> Result<Ulid, IdError> {

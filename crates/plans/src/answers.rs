@@ -286,6 +286,15 @@ pub struct Collected {
     pub kept: Vec<PlanId>,
 }
 
+/// What was forgotten for good.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Forgotten {
+    /// How many plans.
+    pub plans: u64,
+    /// How many bytes of the disk that freed.
+    pub bytes: u64,
+}
+
 /// A moment in the life of a plan.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Moment {

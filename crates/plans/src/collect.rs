@@ -1,8 +1,9 @@
 //! Taking sandboxes away that nobody needs, and bases that no sandbox stands on.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use kernel::PlanId;
 
@@ -24,10 +25,7 @@ pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<Co
         if !plan.record.has_sandbox {
             continue;
         }
-        let is_over = match plan.record.state {
-            State::Applied | State::Undone | State::Discarded => true,
-            State::Open | State::Sealed => false,
-        };
+        let is_over = is_over(&plan);
         let is_old = now.since(plan.record.changed_at) >= policy.older_than;
         if is_over && is_old && plan.record.running.is_empty() && plan.record.landing.is_none() {
             let bytes = match policy.run {
@@ -55,16 +53,63 @@ pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<Co
     Ok(collected)
 }
 
-/// The plans of this home.
+/// The plans of this home that are not over, or still have a sandbox on the disk. The others are not even read: there
+/// may be years of them.
 pub(crate) async fn own_plans(shared: &Shared) -> Result<Vec<Plan>, PlanError> {
-    let mut plans = Vec::new();
-    for stored in store::heads(&shared.log, PLAN_KIND, None).await? {
-        let plan = streams::plan_of(&stored)?;
-        if plan.record.facts.home == shared.home_id {
-            plans.push(plan);
+    let mut plans = BTreeMap::new();
+    for state in [State::Open, State::Sealed] {
+        for stored in store::heads(&shared.log, PLAN_KIND, Some(state.name())).await? {
+            let plan = streams::plan_of(&stored)?;
+            plans.insert(plan.id, plan);
         }
     }
-    Ok(plans)
+    for id in with_directory(shared).await? {
+        if plans.contains_key(&id) {
+            continue;
+        }
+        match store::plan(&shared.log, id).await {
+            Ok(plan) => drop(plans.insert(id, plan)),
+            // It is being opened right now, or was never opened.
+            Err(PlanError::NotFound(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let own = plans.into_values();
+    let own = own.filter(|plan| plan.record.facts.home == shared.home_id);
+    Ok(own.collect())
+}
+
+/// The plans that have a directory for sandboxes.
+async fn with_directory(shared: &Shared) -> Result<Vec<PlanId>, PlanError> {
+    let sandboxes = shared.sandboxes();
+    let listed = blocking(move || {
+        let names = fs::read_dir(&sandboxes)?.map(|entry| Ok(entry?.file_name()));
+        names.collect::<io::Result<Vec<_>>>()
+    });
+    let names = listed.await?.map_err(|source| PlanError::Io {
+        what: "listing the sandboxes".to_owned(),
+        source,
+    })?;
+    let ids = names.iter().filter_map(|name| name.to_str()?.parse().ok());
+    Ok(ids.collect())
+}
+
+/// Takes the oldest sandboxes away of plans that are over, at most `limit` of them. Their changes are in the log.
+pub(crate) async fn make_room(shared: &Arc<Shared>, limit: usize) -> Result<(), PlanError> {
+    let mut over: Vec<Plan> = own_plans(shared).await?;
+    over.retain(|plan| plan.record.has_sandbox && is_over(plan));
+    over.sort_by_key(|plan| plan.record.changed_at);
+    for plan in over.into_iter().take(limit) {
+        take_away(shared, plan.id).await?;
+    }
+    Ok(())
+}
+
+fn is_over(plan: &Plan) -> bool {
+    match plan.record.state {
+        State::Applied | State::Undone | State::Discarded => true,
+        State::Open | State::Sealed => false,
+    }
 }
 
 async fn take_away(shared: &Arc<Shared>, id: PlanId) -> Result<u64, PlanError> {
@@ -81,7 +126,7 @@ async fn size(shared: &Arc<Shared>, plan: &Plan) -> Result<u64, PlanError> {
 /// How many bytes are below a directory. What cannot be read counts as nothing.
 fn bytes_below(directory: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    let Ok(entries) = std::fs::read_dir(directory) else {
+    let Ok(entries) = fs::read_dir(directory) else {
         return 0;
     };
     let bytes = entries.flatten().map(|entry| match entry.metadata() {

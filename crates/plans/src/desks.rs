@@ -142,7 +142,10 @@ async fn serve<T: Send>(mut thing: T, mut inbox: mpsc::Receiver<Work<T>>, clock:
         };
         match work {
             Some(work) => work(&mut thing).await,
-            None => return,
+            None => break,
         }
     }
+    // It may have had a manifest of hundreds of thousands of files.
+    drop(thing);
+    drop(tokio::task::spawn_blocking(process::give_memory_back));
 }

@@ -33,6 +33,14 @@ pub enum PlanError {
         /// What it is.
         state: State,
     },
+    /// Only a plan that is over can be forgotten.
+    #[error("the plan {plan} is {}; apply or discard it before you forget it", state.name())]
+    NotOver {
+        /// The plan.
+        plan: PlanId,
+        /// What it is.
+        state: State,
+    },
     /// Commands run in it, or it is being applied.
     #[error("the plan {plan} is in use: {by}")]
     Busy {

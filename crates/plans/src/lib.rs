@@ -24,6 +24,7 @@ mod diff;
 mod entry;
 mod error;
 mod explore;
+mod forget;
 mod git_commit;
 mod ignores;
 mod lander;
@@ -31,6 +32,7 @@ pub mod landing;
 mod landings;
 mod log_contents;
 mod looking;
+mod looks;
 mod manifest;
 mod merge;
 mod opening;
@@ -53,14 +55,15 @@ mod state_cases;
 mod state_model;
 mod store;
 mod streams;
+mod taking;
 mod tree;
 mod workspace;
 mod workspaces;
 
 pub use answers::{
-    ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FileOperation, FilesChanged, GcPolicy, GitMessage,
-    Moment, NewStay, Opened, Outcome, OutcomeKind, OutcomePath, Overlap, PlanQuery, Run, SeenFile, Stay,
-    Unapplied, UndoOrder,
+    ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FileOperation, FilesChanged, Forgotten, GcPolicy,
+    GitMessage, Moment, NewStay, Opened, Outcome, OutcomeKind, OutcomePath, Overlap, PlanQuery, Run,
+    SeenFile, Stay, Unapplied, UndoOrder,
 };
 pub use base::{Base, BaseError, Bases, CollectMode, Freed, Ignored, LeftOut, Taken, WhyLeftOut};
 pub use changeset::{Changeset, ChangesetRecord, ChangesetState, NewChangeset};

@@ -3,17 +3,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use eventlog::{Commit, CommitError, UnixMs, Version, Write};
+use eventlog::{Commit, CommitError, HeadsOrder, HeadsQuery, UnixMs, Version, Write};
 use kernel::{PlanId, WorkspaceId};
 
 use crate::answers::Opened;
 use crate::base::{Base, Ignored, LeftOut};
+use crate::collect;
 use crate::desk::{remove_sandbox, sandbox_order};
 use crate::error::PlanError;
 use crate::plan::{Check, Facts, Ground, NewPlan, Plan, Record, State};
 use crate::shared::{Shared, base_error, blocking};
 use crate::store;
-use crate::streams::{self, Happening};
+use crate::streams::{self, Happening, PLAN_KIND};
+use crate::taking;
 
 /// The longest title, in characters. It stands in every list.
 const TITLE_LIMIT_CHARS: usize = 200;
@@ -45,7 +47,7 @@ pub(crate) async fn open_plan(shared: &Arc<Shared>, new: NewPlan) -> Result<Open
     let (strategies, wanted, root) = (shared.strategies.clone(), new.strategy, beginning.root.clone());
     let strategy = blocking(move || strategies.pick(wanted, &root)).await??;
     let plan = Plan {
-        id: PlanId::generate(),
+        id: next_id(shared).await?,
         version: Version::NONE,
         record: first_record(shared, &new, &beginning, strategy.name()),
     };
@@ -77,26 +79,70 @@ pub(crate) async fn open_plan(shared: &Arc<Shared>, new: NewPlan) -> Result<Open
     }
 }
 
-/// Refuses another sandbox when there are too many, or the disk is nearly full.
-async fn must_have_room(shared: &Arc<Shared>) -> Result<(), PlanError> {
-    let (sandboxes, settings) = (shared.sandboxes(), shared.settings.clone());
-    let why = blocking(move || {
-        let count = std::fs::read_dir(&sandboxes)
-            .map(Iterator::count)
-            .unwrap_or_default();
-        if count >= settings.max_sandboxes {
-            return Some(format!(
-                "there are {count} already; apply or discard plans, then collect with `plan gc`"
-            ));
-        }
-        let free = rustix::fs::statvfs(&sandboxes).map(|found| found.f_bavail * found.f_frsize);
-        let free = free.ok().filter(|free| *free < settings.min_free_bytes)?;
-        Some(format!("only {} MiB are free on the disk", free / (1024 * 1024)))
+/// An id that sorts after those of all plans that there are. Lists, and whoever asks for the newest plan, go by ids; and a
+/// clock can be set back.
+async fn next_id(shared: &Shared) -> Result<PlanId, PlanError> {
+    let newest = shared.log.heads(HeadsQuery {
+        kind: Arc::from(PLAN_KIND),
+        status: None,
+        order: HeadsOrder::NewestFirst,
+        after: None,
+        limit: 1,
     });
-    match why.await? {
-        Some(why) => Err(PlanError::NoRoom { why }),
+    let newest = newest.await?;
+    let newest: Option<PlanId> = newest.first().and_then(|stored| streams::id_of(&stored.stream));
+    Ok(newest.map_or_else(PlanId::generate, PlanId::generate_after))
+}
+
+/// Makes room for another sandbox: at the limit, the oldest ones of plans that are over go. Refuses only if that is not
+/// enough.
+async fn must_have_room(shared: &Arc<Shared>) -> Result<(), PlanError> {
+    let Some(lack) = lack_of_room(shared).await? else {
+        return Ok(());
+    };
+    let limit = match lack {
+        // Some more than needed, so that not every plan from here on has to look.
+        Lack::Places { count, max } => count + 1 - max + max / 20,
+        Lack::Disk { .. } => usize::MAX,
+    };
+    collect::make_room(shared, limit).await?;
+    match lack_of_room(shared).await? {
         None => Ok(()),
+        Some(Lack::Places { count, .. }) => Err(PlanError::NoRoom {
+            why: format!(
+                "{count} plans are open; list them with `tidelock plan list`, then apply or discard some"
+            ),
+        }),
+        Some(Lack::Disk { free_bytes }) => {
+            let mebibytes = free_bytes / (1024 * 1024);
+            let why = format!("only {mebibytes} MiB are free on the disk");
+            Err(PlanError::NoRoom { why })
+        }
     }
+}
+
+/// What there is too little of for another sandbox.
+#[derive(Clone, Copy, Debug)]
+enum Lack {
+    Places { count: usize, max: usize },
+    Disk { free_bytes: u64 },
+}
+
+async fn lack_of_room(shared: &Shared) -> Result<Option<Lack>, PlanError> {
+    let (sandboxes, settings) = (shared.sandboxes(), shared.settings.clone());
+    let looked = blocking(move || -> std::io::Result<Option<Lack>> {
+        let (count, max) = (std::fs::read_dir(&sandboxes)?.count(), settings.max_sandboxes);
+        if count >= max {
+            return Ok(Some(Lack::Places { count, max }));
+        }
+        let found = rustix::fs::statvfs(&sandboxes)?;
+        let free_bytes = found.f_bavail * found.f_frsize;
+        Ok((free_bytes < settings.min_free_bytes).then_some(Lack::Disk { free_bytes }))
+    });
+    looked.await?.map_err(|source| PlanError::Io {
+        what: "looking for room for a sandbox".to_owned(),
+        source,
+    })
 }
 
 /// The plan that was opened with a key.
@@ -109,7 +155,14 @@ async fn known(shared: &Arc<Shared>, key: &str, new: &NewPlan) -> Result<Option<
     let id: PlanId = text
         .parse()
         .map_err(|_| PlanError::Base(format!("`{text}` is no plan")))?;
-    let plan = store::plan(&shared.log, id).await?;
+    let plan = match store::plan(&shared.log, id).await {
+        // The plan was forgotten, and so is the key: from now on it is as good as new.
+        Err(PlanError::NotFound(_)) => {
+            shared.log.remove(vec![(stream, stored.version)]).await?;
+            return Ok(None);
+        }
+        found => found?,
+    };
     let facts = &plan.record.facts;
     let is_same = match &new.on {
         Ground::Plan(parent) => facts.parent == Some(*parent),
@@ -130,9 +183,7 @@ async fn on_workspace(shared: &Arc<Shared>, directory: PathBuf) -> Result<Beginn
         .at_registry(move |registry| Box::pin(registry.of_directory(directory)))
         .await?;
     let began = shared.time.now();
-    let taken = shared
-        .at_workspace(workspace.id, |lander| Box::pin(lander.take_base()))
-        .await?;
+    let taken = taking::take_base(shared, workspace.id).await?;
     Ok(Beginning {
         workspace: workspace.id,
         root: workspace.record.root,

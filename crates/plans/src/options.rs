@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use eventlog::Log;
 use kernel::{Clock, HomeId};
@@ -62,6 +63,10 @@ pub struct PlansSettings {
     pub min_free_bytes: u64,
     /// How deep plans may be nested.
     pub max_depth: u16,
+    /// How long plans are kept that were applied or discarded.
+    pub keep_for: Duration,
+    /// How much the contents of all plans may take before the oldest are forgotten that were applied or discarded.
+    pub keep_bytes: u64,
     /// Where commands in a sandbox may write as well.
     pub write_below: Vec<PathBuf>,
 }
@@ -73,6 +78,8 @@ impl Default for PlansSettings {
             max_sandboxes: 500,
             min_free_bytes: 512 * 1024 * 1024,
             max_depth: 8,
+            keep_for: Duration::from_secs(90 * 24 * 60 * 60),
+            keep_bytes: 10 * 1024 * 1024 * 1024,
             write_below: Vec::new(),
         }
     }

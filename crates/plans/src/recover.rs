@@ -31,7 +31,7 @@ pub(crate) fn make_directories(directory: &Path) -> Result<(), PlanError> {
 /// Sets right what was left: landings first, then commands, then what belongs to nobody. What was done is said.
 pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<String>, PlanError> {
     let mut notes = Vec::new();
-    for workspace in workspaces::list(shared).await? {
+    for workspace in workspaces::registered(shared).await? {
         if workspace.record.landing.is_none() {
             continue;
         }

@@ -7,8 +7,8 @@ use eventlog::{HeadsOrder, HeadsQuery, Moves, Sequence, Tail, WallClock};
 use kernel::{CancellationToken, ChangesetId, PlanId, Scope, WorkspaceId};
 
 use crate::answers::{
-    ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FilesChanged, GcPolicy, Moment, NewStay, Opened,
-    Outcome, Overlap, PlanQuery, Stay, Unapplied, UndoOrder,
+    ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FilesChanged, Forgotten, GcPolicy, Moment,
+    NewStay, Opened, Outcome, Overlap, PlanQuery, Stay, Unapplied, UndoOrder,
 };
 use crate::base::Bases;
 use crate::changeset::{Changeset, ChangesetState, NewChangeset};
@@ -20,6 +20,7 @@ use crate::error::PlanError;
 use crate::explore::{self, Explorer};
 use crate::log_contents::LogContents;
 use crate::looking::{self, SandboxView};
+use crate::looks::Looks;
 use crate::merge::fold;
 use crate::opening;
 use crate::options::PlansOptions;
@@ -33,8 +34,9 @@ use crate::shared::{Shared, base_error, blocking};
 use crate::state;
 use crate::store;
 use crate::streams::{self, PLAN_KIND};
-use crate::workspace::Workspace;
-use crate::{collect, workspaces};
+use crate::taking::Waiting;
+use crate::workspace::{Presence, Workspace};
+use crate::{collect, forget, workspaces};
 
 /// How many plans are looked at for one page of a list at most.
 const PAGE: u32 = 256;
@@ -77,6 +79,8 @@ impl Plans {
         let shared = Arc::new(Shared {
             contents: LogContents::new(log.clone()),
             overlaps: OverlapBook::new(&tasks, &clock),
+            looks: Looks::new(Arc::clone(&clock)),
+            waiting: Waiting::default(),
             time: WallClock::new(Arc::clone(&clock)),
             scope: reading.scope(),
             desks: Desks::new("plan", tasks.clone(), Arc::clone(&clock)),
@@ -147,6 +151,10 @@ impl Plans {
             let heads = self.shared.log.heads(page).await?;
             for stored in &heads {
                 let plan = streams::plan_of(stored)?;
+                // A child is younger than its parent, so there are no more from here on.
+                if query.parent.is_some_and(|parent| plan.id < parent) {
+                    return Ok(found);
+                }
                 let facts = &plan.record.facts;
                 let is_wanted = query
                     .workspace
@@ -487,6 +495,14 @@ impl Plans {
         workspaces::list(&self.shared).await
     }
 
+    /// Whether a workspace is there; nothing if there is none of this id. No other one is looked at.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub async fn presence(&self, id: WorkspaceId) -> Result<Option<Presence>, PlanError> {
+        workspaces::presence(&self.shared, id).await
+    }
+
     /// Forgets a workspace that has no plans that are not over.
     ///
     /// # Errors
@@ -518,6 +534,24 @@ impl Plans {
     /// The log failed, or a sandbox cannot be taken away.
     pub async fn collect(&self, policy: GcPolicy) -> Result<Collected, PlanError> {
         collect::collect(&self.shared, policy).await
+    }
+
+    /// Forgets a plan that is over, for good: what was changed in it, the contents that nobody else has, and what an
+    /// apply of it did. It can no longer be undone. *Cancel safety*: dropped half-way, it can be forgotten again.
+    ///
+    /// # Errors
+    /// It is open or sealed, something runs in it, or an open plan merges into it.
+    pub async fn forget(&self, plan: PlanId, by: Actor, seen: Option<u64>) -> Result<Forgotten, PlanError> {
+        forget::forget(&self.shared, plan, by, seen).await
+    }
+
+    /// Forgets what is older, or takes more room, than the settings allow. *Cancel safety*: dropped half-way, the rest
+    /// is forgotten the next time.
+    ///
+    /// # Errors
+    /// The log failed, or a sandbox cannot be taken away.
+    pub async fn forget_old(&self) -> Result<Forgotten, PlanError> {
+        forget::forget_old(&self.shared).await
     }
 
     /// How sandboxes can be made here, the best first: what is to be said of each, or why it does not work.

@@ -17,10 +17,12 @@ use crate::error::PlanError;
 use crate::lander::Lander;
 use crate::landing::{Step, StepKind};
 use crate::log_contents::LogContents;
+use crate::looks::Looks;
 use crate::manifest::ManifestId;
 use crate::options::{LandingSteps, PlansSettings};
 use crate::overlaps::OverlapBook;
 use crate::sandbox::Strategies;
+use crate::taking::Waiting;
 use crate::workspaces::Registry;
 
 /// A piece of work at a desk.
@@ -44,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) strategies: Strategies,
     pub(crate) contents: LogContents,
     pub(crate) overlaps: OverlapBook,
+    pub(crate) looks: Looks,
+    pub(crate) waiting: Waiting,
     pub(crate) steps: LandingSteps,
     pub(crate) tasks: Tasks,
     pub(crate) scope: Scope,

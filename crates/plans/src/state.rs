@@ -223,6 +223,21 @@ pub(crate) fn discard(plan: PlanId, record: &Record, by: &Actor, work: Unapplied
     Ok((next, vec![Happening::new("discarded", by, "")]))
 }
 
+/// It is about to be forgotten for good. Until nothing of it is left, it is a plan that was given up.
+pub(crate) fn forget(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
+    not_landing(plan, record)?;
+    nothing_runs(plan, record)?;
+    if matches!(record.state, State::Open | State::Sealed) {
+        let state = record.state;
+        return Err(PlanError::NotOver { plan, state });
+    }
+    let mut next = record.clone();
+    next.state = State::Discarded;
+    next.landed = None;
+    next.changed_at = now;
+    Ok((next, vec![Happening::new("forgotten", by, "")]))
+}
+
 /// Whether an attempt may be made at all. Fails closed: a check that has not passed for what is in the plan now is in
 /// the way.
 pub(crate) fn may_land(plan: PlanId, record: &Record, what: Attempt) -> Result<(), PlanError> {

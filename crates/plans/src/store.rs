@@ -78,7 +78,7 @@ pub(crate) async fn changeset(log: &Log, plan: PlanId, id: ChangesetId) -> Resul
 }
 
 /// The changes of a changeset, in order.
-async fn recorded(log: &Log, stream: &StreamId) -> Result<Vec<Recorded>, PlanError> {
+pub(crate) async fn recorded(log: &Log, stream: &StreamId) -> Result<Vec<Recorded>, PlanError> {
     let (mut changes, mut after) = (Vec::new(), Sequence::default());
     loop {
         let page = log.read(stream, after, PAGE).await?;

@@ -37,6 +37,8 @@ pub enum Presence {
     Missing,
     /// There is another directory at its path.
     Replaced,
+    /// The file system that it is on does not answer.
+    Unreachable,
 }
 
 /// A workspace, as somebody sees it.

@@ -1,10 +1,11 @@
 //! The list of workspaces: registered at first use, one inside another refused.
 
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use eventlog::{Commit, Version, Write};
+use eventlog::{Commit, StoredHead, Version, Write};
 use kernel::WorkspaceId;
 
 use crate::error::PlanError;
@@ -26,40 +27,37 @@ impl Registry {
     }
 
     /// The workspace that a directory is in. It is registered if it is a new one.
-    pub(crate) async fn of_directory(&mut self, directory: PathBuf) -> Result<Workspace, PlanError> {
-        let known = list(&self.shared).await?;
+    pub(crate) async fn of_directory(&mut self, directory: PathBuf) -> Result<Registered, PlanError> {
+        let known = registered(&self.shared).await?;
         let roots: Vec<PathBuf> = known
             .iter()
             .map(|workspace| workspace.record.root.clone())
             .collect();
         let own = self.shared.directory.clone();
         let (root, identity) = blocking(move || locate(&directory, &roots, &own)).await??;
-        if let Some(workspace) = known.into_iter().find(|workspace| workspace.record.root == root) {
-            return match workspace.presence {
-                Presence::Present => Ok(workspace),
-                // What was there is gone, and this is another directory in its place.
-                Presence::Replaced if workspace.open_plans == 0 => {
-                    let record = WorkspaceRecord {
-                        identity,
-                        ..workspace.record.clone()
-                    };
-                    self.write(workspace.id, workspace.version, &record).await?;
-                    get(&self.shared, workspace.id).await
-                }
-                Presence::Replaced | Presence::Missing => Err(gone(&workspace)),
+        let Some(mut workspace) = known.into_iter().find(|workspace| workspace.record.root == root) else {
+            let record = WorkspaceRecord {
+                root,
+                identity,
+                home: self.shared.home_id,
+                registered_at: self.shared.time.now(),
+                checks: Vec::new(),
+                landing: None,
             };
-        }
-        let record = WorkspaceRecord {
-            root,
-            identity,
-            home: self.shared.home_id,
-            registered_at: self.shared.time.now(),
-            checks: Vec::new(),
-            landing: None,
+            let id = WorkspaceId::generate();
+            let version = self.write(id, Version::NONE, &record).await?;
+            return Ok(Registered { id, version, record });
         };
-        let id = WorkspaceId::generate();
-        self.write(id, Version::NONE, &record).await?;
-        get(&self.shared, id).await
+        if workspace.record.identity != identity {
+            // What was there is gone, and this is another directory in its place.
+            let found = get(&self.shared, workspace.id).await?;
+            if found.open_plans > 0 {
+                return Err(gone(&found));
+            }
+            workspace.record.identity = identity;
+            workspace.version = self.write(workspace.id, found.version, &workspace.record).await?;
+        }
+        Ok(workspace)
     }
 
     /// Forgets a workspace that has no plans that are not over.
@@ -96,15 +94,16 @@ impl Registry {
         id: WorkspaceId,
         expected: Version,
         record: &WorkspaceRecord,
-    ) -> Result<(), PlanError> {
+    ) -> Result<Version, PlanError> {
         let write = Write {
             stream: streams::workspace_stream(id)?,
             expected,
             head: Some(streams::workspace_head(record)),
             events: Vec::new(),
         };
-        self.shared.log.commit(Commit::one(write)).await?;
-        Ok(())
+        let committed = self.shared.log.commit(Commit::one(write)).await?;
+        let version = committed.first().map(|committed| committed.version);
+        version.ok_or(PlanError::Closing)
     }
 }
 
@@ -114,71 +113,103 @@ pub(crate) fn gone(workspace: &Workspace) -> PlanError {
         root: workspace.record.root.clone(),
         why: match workspace.presence {
             Presence::Replaced => "another directory is in its place".to_owned(),
+            Presence::Unreachable => "its file system does not answer".to_owned(),
             Presence::Missing | Presence::Present => "there is no directory".to_owned(),
         },
     }
 }
 
-/// The workspaces of this home, by path.
-pub(crate) async fn list(shared: &Shared) -> Result<Vec<Workspace>, PlanError> {
+/// A workspace as the log has it. Nobody has looked at its root.
+#[derive(Clone, Debug)]
+pub(crate) struct Registered {
+    pub(crate) id: WorkspaceId,
+    pub(crate) version: Version,
+    pub(crate) record: WorkspaceRecord,
+}
+
+/// The workspaces of this home as the log has them, by path.
+pub(crate) async fn registered(shared: &Shared) -> Result<Vec<Registered>, PlanError> {
     let heads = store::heads(&shared.log, WORKSPACE_KIND, None).await?;
-    let mut records = Vec::new();
+    let mut found = Vec::new();
     for stored in &heads {
-        let record: WorkspaceRecord = streams::parse(&stored.stream, &stored.head.body)?;
-        if record.home == shared.home_id
-            && let Some(id) = streams::id_of::<WorkspaceId>(&stored.stream)
-        {
-            records.push((id, stored.version, record));
-        }
+        found.extend(registered_of(shared, stored)?);
     }
-    let mut counts = std::collections::HashMap::<WorkspaceId, u64>::new();
+    found.sort_by(|one, other| one.record.root.cmp(&other.record.root));
+    Ok(found)
+}
+
+/// The workspace of a head, if it is of this home.
+fn registered_of(shared: &Shared, stored: &StoredHead) -> Result<Option<Registered>, PlanError> {
+    let record: WorkspaceRecord = streams::parse(&stored.stream, &stored.head.body)?;
+    let id = streams::id_of(&stored.stream).filter(|_| record.home == shared.home_id);
+    Ok(id.map(|id| Registered {
+        id,
+        version: stored.version,
+        record,
+    }))
+}
+
+/// How many plans of each workspace are open or sealed.
+async fn open_plans(shared: &Shared) -> Result<HashMap<WorkspaceId, u64>, PlanError> {
+    let mut counts = HashMap::<WorkspaceId, u64>::new();
     for state in [State::Open, State::Sealed] {
         for stored in store::heads(&shared.log, PLAN_KIND, Some(state.name())).await? {
             let plan = streams::plan_of(&stored)?;
             *counts.entry(plan.record.facts.workspace).or_default() += 1;
         }
     }
-    let looked = blocking(move || {
-        let look = |(id, version, record): (WorkspaceId, Version, WorkspaceRecord)| Workspace {
-            id,
-            version,
-            presence: presence(&record),
-            is_git: record.root.join(".git").exists(),
-            open_plans: counts.get(&id).copied().unwrap_or_default(),
-            record,
-        };
-        records.into_iter().map(look).collect::<Vec<_>>()
-    });
-    let mut workspaces = looked.await?;
-    workspaces.sort_by(|one, other| one.record.root.cmp(&other.record.root));
-    Ok(workspaces)
+    Ok(counts)
+}
+
+/// The workspaces of this home, by path. Their roots are looked at side by side, each for a bounded time.
+pub(crate) async fn list(shared: &Shared) -> Result<Vec<Workspace>, PlanError> {
+    let (found, counts) = (registered(shared).await?, open_plans(shared).await?);
+    let seen = found
+        .into_iter()
+        .map(|registered| looked_at(shared, registered, &counts));
+    Ok(futures_util::future::join_all(seen).await)
+}
+
+async fn looked_at(
+    shared: &Shared,
+    Registered { id, version, record }: Registered,
+    counts: &HashMap<WorkspaceId, u64>,
+) -> Workspace {
+    let look = shared.looks.at(&record).await;
+    Workspace {
+        id,
+        version,
+        presence: look.presence,
+        is_git: look.is_git,
+        open_plans: counts.get(&id).copied().unwrap_or_default(),
+        record,
+    }
 }
 
 /// Where the workspaces of this home are.
 pub(crate) async fn roots(shared: &Shared) -> Result<Vec<PathBuf>, PlanError> {
-    let heads = store::heads(&shared.log, WORKSPACE_KIND, None).await?;
-    let mut roots = Vec::new();
-    for stored in &heads {
-        let record: WorkspaceRecord = streams::parse(&stored.stream, &stored.head.body)?;
-        if record.home == shared.home_id {
-            roots.push(record.root);
-        }
-    }
-    Ok(roots)
+    let found = registered(shared).await?.into_iter();
+    Ok(found.map(|workspace| workspace.record.root).collect())
 }
 
-/// A workspace of this home.
+/// A workspace of this home. No other one is looked at.
 pub(crate) async fn get(shared: &Shared, id: WorkspaceId) -> Result<Workspace, PlanError> {
-    let mut all = list(shared).await?.into_iter();
-    all.find(|workspace| workspace.id == id)
-        .ok_or(PlanError::WorkspaceNotFound(id))
+    let found = find(shared, id).await?.ok_or(PlanError::WorkspaceNotFound(id))?;
+    Ok(looked_at(shared, found, &open_plans(shared).await?).await)
 }
 
-fn presence(record: &WorkspaceRecord) -> Presence {
-    match std::fs::metadata(&record.root) {
-        Ok(found) if found.is_dir() && (found.dev(), found.ino()) == record.identity => Presence::Present,
-        Ok(found) if found.is_dir() => Presence::Replaced,
-        _ => Presence::Missing,
+/// Whether a workspace of this home is there.
+pub(crate) async fn presence(shared: &Shared, id: WorkspaceId) -> Result<Option<Presence>, PlanError> {
+    Ok(match find(shared, id).await? {
+        Some(found) => Some(shared.looks.at(&found.record).await.presence),
+        None => None,
+    })
+}
+
+async fn find(shared: &Shared, id: WorkspaceId) -> Result<Option<Registered>, PlanError> {
+    match shared.log.head(&streams::workspace_stream(id)?).await? {
+        Some(stored) => registered_of(shared, &stored),
+        None => Ok(None),
     }
 }
 

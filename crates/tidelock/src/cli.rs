@@ -51,9 +51,9 @@ pub(crate) use lsp::{
 pub(crate) use mcp::{McpArguments, WhoApplies};
 pub(crate) use place::Place;
 pub(crate) use plan::{
-    ApplyArguments, CatArguments, CheckArguments, DiffArguments, DiffForm, DiscardArguments, LogArguments,
-    NewArguments, OpenArguments, PlanCommand, PlanExecArguments, PlanGcArguments, PlanListArguments,
-    UndoArguments,
+    ApplyArguments, CatArguments, CheckArguments, DiffArguments, DiffForm, DiscardArguments, ForgetArguments,
+    LogArguments, NewArguments, OpenArguments, PlanCommand, PlanExecArguments, PlanGcArguments,
+    PlanListArguments, UndoArguments,
 };
 pub(crate) use plan_change::{Operation, PlanRecordArguments};
 pub(crate) use prompt::{IfDone, PromptArguments, TalkArguments};

@@ -534,7 +534,7 @@ impl ErrorCode {
                 "sandboxes_full",
                 507,
                 "There is no room for another sandbox",
-                "Apply or discard plans that are done, run `tidelock plan gc`, or make room on the disk.",
+                "List what is open with `tidelock plan list`, then apply or discard some; or free space on the disk.",
             ),
         };
         Description {

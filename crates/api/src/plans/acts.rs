@@ -158,6 +158,24 @@ pub struct CheckPlan {
     pub all: bool,
 }
 
+/// The optional body of `POST /v1/plans/{id}/forget`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForgetPlan {
+    /// If it is given, it is refused unless the plan is at this version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+}
+
+/// The answer of `POST /v1/plans/{id}/forget`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlanForgotten {
+    /// The plan that is gone.
+    pub plan: String,
+    /// How many bytes of the disk that freed.
+    pub bytes: u64,
+}
+
 /// The body of `POST /v1/plans/gc`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

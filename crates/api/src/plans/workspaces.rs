@@ -36,6 +36,8 @@ pub enum WorkspaceState {
     Missing,
     /// There is another directory at its path than the one that was registered.
     Replaced,
+    /// The file system that it is on does not answer, for example because its server is away.
+    Unreachable,
 }
 
 /// The answer of `GET /v1/workspaces`.

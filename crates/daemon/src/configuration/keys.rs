@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ::context::{BUDGET_LIMIT_TOKENS, ContextSettings, DEADLINE_LIMIT, StrategySettings, TokenizerName};
+use plans::PlansSettings;
 use serde_json::{Value, json};
 use sessions::agents::model::ModelSettings;
 use sessions::{AfterCrash, SessionsSettings};
@@ -32,6 +33,7 @@ pub(super) struct InForce {
     pub(super) agents: BTreeMap<String, AgentSection>,
     pub(super) context: ContextSettings,
     pub(super) apply: ApplyWord,
+    pub(super) plans: PlansSettings,
 }
 
 impl InForce {
@@ -43,6 +45,7 @@ impl InForce {
             agents,
             context,
             mcp,
+            plans,
         } = configuration;
         let key_file = written.key_file.map(|path| path.display().to_string());
         Self {
@@ -57,6 +60,7 @@ impl InForce {
             agents,
             context: context.settings(),
             apply: mcp.apply(),
+            plans: plans.settings(PlansSettings::default()),
         }
     }
 
@@ -395,6 +399,25 @@ pub static KEYS: &[Key] = &[
             ApplyWord::Allow => json!("allow"),
             ApplyWord::Never => json!("never"),
         },
+    ),
+    Key::new(
+        "plans.keep_days",
+        COUNT,
+        "How many days a plan is kept after it was applied or discarded. Then its changes and their contents are deleted.",
+        |now, _| json!(now.plans.keep_for.as_secs() / super::plans::DAY.as_secs()),
+    ),
+    Key::new(
+        "plans.keep_mb",
+        COUNT,
+        "How many megabytes the contents of plans may take. Above it, the oldest are deleted that were applied or discarded \
+         more than a day ago.",
+        |now, _| json!(now.plans.keep_bytes / (1024 * 1024)),
+    ),
+    Key::new(
+        "plans.max_sandboxes",
+        AT_LEAST_ONE,
+        "How many sandboxes there may be. At the limit, the oldest ones of plans that are over are deleted.",
+        |now, _| json!(now.plans.max_sandboxes),
     ),
     Key::new(
         "context.budget_tokens",

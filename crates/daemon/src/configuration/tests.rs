@@ -42,6 +42,11 @@ fn everything_that_can_be_written_is_read() {
         [mcp]
         apply = "never"
 
+        [plans]
+        keep_days = 7
+        keep_mb = 8
+        max_sandboxes = 9
+
         [context]
         budget_tokens = 1
         deadline_ms = 2
@@ -97,6 +102,11 @@ fn everything_that_can_be_written_is_read() {
     };
     assert_eq!(read.context.settings(), expected);
     assert_eq!(read.mcp.apply(), ApplyWord::Never);
+    let plans = read.plans.settings(::plans::PlansSettings::default());
+    assert_eq!(
+        (plans.keep_for, plans.keep_bytes, plans.max_sandboxes),
+        (Duration::from_secs(7 * 24 * 60 * 60), 8 * 1024 * 1024, 9)
+    );
     let settings = read.sessions.settings("opencode".to_owned());
     let rule = Rule {
         tool: "shell".to_owned(),

@@ -112,6 +112,17 @@ async fn tidy_up(subjects: &Subjects, health: &Health) -> Result<(), LogError> {
         Ok(_) => {}
         Err(error) => tracing::warn!(%error, "sandboxes that nobody needs could not be taken away"),
     }
+    match plans.forget_old().await {
+        Ok(forgotten) if forgotten.plans > 0 => {
+            tracing::info!(
+                plans = forgotten.plans,
+                bytes = forgotten.bytes,
+                "plans that were applied or discarded long ago were forgotten"
+            );
+        }
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "old plans could not be forgotten"),
+    }
     // A turn that cannot be folded together stays as it is.
     match sessions.compact(TURNS_OVER_FOR).await {
         Ok(folded) if folded.turns > 0 => {

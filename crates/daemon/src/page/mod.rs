@@ -103,6 +103,7 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/plans/{id}", get(plan_detail::show))
         .route("/live/plans/{id}", get(plan_detail::show_live))
         .route("/plans/{id}/discard", get(plan_discard::show))
+        .route("/plans/{id}/forget", get(plan_discard::show_forget))
         .route("/context", get(context::show))
         .route("/live/context", get(context::show_live))
         .route("/context/indexes", post(context::change_index))

@@ -22,6 +22,7 @@ pub(super) enum Action {
     Seal,
     Refresh,
     Discard,
+    Forget,
 }
 
 impl Action {
@@ -34,6 +35,7 @@ impl Action {
             Self::Seal => "seal",
             Self::Refresh => "refresh",
             Self::Discard => "discard",
+            Self::Forget => "forget",
         }
     }
 
@@ -48,6 +50,7 @@ impl Action {
             Self::Seal => "Seal",
             Self::Refresh => "Refresh",
             Self::Discard => "Discard",
+            Self::Forget => "Forget",
         }
     }
 
@@ -61,6 +64,7 @@ impl Action {
             Self::Seal => "Say that the work is done",
             Self::Refresh => "Move it to the present state of the workspace",
             Self::Discard => "Give it up",
+            Self::Forget => "Delete its changes and their contents for good",
         }
     }
 }
@@ -138,8 +142,21 @@ pub(super) fn actions(plan: &Plan, visitor: &Visitor, seen: Seen, commit: Commit
                 action => (button(plan, visitor, action, &html! {})),
             }
         }
+        @if can_be_forgotten(plan) {
+            a class="button" href={ (path(&plan.id)) "/forget" } id="forget" data-key="forget"
+                title=(Action::Forget.explained()) { "Forget…" }
+        }
         @if let Some(why) = why_not_applied(plan) { p class="hint" { (why) } }
     }
+}
+
+/// Whether nothing is left to decide about it.
+pub(super) fn can_be_forgotten(plan: &Plan) -> bool {
+    let is_over = matches!(
+        plan.state,
+        PlanState::Applied | PlanState::Undone | PlanState::Discarded
+    );
+    is_over && plan.running.is_empty()
 }
 
 fn why_not_applied(plan: &Plan) -> Option<&'static str> {
@@ -204,6 +221,16 @@ pub(super) fn give_up_form(plan: &Plan, visitor: &Visitor) -> Markup {
             (fields(plan, visitor, Action::Discard))
             input type="hidden" name="give_up" value="yes";
             button id="give-up" class="danger" { "Discard it, and lose this work" }
+        }
+    }
+}
+
+/// The form that forgets a plan for good.
+pub(super) fn forget_form(plan: &Plan, visitor: &Visitor) -> Markup {
+    html! {
+        form method="post" action="/plans/change" {
+            (fields(plan, visitor, Action::Forget))
+            button id="forget" class="danger" { "Forget it for good" }
         }
     }
 }

@@ -18,7 +18,7 @@ use super::plan_notice::PlanNotice;
 use super::plan_state::{path, titled};
 use crate::app::App;
 use crate::http::{Problem, plan_problem};
-use crate::plans::{CheckError, Which, apply, refresh, run_checks, undo};
+use crate::plans::{CheckError, Which, apply, forget, refresh, run_checks, undo};
 
 /// Who asks, as it is written into the plan.
 const BY: &str = "the page";
@@ -51,7 +51,11 @@ pub(super) async fn change(
     tracing::info!(?notice, "a form of the page was handled");
     app.sessions
         .leave_notice(visitor.session.id, Notice::Plan(notice));
-    Redirect::to(&path(&fields.id))
+    match fields.action {
+        // There is no page of its own any more, or the list shows it still.
+        Action::Forget => Redirect::to("/plans"),
+        _ => Redirect::to(&path(&fields.id)),
+    }
 }
 
 async fn notice(app: &App, form: &ChangeForm) -> PlanNotice {
@@ -131,6 +135,10 @@ async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
             };
             app.plans.discard(id, by(), seen, work).await?;
             Done::Simply("was discarded.")
+        }
+        Action::Forget => {
+            forget(app, id, by(), seen).await?;
+            Done::Simply("was forgotten. Its changes and their contents are deleted.")
         }
         Action::Check | Action::CheckAll => {
             let which = match form.action {

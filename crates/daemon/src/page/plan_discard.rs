@@ -1,4 +1,4 @@
-//! A second question, before work is lost.
+//! A second question, before something is lost.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use super::error::PageError;
 use super::layout::{Place, still_page};
-use super::plan_actions::{Action, give_up_form, possible};
+use super::plan_actions::{Action, can_be_forgotten, forget_form, give_up_form, possible};
 use super::plan_detail::find;
 use super::plan_state::{extent, path, title};
 use super::sign_in::Visitor;
@@ -28,6 +28,33 @@ pub(super) async fn show(
     }
     let content = content(&plan, &visitor);
     Ok(still_page(&app, &visitor, Place::Plans, "Discard a plan", &content).into_response())
+}
+
+pub(super) async fn show_forget(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, PageError> {
+    let plan = find(&app, id).await?.plan;
+    if !can_be_forgotten(&plan) {
+        return Ok(Redirect::to(&path(&plan.id)).into_response());
+    }
+    let content = forget_content(&plan, &visitor);
+    Ok(still_page(&app, &visitor, Place::Plans, "Forget a plan", &content).into_response())
+}
+
+fn forget_content(plan: &Plan, visitor: &Visitor) -> Markup {
+    html! {
+        div class="card narrow" {
+            h1 { "Forget this plan?" }
+            p { "Everything recorded about “" (title(plan)) "” is deleted for good: its changes and their contents." }
+            p { "The workspace stays as it is, and the plan can't be undone afterwards." }
+            div class="actions" {
+                (forget_form(plan, visitor))
+                a class="button" href=(path(&plan.id)) { "Keep it" }
+            }
+        }
+    }
 }
 
 fn content(plan: &Plan, visitor: &Visitor) -> Markup {

@@ -117,6 +117,7 @@ fn badge(state: WorkspaceState) -> Markup {
         WorkspaceState::Present => ("badge good", "There", None),
         WorkspaceState::Missing => ("badge bad", "Gone", Some("nothing is at its path")),
         WorkspaceState::Replaced => ("badge bad", "Gone", Some("another directory is at its path")),
+        WorkspaceState::Unreachable => ("badge bad", "No answer", Some("its file system does not answer")),
     };
     html! { span class=(class) { (word) } @if let Some(why) = why { small { (why) } } }
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use kernel::PlanId;
-use plans::{Actor, ApplyOrder, Collected, GcPolicy, Outcome, OutcomeKind, PlanError, Run, UndoOrder};
+use plans::{
+    Actor, ApplyOrder, Collected, Forgotten, GcPolicy, Outcome, OutcomeKind, PlanError, Run, UndoOrder,
+};
 
 use crate::app::App;
 use crate::metrics::Attempted;
@@ -54,6 +56,20 @@ pub(crate) async fn collect(app: &App, older_than: Duration, run: Run) -> Result
         tracing::info!(sandboxes, bytes, "sandboxes that nobody needs were taken away");
     }
     Ok(collected)
+}
+
+/// Forgets a plan that is over, for good.
+///
+/// *Cancel safety*: dropped half-way, it can be forgotten again.
+pub(crate) async fn forget(
+    app: &App,
+    plan: PlanId,
+    by: Actor,
+    seen: Option<u64>,
+) -> Result<Forgotten, PlanError> {
+    let forgotten = app.plans.forget(plan, by.clone(), seen).await?;
+    tracing::info!(%by, %plan, bytes = forgotten.bytes, "a plan was forgotten");
+    Ok(forgotten)
 }
 
 async fn measured(

@@ -7,12 +7,11 @@ mod words;
 mod workspaces;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use eventlog::UnixMs;
 use kernel::{PlanId, WorkspaceId};
-use plans::{
-    CheckState, Moment, Overlap, Plan, PlanError, PlanQuery, Plans, Presence, Run, Unapplied, Workspace,
-};
+use plans::{CheckState, Moment, Overlap, Plan, PlanError, PlanQuery, Plans, Presence, Run, Unapplied};
 
 pub(crate) use changesets::{changeset_to_wire, recorded_to_wire};
 pub(crate) use files::{BadOperation, file_to_wire, operation_of};
@@ -50,7 +49,7 @@ pub(crate) async fn show(plans: &Plans, plan: &Plan) -> Result<api::Plan, PlanEr
         ..PlanQuery::default()
     });
     let children = children.await?.iter().map(|child| child.id.to_string()).collect();
-    let workspaces = by_id(plans).await?;
+    let workspaces = presences(plans, &[plan]).await?;
     let shown = Shown {
         plan: plan.id,
         changeset: None,
@@ -92,7 +91,7 @@ pub(crate) async fn list(plans: &Plans, query: PlanQuery) -> Result<api::PlanLis
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn several(plans: &Plans, found: &[Plan]) -> Result<Vec<api::Plan>, PlanError> {
-    let workspaces = by_id(plans).await?;
+    let workspaces = presences(plans, &found.iter().collect::<Vec<_>>()).await?;
     let shown = found
         .iter()
         .map(|plan| to_wire(plan, around(plans, plan, &workspaces)));
@@ -100,32 +99,42 @@ pub(crate) async fn several(plans: &Plans, found: &[Plan]) -> Result<Vec<api::Pl
 }
 
 /// What is known at no cost.
-fn around(plans: &Plans, plan: &Plan, workspaces: &HashMap<WorkspaceId, Workspace>) -> Around {
+fn around(plans: &Plans, plan: &Plan, workspaces: &HashMap<WorkspaceId, Presence>) -> Around {
     Around {
         sandbox_root: plans.sandbox_root(plan).display().to_string(),
         overlaps: plans.overlaps(plan.id),
-        notice: notice(plan, workspaces.get(&plan.record.facts.workspace)),
+        notice: notice(plan, workspaces.get(&plan.record.facts.workspace).copied()),
         ..Around::default()
     }
 }
 
-async fn by_id(plans: &Plans) -> Result<HashMap<WorkspaceId, Workspace>, PlanError> {
-    let workspaces = plans.workspaces().await?;
-    Ok(workspaces
-        .into_iter()
-        .map(|workspace| (workspace.id, workspace))
-        .collect())
+/// Whether the workspaces are there of those plans that are not over. The others' do not matter any more.
+async fn presences(plans: &Plans, found: &[&Plan]) -> Result<HashMap<WorkspaceId, Presence>, PlanError> {
+    let mut presences = HashMap::new();
+    for plan in found.iter().filter(|plan| !is_over(plan)) {
+        let id = plan.record.facts.workspace;
+        if let Entry::Vacant(vacant) = presences.entry(id)
+            && let Some(presence) = plans.presence(id).await?
+        {
+            vacant.insert(presence);
+        }
+    }
+    Ok(presences)
+}
+
+fn is_over(plan: &Plan) -> bool {
+    use plans::State::{Open, Sealed};
+    !matches!(plan.record.state, Open | Sealed)
 }
 
 /// What a person should know before anything else.
-fn notice(plan: &Plan, workspace: Option<&Workspace>) -> Option<String> {
-    use plans::State::{Open, Sealed};
-    let is_over = !matches!(plan.record.state, Open | Sealed);
-    let text = match workspace.map(|workspace| workspace.presence) {
-        _ if is_over => return None,
+fn notice(plan: &Plan, workspace: Option<Presence>) -> Option<String> {
+    let text = match workspace {
+        _ if is_over(plan) => return None,
         None => "its workspace was forgotten",
         Some(Presence::Missing) => "its workspace is gone: there is nothing at its path",
         Some(Presence::Replaced) => "its workspace is gone: another directory is at its path",
+        Some(Presence::Unreachable) => "the file system of its workspace does not answer",
         Some(Presence::Present) if plan.record.landing.is_some() => "it is being applied or taken back",
         Some(Presence::Present) => return None,
     };

@@ -1,15 +1,17 @@
 //! Removing images that nobody needs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use eventlog::BlobId;
+
 use super::error::BaseError;
 use super::info::Info;
 use super::store::{Bases, Store};
-use crate::manifest::ManifestId;
+use crate::manifest::{Manifest, ManifestId};
 use crate::stat_cache::FileTime;
 
 /// Whether a collection removes anything.
@@ -84,6 +86,36 @@ impl Bases {
                 }
             }
             freed.images.push(image.id);
+        }
+        Ok(freed)
+    }
+
+    /// Removes images that have some of these contents, none that is to be kept, and none that somebody holds. How many
+    /// bytes that freed at most: others may share files with them.
+    ///
+    /// # Errors
+    /// An image cannot be read or removed.
+    pub fn drop_with(
+        &self,
+        contents: &BTreeSet<BlobId>,
+        keep: &HashSet<ManifestId>,
+    ) -> Result<u64, BaseError> {
+        let mut freed = 0;
+        for (id, path) in self.store.images()? {
+            if keep.contains(&id) || self.store.is_held(id) {
+                continue;
+            }
+            let read = fs::read(path.join("manifest")).map_err(BaseError::io("reading", &path))?;
+            // One that cannot be understood is found out, and removed, when it is used.
+            let Ok(manifest) = Manifest::decode_named(&read, id) else {
+                continue;
+            };
+            let mut has = manifest.iter().filter_map(|(_, entry)| entry.content());
+            let is_meant = has.any(|content| contents.contains(&content));
+            let bytes = Info::read(&path).map_or(0, |info| info.bytes);
+            if is_meant && self.store.take_away_unless_held(id)? {
+                freed += bytes;
+            }
         }
         Ok(freed)
     }

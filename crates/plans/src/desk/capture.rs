@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use eventlog::BlobId;
+use eventlog::{BlobId, CommitError};
 use kernel::ChangesetId;
 
 use super::{Desk, RecordTo};
@@ -51,19 +51,26 @@ impl Desk {
         &mut self,
         doing: &Doing,
     ) -> Result<Option<(ChangesetId, Vec<Recorded>)>, PlanError> {
-        let Some(changes) = self.look_at_sandbox().await? else {
-            return Ok(None);
-        };
-        let new = NewChangeset {
-            actor: Arc::clone(&doing.actor),
-            tool: doing.tool.clone(),
-            reason: doing.reason.clone(),
-            job: doing.job.clone(),
-        };
-        let id = self.start_changeset(new).await?;
-        let (_, recorded) = self.record(RecordTo::Changeset(id), changes).await?;
-        self.close_changeset(id).await?;
-        Ok(Some((id, recorded)))
+        let mut tries = 0..LOOKS;
+        loop {
+            let Some(changes) = self.look_at_sandbox().await? else {
+                return Ok(None);
+            };
+            let new = NewChangeset {
+                actor: Arc::clone(&doing.actor),
+                tool: doing.tool.clone(),
+                reason: doing.reason.clone(),
+                job: doing.job.clone(),
+            };
+            let id = self.start_changeset(new).await?;
+            let recorded = self.record(RecordTo::Changeset(id), changes).await;
+            self.close_changeset(id).await?;
+            match recorded {
+                // A plan with the same content was forgotten at this moment, and the content with it. It is put again.
+                Err(PlanError::Commit(CommitError::BlobMissing(_))) if tries.next().is_some() => {}
+                recorded => return Ok(Some((id, recorded?.1))),
+            }
+        }
     }
 
     /// What is different from what is known, with the contents in the log. If somebody writes at the same moment, it is

@@ -6,6 +6,7 @@
 
 mod capture;
 mod files;
+mod forget;
 mod open_sandboxes;
 mod record;
 mod sandbox;

@@ -115,10 +115,19 @@ impl Desk {
         if work == Unapplied::Keep && self.plan().await?.record.state == crate::plan::State::Open {
             self.catch_up().await?;
         }
-        self.change(seen, |plan, record, now| {
-            state::discard(plan, record, &by, work, now)
-        })
-        .await
+        let plan = self
+            .change(seen, |plan, record, now| {
+                state::discard(plan, record, &by, work, now)
+            })
+            .await?;
+        // Nothing is lost with the sandbox of a plan that changed nothing, so its place is free at once.
+        if plan.record.files == 0 && plan.record.left_out.is_empty() {
+            if let Err(error) = self.take_sandbox_away().await {
+                tracing::warn!(%error, plan = %self.id, "the sandbox of an empty plan stays for now");
+            }
+            return self.plan().await;
+        }
+        Ok(plan)
     }
 }
 

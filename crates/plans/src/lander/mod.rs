@@ -11,6 +11,7 @@ mod again;
 mod apply;
 mod begin;
 mod ends;
+mod old;
 mod place;
 mod recover;
 mod refresh;
@@ -28,6 +29,7 @@ use crate::shared::{Shared, base_error, blocking};
 use crate::workspace::{Presence, Workspace};
 use crate::workspaces;
 
+pub(crate) use old::{OldLandings, forget_landings};
 pub(crate) use recover::{left_staged, never_begun};
 
 /// How often a landing is decided again because a plan or a file has moved meanwhile.
@@ -50,7 +52,9 @@ impl Lander {
         let workspace = workspaces::get(&self.shared, self.id).await?;
         match workspace.presence {
             Presence::Present => Ok(workspace),
-            Presence::Missing | Presence::Replaced => Err(workspaces::gone(&workspace)),
+            Presence::Missing | Presence::Replaced | Presence::Unreachable => {
+                Err(workspaces::gone(&workspace))
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use crate::landing::{self, Landing, LandingId};
 use crate::landings::{LandingRecord, LandingState};
 use crate::shared::{Shared, blocking};
 use crate::streams;
-use crate::workspace::Workspace;
+use crate::workspace::{Presence, Workspace};
 use crate::workspaces;
 
 impl Lander {
@@ -112,7 +112,10 @@ impl Lander {
 pub(crate) async fn left_staged(shared: &Arc<Shared>) -> Result<Vec<(WorkspaceId, String)>, PlanError> {
     let mut places = vec![shared.staging()];
     for workspace in workspaces::list(shared).await? {
-        places.push(workspace.record.root.join(landing::INSIDE));
+        // To read a directory of a file system that does not answer would take forever.
+        if workspace.presence != Presence::Unreachable {
+            places.push(workspace.record.root.join(landing::INSIDE));
+        }
     }
     let names = blocking(move || {
         let entries = places.iter().filter_map(|place| fs::read_dir(place).ok());

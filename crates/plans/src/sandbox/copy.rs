@@ -4,7 +4,7 @@
 //! was made. A copy is at another path than the workspace.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use super::contract::{Entrance, Sandbox, SandboxError, SandboxOrder, Strategy, S
 use super::fill::fill;
 use super::git_dir::{self, Seen};
 use super::layout::{Layout, check_places, copy_ignored_files, make_directory};
+use super::pinned;
 use super::removal::remove_tree;
 use super::repository::Repository;
 use super::surroundings::{Scratch, Surroundings};
@@ -75,8 +76,8 @@ impl Strategy for Copy {
     }
 
     async fn remove(&self, order: &SandboxOrder) -> Result<u64, SandboxError> {
-        let directory = order.directory.clone();
-        blocking(move || remove_tree(&directory).map_err(SandboxError::io("removing", &directory))).await
+        let order = order.clone();
+        blocking(move || remove_sandbox(&order)).await
     }
 }
 
@@ -100,13 +101,32 @@ impl Copy {
         };
         let made = git_dir::make(&repository, &git, seen).map_err(SandboxError::io("making", &git))?;
         match made {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                keep_objects(&repository, &git, order);
+                Ok(())
+            }
             Err(why) => {
                 drop(remove_tree(&git));
                 fs::write(layout.no_git(), why).map_err(SandboxError::io("writing", &layout.no_git()))
             }
         }
     }
+}
+
+/// Keeps the objects that a private git directory borrows. If the user's repository cannot be written, git inside works all
+/// the same, as long as nobody deletes what it needs.
+pub(super) fn keep_objects(repository: &Repository, git: &Path, order: &SandboxOrder) {
+    if let Err(error) = pinned::pin(repository, git, order) {
+        tracing::warn!(%error, plan = %order.plan, "the repository may drop objects that the sandbox needs");
+    }
+}
+
+/// Takes a sandbox away, and what kept its objects. How many bytes that freed.
+pub(super) fn remove_sandbox(order: &SandboxOrder) -> Result<u64, SandboxError> {
+    if let Err(error) = pinned::unpin(order) {
+        tracing::warn!(%error, plan = %order.plan, "refs below refs/tidelock stay in the repository");
+    }
+    remove_tree(&order.directory).map_err(SandboxError::io("removing", &order.directory))
 }
 
 /// Makes the files of a copy or a worktree, and remembers them. Its tree may be there already, with a `.git` in it.

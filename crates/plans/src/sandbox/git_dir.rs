@@ -11,6 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::fill::copy_file;
+use super::pinned::REFS;
 use super::repository::{Repository, is_absence};
 
 /// How many files of branches, hooks and the like are copied at most. A repository with more loose ones wants to be packed
@@ -153,6 +154,11 @@ impl Copying {
                 let (name, kind) = (item.file_name(), item.file_type()?);
                 let extension = Path::new(&name).extension().unwrap_or_default();
                 if extension == "lock" || extension == "sample" {
+                    continue;
+                }
+                // Those of other sandboxes are nobody's branches.
+                let is_pin = name == REFS && from.ends_with("refs");
+                if is_pin {
                     continue;
                 }
                 if kind.is_dir() {

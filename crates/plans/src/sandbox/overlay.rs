@@ -19,6 +19,7 @@ use super::compare::changes;
 use super::contract::{
     Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName,
 };
+use super::copy::{keep_objects, remove_sandbox};
 use super::git_dir::{self, LAYERED, Seen};
 use super::ignoring::Ignoring;
 use super::layout::{Layer, Layout, check_places, copy_ignored_files, make_directory};
@@ -105,8 +106,8 @@ impl Strategy for Overlay {
     }
 
     async fn remove(&self, order: &SandboxOrder) -> Result<u64, SandboxError> {
-        let directory = order.directory.clone();
-        blocking(move || remove_tree(&directory).map_err(SandboxError::io("removing", &directory))).await
+        let order = order.clone();
+        blocking(move || remove_sandbox(&order)).await
     }
 }
 
@@ -159,6 +160,7 @@ impl Overlay {
             drop(remove_tree(&git));
             return fs::write(layout.no_git(), why).map_err(SandboxError::io("writing", &layout.no_git()));
         }
+        keep_objects(repository, &git, order);
         for name in LAYERED {
             if let Some(original) = repository.part(name) {
                 layout.layer_of_git(name).make(&original)?;

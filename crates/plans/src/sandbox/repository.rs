@@ -84,7 +84,7 @@ impl Repository {
     }
 }
 
-fn as_commit(text: &[u8]) -> Option<String> {
+pub(super) fn as_commit(text: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(text.trim_ascii()).ok()?;
     let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     (matches!(text.len(), 40 | 64) && is_hex).then(|| text.to_owned())

@@ -27,6 +27,7 @@ mod sandbox_random;
 mod sandbox_support;
 mod service_children;
 mod service_conflicts;
+mod service_growth;
 mod service_kit;
 mod service_laws;
 mod service_life;

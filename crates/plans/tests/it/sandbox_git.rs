@@ -273,3 +273,45 @@ async fn a_repository_that_cannot_be_copied_is_said() {
         )
     );
 }
+
+/// A branch that nobody has checked out is in no reflog, so nothing else keeps its commits.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_sandbox_needs_of_the_repository_outlives_a_collection() {
+    let world = World::of(WORKSPACE).await;
+    let make = "tree=$(git write-tree); for name in one two; do \
+        git branch $name $(git -c user.name=a -c user.email=a@b commit-tree -m $name $tree); done; git pack-refs --all";
+    world.shell(make).await;
+    let taken = world.take();
+    let git = world.workspace.join(".git");
+    for name in [StrategyName::Overlay, StrategyName::Copy] {
+        let Some(strategy) = world.strategy(name) else {
+            continue;
+        };
+        let subject = world.open(strategy, &taken).await;
+        let tips = world.shell("git rev-parse one two").await;
+        world
+            .shell("git branch -q -D one two; git reflog expire --expire=now --all; git gc -q --prune=now")
+            .await;
+        let look = "git log --format=%s one; git log --format=%s two; git fsck --no-dangling 2>&1";
+        assert_eq!(done(&world, &subject, look).await, "one\ntwo\n", "{name}");
+        let kept = world
+            .shell("git for-each-ref --format='%(refname)' refs/tidelock")
+            .await;
+        assert_ne!(kept, "", "{name}: the collection has packed them");
+        subject.remove().await;
+        let left = world
+            .shell("git for-each-ref --format='%(refname)' refs/tidelock")
+            .await;
+        assert_eq!(
+            (left.as_str(), git.join("refs/tidelock").exists()),
+            ("", false),
+            "{name}"
+        );
+        assert!(!git.join("packed-refs.lock").exists());
+        let (one, two) = tips.trim().split_once('\n').unwrap();
+        let again = format!(
+            "git branch one {one}; git branch two {two}; git fsck --no-dangling; git pack-refs --all"
+        );
+        world.shell(&again).await;
+    }
+}

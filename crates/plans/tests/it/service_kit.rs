@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use eventlog::{Log, SqliteOptions};
-use kernel::{BootId, HomeId, PlanId, SystemClock};
+use kernel::{BootId, Clock, HomeId, PlanId, SystemClock};
 use plans::{
     Actor, ApplyOrder, ChangeFiles, FileOperation, Ground, IfChildFails, LandingSteps, NewPlan, NewStay,
     Outcome, Plan, Plans, PlansOptions, PlansSettings, Run, Stay, UndoOrder,
@@ -23,6 +23,9 @@ pub(crate) struct Kit {
     pub(crate) processes: Processes,
     pub(crate) workspace: PathBuf,
     pub(crate) root: PathBuf,
+    /// In force from the next opening on.
+    pub(crate) settings: PlansSettings,
+    pub(crate) clock: Arc<dyn Clock>,
     home_id: HomeId,
     tasks: Tasks,
     _directory: tempfile::TempDir,
@@ -59,15 +62,24 @@ impl Kit {
         })
         .await
         .unwrap();
-        let plans = open(&log, &root, home_id, &processes, &tasks, LandingSteps::default())
-            .await
-            .0;
+        let settings = PlansSettings::default();
+        let clock: Arc<dyn Clock> = SystemClock::shared();
+        let steps = LandingSteps::default();
+        let opened = open(
+            (&log, &root, home_id),
+            (&settings, &clock),
+            (&processes, &tasks),
+            steps,
+        );
+        let plans = opened.await.0;
         Self {
             plans,
             log,
             processes,
             workspace,
             root,
+            settings,
+            clock,
             home_id,
             tasks,
             _directory: directory,
@@ -87,11 +99,9 @@ impl Kit {
     pub(crate) async fn again_with(&mut self, steps: LandingSteps) -> Vec<String> {
         self.plans.close();
         let (plans, notes) = open(
-            &self.log,
-            &self.root,
-            self.home_id,
-            &self.processes,
-            &self.tasks,
+            (&self.log, &self.root, self.home_id),
+            (&self.settings, &self.clock),
+            (&self.processes, &self.tasks),
             steps,
         )
         .await;
@@ -227,11 +237,9 @@ pub(crate) const COMMIT: &str =
     "git init -q -b main && git add -A && git -c user.name=a -c user.email=a@b commit -q -m first";
 
 async fn open(
-    log: &Log,
-    root: &Path,
-    home_id: HomeId,
-    processes: &Processes,
-    tasks: &Tasks,
+    (log, root, home_id): (&Log, &Path, HomeId),
+    (settings, clock): (&PlansSettings, &Arc<dyn Clock>),
+    (processes, tasks): (&Processes, &Tasks),
     steps: LandingSteps,
 ) -> (Plans, Vec<String>) {
     let options = PlansOptions {
@@ -243,9 +251,9 @@ async fn open(
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
             ("HOME".into(), root.join("home").into_os_string()),
         ]),
-        settings: PlansSettings::default(),
+        settings: settings.clone(),
         tasks: tasks.clone(),
-        clock: SystemClock::shared(),
+        clock: Arc::clone(clock),
         steps,
     };
     Plans::open(options).await.unwrap()

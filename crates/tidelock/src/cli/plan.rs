@@ -147,6 +147,16 @@ Examples:
   tidelock plan discard @
   tidelock plan discard S1TX --force")]
     Discard(DiscardArguments),
+    /// Delete a plan that is over for good, with everything that was recorded about it
+    #[command(after_help = "\
+Its changes and their contents are removed from the daemon's home, and overwritten, unless another
+plan has the same contents. The workspace stays as it is, and the plan can't be undone afterwards.
+Discard an open plan first.
+
+Examples:
+  tidelock plan forget @
+  tidelock plan forget S1TX 9KQ2")]
+    Forget(ForgetArguments),
     /// Free the sandboxes of plans that are over
     #[command(after_help = "\
 A plan with work in it that was not applied is kept, whatever its age.
@@ -431,6 +441,13 @@ pub(crate) struct DiscardArguments {
     /// Even if there is work in it that was not applied
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForgetArguments {
+    /// The plans: their ids, parts of them, or `@`
+    #[arg(value_name = "PLAN", required = true, value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) plans: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -83,6 +83,7 @@ pub(super) fn run(
         PlanCommand::Undo(arguments) => outcome::run_undo(arguments, context, client),
         PlanCommand::Refresh(arguments) => outcome::run_refresh(&arguments.plan, context, client),
         PlanCommand::Discard(arguments) => change::discard(arguments, context, client),
+        PlanCommand::Forget(arguments) => change::forget(arguments, context, client),
         PlanCommand::Gc(arguments) => change::collect(arguments, context, client),
     }
 }

@@ -50,6 +50,7 @@ fn rows(palette: Palette, workspaces: &[Workspace]) -> String {
             (WorkspaceState::Present, false) => Cell::toned("no git", Tone::Plain),
             (WorkspaceState::Missing, _) => Cell::toned("missing", Tone::Bad),
             (WorkspaceState::Replaced, _) => Cell::toned("replaced", Tone::Bad),
+            (WorkspaceState::Unreachable, _) => Cell::toned("unreachable", Tone::Bad),
         };
         let checks = match workspace.checks.as_slice() {
             [] => "-".to_owned(),

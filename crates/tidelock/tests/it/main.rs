@@ -74,6 +74,7 @@ mod plan_escapes_api;
 mod plan_exec;
 mod plan_fire;
 mod plan_git_inside;
+mod plan_growth;
 mod plan_kill_commands;
 mod plan_kill_random;
 mod plan_kill_steps;

@@ -1,8 +1,8 @@
-//! Plans are sealed, and given up.
+//! Plans are sealed, given up, and forgotten.
 
 use std::sync::Arc;
 
-use api::ChangePlan;
+use api::{ChangePlan, ForgetPlan, PlanForgotten};
 use axum::Json;
 use axum::extract::State;
 
@@ -61,6 +61,35 @@ pub(crate) async fn discard(
     let work = wire::unapplied_of(request.even_with_work);
     match app.plans.discard(id, actor.into(), request.version, work).await {
         Ok(plan) => shown(&app, &plan).await,
+        Err(error) => Err(plan_problem(&app.plans, error).await),
+    }
+}
+
+/// Forgets a plan that is over, for good: its changes, their contents as far as nobody else has them, and what an apply of
+/// it did. It can no longer be undone.
+#[utoipa::path(
+    post, path = "/v1/plans/{id}/forget", operation_id = "forget_plan", tag = "plans",
+    request_body = Option<ForgetPlan>,
+    params(("id" = String, Path, description = "The id of the plan.")),
+    responses(
+        (status = 200, description = "What was freed.", body = PlanForgotten),
+        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`",
+         body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn forget(
+    State(app): State<Arc<App>>,
+    ThePlan(id): ThePlan,
+    Actor(actor): Actor,
+    body::OptionalJson(request): body::OptionalJson<ForgetPlan>,
+) -> Result<Json<PlanForgotten>, Problem> {
+    match crate::plans::forget(&app, id, actor.into(), request.version).await {
+        Ok(forgotten) => Ok(Json(PlanForgotten {
+            plan: id.to_string(),
+            bytes: forgotten.bytes,
+        })),
         Err(error) => Err(plan_problem(&app.plans, error).await),
     }
 }

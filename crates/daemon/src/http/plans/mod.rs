@@ -40,6 +40,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         .route("/v1/plans/{id}", get(look::show))
         .route("/v1/plans/{id}/seal", post(change::seal))
         .route("/v1/plans/{id}/discard", post(change::discard))
+        .route("/v1/plans/{id}/forget", post(change::forget))
         .route("/v1/plans/{id}/refresh", post(acts::refresh))
         .route("/v1/plans/{id}/undo", post(acts::undo))
         .route("/v1/plans/{id}/check", post(check::check))
@@ -71,6 +72,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         show_diff::diff,
         change::seal,
         change::discard,
+        change::forget,
         acts::apply,
         acts::undo,
         acts::refresh,

@@ -28,6 +28,7 @@ pub(crate) async fn plan_problem(plans: &Plans, error: PlanError) -> Problem {
 fn subject(error: &PlanError) -> Option<PlanId> {
     match error {
         PlanError::WrongState { plan, .. }
+        | PlanError::NotOver { plan, .. }
         | PlanError::Busy { plan, .. }
         | PlanError::Stale { plan, .. }
         | PlanError::HasWork { plan, .. }
@@ -44,7 +45,7 @@ fn without_plan(error: PlanError) -> Problem {
         PlanError::ChangesetNotFound(_) => ErrorCode::ChangesetNotFound,
         PlanError::NoActiveChangeset => ErrorCode::NoActiveChangeset,
         PlanError::ChangesetClosed(_) => ErrorCode::ChangesetClosed,
-        PlanError::WrongState { .. } => ErrorCode::PlanWrongState,
+        PlanError::WrongState { .. } | PlanError::NotOver { .. } => ErrorCode::PlanWrongState,
         PlanError::Busy { .. } => ErrorCode::PlanBusy,
         PlanError::Stale { .. } => ErrorCode::StaleGeneration,
         PlanError::HasWork { .. } => ErrorCode::PlanHasWork,

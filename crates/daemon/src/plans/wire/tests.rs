@@ -1,7 +1,7 @@
 //! A plan as the log has it, and as the wire has it.
 
 use eventlog::Version;
-use plans::{Entry, FileFound, FileOperation, OutcomePath, SeenFile, WorkspaceRecord};
+use plans::{Entry, FileFound, FileOperation, OutcomePath, SeenFile};
 use serde_json::{Value, json};
 
 use super::files::BadOperation;
@@ -83,17 +83,6 @@ fn a_plan_is_told_whole() {
 
 #[test]
 fn a_person_is_told_when_the_workspace_of_a_plan_that_is_not_over_is_gone() {
-    let workspace = |presence| Workspace {
-        id: WORKSPACE.parse().unwrap(),
-        version: Version::from_u64(1),
-        record: serde_json::from_value::<WorkspaceRecord>(
-            json!({ "root": "/a", "identity": [1, 2], "home": HOME, "registered_at": 0 }),
-        )
-        .unwrap(),
-        presence,
-        is_git: false,
-        open_plans: 1,
-    };
     for (state, presence, expected) in [
         ("open", Some(Presence::Present), None),
         (
@@ -106,11 +95,15 @@ fn a_person_is_told_when_the_workspace_of_a_plan_that_is_not_over_is_gone() {
             Some(Presence::Replaced),
             Some("its workspace is gone: another directory is at its path"),
         ),
+        (
+            "open",
+            Some(Presence::Unreachable),
+            Some("the file system of its workspace does not answer"),
+        ),
         ("open", None, Some("its workspace was forgotten")),
         ("applied", Some(Presence::Missing), None),
     ] {
-        let workspace = presence.map(workspace);
-        let found = notice(&plan(state), workspace.as_ref());
+        let found = notice(&plan(state), presence);
         assert_eq!(found.as_deref(), expected, "{state} {presence:?}");
     }
 }

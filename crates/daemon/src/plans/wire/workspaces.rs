@@ -14,6 +14,7 @@ pub(crate) fn workspace_to_wire(workspace: &Workspace) -> api::Workspace {
             Presence::Present => api::WorkspaceState::Present,
             Presence::Missing => api::WorkspaceState::Missing,
             Presence::Replaced => api::WorkspaceState::Replaced,
+            Presence::Unreachable => api::WorkspaceState::Unreachable,
         },
         root: record.root.display().to_string(),
         git: workspace.is_git,

@@ -1,11 +1,11 @@
 //! Plans are sealed and given up, and what is left of them is freed.
 
-use api::{ChangePlan, CollectPlans, Plan, PlansCollected};
-use serde_json::Value;
+use api::{ChangePlan, CollectPlans, ForgetPlan, Plan, PlanForgotten, PlansCollected};
+use serde_json::{Value, json};
 
 use super::words::{short, state_name, summary};
 use super::{PLANS, find, path, post};
-use crate::cli::{DiscardArguments, PlanGcArguments};
+use crate::cli::{DiscardArguments, ForgetArguments, PlanGcArguments};
 use crate::client::Client;
 use crate::commands::lsp::printable::printable;
 use crate::context::Context;
@@ -50,6 +50,31 @@ pub(super) fn discard(
     let plan: Plan = printable(&answer)?;
     let text = format!("{} is {}.\n", plan.id, state_name(plan.state));
     Ok(Report::success(answer, text))
+}
+
+pub(super) fn forget(
+    arguments: &ForgetArguments,
+    context: &Context,
+    client: &Client,
+) -> Result<Report, Failure> {
+    // What cannot be found is said before anything is gone.
+    let ids = arguments.plans.iter().map(|wanted| find(wanted, context, client));
+    let ids = ids.collect::<Result<Vec<_>, _>>()?;
+    let (mut answers, mut text) = (Vec::new(), String::new());
+    for id in ids {
+        let request = ForgetPlan::default();
+        let answer = post(
+            &path(&id, "/forget"),
+            &request,
+            Repeat::Harmful,
+            (context, client),
+        )?;
+        let forgotten: PlanForgotten = printable(&answer)?;
+        let freed = format_bytes(forgotten.bytes);
+        text.push_str(&format!("Forgot {}: {freed} freed.\n", forgotten.plan));
+        answers.push(answer);
+    }
+    Ok(Report::success(json!({ "forgotten": answers }), text))
 }
 
 /// Gives a plan up that nothing was done in; the plan then. One that cannot be given up is in nobody's way.

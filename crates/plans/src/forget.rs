@@ -1,0 +1,170 @@
+//! Forgetting plans for good, when somebody says so or when they are old: what was changed in them, the contents, and what
+//! an apply of them did. Afterwards nothing of it is in the home, as far as nobody else has it too.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::{BlobId, HeadsOrder, HeadsQuery};
+use kernel::PlanId;
+
+use crate::answers::Forgotten;
+use crate::collect::own_plans;
+use crate::error::PlanError;
+use crate::lander::{OldLandings, forget_landings};
+use crate::plan::{Actor, Plan, State};
+use crate::shared::{Shared, base_error, blocking};
+use crate::store;
+use crate::streams::{self, PLAN_KIND};
+
+/// How long a plan stays after it is over, whatever room its contents take: so long an undo is possible for sure.
+const KEPT_AT_LEAST: Duration = Duration::from_secs(24 * 60 * 60);
+/// How many plans are read, and forgotten, at a time.
+const PAGE: u32 = 64;
+/// Who forgets what is old.
+const UPKEEP: &str = "upkeep";
+
+/// Forgets one plan, now.
+pub(crate) async fn forget(
+    shared: &Arc<Shared>,
+    id: PlanId,
+    by: Actor,
+    seen: Option<u64>,
+) -> Result<Forgotten, PlanError> {
+    must_have_no_children(shared, id).await?;
+    let remains = shared
+        .at_plan(id, move |desk| Box::pin(desk.forget_plan(by, seen)))
+        .await?;
+    let mut contents = remains.contents;
+    let only = HashSet::from([id]);
+    contents.extend(forget_landings(shared, OldLandings::Of(&only)).await?);
+    let base_bytes = drop_bases_with(shared, contents.clone()).await?;
+    let contents: Vec<BlobId> = contents.into_iter().collect();
+    shared.log.unpin_blobs(&contents).await?;
+    let collected = shared.log.collect_blobs().await?;
+    shared.log.compact().await?;
+    Ok(Forgotten {
+        plans: 1,
+        bytes: remains.sandbox_bytes + base_bytes + collected.stored_bytes,
+    })
+}
+
+/// A plan that others merge into is not forgotten before them.
+async fn must_have_no_children(shared: &Shared, id: PlanId) -> Result<(), PlanError> {
+    for state in [State::Open, State::Sealed] {
+        for stored in store::heads(&shared.log, PLAN_KIND, Some(state.name())).await? {
+            let child = streams::plan_of(&stored)?;
+            if child.record.facts.parent == Some(id) {
+                return Err(PlanError::Busy {
+                    plan: id,
+                    by: format!("{} merges into it; apply or discard that one first", child.id),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Images of the workspace that have some of these contents, and that no plan needs.
+async fn drop_bases_with(shared: &Shared, contents: BTreeSet<BlobId>) -> Result<u64, PlanError> {
+    if contents.is_empty() {
+        return Ok(0);
+    }
+    let needed: HashSet<_> = own_plans(shared)
+        .await?
+        .iter()
+        .filter(|plan| plan.record.has_sandbox)
+        .map(|plan| plan.record.base)
+        .collect();
+    let bases = shared.bases.clone();
+    let dropped = blocking(move || bases.drop_with(&contents, &needed)).await?;
+    dropped.map_err(|error| base_error(&error))
+}
+
+/// Forgets plans that are over for longer than is wanted; and the oldest ones, as long as all contents take more room than
+/// is wanted. Plans that are open, sealed or undone have work in them that is nowhere else, and stay.
+pub(crate) async fn forget_old(shared: &Arc<Shared>) -> Result<Forgotten, PlanError> {
+    let mut forgotten = Forgotten::default();
+    for state in [State::Discarded, State::Applied] {
+        let is_old = |plan: &Plan| is_over_for(shared, plan, shared.settings.keep_for);
+        forget_oldest(shared, state, is_old, u64::MAX, &mut forgotten).await?;
+    }
+    forget_landings(shared, OldLandings::All).await?;
+    // What is discarded can never be applied, so it goes before what can still be undone.
+    for state in [State::Discarded, State::Applied] {
+        loop {
+            let collected = shared.log.collect_blobs().await?;
+            forgotten.bytes += collected.stored_bytes;
+            if shared.log.sizes().await?.blob_bytes <= shared.settings.keep_bytes {
+                return Ok(forgotten);
+            }
+            let may_go = |plan: &Plan| plan.record.entries > 0 && is_over_for(shared, plan, KEPT_AT_LEAST);
+            let before = forgotten.plans;
+            forget_oldest(shared, state, may_go, u64::from(PAGE), &mut forgotten).await?;
+            forget_landings(shared, OldLandings::All).await?;
+            if forgotten.plans == before {
+                break;
+            }
+        }
+    }
+    Ok(forgotten)
+}
+
+fn is_over_for(shared: &Shared, plan: &Plan, long: Duration) -> bool {
+    shared.time.now().since(plan.record.changed_at) >= long
+}
+
+/// Forgets the oldest plans in a state that may go, at most `limit` of them.
+async fn forget_oldest(
+    shared: &Arc<Shared>,
+    state: State,
+    may_go: impl Fn(&Plan) -> bool,
+    limit: u64,
+    forgotten: &mut Forgotten,
+) -> Result<(), PlanError> {
+    let (mut after, mut left) = (None, limit);
+    loop {
+        let query = HeadsQuery {
+            kind: Arc::from(PLAN_KIND),
+            status: Some(Arc::from(state.name())),
+            order: HeadsOrder::OldestFirst,
+            after: after.take(),
+            limit: PAGE,
+        };
+        let page = shared.log.heads(query).await?;
+        let mut gone = HashSet::new();
+        for stored in &page {
+            let plan = streams::plan_of(stored)?;
+            if plan.record.facts.home != shared.home_id || !may_go(&plan) || left == 0 {
+                continue;
+            }
+            match must_have_no_children(shared, plan.id).await {
+                Ok(()) => {}
+                Err(PlanError::Busy { .. }) => continue,
+                Err(error) => return Err(error),
+            }
+            let seen = Some(plan.version.get());
+            let done = shared.at_plan(plan.id, move |desk| {
+                Box::pin(desk.forget_plan(Actor::from(UPKEEP), seen))
+            });
+            match done.await {
+                Ok(remains) => {
+                    gone.insert(plan.id);
+                    forgotten.plans += 1;
+                    forgotten.bytes += remains.sandbox_bytes;
+                    left -= 1;
+                }
+                // Somebody has just done something to it; so it is not old.
+                Err(PlanError::Stale { .. } | PlanError::Busy { .. } | PlanError::NotOver { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if !gone.is_empty() {
+            forget_landings(shared, OldLandings::Of(&gone)).await?;
+        }
+        if page.len() < PAGE as usize || left == 0 {
+            return Ok(());
+        }
+        after = page.last().map(|stored| stored.stream.clone());
+    }
+}

@@ -1,0 +1,102 @@
+//! Landings that are over and that nobody needs any more: their plans are gone, or have been applied or undone again.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::{BlobId, CommitError, HeadsOrder, HeadsQuery, StoredHead};
+use kernel::PlanId;
+
+use super::written;
+use crate::entry::Entry;
+use crate::error::PlanError;
+use crate::landings::{LandingRecord, LandingState};
+use crate::shared::Shared;
+use crate::store;
+use crate::streams;
+
+/// How long a landing stays that no plan names, so that what happened can be found out.
+const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// How many heads are read at a time.
+const PAGE: u32 = 256;
+
+/// Which landings are looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OldLandings<'a> {
+    /// Those of plans that were just forgotten, whatever their age.
+    Of(&'a HashSet<PlanId>),
+    /// All that ended long ago.
+    All,
+}
+
+/// Forgets landings that are over and that no plan names. The contents that they named.
+pub(crate) async fn forget_landings(
+    shared: &Shared,
+    which: OldLandings<'_>,
+) -> Result<BTreeSet<BlobId>, PlanError> {
+    let mut contents = BTreeSet::new();
+    for state in [LandingState::Done, LandingState::TakenBack] {
+        let mut after = None;
+        loop {
+            let query = HeadsQuery {
+                kind: Arc::from(streams::LANDING_KIND),
+                status: Some(Arc::from(state.name())),
+                order: HeadsOrder::OldestFirst,
+                after: after.take(),
+                limit: PAGE,
+            };
+            let page = shared.log.heads(query).await?;
+            for stored in &page {
+                contents.extend(forget_if_old(shared, stored, which).await?);
+            }
+            if page.len() < PAGE as usize {
+                break;
+            }
+            after = page.last().map(|stored| stored.stream.clone());
+        }
+    }
+    Ok(contents)
+}
+
+async fn forget_if_old(
+    shared: &Shared,
+    stored: &StoredHead,
+    which: OldLandings<'_>,
+) -> Result<BTreeSet<BlobId>, PlanError> {
+    let record: LandingRecord = streams::parse(&stored.stream, &stored.head.body)?;
+    let is_meant = match which {
+        OldLandings::Of(plans) => record.plans.iter().any(|plan| plans.contains(&plan.0)),
+        OldLandings::All => shared.time.now().since(record.at) >= KEPT_FOR,
+    };
+    let Some((_, id)) = stored.stream.as_str().split_once('/') else {
+        return Ok(BTreeSet::new());
+    };
+    if record.home != shared.home_id || !is_meant || is_needed(shared, &record, id).await? {
+        return Ok(BTreeSet::new());
+    }
+    let deeds = written::deeds(&shared.log, id, record.plans.len()).await?;
+    let effects = deeds.effects.iter().chain(deeds.each.iter().flatten());
+    let entries = effects.flat_map(|effect| [&effect.before, &effect.after]);
+    let contents = entries.flatten().filter_map(Entry::content).collect();
+    let seen = vec![(stored.stream.clone(), stored.version)];
+    match shared.log.remove(seen).await {
+        Ok(()) | Err(CommitError::Conflict { .. }) => Ok(contents),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether an undo, or the end of an apply, would look for it.
+async fn is_needed(shared: &Shared, record: &LandingRecord, id: &str) -> Result<bool, PlanError> {
+    for plan in record.plans.iter().map(|plan| plan.0).chain(record.parent) {
+        let found = match store::plan(&shared.log, plan).await {
+            Ok(found) => found.record,
+            Err(PlanError::NotFound(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        let landed = found.landed.as_ref().map(|landed| landed.landing.as_str());
+        if landed == Some(id) || found.landing.as_deref() == Some(id) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,137 @@
+//! What keeps the objects that a private git directory borrows.
+//!
+//! A sandbox reads objects from the user's repository. If a branch is deleted there and `git gc --prune=now` is run, git
+//! inside of the sandbox would point at nothing. So as long as the sandbox is there, refs below `refs/tidelock` of the
+//! user's repository name what its branches name, and git keeps it.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::contract::SandboxOrder;
+use super::repository::{Repository, as_commit, is_absence};
+
+/// The directory of our refs, below `refs`.
+pub(super) const REFS: &str = "tidelock";
+/// How many refs are made for one sandbox at most: HEAD first, then branches, then the rest. Each is a small file, and is
+/// made whenever a plan is opened.
+const MOST: usize = 256;
+
+/// Makes refs for whatever the copied branches and tags in a private git directory name.
+pub(super) fn pin(repository: &Repository, private: &Path, order: &SandboxOrder) -> io::Result<()> {
+    let mut tips: Vec<String> = repository.head()?.into_iter().collect();
+    let mut others = loose(&private.join("refs"))?;
+    others.extend(packed(&private.join("packed-refs"))?);
+    others.sort_by_key(|(name, _)| !name.starts_with("refs/heads/"));
+    tips.extend(others.into_iter().map(|(_, tip)| tip));
+    let mut seen = HashSet::new();
+    tips.retain(|tip| seen.insert(tip.clone()));
+    if tips.is_empty() {
+        return Ok(());
+    }
+    let directory = repository.common.join(name_of(order));
+    fs::create_dir_all(&directory)?;
+    for (number, tip) in tips.iter().take(MOST).enumerate() {
+        fs::write(directory.join(number.to_string()), format!("{tip}\n"))?;
+    }
+    Ok(())
+}
+
+/// Takes the refs of a sandbox away. A repository that is gone has none.
+pub(super) fn unpin(order: &SandboxOrder) -> io::Result<()> {
+    let Some(repository) = Repository::of(&order.workspace)? else {
+        return Ok(());
+    };
+    let name = name_of(order);
+    let mut directory = repository.common.join(&name);
+    match fs::remove_dir_all(&directory) {
+        Err(error) if !is_absence(&error) => return Err(error),
+        _ => {}
+    }
+    // The plan may have another sandbox, and other plans have theirs; then the directories stay. Git itself takes away those
+    // that it has emptied by packing.
+    while directory.pop() && !directory.ends_with("refs") {
+        match fs::remove_dir(&directory) {
+            Err(error) if !is_absence(&error) => break,
+            _ => {}
+        }
+    }
+    unpack(&repository.common, &name)
+}
+
+fn name_of(order: &SandboxOrder) -> PathBuf {
+    let number = order.directory.file_name().unwrap_or_default();
+    Path::new("refs")
+        .join(REFS)
+        .join(order.plan.to_string())
+        .join(number)
+}
+
+/// Removes refs from the file that `git gc` packs them into, as git does it: whoever has made the lock may replace the file.
+fn unpack(common: &Path, name: &Path) -> io::Result<()> {
+    let file = common.join("packed-refs");
+    let ours = format!(" {}/", name.display());
+    let has_ours = |text: &[u8]| text.windows(ours.len()).any(|part| part == ours.as_bytes());
+    let is_packed = match fs::read(&file) {
+        Ok(text) => has_ours(&text),
+        Err(error) if is_absence(&error) => false,
+        Err(error) => return Err(error),
+    };
+    if !is_packed {
+        return Ok(());
+    }
+    let lock = common.join("packed-refs.lock");
+    let mut new = fs::OpenOptions::new().write(true).create_new(true).open(&lock)?;
+    let replaced = fs::read(&file).and_then(|text| {
+        let (mut kept, mut drops) = (Vec::new(), false);
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            // What a tag stands for is in the line after it.
+            drops = has_ours(line) || drops && line.starts_with(b"^");
+            if !drops {
+                kept.extend_from_slice(line);
+            }
+        }
+        new.write_all(&kept)?;
+        new.sync_all()?;
+        fs::rename(&lock, &file)
+    });
+    if replaced.is_err() {
+        fs::remove_file(&lock)?;
+    }
+    replaced
+}
+
+/// The refs that are files, with what they name. Those that name another ref have it from there.
+fn loose(directory: &Path) -> io::Result<Vec<(String, String)>> {
+    let (mut found, mut pending) = (Vec::new(), vec![(directory.to_owned(), "refs".to_owned())]);
+    while let Some((directory, name)) = pending.pop() {
+        for item in fs::read_dir(&directory)? {
+            let item = item?;
+            let name = format!("{name}/{}", item.file_name().to_string_lossy());
+            if item.file_type()?.is_dir() {
+                pending.push((item.path(), name));
+            } else if let Some(tip) = as_commit(&fs::read(item.path())?) {
+                found.push((name, tip));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The refs that are packed, but ours.
+fn packed(file: &Path) -> io::Result<Vec<(String, String)>> {
+    let text = match fs::read(file) {
+        Ok(text) => text,
+        Err(error) if is_absence(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let text = String::from_utf8_lossy(&text);
+    let refs = text.lines().filter_map(|line| {
+        let (tip, name) = line.split_once(' ')?;
+        let is_ours = name.starts_with("refs/tidelock/");
+        let tip = as_commit(tip.as_bytes()).filter(|_| !is_ours)?;
+        Some((name.to_owned(), tip))
+    });
+    Ok(refs.collect())
+}
