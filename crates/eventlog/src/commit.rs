@@ -84,7 +84,8 @@ pub enum Durability {
     /// It is on disk when it is acknowledged.
     Durable,
     /// It is acknowledged at once and on disk within 20 ms; readers see it from then on. A crash in between may
-    /// lose it. It is never reordered against other commits of its streams.
+    /// lose it, and so may a disk that is full: then the next commit on top of it is [`CommitError::RolledBack`]. It is
+    /// never reordered against other commits of its streams.
     Relaxed,
 }
 
@@ -198,6 +199,16 @@ pub enum CommitError {
         /// The stream.
         stream: StreamId,
         /// What it is now; `None` if it does not exist.
+        actual: Option<Box<StoredHead>>,
+    },
+    /// An earlier write of this writer was acknowledged and then taken back, because it could not be brought to disk (see
+    /// [`Durability::Relaxed`]). Nobody else has written to the stream: it is as it was before that write. Only the embedded
+    /// engine says so; what a database server loses in a crash of its own is a conflict.
+    #[error("an earlier write to `{stream}` was taken back, because it could not be brought to disk")]
+    RolledBack {
+        /// The stream.
+        stream: StreamId,
+        /// What it is now; `None` if its very first write was taken back.
         actual: Option<Box<StoredHead>>,
     },
     /// A lease that the commit was made under is no longer held.

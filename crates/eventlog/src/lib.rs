@@ -26,6 +26,7 @@ mod blob;
 mod blob_io;
 mod commit;
 mod error;
+mod faults;
 mod file_lock;
 mod hub;
 mod lease;
@@ -48,6 +49,7 @@ pub use commit::{
     StoredHead, Write,
 };
 pub use error::{BackupError, LogError, OpenError};
+pub use faults::{Fault, Faults};
 pub use file_lock::{FileLock, Holder, Liveness, LockError, read_holder, start_time_ticks};
 pub use lease::{Lease, LeaseError};
 pub use log::Log;

@@ -11,6 +11,7 @@ use crate::{
     blob_io::{self, BlobReader},
     commit::{Commit, CommitError, Committed, StoredHead, check_streams},
     error::{BackupError, LogError, OpenError},
+    faults::{Faults, Faulty},
     hub::Hub,
     lease::{Lease, LeaseError},
     moves::Moves,
@@ -43,6 +44,17 @@ impl Log {
         let hub = Hub::default();
         let store = Arc::new(Postgres::open(options, hub.clone()).await?);
         Ok(Self { store, hub })
+    }
+
+    /// The same log, with faults that a test has planned.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_faults(&self, faults: &Faults) -> Self {
+        let (store, faults) = (Arc::clone(&self.store), faults.clone());
+        Self {
+            store: Arc::new(Faulty { store, faults }),
+            hub: self.hub.clone(),
+        }
     }
 
     /// Makes all writes, or none and says why. *Cancel safety*: dropped half-way, the commit may or may not be

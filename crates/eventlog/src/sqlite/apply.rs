@@ -74,10 +74,13 @@ pub(super) fn check_version(
     if version == expected {
         return Ok(found);
     }
-    let actual = head(connection, stream).map_err(LogError::from)?;
-    Err(CommitError::Conflict {
-        stream: stream.clone(),
-        actual: actual.map(Box::new),
+    let actual = head(connection, stream).map_err(LogError::from)?.map(Box::new);
+    let stream = stream.clone();
+    // Versions only grow: a newer one was made by somebody who found the stream as it was after the loss.
+    let is_as_before = actual.as_ref().is_none_or(|actual| actual.version < expected);
+    Err(match is_as_before && streams.was_taken_back(expected) {
+        true => CommitError::RolledBack { stream, actual },
+        false => CommitError::Conflict { stream, actual },
     })
 }
 

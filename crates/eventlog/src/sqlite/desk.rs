@@ -27,6 +27,8 @@ pub(super) struct Desk {
     /// The last version or token that was given out. It never goes back, not even when a transaction is taken
     /// back, because some may have been seen.
     version: u64,
+    /// The last version or token that is settled: on disk, or taken back.
+    settled: u64,
     /// What the hub is to be told when the transaction is on disk.
     changes: Vec<Change>,
     /// Leases that were taken in the transaction, and are no good if it is taken back.
@@ -46,6 +48,7 @@ impl Desk {
             blobs,
             streams: KnownStreams::default(),
             version,
+            settled: version,
             changes: Vec::new(),
             taken: Vec::new(),
         })
@@ -114,13 +117,15 @@ impl Desk {
             .execute([self.version])?;
         self.connection.execute_batch("COMMIT")?;
         self.taken.clear();
+        self.settled = self.version;
         Ok(std::mem::take(&mut self.changes))
     }
 
     /// Takes the transaction back, and says whether that worked.
     pub(super) fn take_back(&mut self) -> bool {
         self.changes.clear();
-        self.streams.forget_all();
+        self.streams.take_back(self.settled + 1..=self.version);
+        self.settled = self.version;
         for lease in self.taken.drain(..) {
             self.leases.forget(&lease);
         }

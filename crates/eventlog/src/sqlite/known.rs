@@ -3,7 +3,11 @@
 //! It is the only one that writes, so what it remembers is what is there. When a transaction is taken back, all of it
 //! is forgotten.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    ops::RangeInclusive,
+    sync::Arc,
+};
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -15,6 +19,9 @@ use crate::{
 /// How many streams are remembered: all that are busy at one time, in some hundred kilobytes. When there are more, it
 /// starts again.
 const KNOWN_STREAMS: usize = 2048;
+
+/// How many times of failure are remembered. A writer that comes back after more of them is told of a conflict.
+const FAILURES_REMEMBERED: usize = 256;
 
 /// A stream, but for what it says.
 #[derive(Clone, Debug)]
@@ -47,6 +54,8 @@ impl HeadBlobs {
 #[derive(Debug, Default)]
 pub(super) struct KnownStreams {
     streams: HashMap<StreamId, Known>,
+    /// The versions that were given out and then taken back, oldest first; one range for each time of failure.
+    taken_back: VecDeque<RangeInclusive<u64>>,
 }
 
 impl KnownStreams {
@@ -98,8 +107,26 @@ impl KnownStreams {
         self.streams.remove(stream);
     }
 
-    /// Forgets everything, since what was written was taken back.
-    pub(super) fn forget_all(&mut self) {
+    /// Forgets everything, since what was written with these versions was taken back.
+    pub(super) fn take_back(&mut self, versions: RangeInclusive<u64>) {
         self.streams.clear();
+        if versions.is_empty() {
+            return;
+        }
+        if let Some(last) = self.taken_back.back_mut()
+            && last.end() + 1 == *versions.start()
+        {
+            *last = *last.start()..=*versions.end();
+            return;
+        }
+        if self.taken_back.len() >= FAILURES_REMEMBERED {
+            self.taken_back.pop_front();
+        }
+        self.taken_back.push_back(versions);
+    }
+
+    /// Whether a version was given out and then taken back.
+    pub(super) fn was_taken_back(&self, version: Version) -> bool {
+        self.taken_back.iter().any(|range| range.contains(&version.get()))
     }
 }

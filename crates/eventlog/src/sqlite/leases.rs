@@ -96,3 +96,24 @@ impl Leases {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_that_have_expired_take_no_room() {
+        let (mut leases, mut token) = (Leases::default(), 0);
+        let begin = Instant::now();
+        for number in 0..100 {
+            let now = begin + Duration::from_secs(number);
+            let key = format!("life {number}").into();
+            let taken = leases.take(key, "one".into(), Duration::from_secs(10), now, || {
+                token += 1;
+                Version::from_u64(token)
+            });
+            taken.unwrap();
+            assert!(leases.held.len() <= 10, "{}", leases.held.len());
+        }
+    }
+}

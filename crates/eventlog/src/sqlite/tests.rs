@@ -173,11 +173,50 @@ async fn a_stream_that_was_taken_back_can_be_made() {
     assert!(matches!(full, CommitError::Log(LogError::DiskFull)), "{full:?}");
     let late = small.store.commit(Commit::one(append(lost))).await.unwrap_err();
     assert!(
-        matches!(late, CommitError::Conflict { actual: None, .. }),
+        matches!(late, CommitError::RolledBack { actual: None, .. }),
         "{late:?}"
     );
     let again = small.store.commit(Commit::one(append(Version::NONE))).await;
     assert_eq!(again.unwrap()[0].last_sequence.get(), 1);
+}
+
+/// A writer whose write was taken back is told so, and one that somebody else was faster than is told that.
+#[tokio::test]
+async fn what_was_taken_back_is_no_conflict() {
+    let small = Small::open();
+    let kept = small
+        .store
+        .commit(Commit::one(append(Version::NONE)))
+        .await
+        .unwrap()[0]
+        .version;
+    small.limit(100).await;
+    let mut large = append(Version::NONE);
+    large.events[0].body = Arc::from(vec![0; 1 << 20]);
+    let mut lost = Vec::new();
+    for name in ["large", "larger"] {
+        let acknowledged = small.store.commit(Commit::one(append(kept)).relaxed()).await;
+        lost.push(acknowledged.unwrap()[0].version);
+        large.stream = StreamId::new(name).unwrap();
+        small.store.commit(Commit::one(large.clone())).await.unwrap_err();
+    }
+    small.limit(1000).await;
+    for lost in &lost {
+        let late = small.store.commit(Commit::one(append(*lost))).await.unwrap_err();
+        let CommitError::RolledBack {
+            actual: Some(actual), ..
+        } = late
+        else {
+            panic!("{late:?}");
+        };
+        assert_eq!(actual.version, kept);
+    }
+    // What was kept before it is still a good ground; whoever comes after that has been overtaken.
+    small.store.commit(Commit::one(append(kept))).await.unwrap();
+    for late in [kept, lost[0], lost[1]] {
+        let refused = small.store.commit(Commit::one(append(late))).await.unwrap_err();
+        assert!(matches!(refused, CommitError::Conflict { .. }), "{refused:?}");
+    }
 }
 
 #[tokio::test]

@@ -410,3 +410,19 @@ async fn damage_is_found() {
         assert!(problems.contains(&expected), "{problems:?}");
     }
 }
+
+/// Every life of a daemon has a lease of its own. Those of lives that are over go with the upkeep.
+#[tokio::test]
+async fn leases_that_have_expired_are_dropped() {
+    let Some(database) = Database::new() else { return };
+    let log = database.open().await;
+    for number in 0..20 {
+        let life = format!("life {number}");
+        log.lease(&life, "one", Duration::from_millis(1)).await.unwrap();
+    }
+    log.lease("alive", "one", Duration::from_secs(600)).await.unwrap();
+    let expired = "SELECT count(*) FROM leases WHERE expires_at <= clock_timestamp()";
+    eventually("they have expired", || database.number(expired) == 20).await;
+    log.compact().await.unwrap();
+    assert_eq!(database.number("SELECT count(*) FROM leases"), 1);
+}

@@ -1,0 +1,267 @@
+//! A log that fails on purpose, for the tests of those who use it. No daemon has one.
+
+use std::{
+    collections::HashMap,
+    ops::Range,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tokio::sync::mpsc;
+
+use crate::{
+    blob::{BlobError, BlobId, BlobInfo, Collected, Trimmed},
+    commit::{Commit, CommitError, Committed, Durability, StoredHead},
+    error::{BackupError, LogError},
+    lease::{Lease, LeaseError},
+    names::{Sequence, StreamId, Version},
+    record::{Record, RestoreError},
+    store::{BlobStart, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes, Store, UploadId},
+};
+
+/// What is to fail.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fault {
+    /// A commit is refused, because the disk is full.
+    Commit,
+    /// A relaxed commit is acknowledged and then taken back.
+    RollBack,
+    /// A head cannot be read.
+    Head,
+    /// Events cannot be read.
+    Events,
+}
+
+/// What fails in a log, and how often. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// Guards what is to fail; held to look and to write.
+    planned: Arc<Mutex<Planned>>,
+}
+
+#[derive(Debug, Default)]
+struct Planned {
+    /// The fault, how the names of its streams begin, how many operations go well before it, and how many fail then.
+    faults: Vec<(Fault, String, usize, usize)>,
+    /// How often each has happened.
+    happened: HashMap<&'static str, usize>,
+    /// The versions that were acknowledged and taken back.
+    taken_back: Vec<Version>,
+}
+
+impl Faults {
+    /// Of the operations of this kind that come from now on, on streams whose names begin like this, those with these numbers
+    /// fail; they count from 0.
+    pub fn plan(&self, fault: Fault, prefix: &str, which: Range<usize>) {
+        let planned = (fault, prefix.to_owned(), which.start, which.len());
+        self.lock().faults.push(planned);
+    }
+
+    /// Nothing fails any more.
+    pub fn heal(&self) {
+        self.lock().faults.clear();
+    }
+
+    /// How often this has happened.
+    #[must_use]
+    pub fn happened(&self, fault: Fault) -> usize {
+        self.lock().happened.get(fault.name()).copied().unwrap_or(0)
+    }
+
+    fn strikes<'a>(&self, fault: Fault, streams: impl Iterator<Item = &'a StreamId> + Clone) -> bool {
+        let mut planned = self.lock();
+        let mut strikes = false;
+        for (kind, prefix, before, left) in &mut planned.faults {
+            let is_meant = |stream: &StreamId| stream.as_str().starts_with(prefix.as_str());
+            if *kind != fault || !streams.clone().any(is_meant) {
+                continue;
+            }
+            if *before > 0 {
+                *before -= 1;
+            } else if *left > 0 {
+                *left -= 1;
+                strikes = true;
+            }
+        }
+        if strikes {
+            *planned.happened.entry(fault.name()).or_default() += 1;
+        }
+        strikes
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Planned> {
+        self.planned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Fault {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Commit => "commit",
+            Self::RollBack => "roll back",
+            Self::Head => "head",
+            Self::Events => "events",
+        }
+    }
+}
+
+/// An engine with faults.
+#[derive(Debug)]
+pub(crate) struct Faulty {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) faults: Faults,
+}
+
+/// A commit that was acknowledged and is lost: its version is one that nobody has.
+fn lost(commit: &Commit) -> Vec<Committed> {
+    let writes = commit.writes.iter();
+    let of = |expected: Version| Committed {
+        version: Version::from_u64(expected.get() | (1 << 62)),
+        last_sequence: Sequence::START,
+    };
+    writes.map(|write| of(write.expected)).collect()
+}
+
+#[async_trait]
+impl Store for Faulty {
+    async fn commit(&self, commit: Commit) -> Result<Vec<Committed>, CommitError> {
+        let streams = || commit.writes.iter().map(|write| &write.stream);
+        if commit.durability == Durability::Relaxed && self.faults.strikes(Fault::RollBack, streams()) {
+            let lost = lost(&commit);
+            let versions = lost.iter().map(|committed| committed.version);
+            self.faults.lock().taken_back.extend(versions);
+            return Ok(lost);
+        }
+        if self.faults.strikes(Fault::Commit, streams()) {
+            return Err(LogError::DiskFull.into());
+        }
+        let on_what_is_lost = {
+            let planned = self.faults.lock();
+            let is_lost = |expected: Version| planned.taken_back.contains(&expected);
+            let write = commit.writes.iter().find(|write| is_lost(write.expected));
+            write.map(|write| write.stream.clone())
+        };
+        if let Some(stream) = on_what_is_lost {
+            let actual = self.store.head(&stream).await?.map(Box::new);
+            return Err(CommitError::RolledBack { stream, actual });
+        }
+        self.store.commit(commit).await
+    }
+
+    async fn head(&self, stream: &StreamId) -> Result<Option<StoredHead>, LogError> {
+        if self.faults.strikes(Fault::Head, std::iter::once(stream)) {
+            return Err(LogError::ReadOnly);
+        }
+        self.store.head(stream).await
+    }
+
+    async fn read(&self, stream: &StreamId, after: Sequence, limit: u32) -> Result<Page, LogError> {
+        if self.faults.strikes(Fault::Events, std::iter::once(stream)) {
+            return Err(LogError::ReadOnly);
+        }
+        self.store.read(stream, after, limit).await
+    }
+
+    async fn remove(&self, streams: Vec<(StreamId, Version)>) -> Result<(), CommitError> {
+        self.store.remove(streams).await
+    }
+
+    async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError> {
+        self.store.heads(query).await
+    }
+
+    async fn last_moved(&self, query: MovedQuery) -> Result<Vec<StoredHead>, LogError> {
+        self.store.last_moved(query).await
+    }
+
+    async fn lease(&self, key: Arc<str>, owner: Arc<str>, ttl: Duration) -> Result<Lease, LeaseError> {
+        self.store.lease(key, owner, ttl).await
+    }
+
+    async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), LeaseError> {
+        self.store.renew(lease, ttl).await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<(), LeaseError> {
+        self.store.release(lease).await
+    }
+
+    async fn begin_upload(&self) -> Result<UploadId, LogError> {
+        self.store.begin_upload().await
+    }
+
+    async fn put_chunk(&self, upload: UploadId, number: u32, compressed: Vec<u8>) -> Result<(), BlobError> {
+        self.store.put_chunk(upload, number, compressed).await
+    }
+
+    async fn finish_upload(&self, upload: UploadId, id: BlobId, info: BlobInfo) -> Result<(), BlobError> {
+        self.store.finish_upload(upload, id, info).await
+    }
+
+    async fn blob_info(&self, id: BlobId) -> Result<Option<BlobInfo>, LogError> {
+        self.store.blob_info(id).await
+    }
+
+    async fn blob_chunk(&self, id: BlobId, number: u32) -> Result<Option<Vec<u8>>, LogError> {
+        self.store.blob_chunk(id, number).await
+    }
+
+    async fn blob_starts(&self, ids: Vec<BlobId>) -> Result<Vec<Option<BlobStart>>, LogError> {
+        self.store.blob_starts(ids).await
+    }
+
+    async fn unpin_blobs(&self, ids: Vec<BlobId>) -> Result<(), LogError> {
+        self.store.unpin_blobs(ids).await
+    }
+
+    async fn collect_blobs(&self) -> Result<Collected, LogError> {
+        self.store.collect_blobs().await
+    }
+
+    async fn trim(
+        &self,
+        kind: Arc<str>,
+        policy: RetentionPolicy,
+    ) -> Result<Vec<(StreamId, Trimmed)>, LogError> {
+        self.store.trim(kind, policy).await
+    }
+
+    async fn drop_events(
+        &self,
+        stream: &StreamId,
+        up_to: Sequence,
+        seen: Version,
+    ) -> Result<u64, CommitError> {
+        self.store.drop_events(stream, up_to, seen).await
+    }
+
+    async fn sizes(&self) -> Result<Sizes, LogError> {
+        self.store.sizes().await
+    }
+
+    async fn check_integrity(&self) -> Result<Vec<String>, LogError> {
+        self.store.check_integrity().await
+    }
+
+    async fn compact(&self) -> Result<(), LogError> {
+        self.store.compact().await
+    }
+
+    async fn dump(&self, records: mpsc::Sender<Record>) -> Result<(), LogError> {
+        self.store.dump(records).await
+    }
+
+    async fn restore(&self, records: mpsc::Receiver<Record>) -> Result<(), RestoreError> {
+        self.store.restore(records).await
+    }
+
+    async fn backup(&self, path: PathBuf) -> Result<(), BackupError> {
+        self.store.backup(path).await
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+}
