@@ -289,7 +289,7 @@ impl SessionsSection {
                 Some(AfterCrashWord::Wait) => AfterCrash::Wait,
             },
             rules: self.rules,
-            permission_timeout: seconds(self.permission_timeout_seconds, usual.permission_timeout),
+            permission_timeout: self.permission_timeout_seconds.map(Duration::from_secs),
             max_turns: self.max_turns.unwrap_or(usual.max_turns),
             turn_timeout: seconds(self.turn_timeout_seconds, usual.turn_timeout),
             tool_timeout: seconds(self.tool_timeout_seconds, usual.tool_timeout),

@@ -1,12 +1,13 @@
 //! Asking the user, and waiting for the first answer.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use kernel::{Deadline, PermissionId, Scope, SessionId, TurnId};
 
 use crate::error::SessionError;
 use crate::event::{PermissionOption, TurnEvent};
+use crate::pause::LogPause;
 use crate::permissions::{Answer, Rule};
 use crate::session::{Actor, Asked};
 use crate::shared::Shared;
@@ -26,8 +27,6 @@ pub struct Question {
     pub subject: String,
     /// What can be answered; allow, always allow and deny if it is empty.
     pub options: Vec<PermissionOption>,
-    /// How long an answer is waited for; as the settings say if it is not given.
-    pub timeout: Option<Duration>,
 }
 
 /// Asks the user. Clones ask for the same turn.
@@ -39,6 +38,16 @@ pub struct Asker {
     sink: Sink,
     questions: Questions,
     scope: Scope,
+    /// Guards how long the user was asked; held to look and to write.
+    asked_for: Arc<Mutex<AskedFor>>,
+}
+
+/// How long the user was asked. Questions at the same time count once.
+#[derive(Debug, Default)]
+struct AskedFor {
+    open: usize,
+    since: Option<Instant>,
+    before: Duration,
 }
 
 impl Asker {
@@ -57,42 +66,38 @@ impl Asker {
             sink,
             questions,
             scope,
+            asked_for: Arc::default(),
         }
     }
 
-    /// Asks, and waits for the first answer. A question that nobody answers in time, or whose turn is stopped, is denied by
-    /// nobody (the actor is empty). `AllowAlways` has become a rule of the session by then.
+    /// For how long the user was asked in this turn so far: the agent could do nothing then.
+    pub(crate) fn asked_for(&self) -> Duration {
+        let asked_for = self.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.shared.clock.now();
+        let open = asked_for.since.map(|since| now.saturating_duration_since(since));
+        asked_for.before + open.unwrap_or_default()
+    }
+
+    /// Asks, and waits for the first answer, however long that takes, unless the settings have a limit. A question that nobody
+    /// answers in time, or whose turn is stopped, is denied by nobody (the actor is empty). `AllowAlways` has become a rule of
+    /// the session by then.
     ///
     /// *Cancel safety*: dropped half-way, the question stays open until the turn ends.
     pub async fn ask(&self, question: Question) -> Result<(Answer, Actor), SinkError> {
         let id = PermissionId::generate();
-        let timeout = question
-            .timeout
-            .unwrap_or(self.shared.settings.permission_timeout);
+        let timeout = self.shared.settings.permission_timeout;
+        let subject = state::subject_to_ask(question.subject);
         let asked = Asked {
             id,
             tool: question.tool.clone(),
-            subject: question.subject.clone(),
+            subject: subject.clone(),
             answer: None,
         };
-        let asking = self.shared.change(self.session, |session| {
-            let now = self.shared.wall.now();
-            state::ask(&session.record, self.turn, asked.clone(), now).map_err(|refused| match refused {
-                Refused::QueueFull => SessionError::QueueFull {
-                    session: self.session,
-                    limit: session
-                        .record
-                        .active
-                        .as_ref()
-                        .map_or(0, |active| active.asked.len()),
-                },
-                _ => SessionError::NotFound(self.session),
-            })
-        });
-        if let Err(error) = asking.await {
+        if let Err(error) = self.put(&asked).await {
             tracing::warn!(%error, turn = %self.turn, "the user cannot be asked");
             return Ok((Answer::Deny, Actor::from("")));
         }
+        let _asking = Asking::begin(self);
         let options = match question.options.is_empty() {
             true => usual_options(),
             false => question.options,
@@ -102,9 +107,9 @@ impl Asker {
                 item: question.item,
                 permission: id,
                 tool: question.tool,
-                subject: question.subject,
+                subject,
                 options,
-                timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+                timeout_ms: timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
             })
             .await?;
         let (answer, by) = match self.wait(id, timeout).await {
@@ -121,8 +126,41 @@ impl Asker {
         Ok((answer, by))
     }
 
-    async fn wait(&self, id: PermissionId, timeout: Duration) -> Option<(Answer, Actor)> {
-        let deadline = Deadline::after(&self.shared.clock, timeout);
+    /// Writes a question into the session. While the log fails, it is tried again, until the turn is to end.
+    async fn put(&self, asked: &Asked) -> Result<(), SessionError> {
+        let mut pause = LogPause::new();
+        loop {
+            let asking = self.shared.change(self.session, |session| {
+                let now = self.shared.wall.now();
+                state::ask(&session.record, self.turn, asked.clone(), now).map_err(|refused| match refused {
+                    Refused::QueueFull => SessionError::QueueFull {
+                        session: self.session,
+                        limit: session
+                            .record
+                            .active
+                            .as_ref()
+                            .map_or(0, |active| active.asked.len()),
+                    },
+                    _ => SessionError::NotFound(self.session),
+                })
+            });
+            match asking.await {
+                Err(error) if error.is_transient() && !self.scope.is_cancelled() => {
+                    tracing::warn!(%error, turn = %self.turn, "the user cannot be asked yet");
+                    tokio::select! {
+                        _ = self.scope.wait() => {}
+                        () = pause.wait(&self.shared.clock) => {}
+                    }
+                }
+                asked => return asked.map(drop),
+            }
+        }
+    }
+
+    async fn wait(&self, id: PermissionId, timeout: Option<Duration>) -> Option<(Answer, Actor)> {
+        let deadline = timeout.map_or_else(Deadline::never, |timeout| {
+            Deadline::after(&self.shared.clock, timeout)
+        });
         let is_answered = move |asked: &Vec<Asked>| answer_in(asked, id).is_some();
         let waited = self
             .questions
@@ -158,6 +196,30 @@ impl Asker {
         };
         rules.extend_from_slice(&self.shared.settings.rules);
         rules
+    }
+}
+
+/// The user is being asked. It ends when it is dropped.
+struct Asking<'a>(&'a Asker);
+
+impl<'a> Asking<'a> {
+    fn begin(asker: &'a Asker) -> Self {
+        let mut asked_for = asker.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
+        asked_for.open += 1;
+        asked_for.since.get_or_insert(asker.shared.clock.now());
+        Self(asker)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let mut asked_for = self.0.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
+        asked_for.open -= 1;
+        if asked_for.open == 0
+            && let Some(since) = asked_for.since.take()
+        {
+            asked_for.before += self.0.shared.clock.now().saturating_duration_since(since);
+        }
     }
 }
 

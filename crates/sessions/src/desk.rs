@@ -126,12 +126,19 @@ impl PlanDesk {
     }
 
     /// The turn is about to end. Work that came to its end waits for the user; a plan that was opened for nothing goes.
-    /// Returns the plan that is left.
+    /// Returns the plan that is left. One that cannot be read is left too: nobody knows that nothing was changed in it.
     pub(crate) async fn finish(&self, state: TurnState) -> Option<PlanId> {
         let (plan, origin) = self.inner.plan.get().copied()?;
         self.inner.tell(plan, Vec::new()).await;
         let plans = &self.inner.shared.plans;
-        let found = plans.get(plan).await.ok()?;
+        let found = match plans.get(plan).await {
+            Ok(found) => found,
+            Err(PlanError::NotFound(_)) => return None,
+            Err(error) => {
+                self.inner.not_finished(plan, &error).await;
+                return Some(plan);
+            }
+        };
         let has_work = found.record.files > 0;
         let finished = match (has_work, origin) {
             (true, _) if state == TurnState::Done && found.record.state == State::Open => {
@@ -139,16 +146,21 @@ impl PlanDesk {
             }
             (false, Origin::Opened) => {
                 let discarded = plans.discard(plan, self.actor(), None, Unapplied::Keep).await;
-                if discarded.is_ok() {
-                    self.inner.name_plan(None).await;
-                    return None;
+                match discarded {
+                    Ok(_) => {
+                        // A session that still names a plan which is gone opens another one.
+                        if let Err(error) = self.inner.name_plan(None).await {
+                            tracing::warn!(%error, %plan, "a discarded plan is still named by its session");
+                        }
+                        return None;
+                    }
+                    Err(error) => Err(error),
                 }
-                discarded.map(drop)
             }
             _ => Ok(()),
         };
         if let Err(error) = finished {
-            tracing::info!(%error, %plan, "the plan of a turn stays open");
+            self.inner.not_finished(plan, &error).await;
         }
         Some(plan)
     }
@@ -190,12 +202,21 @@ impl Inner {
         let plan = opened.plan.id;
         self.sink.set_plan(plan);
         self.remember(&opened.plan.record.fingerprint.to_string());
-        self.name_plan(Some(plan)).await;
+        // Work in a plan that the session does not name would not be found by the next turn. The next call opens the same one.
+        self.name_plan(Some(plan)).await?;
         Ok((plan, Origin::Opened))
     }
 
-    /// Writes into the session which plan its agents work in.
-    async fn name_plan(&self, plan: Option<PlanId>) {
+    /// Says in the turn that its plan is not as it should be at the end.
+    async fn not_finished(&self, plan: PlanId, error: &PlanError) {
+        tracing::warn!(%error, %plan, "the plan of a turn stays as it is");
+        let text = format!("the plan {plan} could not be finished: {error}. What is in it is kept");
+        // A turn that takes nothing more is over.
+        self.sink.trouble("plan_not_finished", text).await.ok();
+    }
+
+    /// Writes into the session which plan its agents work in, if the turn is still its active one.
+    async fn name_plan(&self, plan: Option<PlanId>) -> Result<(), PlanError> {
         let named = self.shared.change(self.session, |session| {
             let mut next = session.record.clone();
             next.plan = plan;
@@ -207,14 +228,19 @@ impl Inner {
                 _ => Err(SessionError::NotFound(self.session)),
             }
         });
-        if let Err(error) = named.await {
-            tracing::warn!(%error, session = %self.session, "the plan of a session cannot be written down");
+        match named.await {
+            Ok(_) | Err(SessionError::NotFound(_)) => Ok(()),
+            Err(SessionError::Log(error)) => Err(error.into()),
+            Err(SessionError::Commit(error)) => Err(error.into()),
+            // Somebody else was always faster, or the session cannot be read: the log takes nothing of this kind now.
+            Err(error) => Err(eventlog::LogError::Engine(Arc::new(error)).into()),
         }
     }
 
     async fn tell(&self, plan: PlanId, mut paths: Vec<String>) {
-        let Ok(found) = self.shared.plans.get(plan).await else {
-            return;
+        let found = match self.shared.plans.get(plan).await {
+            Ok(found) => found,
+            Err(error) => return tracing::warn!(%error, %plan, "the changes of a plan are not told"),
         };
         let fingerprint = found.record.fingerprint.to_string();
         if !self.remember(&fingerprint) {

@@ -100,6 +100,12 @@ pub enum SessionError {
         /// What was named.
         permission: PermissionId,
     },
+    /// The directory that a session is to work on cannot be used.
+    #[error("the directory {why}")]
+    Directory {
+        /// What is wrong with it.
+        why: String,
+    },
     /// What was given cannot be a prompt, a title, or a script.
     #[error("{what}")]
     Invalid {
@@ -142,6 +148,19 @@ pub enum SessionError {
     /// A content cannot be kept or read.
     #[error("a content cannot be kept or read")]
     Blob(#[from] BlobError),
+}
+
+impl SessionError {
+    /// Whether the same may go well a little later: the log failed, or others were always faster.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Log(error) | Self::Commit(CommitError::Log(error)) => {
+                !matches!(error, LogError::Closed | LogError::Corrupt(_))
+            }
+            Self::Stale { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 impl From<eventlog::BadName> for SessionError {

@@ -114,8 +114,9 @@ pub enum TurnEvent {
         subject: String,
         /// What can be answered.
         options: Vec<PermissionOption>,
-        /// How long there is an answer waited for, in milliseconds. Then it is a `deny`.
-        timeout_ms: u64,
+        /// How long an answer is waited for, in milliseconds; then it is a `deny`. Without it there is no limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout_ms: Option<u64>,
     },
     /// The question was answered. The first answer counts.
     PermissionAnswered {

@@ -1,5 +1,6 @@
 //! What is done to sessions besides prompting them: open, list, fork, rename, put away, remove.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{Commit, CommitError, HeadsOrder, HeadsQuery, Version, Write};
@@ -27,11 +28,7 @@ pub(crate) async fn create(shared: &Shared, new: NewSession) -> Result<Session, 
     shared.check_open()?;
     check_choice(&new.agent)?;
     shared.check_choice(&new.agent)?;
-    if !new.directory.is_absolute() {
-        return Err(SessionError::Invalid {
-            what: "the directory of a session must be an absolute path".to_owned(),
-        });
-    }
+    let directory = existing(new.directory).await?;
     if let Some(plan) = new.plan {
         shared
             .plans
@@ -45,7 +42,7 @@ pub(crate) async fn create(shared: &Shared, new: NewSession) -> Result<Session, 
     let now = shared.wall.now();
     let record = SessionRecord {
         facts: SessionFacts {
-            directory: new.directory,
+            directory,
             opened_by: Arc::clone(&new.by),
             opened_at: now,
             forked_from: None,
@@ -53,6 +50,7 @@ pub(crate) async fn create(shared: &Shared, new: NewSession) -> Result<Session, 
         title: first_line(&new.title, TITLE_LIMIT),
         agent: new.agent,
         rules: new.rules,
+        learned_rules: 0,
         plan: new.plan,
         active: None,
         queue: Vec::new(),
@@ -71,6 +69,23 @@ pub(crate) async fn create(shared: &Shared, new: NewSession) -> Result<Session, 
         .commit(Commit::one(birth(id, &record, &opened)?))
         .await?;
     store::session(&shared.log, id).await
+}
+
+/// A directory that is there, by the path that leads to it without links: all sessions of one directory are found by it.
+async fn existing(directory: PathBuf) -> Result<PathBuf, SessionError> {
+    let unusable = |why: String| SessionError::Directory { why };
+    if !directory.is_absolute() {
+        return Err(unusable("is not an absolute path".to_owned()));
+    }
+    let looked = tokio::task::spawn_blocking(move || {
+        let found = directory.canonicalize()?;
+        Ok::<_, std::io::Error>((found.is_dir(), found))
+    });
+    match looked.await.unwrap_or_else(|failed| Err(failed.into())) {
+        Ok((true, found)) => Ok(found),
+        Ok((false, _)) => Err(unusable("is not a directory".to_owned())),
+        Err(error) => Err(unusable(format!("cannot be used: {error}"))),
+    }
 }
 
 fn birth(id: SessionId, record: &SessionRecord, happened: &Happening) -> Result<Write, SessionError> {
@@ -184,6 +199,7 @@ pub(crate) async fn fork(
             title: parent.record.title.clone(),
             agent: parent.record.agent.clone(),
             rules: parent.record.rules.clone(),
+            learned_rules: parent.record.learned_rules,
             plan: None,
             active: None,
             queue: Vec::new(),

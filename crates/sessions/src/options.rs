@@ -48,11 +48,11 @@ pub struct SessionsSettings {
     pub after_crash: AfterCrash,
     /// What agents may do; the rules of a session go first.
     pub rules: Vec<Rule>,
-    /// How long an answer of the user is waited for.
-    pub permission_timeout: Duration,
+    /// How long an answer of the user is waited for. Then it is a no. Without it, as long as the turn lives.
+    pub permission_timeout: Option<Duration>,
     /// How many turns run at once. Further ones wait.
     pub max_turns: usize,
-    /// How long a turn may take.
+    /// How long a turn may take. The time in which the user is asked does not count.
     pub turn_timeout: Duration,
     /// How long a tool may take, unless it says so itself.
     pub tool_timeout: Duration,
@@ -74,7 +74,7 @@ impl Default for SessionsSettings {
             default_agent: "rehearsal".to_owned(),
             after_crash: AfterCrash::default(),
             rules: Vec::new(),
-            permission_timeout: Duration::from_secs(10 * 60),
+            permission_timeout: None,
             max_turns: 4096,
             turn_timeout: Duration::from_secs(6 * 60 * 60),
             tool_timeout: Duration::from_secs(10 * 60),

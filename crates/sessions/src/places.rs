@@ -1,4 +1,7 @@
 //! The places for turns of one daemon, and who waits for one.
+//!
+//! **Invariant:** a place is free only while nobody waits. One that is given back goes to the session that has waited longest,
+//! without ever being free, so that no newcomer can take it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -27,7 +30,15 @@ struct Inner {
     waiting: VecDeque<SessionId>,
 }
 
-/// A place. It is given back when it is dropped, and the next session that waits is told.
+/// Who may get a place that is given back.
+#[derive(Clone, Copy, Debug)]
+enum Heirs {
+    WhoeverWaits,
+    /// The daemon ends, and nothing begins any more.
+    Nobody,
+}
+
+/// A place. When it is dropped, the session that has waited longest gets it.
 #[derive(Debug)]
 pub(crate) struct Place {
     shared: Weak<Shared>,
@@ -48,15 +59,7 @@ impl Places {
 
     /// A place, if there is one. Otherwise the session waits for the next.
     pub(crate) fn take(&self, shared: &Arc<Shared>, session: SessionId) -> Option<Place> {
-        let mut inner = self.lock();
-        if inner.free == 0 {
-            if !inner.waiting.contains(&session) {
-                inner.waiting.push_back(session);
-            }
-            return None;
-        }
-        inner.free -= 1;
-        Some(Place {
+        self.lock().take(session).then(|| Place {
             shared: Arc::downgrade(shared),
             turn: None,
         })
@@ -99,6 +102,30 @@ impl Places {
 }
 
 impl Inner {
+    /// Whether there is a place. Otherwise the session waits for the next.
+    fn take(&mut self, session: SessionId) -> bool {
+        if self.free == 0 {
+            if !self.waiting.contains(&session) {
+                self.waiting.push_back(session);
+            }
+            return false;
+        }
+        self.free -= 1;
+        true
+    }
+
+    /// Takes a place back, and says who gets it: whoever has waited longest.
+    fn give_back(&mut self, heirs: Heirs) -> Option<SessionId> {
+        let next = match heirs {
+            Heirs::WhoeverWaits => self.waiting.pop_front(),
+            Heirs::Nobody => None,
+        };
+        if next.is_none() {
+            self.free += 1;
+        }
+        next
+    }
+
     /// One place less is reserved for a turn.
     fn give_up(&mut self, turn: TurnId) {
         if let Some(places) = self.turns.get_mut(&turn) {
@@ -135,12 +162,48 @@ impl Drop for Place {
             if let Some(turn) = self.turn {
                 inner.give_up(turn);
             }
-            inner.free += 1;
-            inner.waiting.pop_front()
+            let heirs = match shared.open.is_cancelled() {
+                true => Heirs::Nobody,
+                false => Heirs::WhoeverWaits,
+            };
+            inner.give_back(heirs)
         };
         shared.places.tell();
         if let Some(session) = next {
-            crate::runner::go_on(&shared, session);
+            let place = Place {
+                shared: self.shared.clone(),
+                turn: None,
+            };
+            crate::runner::go_on_with(&shared, session, place);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_goes_to_whoever_has_waited_longest() {
+        let [first, second, third, newcomer] = [(); 4].map(|()| SessionId::generate());
+        let mut inner = Inner {
+            free: 1,
+            turns: HashMap::new(),
+            waiting: VecDeque::new(),
+        };
+        assert!(inner.take(first));
+        assert!(!inner.take(second) && !inner.take(third) && !inner.take(second));
+        assert_eq!(inner.give_back(Heirs::WhoeverWaits), Some(second));
+        assert!(!inner.take(newcomer), "the place is the second session's");
+        assert_eq!(inner.give_back(Heirs::WhoeverWaits), Some(third));
+        assert_eq!(inner.give_back(Heirs::WhoeverWaits), Some(newcomer));
+        assert_eq!(inner.give_back(Heirs::WhoeverWaits), None);
+        assert!(inner.take(first), "nobody waits any more, so it is free");
+        assert!(!inner.take(second));
+        assert_eq!(
+            inner.give_back(Heirs::Nobody),
+            None,
+            "nobody begins while the daemon ends"
+        );
     }
 }

@@ -26,7 +26,7 @@ pub(crate) enum Recorded {
     Whole(Version),
     /// The turn is no longer ours.
     TakenAway,
-    /// The log failed. What came after this version is lost.
+    /// The log failed, or took back what it had acknowledged. What came after this version, or shortly before it, is lost.
     Failed { version: Version, error: CommitError },
 }
 

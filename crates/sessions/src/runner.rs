@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use eventlog::CommitError;
 use futures_util::FutureExt as _;
-use kernel::{CancellationToken, Cause, Deadline, SessionId};
+use kernel::{CancellationToken, Cause, SessionId};
 use tokio::sync::oneshot;
 
 use crate::agent::{AgentEnd, AgentTurn};
 use crate::asking::Asker;
 use crate::desk::PlanDesk;
 use crate::error::SessionError;
+use crate::pause::LogPause;
 use crate::places::Place;
 use crate::recorder::{self, Recorded};
 use crate::session::{Actor, Session};
@@ -24,17 +25,21 @@ use crate::tools::{Toolbox, ToolboxOptions};
 use crate::turn::{Turn, TurnError, TurnState};
 use crate::watch::{Questions, Why, watch};
 
-/// How long it is waited before the end of a turn is written once more, when the log takes nothing.
-const LOG_PAUSE: Duration = Duration::from_secs(1);
-
 /// Begins what waits in a session, if nothing runs there and there is a place.
 pub(crate) fn go_on(shared: &Arc<Shared>, session: SessionId) {
     let own = Arc::clone(shared);
-    shared.tasks.spawn("session", async move {
-        if let Err(error) = begin_and_run(&own, session).await {
-            tracing::warn!(%error, %session, "a prompt that waits cannot be begun");
-        }
-    });
+    shared
+        .tasks
+        .spawn("session", async move { run_waiting(&own, session, None).await });
+}
+
+/// The same, with a place that was kept for it.
+pub(crate) fn go_on_with(shared: &Arc<Shared>, session: SessionId, place: Place) {
+    let own = Arc::clone(shared);
+    shared.tasks.spawn(
+        "session",
+        async move { run_waiting(&own, session, Some(place)).await },
+    );
 }
 
 /// Runs a turn that has begun, and then what waits behind it.
@@ -43,15 +48,41 @@ pub(crate) fn run(shared: &Arc<Shared>, begun: Made, place: Place) {
     shared.tasks.spawn("turn", async move {
         let session = begun.session.id;
         run_one(&own, begun, place).await;
-        if let Err(error) = begin_and_run(&own, session).await {
-            tracing::warn!(%error, %session, "a prompt that waits cannot be begun");
-        }
+        run_waiting(&own, session, None).await;
     });
 }
 
-async fn begin_and_run(shared: &Arc<Shared>, session: SessionId) -> Result<(), SessionError> {
+/// Runs what waits in a session. While the log fails, it is tried again, as long as the daemon takes prompts: nobody else
+/// would begin them.
+async fn run_waiting(shared: &Arc<Shared>, session: SessionId, mut place: Option<Place>) {
+    let mut pause = LogPause::new();
+    while let Err(error) = begin_and_run(shared, session, place.take()).await {
+        if !error.is_transient() || shared.open.is_cancelled() {
+            tracing::warn!(%error, %session, "a prompt that waits cannot be begun");
+            return;
+        }
+        tracing::warn!(%error, %session, "a prompt that waits cannot be begun yet");
+        pause_while_open(shared, &mut pause).await;
+    }
+}
+
+/// Waits before the log is asked again, but not for the end of the daemon.
+async fn pause_while_open(shared: &Shared, pause: &mut LogPause) {
+    let closing = shared.open.scope();
+    tokio::select! {
+        _ = closing.wait() => {}
+        () = pause.wait(&shared.clock) => {}
+    }
+}
+
+async fn begin_and_run(
+    shared: &Arc<Shared>,
+    session: SessionId,
+    mut kept: Option<Place>,
+) -> Result<(), SessionError> {
     while !shared.open.is_cancelled() {
-        let Some(mut place) = shared.places.take(shared, session) else {
+        let place = kept.take().or_else(|| shared.places.take(shared, session));
+        let Some(mut place) = place else {
             return Ok(());
         };
         let Some(begun) = begin_next(shared, session, &mut place).await? else {
@@ -123,26 +154,35 @@ async fn run_one(shared: &Arc<Shared>, begun: Made, place: Place) {
     }
     let ended = work(shared, &session, &turn, &sink, &token).await;
     sink.close().await;
-    let version = match recorded.await {
-        Ok(Recorded::Whole(version)) => version,
+    let (version, end) = match recorded.await {
+        Ok(Recorded::Whole(version)) => (version, ended),
         Ok(Recorded::Failed { version, error }) => {
-            let error = TurnError {
-                code: "log_failed".to_owned(),
-                text: format!("what the agent said could not be kept: {error}"),
-            };
-            let end = End {
-                state: TurnState::Failed,
-                error: Some(error),
-                ..ended
-            };
-            return finish(shared, session.id, (turn, version), end, place).await;
+            let text = format!("what the agent said could not be kept: {error}");
+            (version, instead(ended, TurnState::Failed, "log_failed", text))
         }
+        // Whether it was really taken away is seen when its end is written: that is refused then.
         Ok(Recorded::TakenAway) | Err(_) => {
             tracing::info!(turn = %turn.id, "a turn was taken away");
-            return;
+            let text = "the turn could not go on here".to_owned();
+            let end = instead(ended, TurnState::Interrupted, "turn_taken_away", text);
+            (turn.version, end)
         }
     };
-    finish(shared, session.id, (turn, version), ended, place).await;
+    let turn = Turn { version, ..turn };
+    finish(shared, session.id, turn, end, place).await;
+}
+
+/// Another end than the agent came to.
+fn instead(ended: End, state: TurnState, code: &str, text: String) -> End {
+    let error = Some(TurnError {
+        code: code.to_owned(),
+        text,
+    });
+    End {
+        state,
+        error,
+        ..ended
+    }
 }
 
 /// Lets the agent do its work, and says how it ended.
@@ -262,35 +302,23 @@ fn failed(sink: &Sink, code: &str, text: String) -> End {
 
 /// Writes the end of a turn and frees its session, in one commit. If the log takes nothing, it is tried again until it does,
 /// or the daemon ends: then the next one finds a turn that is nobody's.
-async fn finish(
-    shared: &Arc<Shared>,
-    id: SessionId,
-    (turn, version): (Turn, eventlog::Version),
-    end: End,
-    place: Place,
-) {
+async fn finish(shared: &Arc<Shared>, id: SessionId, mut turn: Turn, end: End, place: Place) {
     let _place = place;
-    loop {
-        match try_finish(shared, id, (&turn, version), &end).await {
-            Ok(()) => return,
-            Err(SessionError::Log(error) | SessionError::Commit(CommitError::Log(error)))
-                if !shared.open.is_cancelled() =>
-            {
-                tracing::warn!(%error, turn = %turn.id, "the end of a turn cannot be written yet");
-                Deadline::after(&shared.clock, LOG_PAUSE).passed().await;
-            }
-            Err(error) => {
-                tracing::warn!(%error, turn = %turn.id, "the end of a turn was not written");
-                return;
-            }
+    let mut pause = LogPause::new();
+    while let Err(error) = try_finish(shared, id, &mut turn, &end).await {
+        if !error.is_transient() || shared.open.is_cancelled() {
+            tracing::warn!(%error, turn = %turn.id, "the end of a turn was not written");
+            return;
         }
+        tracing::warn!(%error, turn = %turn.id, "the end of a turn cannot be written yet");
+        pause_while_open(shared, &mut pause).await;
     }
 }
 
 async fn try_finish(
     shared: &Arc<Shared>,
     id: SessionId,
-    (turn, version): (&Turn, eventlog::Version),
+    turn: &mut Turn,
     end: &End,
 ) -> Result<(), SessionError> {
     for _ in 0..TRIES {
@@ -306,7 +334,7 @@ async fn try_finish(
         let Ok(step) = step else { return Ok(()) };
         let on = On {
             session: &session,
-            turn: Some((turn.id, version)),
+            turn: Some((turn.id, turn.version)),
         };
         match store::commit(&shared.log, on, step, Vec::new()).await {
             Ok(_) => {
@@ -316,11 +344,14 @@ async fn try_finish(
                 }
                 return Ok(());
             }
-            Err(CommitError::Conflict { .. }) => {
+            Err(CommitError::Conflict { .. } | CommitError::RolledBack { .. }) => {
                 let current = store::turn(&shared.log, turn.id).await?;
-                if current.version != version {
+                if current.record.state != TurnState::Running || current.record.owner != Some(shared.owner) {
                     return Ok(());
                 }
+                // Only its owner writes to it while it runs, and that is us: at another version than we know of, some of what
+                // we wrote was taken back, or came through without our being told.
+                turn.version = current.version;
             }
             Err(error) => return Err(error.into()),
         }

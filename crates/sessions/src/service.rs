@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eventlog::{Moves, Sequence, Tail, WallClock};
+use eventlog::{Moves, Sequence, Tail, TailEnd, TailItem, WallClock};
 use kernel::{CancellationToken, Cause, Deadline, PermissionId, Scope, SessionId, TurnId};
 
 use crate::agent::AgentInfo;
@@ -332,10 +332,12 @@ impl Sessions {
         loop {
             let has_moved = tokio::select! {
                 biased;
-                item = tail.next() => item.is_ok_and(|item| match item {
-                    eventlog::TailItem::Event(event) => &*event.kind == "state",
-                    eventlog::TailItem::Resync { .. } => true,
-                }),
+                item = tail.next() => match item {
+                    Ok(TailItem::Event(event)) => &*event.kind == "state",
+                    Ok(TailItem::Resync { .. }) => true,
+                    Err(TailEnd::Cancelled(_)) => return self.turn(turn).await,
+                    Err(TailEnd::Log(error)) => return Err(error.into()),
+                },
                 () = deadline.clone().passed() => return self.turn(turn).await,
             };
             if has_moved || scope.is_cancelled() {

@@ -46,6 +46,9 @@ pub struct SessionRecord {
     /// What its agents may do without asking, or not at all; before the rules of the daemon.
     #[serde(default)]
     pub rules: Vec<Rule>,
+    /// How many of the rules, from the first on, come from answers: always allow. The newest is the first.
+    #[serde(default)]
+    pub learned_rules: usize,
     /// The plan that its agents work in; none before the first work, and again after that was applied or given up.
     #[serde(default, with = "maybe_as_text", skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanId>,

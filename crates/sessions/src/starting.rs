@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use eventlog::{CommitError, Version, Write};
 use kernel::{SessionId, TurnId};
-use serde::{Deserialize, Serialize};
 
 use crate::answers::{Accepted, NewTurn, Started};
 use crate::error::SessionError;
+use crate::keys::KeyRecord;
 use crate::prompt::{ATTACHMENT_LIMIT, AgentChoice, PROMPT_LIMIT_BYTES, Prompt, SCRIPT_LIMIT_BYTES};
 use crate::recover::bury;
 use crate::runner;
@@ -15,17 +15,8 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::state::{self, Draft, Refused};
 use crate::store::{self, On, TRIES};
-use crate::streams::{self, KEY_KIND, as_text, key_stream};
+use crate::streams::{self, KEY_KIND, key_stream};
 use crate::turn::TurnState;
-
-/// What is kept of an idempotency key.
-#[derive(Debug, Serialize, Deserialize)]
-struct KeyRecord {
-    #[serde(with = "as_text")]
-    turn: TurnId,
-    /// Names the prompt, to tell a repetition from another prompt.
-    prompt: String,
-}
 
 /// Takes a prompt, durably, and begins its turn if it can.
 pub(crate) async fn start_turn(
@@ -143,11 +134,7 @@ async fn earlier(
     let Some(stored) = shared.log.head(&stream).await? else {
         return Ok(None);
     };
-    let record: KeyRecord =
-        serde_json::from_slice(&stored.head.body).map_err(|source| SessionError::Unreadable {
-            stream: stream.to_string(),
-            source,
-        })?;
+    let record = KeyRecord::of(&stored)?;
     if record.prompt != fingerprint(new) {
         return Err(SessionError::KeyReused { turn: record.turn });
     }

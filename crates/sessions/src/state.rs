@@ -28,6 +28,13 @@ use crate::turn::{TurnError, TurnRecord, TurnState, Usage};
 pub(crate) const QUEUE_LIMIT: usize = 256;
 /// How many questions of a turn are remembered with their answers.
 const ASKED_LIMIT: usize = 64;
+/// The most bytes of what a tool wants to do that stand in the head of its session. What is longer is cut, and an answer to it
+/// counts once.
+const SUBJECT_LIMIT_BYTES: usize = 2048;
+/// How many rules a session learns from answers, and how many bytes they have together at most. Then the oldest is forgotten:
+/// the user is asked again.
+const LEARNED_RULES_LIMIT: usize = 256;
+const LEARNED_RULES_LIMIT_BYTES: usize = 128 * 1024;
 /// How much of a prompt stands in the head of its session.
 const EXCERPT_CHARACTERS: usize = 2000;
 /// How much of the first prompt makes a title.
@@ -372,6 +379,18 @@ fn queued(
     Ok(next)
 }
 
+/// What a tool wants to do, as it stands in the head of its session and in a question. What was cut is longer than the limit, so
+/// it can be told from what is whole.
+pub(crate) fn subject_to_ask(mut subject: String) -> String {
+    if subject.len() > SUBJECT_LIMIT_BYTES {
+        subject.truncate(subject.floor_char_boundary(SUBJECT_LIMIT_BYTES));
+        while subject.len() <= SUBJECT_LIMIT_BYTES {
+            subject.push('…');
+        }
+    }
+    subject
+}
+
 /// Asks the user something, in the turn that runs.
 pub(crate) fn ask(session: &SessionRecord, turn: TurnId, asked: Asked, now: UnixMs) -> Result<Step, Refused> {
     let mut next = session.clone();
@@ -411,16 +430,14 @@ pub(crate) fn answer(
     }
     asked.answer = Some((answer, by.clone()));
     let (tool, subject) = (asked.tool.clone(), asked.subject.clone());
-    if answer == Answer::AllowAlways {
+    if answer == Answer::AllowAlways && subject.len() <= SUBJECT_LIMIT_BYTES {
         // It is allowed what was asked, and no more: a rule for all that the tool does would lift those that deny.
-        next.rules.insert(
-            0,
-            Rule {
-                tool,
-                pattern: Some(exactly(&subject)),
-                permission: Permission::Allow,
-            },
-        );
+        let rule = Rule {
+            tool,
+            pattern: Some(exactly(&subject)),
+            permission: Permission::Allow,
+        };
+        learn(&mut next, rule);
     }
     let text = match answer {
         Answer::Allow => "allow",
@@ -428,6 +445,26 @@ pub(crate) fn answer(
         Answer::Deny => "deny",
     };
     Ok(alone(next, Happening::new("answered", by, Some(turn), text)))
+}
+
+/// Takes a rule from an answer, before all others, and forgets the oldest ones that are too many.
+fn learn(session: &mut SessionRecord, rule: Rule) {
+    let mut learned: Vec<Rule> = session
+        .rules
+        .drain(..session.learned_rules.min(session.rules.len()))
+        .collect();
+    learned.retain(|known| *known != rule);
+    learned.insert(0, rule);
+    learned.truncate(LEARNED_RULES_LIMIT);
+    let mut bytes = 0;
+    let kept = learned.iter().take_while(|rule| {
+        bytes += rule.tool.len() + rule.pattern.as_ref().map_or(0, String::len);
+        bytes <= LEARNED_RULES_LIMIT_BYTES
+    });
+    let kept = kept.count();
+    learned.truncate(kept);
+    session.learned_rules = learned.len();
+    session.rules.splice(0..0, learned);
 }
 
 /// A step that changes the session alone.
@@ -459,5 +496,88 @@ fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learned(session: &SessionRecord) -> Vec<&str> {
+        let patterns = session.rules.iter().map(|rule| rule.pattern.as_deref());
+        patterns.map(Option::unwrap_or_default).collect()
+    }
+
+    #[test]
+    fn a_session_learns_a_bounded_number_of_rules_and_forgets_the_oldest() {
+        let given = r#"{"tool": "shell", "permission": "ask"}"#;
+        let record = format!(
+            r#"{{"facts": {{"directory": "/d", "opened_by": "", "opened_at": 0}}, "title": "", "agent": {{"name": "a"}},
+                "rules": [{given}], "prompts": 0, "changed_at": 0}}"#
+        );
+        let mut session: SessionRecord = serde_json::from_str(&record).unwrap();
+        let allow = |session: &mut SessionRecord, pattern: String| {
+            let (tool, pattern, permission) = ("shell".to_owned(), Some(pattern), Permission::Allow);
+            learn(
+                session,
+                Rule {
+                    tool,
+                    pattern,
+                    permission,
+                },
+            );
+        };
+        for number in 0..LEARNED_RULES_LIMIT + 10 {
+            allow(&mut session, format!("make {number}"));
+        }
+        // The same answer twice is one rule.
+        allow(&mut session, "make 200".to_owned());
+        let rules = learned(&session);
+        assert_eq!(
+            (rules.len(), session.learned_rules),
+            (LEARNED_RULES_LIMIT + 1, LEARNED_RULES_LIMIT)
+        );
+        assert_eq!(rules[..2], ["make 200", "make 265"]);
+        assert_eq!(
+            rules[LEARNED_RULES_LIMIT - 1..],
+            ["make 10", ""],
+            "what was given stays"
+        );
+        // Long ones push out more than one each.
+        for number in 0..100 {
+            allow(
+                &mut session,
+                format!("{number} {}", "x".repeat(SUBJECT_LIMIT_BYTES - 10)),
+            );
+        }
+        let rules = learned(&session);
+        let bytes: usize = rules.iter().map(|rule| rule.len()).sum();
+        assert!(
+            bytes < LEARNED_RULES_LIMIT_BYTES && rules.len() < 70,
+            "{bytes} in {}",
+            rules.len()
+        );
+        assert_eq!(rules.last(), Some(&""));
+    }
+
+    #[test]
+    fn a_subject_that_was_cut_is_longer_than_one_that_is_whole() {
+        for (given, is_cut) in [
+            (SUBJECT_LIMIT_BYTES, false),
+            (SUBJECT_LIMIT_BYTES + 1, true),
+            (1 << 20, true),
+        ] {
+            for character in ["x", "ä", "€"] {
+                let count = given.div_ceil(character.len());
+                let whole = character.repeat(count);
+                let asked = subject_to_ask(whole.clone());
+                assert!(asked.len() <= SUBJECT_LIMIT_BYTES + 3, "{}", asked.len());
+                let expected = is_cut || whole.len() > SUBJECT_LIMIT_BYTES;
+                assert_eq!(
+                    (asked.len() > SUBJECT_LIMIT_BYTES, asked != whole),
+                    (expected, expected)
+                );
+            }
+        }
     }
 }

@@ -86,6 +86,7 @@ impl World {
             title: String::new(),
             agent: AgentChoice::default(),
             rules: Vec::new(),
+            learned_rules: 0,
             plan: None,
             active: None,
             queue: Vec::new(),

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use kernel::{Cause, Deadline, Slot, TurnId};
+use eventlog::TailEnd;
+use kernel::{CancellationToken, Cause, Deadline, SessionId, Slot, TurnId};
 
 use crate::error::SessionError;
+use crate::pause::LogPause;
 use crate::session::{Asked, Session, Stop};
 use crate::shared::Shared;
 use crate::store;
@@ -69,41 +71,92 @@ pub(crate) async fn watch(
     questions: &Questions,
 ) -> Why {
     let closing = shared.open.scope();
-    let too_long = Deadline::after(&shared.clock, shared.settings.turn_timeout);
     tokio::select! {
         biased;
         why = follow(shared, session, turn, questions) => why,
         _ = closing.wait() => Why::Closing,
-        () = too_long.passed() => Why::TimedOut,
+        () = worked_too_long(shared, questions) => Why::TimedOut,
     }
 }
 
+/// Waits until a turn has taken longer than it may. While the user is asked, its time stands still.
+async fn worked_too_long(shared: &Arc<Shared>, questions: &Questions) {
+    let never = CancellationToken::new().scope();
+    let mut left = shared.settings.turn_timeout;
+    loop {
+        let since = shared.clock.now();
+        let deadline = Deadline::after(&shared.clock, left);
+        if questions
+            .asked
+            .wait_until(|asked: &Vec<Asked>| is_asking(asked), deadline, &never)
+            .await
+            .is_err()
+        {
+            return;
+        }
+        left = left.saturating_sub(shared.clock.now().saturating_duration_since(since));
+        let answered = |asked: &Vec<Asked>| !is_asking(asked);
+        if questions
+            .asked
+            .wait_until(answered, Deadline::never(), &never)
+            .await
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn is_asking(asked: &[Asked]) -> bool {
+    asked.iter().any(|asked| asked.answer.is_none())
+}
+
+/// Looks at the session whenever it moves. A log that fails is asked again until it answers, or the turn is over: a wish to
+/// stop, or an answer, that came meanwhile is found then.
 async fn follow(shared: &Arc<Shared>, session: &Session, turn: TurnId, questions: &Questions) -> Why {
     let Ok(stream) = session_stream(session.id) else {
         return Why::TakenAway;
     };
     let scope = shared.open.scope();
     let mut tail = shared.log.tail(&stream, session.last_sequence, &scope);
+    let mut pause = LogPause::new();
     loop {
-        if let Err(error) = tail.next().await {
-            tracing::debug!(%error, %turn, "the session of a turn is not followed any more");
-            // Its recorder, or the end of the daemon, ends it.
-            return std::future::pending().await;
-        }
-        match store::session(&shared.log, session.id).await {
-            Ok(now) => match now.record.active {
-                Some(active) if active.turn == turn => {
-                    questions.publish(active.asked);
-                    if let Some(stop) = active.stop {
-                        return Why::Stopped(stop);
-                    }
-                }
-                _ => return Why::TakenAway,
-            },
-            Err(SessionError::NotFound(_)) => return Why::TakenAway,
-            Err(error) => {
-                tracing::warn!(%error, %turn, "the session of a turn cannot be read");
+        let mut looked = match tail.next().await {
+            Ok(_) => {
+                pause.reset();
+                look(shared, session.id, turn, questions).await
             }
+            Err(TailEnd::Cancelled(_)) => return Why::Closing,
+            Err(TailEnd::Log(error)) => Err(error.into()),
+        };
+        while let Err(error) = &looked {
+            tracing::warn!(%error, %turn, "the session of a turn cannot be read yet");
+            pause.wait(&shared.clock).await;
+            looked = look(shared, session.id, turn, questions).await;
+        }
+        if let Ok(Some(why)) = looked {
+            return why;
         }
     }
+}
+
+/// What the session says about the turn now: why it shall end, if it shall.
+async fn look(
+    shared: &Shared,
+    session: SessionId,
+    turn: TurnId,
+    questions: &Questions,
+) -> Result<Option<Why>, SessionError> {
+    let now = match store::session(&shared.log, session).await {
+        Ok(now) => now,
+        Err(SessionError::NotFound(_)) => return Ok(Some(Why::TakenAway)),
+        Err(error) => return Err(error),
+    };
+    Ok(match now.record.active {
+        Some(active) if active.turn == turn => {
+            questions.publish(active.asked);
+            active.stop.map(Why::Stopped)
+        }
+        _ => Some(Why::TakenAway),
+    })
 }

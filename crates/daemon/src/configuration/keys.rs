@@ -222,13 +222,13 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "sessions.permission_timeout_seconds",
         COUNT,
-        "A question of an agent that nobody answers in this time is denied.",
-        |now, _| seconds(now.sessions.permission_timeout),
+        "A question of an agent that nobody answers in this time is denied. Without it, the agent waits until somebody answers or stops the turn.",
+        |now, _| now.sessions.permission_timeout.map_or(Value::Null, seconds),
     ),
     Key::new(
         "sessions.turn_timeout_seconds",
         COUNT,
-        "How long a turn may take.",
+        "How long a turn may take. Time spent waiting for your answer to a question does not count.",
         |now, _| seconds(now.sessions.turn_timeout),
     ),
     Key::new(

@@ -125,7 +125,7 @@ fn everything_that_can_be_written_is_read() {
             settings.tool_timeout,
             settings.max_turns
         ),
-        (seconds(60), seconds(61), seconds(62), 7)
+        (Some(seconds(60)), seconds(61), seconds(62), 7)
     );
     assert_eq!(parse("").unwrap(), Written::default());
     assert_eq!(ContextSection::default().settings(), ContextSettings::default());

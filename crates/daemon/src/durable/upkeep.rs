@@ -32,6 +32,9 @@ const PLANS: plans::GcPolicy = plans::GcPolicy {
 /// How long the events of a turn that is over stay one by one. Whoever comes back to it later gets it as a whole.
 const TURNS_OVER_FOR: Duration = Duration::from_secs(60 * 60);
 
+/// How long a prompt can be sent again with the same idempotency key, from the end of its turn on.
+const KEYS_KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
 const POLICIES: [(&str, RetentionPolicy); 2] = [
     (
         boots::KIND,
@@ -134,6 +137,11 @@ async fn tidy_up(subjects: &Subjects, health: &Health) -> Result<(), LogError> {
         }
         Ok(_) => {}
         Err(error) => tracing::warn!(%error, "turns could not be folded together"),
+    }
+    match sessions.collect_keys(KEYS_KEPT_FOR).await {
+        Ok(0) => {}
+        Ok(keys) => tracing::info!(keys, "idempotency keys of old turns were forgotten"),
+        Err(error) => tracing::warn!(%error, "idempotency keys of old turns could not be forgotten"),
     }
     // An index is a cache; one that stays costs room and nothing else.
     match contexts.collect().await {

@@ -49,16 +49,10 @@ pub(super) async fn start(
 }
 
 async fn begin(app: &App, form: StartForm) -> Result<SessionId, SessionError> {
-    let directory = PathBuf::from(form.directory.trim());
-    if !directory.is_dir() {
-        return Err(SessionError::Invalid {
-            what: format!("there is no directory {}", directory.display()),
-        });
-    }
     let session = app
         .conversations
         .create(NewSession {
-            directory,
+            directory: PathBuf::from(form.directory.trim()),
             title: String::new(),
             agent: AgentChoice {
                 name: form.agent,

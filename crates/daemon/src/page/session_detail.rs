@@ -23,7 +23,7 @@ use super::layout::{Place, live_part, page_beside_stream};
 use super::needs_card::{After, answers};
 use super::overview::readable;
 use super::plan_text::exact;
-use super::session_plan::{self, ShownPlan};
+use super::session_plan::{self, SessionPlan};
 use super::session_state::{badge, path, title};
 use super::session_turn::{ShownTurn, article, visible};
 use super::sessions::unreadable;
@@ -48,7 +48,7 @@ struct Detail {
     id: SessionId,
     session: Session,
     queue: Vec<api::Turn>,
-    plan: Option<ShownPlan>,
+    plan: SessionPlan,
 }
 
 /// Turns, oldest first.
@@ -116,10 +116,7 @@ async fn read(app: &App, id: SessionId) -> Result<Detail, SessionError> {
     let session = app.conversations.get(id).await?;
     let queue = app.conversations.queue(id).await?;
     let shown = wire::to_wire(&session);
-    let plan = match session.record.plan {
-        Some(plan) => session_plan::read(app, plan).await,
-        None => None,
-    };
+    let plan = session_plan::read(app, session.record.plan).await;
     Ok(Detail {
         id,
         session: shown,
@@ -189,7 +186,7 @@ fn content(visitor: &Visitor, detail: &Detail) -> Markup {
         }
         div id="asking" data-part="asking" { (asking(visitor, session)) }
         div data-part="queue" { (queue(visitor, session, &detail.queue)) }
-        div data-part="plan" { (session_plan::card(visitor, detail.plan.as_ref())) }
+        div data-part="plan" { (session_plan::card(visitor, &detail.plan)) }
         section class="card" aria-labelledby="about" data-part="about" {
             div class="card-heading" {
                 h2 id="about" { "About" }

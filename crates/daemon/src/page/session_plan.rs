@@ -1,5 +1,6 @@
 //! The plan of a session beside its conversation: what its agents have changed so far, and what can be done about it.
 
+use ::plans::PlanError;
 use api::{FileDiff, Plan, PlanDiff};
 use kernel::PlanId;
 use maud::{Markup, html};
@@ -19,16 +20,39 @@ const SHOWN_FILES: usize = 20;
 /// How many lines of each. The page is made again after every change, so that it must be small.
 const SHOWN_LINES: usize = 80;
 
+/// What there is to show of the plan of a session.
+pub(super) enum SessionPlan {
+    /// It has none, or one that is gone.
+    None,
+    /// It has one that cannot be read now. Its page says why.
+    Unreadable(String),
+    /// It has one.
+    Shown(Box<ShownPlan>),
+}
+
 /// A plan, with its changes if they could be read.
 pub(super) struct ShownPlan {
     plan: Plan,
     changes: Option<PlanDiff>,
 }
 
-/// A plan that cannot be read has a page that says so.
-pub(super) async fn read(app: &App, id: PlanId) -> Option<ShownPlan> {
-    let plan = app.plans.get(id).await.ok()?;
-    let plan = wire::show(&app.plans, &plan).await.ok()?;
+pub(super) async fn read(app: &App, id: Option<PlanId>) -> SessionPlan {
+    let Some(id) = id else {
+        return SessionPlan::None;
+    };
+    match try_read(app, id).await {
+        Ok(shown) => SessionPlan::Shown(Box::new(shown)),
+        Err(PlanError::NotFound(_)) => SessionPlan::None,
+        Err(error) => {
+            tracing::warn!(%error, plan = %id, "the plan of a session cannot be read");
+            SessionPlan::Unreadable(id.to_string())
+        }
+    }
+}
+
+async fn try_read(app: &App, id: PlanId) -> Result<ShownPlan, PlanError> {
+    let plan = app.plans.get(id).await?;
+    let plan = wire::show(&app.plans, &plan).await?;
     let shown = Shown {
         plan: id,
         changeset: None,
@@ -37,21 +61,27 @@ pub(super) async fn read(app: &App, id: PlanId) -> Option<ShownPlan> {
         0 => None,
         _ => diff(&app.plans, shown).await.ok(),
     };
-    Some(ShownPlan { plan, changes })
+    Ok(ShownPlan { plan, changes })
 }
 
-pub(super) fn card(visitor: &Visitor, shown: Option<&ShownPlan>) -> Markup {
+pub(super) fn card(visitor: &Visitor, plan: &SessionPlan) -> Markup {
+    let id = match plan {
+        SessionPlan::None => None,
+        SessionPlan::Unreadable(id) => Some(id),
+        SessionPlan::Shown(shown) => Some(&shown.plan.id),
+    };
     html! {
         section class="card session-plan" aria-labelledby="plan" {
             div class="card-heading" {
                 h2 id="plan" { "Plan" }
-                @if let Some(shown) = shown {
-                    a href=(path(&shown.plan.id)) data-key="plan" { "Open the plan" }
+                @if let Some(id) = id {
+                    a href=(path(id)) data-key="plan" { "Open the plan" }
                 }
             }
-            @match shown {
-                Some(shown) => (content(visitor, shown)),
-                None => p { "Nothing has been changed. What agents change is here first, and in your files once you apply it." },
+            @match plan {
+                SessionPlan::Shown(shown) => (content(visitor, shown)),
+                SessionPlan::Unreadable(_) => p { "The plan can't be read right now, so its changes aren't shown. They are kept." },
+                SessionPlan::None => p { "Nothing has been changed. What agents change is here first, and in your files once you apply it." },
             }
         }
     }
@@ -107,7 +137,22 @@ mod tests {
     async fn rendered(plan: Plan, changes: Option<PlanDiff>) -> String {
         let app = detached().await;
         let visitor = Visitor::for_tests(&app);
-        card(&visitor, Some(&ShownPlan { plan, changes })).into_string()
+        let shown = SessionPlan::Shown(Box::new(ShownPlan { plan, changes }));
+        card(&visitor, &shown).into_string()
+    }
+
+    #[tokio::test]
+    async fn a_plan_that_cannot_be_read_is_not_shown_as_one_without_changes() {
+        let app = detached().await;
+        let visitor = Visitor::for_tests(&app);
+        let shown = |plan| card(&visitor, &plan).into_string();
+        let page = shown(SessionPlan::Unreadable("plan_1".to_owned()));
+        assert!(
+            page.contains("href=\"/plans/plan_1\"") && !page.contains("Nothing has been changed"),
+            "{page}"
+        );
+        let page = shown(SessionPlan::None);
+        assert!(page.contains("Nothing has been changed"), "{page}");
     }
 
     fn changes(fingerprint: &str, files: Vec<FileDiff>) -> Option<PlanDiff> {

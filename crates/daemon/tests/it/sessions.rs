@@ -8,6 +8,7 @@ use kernel::SystemClock;
 use serde_json::{Value, json};
 
 use crate::client::Answer;
+use crate::page::{Browser, field};
 use crate::plans::{get, post, send, start, workspace};
 use crate::running::{Running, options, until_answer};
 
@@ -312,6 +313,45 @@ async fn a_configuration_is_used_and_a_mistake_in_it_keeps_the_daemon_from_start
         assert!(matches!(error, daemon::StartError::Configuration(_)), "{error:?}");
         let said = error.to_string();
         assert!(said.contains(expected), "{said}");
+    }
+}
+
+/// By whatever way somebody comes to a directory, its sessions are found there.
+#[tokio::test]
+async fn a_session_of_the_page_is_in_the_directory_that_a_link_leads_to() {
+    let running = start().await;
+    let here = workspace();
+    let links = tempfile::tempdir().unwrap();
+    let link = links.path().join("link");
+    std::os::unix::fs::symlink(here.path(), &link).unwrap();
+    let browser = Browser::sign_in(&running).await;
+    let form_token = field(&browser.get("/sessions").await.body, "form_token");
+    let begin = async |directory: &str| {
+        let fields = [
+            ("form_token", form_token.as_str()),
+            ("directory", directory),
+            ("agent", "rehearsal"),
+            ("prompt", "hello"),
+        ];
+        let answer = browser.post("/sessions/start", &fields).await;
+        answer.header("location").unwrap_or_default().to_owned()
+    };
+    assert!(
+        begin(link.to_str().unwrap())
+            .await
+            .starts_with("/sessions/session_")
+    );
+    let list: SessionList = get(&running, "/v1/sessions").await.json();
+    let directory = here.path().canonicalize().unwrap();
+    assert_eq!(list.sessions[0].directory, directory.to_str().unwrap());
+    // What is none is refused, and that is said.
+    for (directory, why) in [
+        ("/no/such", "`directory` cannot be used"),
+        ("relative", "`directory` is not an absolute path"),
+    ] {
+        assert_eq!(begin(directory).await, "/sessions");
+        let page = browser.get("/sessions").await.body;
+        assert!(page.contains(why), "{page}");
     }
 }
 

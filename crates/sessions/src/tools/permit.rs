@@ -49,7 +49,6 @@ async fn ask(
         tool: tool.to_owned(),
         subject: subject.to_owned(),
         options: Vec::new(),
-        timeout: None,
     };
     // Without its stream the turn is over.
     let (answer, by) = options

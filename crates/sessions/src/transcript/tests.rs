@@ -76,7 +76,7 @@ fn items_grow_beside_each_other_and_stay_in_their_order() {
             tool: "shell".to_owned(),
             subject: "ls".to_owned(),
             options: Vec::new(),
-            timeout_ms: 1,
+            timeout_ms: Some(1),
         },
         output(3, "a"),
         arguments(2, "\"ls\"}"),
@@ -181,7 +181,7 @@ fn any_event() -> impl Strategy<Value = TurnEvent> {
             tool: String::new(),
             subject,
             options: Vec::new(),
-            timeout_ms: 0,
+            timeout_ms: None,
         }),
         (permissions, delta).prop_map(|(permission, by)| TurnEvent::PermissionAnswered {
             permission,

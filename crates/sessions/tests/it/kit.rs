@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use eventlog::{Log, Sequence, SqliteOptions};
-use kernel::{BootId, CancellationToken, Deadline, HomeId, SessionId, SystemClock, TurnId};
+use eventlog::{Faults, Log, Sequence, SqliteOptions};
+use kernel::{BootId, CancellationToken, Clock, Deadline, HomeId, SessionId, SystemClock, TurnId};
 use plans::{LandingSteps, Plans, PlansOptions, PlansSettings};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
 use serde_json::Value;
@@ -32,6 +32,8 @@ pub(crate) type Agents = BTreeMap<String, Arc<dyn Agent>>;
 pub(crate) struct Kit {
     pub(crate) sessions: Sessions,
     pub(crate) log: Log,
+    /// What goes wrong with the log.
+    pub(crate) faults: Faults,
     pub(crate) plans: Plans,
     pub(crate) workspace: PathBuf,
     pub(crate) puppet: Arc<Puppet>,
@@ -40,6 +42,7 @@ pub(crate) struct Kit {
     pub(crate) agents: BTreeMap<String, Arc<dyn Agent>>,
     pub(crate) settings: SessionsSettings,
     pub(crate) finder: Arc<dyn ContextFinder>,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) _directory: tempfile::TempDir,
 }
 
@@ -152,9 +155,22 @@ impl Kit {
         Self::with_finder(Arc::new(NoContextFinder), adjust).await
     }
 
+    /// A service whose time a test makes.
+    pub(crate) async fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        Self::with_all(Arc::new(NoContextFinder), clock, |_, _| {}).await
+    }
+
     /// The same, with somebody who finds context.
     pub(crate) async fn with_finder(
         finder: Arc<dyn ContextFinder>,
+        adjust: impl FnOnce(&mut Agents, &mut SessionsSettings),
+    ) -> Self {
+        Self::with_all(finder, SystemClock::shared(), adjust).await
+    }
+
+    async fn with_all(
+        finder: Arc<dyn ContextFinder>,
+        clock: Arc<dyn Clock>,
         adjust: impl FnOnce(&mut Agents, &mut SessionsSettings),
     ) -> Self {
         let directory = tempfile::Builder::new()
@@ -175,7 +191,9 @@ impl Kit {
         let options = SqliteOptions {
             path: root.join("log.sqlite"),
         };
+        let faults = Faults::default();
         let log = Log::open_sqlite(&options, SystemClock::shared()).unwrap();
+        let log = log.with_faults(&faults);
         let home_id = HomeId::generate();
         let tasks = Tasks::default();
         let processes = Processes::open(ProcessesOptions {
@@ -209,10 +227,18 @@ impl Kit {
         let mut agents: BTreeMap<String, Arc<dyn Agent>> = BTreeMap::new();
         agents.insert("puppet".to_owned(), Arc::clone(&puppet) as Arc<dyn Agent>);
         adjust(&mut agents, &mut settings);
-        let sessions = open(&log, &plans, home_id, (&agents, &settings, &finder), &tasks).await;
+        let sessions = open(
+            &log,
+            &plans,
+            home_id,
+            (&agents, &settings, &finder),
+            (&tasks, &clock),
+        )
+        .await;
         Self {
             sessions,
             log,
+            faults,
             plans,
             workspace,
             puppet,
@@ -221,6 +247,7 @@ impl Kit {
             agents,
             settings,
             finder,
+            clock,
             _directory: directory,
         }
     }
@@ -232,7 +259,7 @@ impl Kit {
             &self.plans,
             self.home_id,
             (&self.agents, &self.settings, &self.finder),
-            &self.tasks,
+            (&self.tasks, &self.clock),
         )
         .await
     }
@@ -276,6 +303,20 @@ impl Kit {
         assert_eq!(self.sessions.counts().running, 0);
     }
 
+    /// Waits until a turn has an event of this kind.
+    pub(crate) async fn events_until(&self, turn: TurnId, kind: &str) -> Vec<TurnEvent> {
+        let waiting = async {
+            loop {
+                let events = self.events(turn).await;
+                if events.iter().any(|event| event.kind() == kind) {
+                    return events;
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.unwrap()
+    }
+
     /// All events of a turn.
     pub(crate) async fn events(&self, turn: TurnId) -> Vec<TurnEvent> {
         let stream = eventlog::StreamId::new(&format!("turn/{turn}")).unwrap();
@@ -311,7 +352,7 @@ pub(crate) async fn open(
     plans: &Plans,
     home_id: HomeId,
     (agents, settings, finder): (&Agents, &SessionsSettings, &Arc<dyn ContextFinder>),
-    tasks: &Tasks,
+    (tasks, clock): (&Tasks, &Arc<dyn Clock>),
 ) -> Sessions {
     Sessions::open(SessionsOptions {
         log: log.clone(),
@@ -327,7 +368,7 @@ pub(crate) async fn open(
         agents: agents.clone(),
         settings: settings.clone(),
         tasks: tasks.clone(),
-        clock: SystemClock::shared(),
+        clock: Arc::clone(clock),
     })
     .await
     .unwrap()

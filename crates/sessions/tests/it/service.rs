@@ -1,12 +1,14 @@
 //! The life of sessions and turns.
 
-use kernel::TurnId;
+use std::sync::Arc;
+
+use kernel::{Clock, ManualClock, TurnId};
 use sessions::permissions::{Answer, Permission};
 use sessions::{
     AgentEnd, IfBusy, Question, SessionError, SessionState, Started, TurnEvent, TurnState, Usage,
 };
 
-use crate::kit::{Kit, prompt};
+use crate::kit::{Kit, PATIENCE, prompt};
 
 fn states(events: &[TurnEvent]) -> Vec<&'static str> {
     events.iter().map(TurnEvent::kind).collect()
@@ -206,7 +208,6 @@ async fn a_question_is_answered_once() {
                 tool: "shell".to_owned(),
                 subject: "rm -rf".to_owned(),
                 options: Vec::new(),
-                timeout: None,
             })
             .await
     });
@@ -234,8 +235,9 @@ async fn a_question_is_answered_once() {
 }
 
 #[tokio::test]
-async fn silence_means_no() {
-    let kit = Kit::new().await;
+async fn silence_means_no_where_the_settings_have_a_limit() {
+    let limit = Some(std::time::Duration::from_millis(10));
+    let kit = Kit::with(|_, settings| settings.permission_timeout = limit).await;
     let session = kit.session().await;
     kit.send(session, "one").await;
     let led = kit.puppet.next().await;
@@ -244,12 +246,61 @@ async fn silence_means_no() {
         tool: "shell".to_owned(),
         subject: "rm -rf".to_owned(),
         options: Vec::new(),
-        timeout: Some(std::time::Duration::from_millis(10)),
     };
     let (answer, by) = led.turn.asker.ask(question).await.unwrap();
     assert_eq!((answer, &*by), (Answer::Deny, ""));
     assert_eq!(kit.get(session).await.record.state(), SessionState::Running);
     led.end(AgentEnd::Done);
+}
+
+/// Nobody is there for longer than a turn may take, and then somebody answers.
+#[tokio::test]
+async fn a_question_waits_as_long_as_it_takes() {
+    let clock = ManualClock::new();
+    let kit = Kit::with_clock(Arc::clone(&clock) as Arc<dyn Clock>).await;
+    let session = kit.session().await;
+    let turn = kit.send(session, "one").await.turn.id;
+    let led = kit.puppet.next().await;
+    let asker = led.turn.asker.clone();
+    let question = Question {
+        item: None,
+        tool: "shell".to_owned(),
+        subject: "make".to_owned(),
+        options: Vec::new(),
+    };
+    let asking = tokio::spawn(async move { asker.ask(question).await });
+    kit.events_until(turn, "permission_asked").await;
+    // Nobody counts the time any more: neither that of the question nor that of the turn.
+    let standing_still = async {
+        while clock.pending_alarms() > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    };
+    let waited = tokio::time::timeout(PATIENCE, standing_still).await;
+    assert!(waited.is_ok(), "something is to happen at a certain time");
+    let hours = |hours: u64| std::time::Duration::from_secs(hours * 60 * 60);
+    for _ in 0..20 {
+        clock.advance(hours(7));
+        let now = kit.get(session).await;
+        assert_eq!(now.record.state(), SessionState::Asking);
+        tokio::task::yield_now().await;
+    }
+    let asked = kit.get(session).await.record.active.unwrap().asked[0].id;
+    let answer = kit.sessions.answer(session, asked, Answer::Allow, "ann".into());
+    assert_eq!(answer.await.unwrap().0, Answer::Allow);
+    assert_eq!(asking.await.unwrap().unwrap().0, Answer::Allow);
+    // From here on its time counts again.
+    let over = tokio::spawn(async move { led.turn.scope.wait().await });
+    while !over.is_finished() {
+        clock.advance(hours(1));
+        tokio::task::yield_now().await;
+    }
+    let ended = kit.end(turn).await;
+    let error = ended.record.error.unwrap();
+    assert_eq!(
+        (ended.record.state, error.code.as_str()),
+        (TurnState::Failed, "limit_time")
+    );
 }
 
 #[tokio::test]

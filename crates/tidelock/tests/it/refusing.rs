@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::harness::{World, wait_for};
+use crate::plan_stage::Project;
 use crate::requests::{events, force, send};
 use crate::tools::skip;
 
@@ -15,10 +16,10 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
-    fn mount(path: &Path) -> Result<SmallDisk, String> {
+    fn mount(path: &Path, size: &str) -> Result<SmallDisk, String> {
         fs::create_dir_all(path).unwrap();
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "tmpfs"])
             .arg(path)
             .output();
         match mounted {
@@ -58,7 +59,7 @@ impl Drop for SmallDisk {
 fn a_full_disk_refuses_what_must_be_kept_and_says_so_until_there_is_room() {
     let world = World::new();
     let home = world.home();
-    let disk = match SmallDisk::mount(&home.state) {
+    let disk = match SmallDisk::mount(&home.state, "2m") {
         Ok(disk) => disk,
         Err(reason) => return skip(&format!("no small file system can be mounted: {reason}")),
     };
@@ -130,4 +131,46 @@ fn a_full_disk_refuses_what_must_be_kept_and_says_so_until_there_is_room() {
     world.run(&["up"]).expect(0);
     assert_eq!(events(&home, "a").len(), acknowledged + 1);
     world.run(&["down"]).expect(0);
+}
+
+/// What an agent says goes into the log a piece at a time, and is acknowledged before it is on disk. A disk that is full takes
+/// some of it back, and that must not look as if somebody else had taken the turn.
+#[test]
+fn a_turn_that_a_full_disk_cut_off_ends_when_there_is_room() {
+    let project = Project::with_git(&[("a.txt", "one\n")]);
+    let home = project.world.home();
+    let disk = match SmallDisk::mount(&home.state, "16m") {
+        Ok(disk) => disk,
+        Err(reason) => return skip(&format!("no small file system can be mounted: {reason}")),
+    };
+    let words = "words ".repeat(2000);
+    let script = project.script(
+        "talk",
+        &format!("steps:\n  - repeat:\n      times: 1000\n      steps:\n        - say: {{text: \"{words}\", every: 2ms}}\n"),
+    );
+    project
+        .run(&["run", "--script", &script, "--detach", "talk"])
+        .expect(0);
+    wait_for("the agent to talk", || {
+        let shown = project.session("@");
+        shown["active"]["turn"].is_string()
+    });
+    disk.fill();
+    wait_for("the log to refuse", || {
+        send(&home, "GET", "/readyz", "").unwrap().status == 503
+    });
+    disk.make_room();
+    wait_for("the turn to end", || project.session("@")["state"] == "idle");
+    let turn = &project.session("@")["turns"][0];
+    assert_eq!(
+        (&turn["state"], &turn["error"]["code"]),
+        (&"failed".into(), &"log_failed".into())
+    );
+    // The session is free, and nothing runs.
+    let script = project.script("more", "steps:\n  - say: I am back.\n");
+    let more = project
+        .run(&["session", "send", "@", "--script", &script, "go on"])
+        .expect(0);
+    assert_eq!(more.stdout, "I am back.\n");
+    project.run(&["down"]).expect(0);
 }

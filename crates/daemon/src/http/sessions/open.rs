@@ -21,6 +21,8 @@ use crate::sessions::wire;
 const RULES_LIMIT: usize = 256;
 /// The longest name or pattern of a rule.
 const RULE_LIMIT_BYTES: usize = 4096;
+/// The most bytes of all rules together.
+const RULES_LIMIT_BYTES: usize = 128 * 1024;
 
 /// Opens a session: a conversation about a directory. Nothing runs until the first prompt.
 #[utoipa::path(
@@ -42,7 +44,7 @@ pub(crate) async fn open(
     body::Json(request): body::Json<OpenSession>,
 ) -> Result<(StatusCode, Json<api::Session>), Problem> {
     let new = NewSession {
-        directory: existing(request.directory)?,
+        directory: PathBuf::from(request.directory),
         title: request.title.unwrap_or_default(),
         agent: match request.agent {
             Some(agent) => wire::choice_of(agent),
@@ -61,20 +63,6 @@ pub(crate) async fn open(
     }
 }
 
-/// A directory that is there, by the path that leads to it without links: so all sessions of one directory are found by it.
-pub(super) fn existing(directory: String) -> Result<PathBuf, Problem> {
-    let path = PathBuf::from(&directory);
-    if !path.is_absolute() {
-        return Err(invalid("directory", "is not an absolute path"));
-    }
-    let found = path.canonicalize();
-    let found = found.map_err(|error| invalid("directory", &format!("cannot be used: {error}")))?;
-    match found.is_dir() {
-        true => Ok(found),
-        false => Err(invalid("directory", "is not a directory")),
-    }
-}
-
 fn checked_rules(rules: Vec<api::PermissionRule>) -> Result<Vec<sessions::permissions::Rule>, Problem> {
     if rules.len() > RULES_LIMIT {
         return Err(invalid("rules", &format!("has more than {RULES_LIMIT} entries")));
@@ -88,6 +76,13 @@ fn checked_rules(rules: Vec<api::PermissionRule>) -> Result<Vec<sessions::permis
             let why = format!("has more than {RULE_LIMIT_BYTES} bytes");
             return Err(invalid(&format!("rules.{index}"), &why));
         }
+    }
+    let bytes = rules
+        .iter()
+        .map(|rule| rule.tool.len() + rule.pattern.as_ref().map_or(0, String::len));
+    if bytes.sum::<usize>() > RULES_LIMIT_BYTES {
+        let why = format!("has more than {RULES_LIMIT_BYTES} bytes in all");
+        return Err(invalid("rules", &why));
     }
     Ok(rules.into_iter().map(wire::rule_of).collect())
 }

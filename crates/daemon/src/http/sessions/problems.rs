@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::http::log_problem::{not_committed, read_failed};
 use crate::http::plan_problem;
 use crate::http::problem::Problem;
+use crate::jobs::wire::invalid;
 use crate::sessions::wire;
 
 /// Something was not done to a session. What the caller has to look at to decide again goes with it.
@@ -84,6 +85,7 @@ pub(super) fn session_problem(error: SessionError) -> Problem {
         SessionError::HasForks { .. } => ErrorCode::SessionHasForks,
         SessionError::QueueFull { .. } => ErrorCode::QueueFull,
         SessionError::PermissionNotFound { .. } => ErrorCode::PermissionNotFound,
+        SessionError::Directory { why } => return invalid("directory", &why),
         SessionError::Invalid { .. } => ErrorCode::InvalidPrompt,
         SessionError::KeyReused { .. } => ErrorCode::IdempotencyKeyReused,
         SessionError::Closed

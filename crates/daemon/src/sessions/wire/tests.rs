@@ -79,7 +79,7 @@ fn events() -> Vec<TurnEvent> {
                 answer: Answer::AllowAlways,
                 id: "always".to_owned(),
             }],
-            timeout_ms: 600_000,
+            timeout_ms: Some(600_000),
         },
         TurnEvent::PlanChanged {
             plan: PlanId::generate(),

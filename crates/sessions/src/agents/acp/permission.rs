@@ -83,7 +83,6 @@ async fn ask(asker: &Asker, wish: Wish, options: Vec<PermissionOption>, ends: &E
         tool: wish.tool,
         subject: wish.subject,
         options,
-        timeout: None,
     };
     let mut asking = pin!(asker.ask(question));
     tokio::select! {

@@ -312,7 +312,18 @@ impl<'a> Loop<'a> {
             });
         }
         // It sees for itself when the turn is to stop; dropped half-way, tools would go on.
+        let (left, asked, began) = (
+            self.asking.time.remaining(),
+            turn.asker.asked_for(),
+            turn.clock.now(),
+        );
         let answers = turn.tools.call_all(orders).await;
+        if let Some(left) = left {
+            // The model has no part in how long the user takes to answer.
+            let asked = turn.asker.asked_for().saturating_sub(asked);
+            let took = turn.clock.now().saturating_duration_since(began);
+            self.asking.time = Deadline::after(&turn.clock, (left + asked).saturating_sub(took));
+        }
         for (place, answer) in places.into_iter().zip(answers) {
             told[place] = Some(match answer.full {
                 Some(full) => format!("{}\n[all of it: {full}]", answer.text),

@@ -163,7 +163,6 @@ impl<'a> Stage<'a> {
             tool: ASKING.to_owned(),
             subject,
             options: Vec::new(),
-            timeout: None,
         };
         let (answer, by) = self.turn.asker.ask(question).await?;
         if self.turn.scope.is_cancelled() {

@@ -493,7 +493,7 @@ mod tests {
             tool: "shell".to_owned(),
             subject: "rm x".to_owned(),
             options: Vec::new(),
-            timeout_ms: 1,
+            timeout_ms: None,
         };
         let answered = |permission: &str, by: &str| TurnEventBody::PermissionAnswered {
             permission: permission.to_owned(),

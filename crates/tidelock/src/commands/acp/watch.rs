@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use api::{Plan, Session, Turn, TurnState};
+use api::{ErrorCode, Plan, Session, Turn, TurnState};
 use hyper::header::{ACCEPT, HeaderName};
 use serde_json::{Value, json};
 
@@ -383,9 +383,15 @@ impl Watcher {
     /// Shows what is in the plan, if it waits to be applied.
     fn tell_changes(&self, turn: &str, plan: Option<&str>) -> Result<(), Over> {
         let Some(id) = plan else { return Ok(()) };
-        // A plan that is gone is nothing to review any more.
-        let Ok(answer) = get(&plan_path(id, ""), &self.site.context, &self.client) else {
-            return Ok(());
+        let answer = match get(&plan_path(id, ""), &self.site.context, &self.client) {
+            Ok(answer) => answer,
+            // A plan that is gone is nothing to review any more.
+            Err(failure) if failure.code == ErrorCode::PlanNotFound.as_str() => return Ok(()),
+            Err(failure) => {
+                let text = format!("The changes cannot be shown: {}\n", failure.message);
+                self.update(&chunk(Voice::Agent, &format!("{turn}-next"), &text))?;
+                return Ok(());
+            }
         };
         let plan: Plan = understood(answer)?;
         if !has_work(&plan) {

@@ -1,6 +1,6 @@
 //! A turn is over: how it ended, what it changed, and what to type next.
 
-use api::{Plan, PlanState, Session, Turn, TurnState, Usage};
+use api::{ErrorCode, Plan, PlanState, Session, Turn, TurnState, Usage};
 use serde_json::{Value, json};
 
 use super::words::{self, usage as usage_text};
@@ -60,20 +60,19 @@ pub(super) fn ended(
         text,
         exit: exit_of(turn.state),
     };
-    let plan_value = match turn.plan.as_ref().or(conversation.plan.as_ref()) {
-        // A plan that is gone is nothing to review any more.
-        Some(plan) => get(&plan_path(plan, ""), context, client).ok(),
-        None => None,
-    };
-    match plan_value {
-        Some(value) if has_work(&printable(&value)?) => {
+    let plan = turn.plan.as_ref().or(conversation.plan.as_ref());
+    match plan.map(|plan| (plan, get(&plan_path(plan, ""), context, client))) {
+        Some((_, Ok(value))) if has_work(&printable(&value)?) => {
             end.plan = value;
             end = with_plan((end, &turn), if_done, interrupts, (context, format, client))?;
         }
-        other => {
-            end.plan = other.unwrap_or_default();
-            end.text.push_str("It changed nothing.\n");
+        Some((_, Ok(value))) => end = unchanged(end, value),
+        // A plan that is gone is nothing to review any more.
+        Some((_, Err(failure))) if failure.code == ErrorCode::PlanNotFound.as_str() => {
+            end = unchanged(end, Value::Null);
         }
+        Some((plan, Err(failure))) => end = unknown(end, plan, failure),
+        None => end = unchanged(end, Value::Null),
     }
     end.text.push_str(&go_on(&conversation));
     Ok(Outcome {
@@ -86,6 +85,27 @@ pub(super) fn ended(
         text: end.text,
         exit: end.exit,
     })
+}
+
+/// The turn has changed nothing that is still to be reviewed.
+fn unchanged(mut end: End, plan: Value) -> End {
+    end.plan = plan;
+    end.text.push_str("It changed nothing.\n");
+    end
+}
+
+/// The plan cannot be read, so nobody knows what was changed, and nothing was applied.
+fn unknown(mut end: End, plan: &str, failure: Failure) -> End {
+    let id = short(plan);
+    end.text.push_str(&format!(
+        "error: the plan {id} cannot be read: {}\nNothing was applied. What was changed is kept in it; look again with: tidelock plan show {id}\n",
+        failure.message
+    ));
+    if end.exit == Exit::Success {
+        end.exit = failure.exit;
+    }
+    end.outcome = json!({ "outcome": "unknown", "error": failure });
+    end
 }
 
 /// Shows what the plan comes to, and applies it if that is wanted.
@@ -171,6 +191,35 @@ pub(super) fn left(session: &str, beginning: &str) -> String {
 mod tests {
     use super::super::samples::{session, turn};
     use super::*;
+
+    #[test]
+    fn a_plan_that_cannot_be_read_is_not_a_plan_without_changes() {
+        let end = |exit| End {
+            plan: Value::Null,
+            job: Value::Null,
+            outcome: json!({ "outcome": "unchanged" }),
+            text: String::new(),
+            exit,
+        };
+        let failure = || Failure::new(Exit::Failed, "log_refusing", "The log cannot be read.");
+        let told = unknown(end(Exit::Success), "plan_01JCZ8T6V8Y3N5K2M4Q7R9T1TX", failure());
+        assert_eq!(told.exit, Exit::Failed);
+        assert_eq!(told.outcome["outcome"], "unknown");
+        assert_eq!(told.outcome["error"]["code"], "log_refusing");
+        assert!(
+            told.text.contains("cannot be read: The log cannot be read.")
+                && !told.text.contains("changed nothing"),
+            "{}",
+            told.text
+        );
+        // How the turn ended is worth more than what came after it.
+        let cancelled = unknown(
+            end(Exit::Command(INTERRUPTED)),
+            "plan_01JCZ8T6V8Y3N5K2M4Q7R9T1TX",
+            failure(),
+        );
+        assert_eq!(cancelled.exit, Exit::Command(INTERRUPTED));
+    }
 
     #[test]
     fn what_is_said_after_a_turn() {
