@@ -11,6 +11,7 @@ use sessions::agents::model::{ApiKey, ModelAgent, ModelLimits, ModelPrices, Mode
 use sessions::agents::rehearsal::Rehearsal;
 use sessions::{Agent, Readiness};
 
+use super::known_agents::KNOWN;
 use crate::configuration::{AgentSection, Configuration, ConfigurationError, ModelSection};
 
 /// The agent that follows a script. It is always there.
@@ -26,47 +27,6 @@ pub(crate) const BASE_URL: &str = "TIDELOCK_MODEL_BASE_URL";
 pub(crate) const USUAL_BASE_URL: &str = "OPENAI_BASE_URL";
 /// Which model, before what the configuration says.
 pub(crate) const MODEL_NAME: &str = "TIDELOCK_MODEL";
-
-/// An agent that is used if its program is installed.
-struct Known {
-    name: &'static str,
-    command: &'static [&'static str],
-    description: &'static str,
-    /// Where it keeps what it knows, from the user's directory on.
-    own: &'static [&'static str],
-}
-
-const KNOWN: [Known; 4] = [
-    Known {
-        name: "claude",
-        command: &["claude-code-acp"],
-        description: "Claude Code",
-        own: &[".claude"],
-    },
-    Known {
-        name: "codex",
-        command: &["codex-acp"],
-        description: "Codex",
-        own: &[".codex"],
-    },
-    Known {
-        name: "gemini",
-        command: &["gemini", "--experimental-acp"],
-        description: "Gemini CLI",
-        own: &[".gemini"],
-    },
-    Known {
-        name: "opencode",
-        command: &["opencode", "acp"],
-        description: "opencode",
-        own: &[
-            ".config/opencode",
-            ".cache/opencode",
-            ".local/share/opencode",
-            ".local/state/opencode",
-        ],
-    },
-];
 
 /// The variables of this daemon.
 #[derive(Clone, Copy)]
@@ -86,7 +46,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Where a program is, if it is installed.
-    fn program(self, name: &str) -> Option<PathBuf> {
+    pub(super) fn program(self, name: &str) -> Option<PathBuf> {
         let directories = std::env::split_paths(self.get("PATH").unwrap_or_default());
         directories
             .filter(|directory| directory.is_absolute())
@@ -176,38 +136,46 @@ fn micros(price: f64) -> u64 {
     (price * 1_000_000.0).round() as u64
 }
 
-/// The programs that speak the protocol: those of the configuration, and those that are installed and known.
+/// A program that speaks the protocol.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Program {
+    pub(super) section: AgentSection,
+    /// What to do if it is not there.
+    pub(super) if_missing: Option<String>,
+}
+
+/// The programs that speak the protocol: those of the configuration, and those that are known and installed, if only in part.
 pub(super) fn programs(
     configured: &BTreeMap<String, AgentSection>,
     variables: Variables<'_>,
-) -> BTreeMap<String, AgentSection> {
-    let home = variables.get("HOME").map(PathBuf::from);
+) -> BTreeMap<String, Program> {
     let installed = KNOWN.iter().filter_map(|known| {
-        let program = variables.program(known.command.first()?)?;
-        let rest = known.command.iter().skip(1).map(ToString::to_string);
-        let own = known.own.iter();
+        let found = known.find(variables)?;
         let section = AgentSection {
-            command: std::iter::once(program.to_str()?.to_owned())
-                .chain(rest)
-                .collect(),
+            command: found.command,
             description: format!("{}, found on this machine", known.description),
             environment: BTreeMap::new(),
-            write_below: home
-                .iter()
-                .flat_map(|home| own.clone().map(|own| home.join(own)))
-                .collect(),
+            // What it keeps of its sessions can be written in every sandbox.
+            write_below: Vec::new(),
         };
-        Some((known.name.to_owned(), section))
+        let if_missing = found.if_missing;
+        Some((known.name.to_owned(), Program { section, if_missing }))
+    });
+    let configured = configured.iter().map(|(name, section)| {
+        let section = section.clone();
+        let if_missing = None;
+        (name.clone(), Program { section, if_missing })
     });
     // What somebody has configured goes before what was found.
-    installed.chain(configured.clone()).collect()
+    installed.chain(configured).collect()
 }
 
 /// How a program is run. It gets the variables of the daemon, since it has its own keys there, but for those that say how
 /// this daemon is set up.
-pub(super) fn acp_settings(name: &str, section: AgentSection, variables: Variables<'_>) -> AcpSettings {
+pub(super) fn acp_settings(name: &str, program: Program, variables: Variables<'_>) -> AcpSettings {
     let inherited = variables.0.iter();
     let inherited = inherited.filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"TIDELOCK_"));
+    let Program { section, if_missing } = program;
     let own = section.environment.into_iter();
     AcpSettings {
         name: name.to_owned(),
@@ -217,6 +185,7 @@ pub(super) fn acp_settings(name: &str, section: AgentSection, variables: Variabl
             .chain(own.map(|(name, value)| (name.into(), value.into())))
             .collect(),
         description: section.description,
+        if_missing,
         write_below: section.write_below,
         ..AcpSettings::default()
     }
@@ -383,14 +352,24 @@ mod tests {
         );
     }
 
-    #[test]
-    fn programs_that_are_installed_are_found_and_what_is_configured_goes_before_them() {
+    /// A directory with programs that can be run, but for those with a minus.
+    fn programs_in(names: &[&str]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
-        for (name, mode) in [("opencode", 0o755), ("gemini", 0o755), ("codex-acp", 0o644)] {
+        for name in names {
+            let (name, mode) = match name.strip_prefix('-') {
+                Some(name) => (name, 0o644),
+                None => (*name, 0o755),
+            };
             let path = directory.path().join(name);
             std::fs::write(&path, "").unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
         }
+        directory
+    }
+
+    #[test]
+    fn what_is_configured_goes_before_what_is_installed() {
+        let directory = programs_in(&["opencode", "gemini", "-codex-acp"]);
         let path = directory.path().to_str().unwrap();
         let set = variables(&[("PATH", path), ("HOME", "/h"), ("TIDELOCK_HOME", "/t")]);
         let mine = AgentSection {
@@ -402,21 +381,82 @@ mod tests {
         let found = programs(&configured, Variables(&set));
         let names: Vec<&str> = found.keys().map(String::as_str).collect();
         assert_eq!(names, ["gemini", "opencode"]);
+        let mine = Program {
+            section: mine,
+            if_missing: None,
+        };
         assert_eq!(found["gemini"], mine);
-        assert_eq!(
-            found["opencode"].command,
-            [format!("{path}/opencode"), "acp".to_owned()]
-        );
-        assert_eq!(
-            found["opencode"].write_below.first(),
-            Some(&PathBuf::from("/h/.config/opencode"))
-        );
         let settings = acp_settings("gemini", mine, Variables(&set));
         let environment = [("HOME", "/h"), ("PATH", "/mine")];
         assert_eq!(
             settings.environment,
             variables(&environment).into_iter().collect::<BTreeMap<_, _>>()
         );
+    }
+
+    /// What is installed, and what is found: a name, a command, and what is missing.
+    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str, Option<&'a str>)]);
+
+    #[test]
+    fn installed_agents_are_found_and_what_is_missing_for_them_is_said() {
+        let npm = |package: &str, program: &str| {
+            let install = format!("npm install -g @agentclientprotocol/{package}");
+            format!("`{program}` is installed. Install its ACP adapter: {install}")
+        };
+        let claude = npm("claude-agent-acp", "claude");
+        let codex = npm("codex-acp", "codex");
+        let cases: &[Case<'_>] = &[
+            (&[], &[]),
+            (
+                &["claude"],
+                &[("claude", "claude-agent-acp", Some(claude.as_str()))],
+            ),
+            (&["claude-code-acp"], &[("claude", "DIR/claude-code-acp", None)]),
+            (
+                &["claude", "claude-agent-acp", "claude-code-acp"],
+                &[("claude", "DIR/claude-agent-acp", None)],
+            ),
+            (
+                &["codex", "-codex-acp", "opencode"],
+                &[
+                    ("codex", "codex-acp", Some(codex.as_str())),
+                    ("opencode", "DIR/opencode acp", None),
+                ],
+            ),
+            (
+                &["qwen", "goose", "cursor-agent", "copilot", "gemini"],
+                &[
+                    ("copilot", "DIR/copilot --acp", None),
+                    ("cursor", "DIR/cursor-agent acp", None),
+                    ("gemini", "DIR/gemini --experimental-acp", None),
+                    ("goose", "DIR/goose acp", None),
+                    ("qwen", "DIR/qwen --acp", None),
+                ],
+            ),
+        ];
+        for (installed, expected) in cases {
+            let directory = programs_in(installed);
+            let path = directory.path().to_str().unwrap();
+            let set = variables(&[("PATH", path)]);
+            let found: Vec<_> = programs(&BTreeMap::new(), Variables(&set))
+                .into_iter()
+                .map(|(name, program)| {
+                    let command = program.section.command.join(" ").replace(path, "DIR");
+                    (name, command, program.if_missing)
+                })
+                .collect();
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(name, command, missing)| {
+                    (
+                        (*name).to_owned(),
+                        (*command).to_owned(),
+                        missing.map(str::to_owned),
+                    )
+                })
+                .collect();
+            assert_eq!(found, expected, "{installed:?}");
+        }
     }
 
     #[test]

@@ -52,8 +52,8 @@ pub(crate) async fn start(
     let settings = model_settings(&configuration.model, variables)?;
     let mut agents = built_in(settings, around.breakers, around.clock);
     let ports = ports(around);
-    for (name, section) in programs(&configuration.agents, variables) {
-        let settings = acp_settings(&name, section, variables);
+    for (name, program) in programs(&configuration.agents, variables) {
+        let settings = acp_settings(&name, program, variables);
         let agent = AcpAgent::new(
             settings,
             around.processes.clone(),

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use api::{AgentKind, AgentList, IfBusy, OpenSession, Session};
+use api::{Agent, AgentKind, AgentList, IfBusy, OpenSession, Session};
 use serde_json::json;
 
 use super::lsp::paths;
@@ -79,59 +79,103 @@ fn open(
     Ok(printable(&answer)?)
 }
 
-/// Whoever has configured no model shall not take a rehearsal for one.
+/// Nobody has chosen an agent, so it is said who answers, and who else could.
 fn say_who_answers(context: &Context, client: &Client) -> Result<(), Failure> {
     let list: AgentList = printable(&get("/v1/agents", context, client)?)?;
-    if let Some(note) = rehearsal_note(&list) {
-        drop(output::write(io::stderr(), &format!("note: {note}\n")));
-    }
+    let notes: String = who_answers(&list)
+        .iter()
+        .map(|note| format!("note: {note}\n"))
+        .collect();
+    drop(output::write(io::stderr(), &notes));
     Ok(())
 }
 
-fn rehearsal_note(list: &AgentList) -> Option<String> {
-    let answers = list.agents.iter().find(|agent| agent.default)?;
+fn who_answers(list: &AgentList) -> Vec<String> {
+    let Some(answers) = list.agents.iter().find(|agent| agent.default) else {
+        return Vec::new();
+    };
     if answers.kind != AgentKind::Rehearsal {
-        return None;
+        return vec![format!(
+            "`{}` answers; choose another agent with --agent (see `tidelock agent list`)",
+            answers.id
+        )];
     }
     let model = list.agents.iter().find(|agent| agent.kind == AgentKind::Model);
     let missing = model.and_then(|model| model.missing.as_deref()).map(one_line);
     let missing = missing.map_or_else(String::new, |missing| format!(" ({missing})"));
-    Some(format!(
-        "no model is configured{missing}, so the built-in agent `{}` answers; see `tidelock agent list`",
+    let mut notes = vec![format!(
+        "no model is configured{missing}, so the built-in agent `{}` answers: it only plays a script",
         answers.id
-    ))
+    )];
+    // An agent that is installed is most likely the one that was meant.
+    let programs = list.agents.iter().filter(|agent| agent.kind == AgentKind::Acp);
+    let (ready, rest): (Vec<&Agent>, Vec<&Agent>) = programs.partition(|agent| agent.missing.is_none());
+    if let Some(first) = ready.first() {
+        let names: Vec<String> = ready.iter().map(|agent| format!("`{}`", agent.id)).collect();
+        notes.push(format!(
+            "found on this machine: {}; use it with: tidelock run --agent {} PROMPT",
+            names.join(", "),
+            first.id
+        ));
+    }
+    let missing = rest.iter().filter_map(|agent| {
+        let missing = one_line(agent.missing.as_deref()?);
+        Some(format!("{}: {missing}", agent.id))
+    });
+    notes.extend(missing);
+    notes.push(
+        "to choose an agent for good, set `sessions.default_agent`; see `tidelock agent list`".to_owned(),
+    );
+    notes
 }
 
 #[cfg(test)]
 mod tests {
-    use api::Agent;
-
     use super::*;
 
     #[test]
-    fn a_rehearsal_is_never_taken_for_a_model() {
-        let agent = |id: &str, kind, default| Agent {
+    fn it_is_said_who_answers_and_who_else_could() {
+        let agent = |id: &str, kind, missing: Option<&str>| Agent {
             id: id.to_owned(),
-            state: "ready".to_owned(),
+            state: if missing.is_some() { "missing" } else { "ready" }.to_owned(),
             kind,
             description: String::new(),
-            missing: (kind == AgentKind::Model).then(|| "no key".to_owned()),
-            default,
+            missing: missing.map(str::to_owned),
+            default: false,
         };
-        let note = |model_is_default| {
-            rehearsal_note(&AgentList {
-                agents: vec![
-                    agent("model", AgentKind::Model, model_is_default),
-                    agent("rehearsal", AgentKind::Rehearsal, !model_is_default),
-                ],
-            })
+        let notes = |default: &str| {
+            let mut agents = vec![
+                agent(
+                    "claude",
+                    AgentKind::Acp,
+                    Some("`claude` is installed. Install its ACP adapter: npm install it"),
+                ),
+                agent(
+                    "model",
+                    AgentKind::Model,
+                    (default != "model").then_some("no key"),
+                ),
+                agent("opencode", AgentKind::Acp, None),
+                agent("qwen", AgentKind::Acp, None),
+                agent("rehearsal", AgentKind::Rehearsal, None),
+            ];
+            for agent in &mut agents {
+                agent.default = agent.id == default;
+            }
+            who_answers(&AgentList { agents })
         };
-        assert_eq!(note(true), None);
         assert_eq!(
-            note(false).as_deref(),
-            Some(
-                "no model is configured (no key), so the built-in agent `rehearsal` answers; see `tidelock agent list`"
-            )
+            notes("model"),
+            ["`model` answers; choose another agent with --agent (see `tidelock agent list`)"]
+        );
+        assert_eq!(
+            notes("rehearsal"),
+            [
+                "no model is configured (no key), so the built-in agent `rehearsal` answers: it only plays a script",
+                "found on this machine: `opencode`, `qwen`; use it with: tidelock run --agent opencode PROMPT",
+                "claude: `claude` is installed. Install its ACP adapter: npm install it",
+                "to choose an agent for good, set `sessions.default_agent`; see `tidelock agent list`",
+            ]
         );
     }
 }

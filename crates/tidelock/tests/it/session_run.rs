@@ -1,6 +1,7 @@
 //! `tidelock run`: from a prompt to a diff, and on to the workspace or not.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use serde_json::json;
@@ -103,6 +104,49 @@ fn without_a_model_a_rehearsal_answers_and_that_is_said() {
     assert_eq!(project.tree(), files(&BEFORE));
     let names = project.run(&["plan", "diff", "@", "--name-only"]).expect(0);
     assert_ne!(names.stdout, "", "it does something");
+}
+
+/// Whoever has an agent installed is told how to use it, or what is missing for it.
+#[test]
+fn agents_that_are_installed_are_named_with_what_is_missing() {
+    let project = Project::with_git(&BEFORE);
+    let programs = project.world.path().join("bin");
+    std::fs::create_dir(&programs).unwrap();
+    for name in ["claude", "codex", "codex-acp", "opencode"] {
+        let path = programs.join(name);
+        std::fs::write(&path, "#!/bin/sh\nexit 1\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:/usr/bin:/bin", programs.display());
+    let run = |arguments: &[&str]| {
+        let mut command = project.command(arguments);
+        command.env("PATH", &path);
+        finish(command)
+    };
+    let list = run(&["agent", "list", "--json"]).expect(0).json();
+    let agents = list["agents"].as_array().unwrap();
+    let state = |id: &str| {
+        let agent = agents.iter().find(|agent| agent["id"] == id);
+        agent.map(|agent| (agent["state"].clone(), agent["missing"].clone()))
+    };
+    let adapter = "`claude` is installed. Install its ACP adapter: npm install -g @agentclientprotocol/claude-agent-acp";
+    assert_eq!(state("claude"), Some((json!("missing"), json!(adapter))));
+    for ready in ["codex", "opencode"] {
+        assert_eq!(state(ready), Some((json!("ready"), json!(null))), "{ready}");
+    }
+    let done = run(&["run", "make it better"]).expect(0);
+    for note in [
+        "answers: it only plays a script\n",
+        "note: found on this machine: `codex`, `opencode`; use it with: tidelock run --agent codex PROMPT\n",
+        format!("note: claude: {adapter}\n").as_str(),
+    ] {
+        assert!(done.stderr.contains(note), "{note:?} is not in {}", done.stderr);
+    }
+    // Once it is installed, it is found, also by the daemon that runs already.
+    std::fs::copy(programs.join("opencode"), programs.join("claude-agent-acp")).unwrap();
+    let list = run(&["agent", "list"]).expect(0).stdout;
+    let claude = list.lines().find(|line| line.starts_with("claude ")).unwrap();
+    assert!(claude.contains("ready"), "{list}");
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub struct AcpSettings {
     pub environment: BTreeMap<OsString, OsString>,
     /// What it is, in one line.
     pub description: String,
+    /// What to do if the program is not there, for people.
+    pub if_missing: Option<String>,
     /// Where it may write besides its sandbox, such as where it keeps its conversations. What it writes there is not part
     /// of a plan.
     pub write_below: Vec<PathBuf>,
@@ -36,6 +38,7 @@ impl Default for AcpSettings {
             command: Vec::new(),
             environment: BTreeMap::new(),
             description: String::new(),
+            if_missing: None,
             write_below: Vec::new(),
             start_timeout: Duration::from_secs(60),
             cancel_grace: Duration::from_secs(5),
@@ -52,9 +55,9 @@ impl AcpSettings {
         if self.is_installed(Path::new(program)) {
             return Readiness::Ready;
         }
-        Readiness::Missing(format!(
-            "the program `{program}` is not installed, or not in the PATH of the daemon"
-        ))
+        Readiness::Missing(self.if_missing.clone().unwrap_or_else(|| {
+            format!("the program `{program}` is not installed, or not in the PATH of the daemon")
+        }))
     }
 
     fn is_installed(&self, program: &Path) -> bool {
