@@ -48,8 +48,13 @@ pub struct Requested {
 /// Why a queued job does not run yet.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum WaitingFor {
-    /// For its turn: all workers are busy, or it is about to be claimed.
-    Worker,
+    /// For its turn: all places are taken, or it is about to be claimed.
+    Worker {
+        /// How many run where it will.
+        running: usize,
+        /// How many may run there.
+        limit: usize,
+    },
     /// For a time.
     Time(UnixMs),
     /// For other jobs to succeed.
@@ -63,8 +68,10 @@ pub enum WaitingFor {
 pub struct Counts {
     /// How many wait, for whatever reason.
     pub queued: u64,
-    /// How many run here.
+    /// How many run here that take the place of a worker.
     pub running: u64,
+    /// How many run here beside those, because somebody works with them.
+    pub foreground: u64,
     /// How many may run here at once.
     pub max_workers: u64,
     /// How many were claimed here.

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use crate::{
     handler::{Handler, Outcome, Verdict, Work},
     history,
+    job::{OutputEnd, Pool},
     message::{Finished, Message},
     output::{Output, OutputOptions},
     state::{End, StopCause},
@@ -66,6 +67,8 @@ pub(crate) struct Attempt {
     pub(crate) number: u32,
     pub(crate) title: String,
     pub(crate) submitted_by: String,
+    pub(crate) after: Vec<JobId>,
+    pub(crate) pool: Pool,
     /// What it was submitted with, if it is at hand.
     pub(crate) payload: Option<Payload>,
     pub(crate) handler: Arc<dyn Handler>,
@@ -112,12 +115,22 @@ impl Attempt {
             tasks,
             clock: Arc::clone(wall.clock()),
         });
-        let (job, number, stop) = (self.job, self.number, self.stop.clone());
+        let (job, number, pool, stop) = (self.job, self.number, self.pool, self.stop.clone());
         let outcome = self.work(log, output.clone()).await;
-        if let Err(error) = output.finish().await {
-            // The job ends as it ends; the log decides whether that is still this worker's to say.
-            tracing::warn!(%error, %job, "the last output of a job could not be written");
-        }
+        // The job ends as it ends; the log decides whether that is still this worker's to say.
+        let output = match output.finish().await {
+            Ok(summary) => OutputEnd {
+                last_sequence: summary.last_sequence.get(),
+                lost: None,
+            },
+            Err(error) => {
+                tracing::warn!(%error, %job, "the last output of a job could not be written");
+                OutputEnd {
+                    last_sequence: 0,
+                    lost: Some(error.to_string()),
+                }
+            }
+        };
         let end = match (outcome.verdict, stop.why()) {
             (_, Some(StopWhy::LeaseLost)) => None,
             (Verdict::Succeeded, _) => Some(End::Succeeded),
@@ -130,9 +143,11 @@ impl Attempt {
         let finished = Finished {
             job,
             attempt: number,
+            pool,
             end,
             text: outcome.text,
             result: history::bounded_result(outcome.result),
+            output,
         };
         // Nobody listens only when the service is gone, and then nobody is left to write it down.
         drop(report.send(Message::Finished(Box::new(finished))).await);
@@ -156,6 +171,7 @@ impl Attempt {
             submitted_by: self.submitted_by,
             payload: payload.bytes,
             blobs: payload.blobs,
+            after: self.after,
             scope: self.stop.token.scope(),
             output,
         };

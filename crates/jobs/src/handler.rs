@@ -33,6 +33,8 @@ pub struct Work {
     pub payload: Arc<[u8]>,
     /// The blobs that came with it.
     pub blobs: Vec<BlobId>,
+    /// The jobs that it waited for.
+    pub after: Vec<JobId>,
     /// Cancelled when the attempt shall end: by somebody's wish, by a time limit, because the worker lost its lease,
     /// or because the daemon ends.
     pub scope: Scope,

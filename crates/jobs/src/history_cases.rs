@@ -14,8 +14,8 @@ use crate::{
         lane_stream, moment, new_events, output_stream, submission_of, submitted_event,
     },
     job::{
-        Attempt, CancelRequest, Ending, FailReason, IfInterrupted, Job, Lane, NewJob, Priority, Record,
-        State, Worker,
+        Attempt, CancelRequest, Ending, FailReason, IfInterrupted, Job, Lane, NewJob, OutputEnd, Priority,
+        Record, State, Worker,
     },
 };
 use eventlog::UnixMs;
@@ -27,6 +27,10 @@ fn ending() -> Ending {
         ended_at: UnixMs(9),
         text: "exit code 1".to_owned(),
         result: json!({ "code": 1, "killed": [7, "x\u{0}"], "large": u64::MAX, "small": i64::MIN }),
+        output: OutputEnd {
+            last_sequence: 7,
+            lost: Some("the disk is full".to_owned()),
+        },
     }
 }
 

@@ -21,6 +21,8 @@ pub struct NewJob {
     /// What another submission with the same idempotency key must have in common with this one to be the same; the
     /// payload if nothing is given.
     pub essence: Option<Vec<u8>>,
+    /// A job that is submitted with this one, in one commit, and starts when this one has ended, however it did.
+    pub then: Option<Box<NewJob>>,
 }
 
 impl NewJob {
@@ -42,12 +44,16 @@ impl NewJob {
                 retry_of: None,
                 output_limit_bytes: crate::DEFAULT_OUTPUT_LIMIT_BYTES,
                 home: None,
+                pool: Pool::Workers,
+                waits_until: WaitsUntil::Success,
+                followed_by: None,
                 submitted_by: submitted_by.to_owned(),
             },
             payload,
             blobs: Vec::new(),
             delay: Duration::ZERO,
             essence: None,
+            then: None,
         }
     }
 }
@@ -65,9 +71,12 @@ pub struct Facts {
     /// With which others it shares a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<Lane>,
-    /// Jobs that must have succeeded before it starts.
+    /// Jobs that must have ended before it starts, and how.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "ids")]
     pub after: Vec<JobId>,
+    /// How those must have ended.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub waits_until: WaitsUntil,
     /// When it must have ended, attempts and pauses included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<UnixMs>,
@@ -90,8 +99,45 @@ pub struct Facts {
     /// The home whose daemon must do it; nothing if any may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<Arc<str>>,
+    /// Which limit it counts against while it runs.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pool: Pool,
+    /// The job that was submitted with it, to start when it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id")]
+    pub followed_by: Option<JobId>,
     /// Who submitted it.
     pub submitted_by: String,
+}
+
+impl Facts {
+    /// Whether it only deals with the end of another job. Such a job is not listed: it belongs to the other one.
+    #[must_use]
+    pub fn is_follower(&self) -> bool {
+        self.waits_until == WaitsUntil::End
+    }
+}
+
+/// Which limit a job counts against while it runs.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pool {
+    /// The number of workers, which is small: this is work that waits its turn.
+    #[default]
+    Workers,
+    /// [`FOREGROUND_LIMIT`](crate::FOREGROUND_LIMIT): agents, terminals, and commands that somebody watches. They stay as
+    /// long as somebody works with them and submit jobs of their own, so they must not hold the workers that those need.
+    Foreground,
+}
+
+/// How the jobs must have ended that a job waits for.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitsUntil {
+    /// They succeeded. If one does not, the job is given up.
+    #[default]
+    Success,
+    /// They ended in any way.
+    End,
 }
 
 /// Which of several jobs goes first: -10 is last, 0 is usual, 10 is first. Waiting counts too: each step is worth
@@ -340,6 +386,31 @@ pub struct Ending {
     /// What the handler has to say, for programs.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub result: Value,
+    /// What became of its output.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub output: OutputEnd,
+}
+
+/// What became of the output of an attempt.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+pub struct OutputEnd {
+    /// The place of the last piece of it, as the log acknowledged it. If the stream of the output ends before that, the log
+    /// could not bring the rest to disk after all.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub last_sequence: u64,
+    /// Why some of it was not kept; nothing if all of it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+}
+
+impl Ending {
+    /// Why some of what the attempt said cannot be read any more, given what there is of it; nothing if all of it is there.
+    #[must_use]
+    pub fn lost_output(&self, kept: &crate::OutputSummary) -> Option<&str> {
+        let is_short = kept.last_sequence.get() < self.output.last_sequence;
+        let taken_back = is_short.then_some("the log could not bring it to disk");
+        self.output.lost.as_deref().or(taken_back)
+    }
 }
 
 /// Why a job was given up.

@@ -29,6 +29,7 @@ mod history_cases;
 mod job;
 mod message;
 mod output;
+mod pools;
 mod queue;
 mod recover;
 mod scout;
@@ -49,8 +50,8 @@ pub use eventlog::UnixMs;
 pub use handler::{Handler, Outcome, Verdict, Work};
 pub use history::{Happening, Moment};
 pub use job::{
-    Attempt, CancelRequest, Ending, Facts, FailReason, IfInterrupted, Job, Lane, NewJob, Priority, Record,
-    RetryPolicy, State, StateName, Worker,
+    Attempt, CancelRequest, Ending, Facts, FailReason, IfInterrupted, Job, Lane, NewJob, OutputEnd, Pool,
+    Priority, Record, RetryPolicy, State, StateName, WaitsUntil, Worker,
 };
 pub use output::{
     Channel, FollowEnd, Output, OutputError, OutputItem, OutputSummary, OutputTail, Piece, Progress,
@@ -61,6 +62,9 @@ pub use service::{Jobs, JobsOptions, Sharing};
 pub const PAYLOAD_LIMIT_BYTES: usize = 512 * 1024;
 /// The largest result of an attempt. It stands in the head of the job, which is read with every list.
 pub const RESULT_LIMIT_BYTES: usize = 16 * 1024;
+/// How many jobs of [`Pool::Foreground`] run at once. Each is a process that somebody started by hand or an agent, so this
+/// only stops a program that starts them in a loop; who comes then waits, and is told so.
+pub const FOREGROUND_LIMIT: usize = 256;
 /// How much waiting one step of priority is worth.
 pub const AGEING_MS: u64 = 60_000;
 /// How much of a job's output is kept unless it asks for something else.

@@ -10,7 +10,7 @@ use crate::{
     answers::WaitingFor,
     attempt::Payload,
     dispatch::Lane,
-    job::{Job, StateName},
+    job::{Job, OutputEnd, Pool, StateName},
     state::End,
 };
 
@@ -59,8 +59,10 @@ pub(crate) enum Message {
 pub(crate) struct Finished {
     pub(crate) job: JobId,
     pub(crate) attempt: u32,
+    pub(crate) pool: Pool,
     /// `None` if the job is no longer this worker's.
     pub(crate) end: Option<End>,
     pub(crate) text: String,
     pub(crate) result: Value,
+    pub(crate) output: OutputEnd,
 }

@@ -181,6 +181,10 @@ impl Jobs {
             let payload = taken.payload;
             self.tell(Message::Submitted { job, payload }).await;
         }
+        if let Some((follower, payload)) = taken.follower {
+            let job = Box::new(follower);
+            self.tell(Message::Submitted { job, payload }).await;
+        }
         Ok(taken.submitted)
     }
 
@@ -194,20 +198,31 @@ impl Jobs {
         history::read(&self.shared.log, id).await
     }
 
-    /// Jobs, newest first.
+    /// Jobs, newest first. Those that only deal with the end of another one are left out; the other one names them.
     ///
     /// # Errors
     /// If the log cannot be read.
     pub async fn list(&self, query: ListQuery) -> Result<Vec<Job>, LogError> {
-        let heads = HeadsQuery {
-            kind: history::JOB_KIND.into(),
-            status: query.state.map(|state| state.as_str().into()),
-            after: query.before.map(history::job_stream),
-            limit: query.limit,
-            order: HeadsOrder::NewestFirst,
-        };
-        let heads = self.shared.log.heads(heads).await?;
-        Ok(heads.iter().filter_map(history::readable).collect())
+        let wanted = query.limit as usize;
+        let mut after = query.before.map(history::job_stream);
+        let mut found: Vec<Job> = Vec::new();
+        loop {
+            let heads = HeadsQuery {
+                kind: history::JOB_KIND.into(),
+                status: query.state.map(|state| state.as_str().into()),
+                after: after.take(),
+                limit: query.limit,
+                order: HeadsOrder::NewestFirst,
+            };
+            let heads = self.shared.log.heads(heads).await?;
+            let jobs = heads.iter().filter_map(history::readable);
+            found.extend(jobs.filter(|job| !job.record.facts.is_follower()));
+            after = heads.last().map(|stored| stored.stream.clone());
+            if found.len() >= wanted || heads.len() < wanted || after.is_none() {
+                found.truncate(wanted);
+                return Ok(found);
+            }
+        }
     }
 
     /// What is known of a job's output.
@@ -338,6 +353,10 @@ impl Jobs {
         let payload = Payload::read(&self.shared.log, id).await?;
         let payload = payload.ok_or(ChangeError::Forgotten { id })?;
         let mut facts = job.record.facts;
+        let then = match facts.followed_by.take() {
+            Some(follower) => self.again(follower, by).await?,
+            None => None,
+        };
         // The time it had was for the first one. What it waited for has been waited for.
         facts.deadline = None;
         facts.after = Vec::new();
@@ -351,9 +370,28 @@ impl Jobs {
                 blobs: payload.blobs,
                 delay: Duration::ZERO,
                 essence: None,
+                then,
             })
             .await?;
         Ok(submitted.job().clone())
+    }
+
+    /// What was to be done at the end of a job, once more; nothing if it is not known any more.
+    async fn again(&self, follower: JobId, by: &str) -> Result<Option<Box<NewJob>>, LogError> {
+        let payload = Payload::read(&self.shared.log, follower).await?;
+        let (Some(job), Some(payload)) = (self.get(follower).await?, payload) else {
+            return Ok(None);
+        };
+        let mut facts = job.record.facts;
+        by.clone_into(&mut facts.submitted_by);
+        Ok(Some(Box::new(NewJob {
+            facts,
+            payload: payload.bytes.to_vec(),
+            blobs: payload.blobs,
+            delay: Duration::ZERO,
+            essence: None,
+            then: None,
+        })))
     }
 
     /// Forgets jobs that have ended, unless others wait for them.

@@ -20,8 +20,8 @@ use serde_json::Value;
 use crate::{
     history::Happening,
     job::{
-        Attempt, CancelRequest, Ending, Facts, FailReason, IfInterrupted, Record, RetryPolicy, State,
-        StateName, Worker,
+        Attempt, CancelRequest, Ending, Facts, FailReason, IfInterrupted, OutputEnd, Record, RetryPolicy,
+        State, StateName, Worker,
     },
 };
 use eventlog::UnixMs;
@@ -44,6 +44,7 @@ pub(crate) enum Change {
         end: End,
         text: String,
         result: Value,
+        output: OutputEnd,
         now: UnixMs,
         /// From 0 to 1, for the pause before the next attempt.
         jitter: f64,
@@ -155,6 +156,7 @@ pub(crate) fn apply(record: &Record, change: Change) -> Result<Step, Refused> {
             end,
             text,
             result,
+            output,
             now,
             jitter,
         } => {
@@ -162,7 +164,11 @@ pub(crate) fn apply(record: &Record, change: Change) -> Result<Step, Refused> {
             if current.number != number || current.worker != worker {
                 return Err(Refused::Fenced);
             }
-            Ok(finish(record, end, ending(current, text, result, now), jitter))
+            let ending = Ending {
+                output,
+                ..ending(current, text, result, now)
+            };
+            Ok(finish(record, end, ending, jitter))
         }
         Change::Interrupt {
             attempt,
@@ -379,6 +385,7 @@ fn give_up(
         ended_at: now,
         text: text(),
         result: Value::Null,
+        output: OutputEnd::default(),
     });
     Ok(failed(record.clone(), reason, Some(ending)))
 }
@@ -427,6 +434,7 @@ fn ending(attempt: &Attempt, text: String, result: Value, now: UnixMs) -> Ending
         ended_at: now,
         text,
         result,
+        output: OutputEnd::default(),
     }
 }
 

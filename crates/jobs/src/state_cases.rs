@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::{
     history::Happening,
     job::{
-        Attempt, CancelRequest, Ending, Facts, FailReason, NewJob, Record, RetryPolicy, State, StateName,
-        Worker,
+        Attempt, CancelRequest, Ending, Facts, FailReason, NewJob, OutputEnd, Record, RetryPolicy, State,
+        StateName, Worker,
     },
     state::{Change, Refused, Step, apply, pause, submitted},
 };
@@ -60,6 +60,7 @@ fn earlier() -> Ending {
         ended_at: UnixMs(3_000),
         text: "exit code 1".to_owned(),
         result: json!({ "code": 1 }),
+        output: OutputEnd::default(),
     }
 }
 
@@ -247,6 +248,7 @@ fn jobs_that_are_given_up_while_they_wait() {
         ended_at: NOW,
         text,
         result: Value::Null,
+        output: OutputEnd::default(),
     };
     let id = JobId::generate();
     let dependency = Change::DependencyFailed {

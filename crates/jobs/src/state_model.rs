@@ -12,7 +12,7 @@ use serde_json::Value;
 use self::actions::{Action, START_MS, Speaker, action, facts};
 use crate::{
     history::Happening,
-    job::{Facts, FailReason, IfInterrupted, NewJob, Record, State, StateName, Worker},
+    job::{Facts, FailReason, IfInterrupted, NewJob, OutputEnd, Record, State, StateName, Worker},
     state::{Change, End, MAX_INTERRUPTIONS, Refused, StopCause, apply, pause, submitted},
 };
 use eventlog::UnixMs;
@@ -279,6 +279,7 @@ impl World {
                 end,
                 text: "it ended".to_owned(),
                 result: Value::from(made),
+                output: OutputEnd::default(),
                 now,
                 jitter,
             },

@@ -10,7 +10,7 @@ use crate::{
     attempt::Payload,
     error::SubmitError,
     history,
-    job::{Facts, Job, NewJob},
+    job::{Facts, Job, NewJob, Record, WaitsUntil},
     state,
 };
 use eventlog::UnixMs;
@@ -32,6 +32,8 @@ const RETRIES_LIMIT: u16 = 1_000;
 pub(crate) struct Taken {
     pub(crate) submitted: Submitted,
     pub(crate) payload: Payload,
+    /// The job that was taken with it.
+    pub(crate) follower: Option<(Job, Payload)>,
 }
 
 /// Takes a job, or finds the one that was taken before with the same key.
@@ -44,12 +46,15 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Taken,
     }
     let id = JobId::generate();
     let NewJob {
-        facts,
+        mut facts,
         payload,
         blobs,
         delay,
         essence,
+        then,
     } = new;
+    let follower = then.map(|then| Follower::new(*then, id, now)).transpose()?;
+    facts.followed_by = follower.as_ref().map(|follower| follower.id);
     let key = facts.idempotency_key.clone().map(|key| Key {
         job: id.to_string(),
         asks_for: fingerprint(&facts, essence.as_ref().unwrap_or(&payload), &blobs),
@@ -67,6 +72,7 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Taken,
         )],
     }];
     writes.extend(key.as_ref().map(Key::write));
+    writes.extend(follower.as_ref().map(Follower::write));
     let payload = Payload {
         bytes: payload.into(),
         blobs,
@@ -75,18 +81,69 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Taken,
         Ok(committed) => {
             let version = committed.first().map_or(Version::NONE, |job| job.version);
             let job = Job { id, version, record };
+            let version = committed
+                .last()
+                .map_or(Version::NONE, |follower| follower.version);
             Ok(Taken {
                 submitted: Submitted::New(job),
                 payload,
+                follower: follower.map(|follower| follower.taken(version)),
             })
         }
         Err(CommitError::Conflict {
             actual: Some(actual), ..
         }) => {
             let submitted = known(log, &actual, key.as_ref()).await?;
-            Ok(Taken { submitted, payload })
+            Ok(Taken {
+                submitted,
+                payload,
+                follower: None,
+            })
         }
         Err(error) => Err(refused(error)),
+    }
+}
+
+/// A job that starts when another one has ended.
+struct Follower {
+    id: JobId,
+    record: Record,
+    payload: Payload,
+}
+
+impl Follower {
+    fn new(mut new: NewJob, after: JobId, now: UnixMs) -> Result<Self, SubmitError> {
+        new.facts.after = vec![after];
+        new.facts.waits_until = WaitsUntil::End;
+        check(&new)?;
+        let (record, _) = state::submitted(new.facts, new.delay, now);
+        Ok(Self {
+            id: JobId::generate(),
+            record,
+            payload: Payload {
+                bytes: new.payload.into(),
+                blobs: new.blobs,
+            },
+        })
+    }
+
+    fn write(&self) -> Write {
+        let Payload { bytes, blobs } = &self.payload;
+        Write {
+            stream: history::job_stream(self.id),
+            expected: Version::NONE,
+            head: Some(history::head(&self.record)),
+            events: vec![history::submitted_event(
+                &self.record.facts.submitted_by,
+                bytes,
+                blobs.clone(),
+            )],
+        }
+    }
+
+    fn taken(self, version: Version) -> (Job, Payload) {
+        let Self { id, record, payload } = self;
+        (Job { id, version, record }, payload)
     }
 }
 
@@ -145,6 +202,7 @@ fn fingerprint(facts: &Facts, essence: &[u8], blobs: &[BlobId]) -> String {
     let facts = Facts {
         submitted_by: String::new(),
         deadline: None,
+        followed_by: None,
         ..facts.clone()
     };
     let mut hasher = blake3::Hasher::new();

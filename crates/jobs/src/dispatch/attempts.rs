@@ -7,8 +7,9 @@ use kernel::{Deadline, JobId};
 use super::{Dispatcher, LEASE_LOST, Phase, Running};
 use crate::{
     attempt::{Attempt, StopWhy},
-    job::{IfInterrupted, State},
+    job::{IfInterrupted, Pool, State},
     message::Finished,
+    pools::ByPool,
     state::{Change, End, StopCause},
 };
 use eventlog::UnixMs;
@@ -51,11 +52,13 @@ impl Pace {
 impl Dispatcher {
     /// Starts what was claimed, as far as workers are free.
     pub(super) fn start_next(&mut self) {
-        while self.executing < self.parts.max_workers {
-            let Some(id) = self.ahead.pop_front() else {
-                return;
-            };
-            self.start(id);
+        for pool in Pool::ALL {
+            while self.executing[pool] < self.limit(pool) {
+                let Some(id) = self.ahead[pool].pop_front() else {
+                    break;
+                };
+                self.start(id);
+            }
         }
     }
 
@@ -80,6 +83,8 @@ impl Dispatcher {
             number: attempt.number,
             title: facts.title.clone(),
             submitted_by: facts.submitted_by.clone(),
+            after: facts.after.clone(),
+            pool: facts.pool,
             payload: self.payloads.get(id),
             handler: Arc::clone(handler),
             stop: running.stop.clone(),
@@ -89,7 +94,7 @@ impl Dispatcher {
             output_limit_bytes: facts.output_limit_bytes,
         };
         running.phase = Phase::Executing { since: now };
-        self.executing += 1;
+        self.executing[facts.pool] += 1;
         let tools = (wall.clone(), self.parts.tasks.clone());
         let run = attempt.run(self.parts.log.clone(), tools, report);
         self.parts.tasks.spawn("job", run);
@@ -97,11 +102,12 @@ impl Dispatcher {
 
     /// An attempt has ended. Its worker is free at once; what became of the job is for the next commit.
     pub(super) fn finished(&mut self, finished: Finished) {
-        self.executing -= 1;
+        self.executing[finished.pool] -= 1;
         let now = self.now();
         if let Some(running) = self.running.get_mut(&finished.job) {
             if let Phase::Executing { since } = running.phase
                 && running.job.record.facts.if_interrupted == IfInterrupted::Repeat
+                && finished.pool == Pool::Workers
             {
                 self.pace.took(now.saturating_duration_since(since));
             }
@@ -133,6 +139,7 @@ impl Dispatcher {
             end,
             text: finished.text,
             result: finished.result,
+            output: finished.output,
             now: self.parts.wall.now(),
             jitter: jitter(&job.id.to_string(), finished.attempt),
         };
@@ -146,7 +153,7 @@ impl Dispatcher {
         };
         running.stop.now(StopWhy::Cause(StopCause::Cancelled));
         if running.phase == Phase::Ahead {
-            self.ahead.retain(|waiting| *waiting != id);
+            self.ahead[running.job.record.facts.pool].retain(|waiting| *waiting != id);
             let now = self.parts.wall.now();
             self.give_back(id, now);
         }
@@ -154,7 +161,7 @@ impl Dispatcher {
 
     /// Gives back what was claimed before its turn.
     pub(super) fn give_ahead_back(&mut self) {
-        self.ahead.clear();
+        self.ahead = ByPool::default();
         let now = self.parts.wall.now();
         let is_ahead = |(id, running): (&JobId, &Running)| (running.phase == Phase::Ahead).then_some(*id);
         let ahead: Vec<JobId> = self.running.iter().filter_map(is_ahead).collect();

@@ -42,7 +42,8 @@ impl Dispatcher {
                 self.start_next();
             }
             Message::Why { id, answer } => {
-                let why = self.queue.why(id, self.parts.wall.now());
+                let places = |pool| (self.executing[pool], self.limit(pool));
+                let why = self.queue.why(id, self.parts.wall.now(), places);
                 drop(answer.send(why));
             }
             Message::WaitedFor { answer } => {

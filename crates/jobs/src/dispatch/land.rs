@@ -76,6 +76,7 @@ impl Dispatcher {
         let wish = self.wishes.remove(&id).filter(|wish| wish.version > job.version);
         let job = wish.map_or(job, |wish| *wish);
         let is_wanted = job.record.cancel.is_none();
+        let pool = job.record.facts.pool;
         self.running.insert(
             id,
             Running {
@@ -88,7 +89,7 @@ impl Dispatcher {
             // It was on its way when the door was closed.
             return self.give_back(id, self.parts.wall.now());
         }
-        self.ahead.push_back(id);
+        self.ahead[pool].push_back(id);
         if !is_wanted {
             self.cancel_running(id);
         }

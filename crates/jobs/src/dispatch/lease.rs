@@ -4,7 +4,7 @@ use eventlog::{Lease, LeaseError};
 use kernel::{Deadline, JobId};
 
 use super::{Dispatcher, LEASE_LOST, PAUSE_AFTER_FAILURE, Phase, Renewal, Running};
-use crate::{attempt::StopWhy, state::Change};
+use crate::{attempt::StopWhy, pools::ByPool, state::Change};
 
 impl Dispatcher {
     /// Renews the lease when it is time, and takes one when there is something to be claimed.
@@ -40,7 +40,7 @@ impl Dispatcher {
             "this worker has lost its lease; its attempts are stopped"
         );
         self.parts.identity.lost();
-        self.ahead.clear();
+        self.ahead = ByPool::default();
         let before = self.todo.len();
         self.todo
             .retain(|todo| !matches!(todo.change, Change::Finish { .. } | Change::Release { .. }));

@@ -38,8 +38,18 @@ use process::Tasks;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    answers::Counts, attempt::Stop, handler::Handler, job::Job, message::Message, queue::Queue,
-    recover::Found, service::Sharing, state::Change, worker::Identity,
+    FOREGROUND_LIMIT,
+    answers::Counts,
+    attempt::Stop,
+    handler::Handler,
+    job::{Job, Pool},
+    message::Message,
+    pools::ByPool,
+    queue::Queue,
+    recover::Found,
+    service::Sharing,
+    state::Change,
+    worker::Identity,
 };
 use eventlog::WallClock;
 use lanes::Lanes;
@@ -85,9 +95,9 @@ pub(crate) struct Dispatcher {
     /// The jobs that this worker has, started or not, until their end is on disk.
     running: HashMap<JobId, Running>,
     /// Those that were claimed before their turn, in the order of their claims.
-    ahead: VecDeque<JobId>,
+    ahead: ByPool<VecDeque<JobId>>,
     /// How many attempts are under way.
-    executing: usize,
+    executing: ByPool<usize>,
     pace: attempts::Pace,
     /// Changes that are to be committed.
     todo: VecDeque<Todo>,
@@ -169,8 +179,8 @@ impl Dispatcher {
             payloads: Payloads::default(),
             lanes: Lanes::default(),
             running: HashMap::new(),
-            ahead: VecDeque::new(),
-            executing: 0,
+            ahead: ByPool::default(),
+            executing: ByPool::default(),
             pace: attempts::Pace::default(),
             todo: VecDeque::new(),
             wishes: HashMap::new(),
@@ -305,9 +315,25 @@ impl Dispatcher {
             .fold(Deadline::never(), sooner)
     }
 
+    /// How many may run of a pool.
+    fn limit(&self, pool: Pool) -> usize {
+        match pool {
+            Pool::Workers => self.parts.max_workers,
+            Pool::Foreground => FOREGROUND_LIMIT,
+        }
+    }
+
     fn publish(&mut self) {
-        self.counts.queued = self.queued.len() as u64;
-        self.counts.running = self.running.len() as u64;
+        self.counts.queued = self.queued.len().saturating_sub(self.queue.followers()) as u64;
+        let of = |pool: Pool| {
+            let running = self.running.values();
+            running
+                .filter(|running| running.job.record.facts.pool == pool)
+                .count() as u64
+        };
+        let (running, foreground) = (of(Pool::Workers), of(Pool::Foreground));
+        self.counts.running = running;
+        self.counts.foreground = foreground;
         self.counts.max_workers = self.parts.max_workers as u64;
         let seen = self.parts.counts.read();
         if *seen.state != self.counts {

@@ -5,13 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use eventlog::{Commit, Write};
+use eventlog::{Commit, UnixMs, Write};
 use kernel::JobId;
 
 use super::{Dispatcher, Door, Flight, Todo};
 use crate::{
     history,
-    job::{IfInterrupted, Job, Record, State},
+    job::{IfInterrupted, Job, Pool, Record, State},
     queue::Entry,
     state::{self, Change, Refused, Step},
 };
@@ -117,9 +117,16 @@ impl Dispatcher {
             return;
         }
         let now = self.parts.wall.now();
+        for pool in Pool::ALL {
+            self.plan_claims_of(pool, now, draft);
+        }
+    }
+
+    fn plan_claims_of(&mut self, pool: Pool, now: UnixMs, draft: &mut Draft) {
         let worker = self.parts.identity.worker();
+        let mut claims = 0;
         while draft.batch.claims < self.claims_at_once {
-            let Some(first) = self.queue.first(now) else {
+            let Some(first) = self.queue.first(pool, now) else {
                 return;
             };
             if let Some(lane) = first.lane.clone() {
@@ -135,10 +142,10 @@ impl Dispatcher {
                 }
             }
             let is_repeatable = first.if_interrupted == IfInterrupted::Repeat;
-            if !self.has_room(draft.batch.claims, is_repeatable) {
+            if !self.has_room(pool, claims, is_repeatable) {
                 return;
             }
-            let Some(entry) = self.queue.take(now) else {
+            let Some(entry) = self.queue.take(pool, now) else {
                 return;
             };
             let Some(job) = self.queued.remove(&entry.id) else {
@@ -151,6 +158,7 @@ impl Dispatcher {
             match state::apply(&job.record, claim.clone()) {
                 Ok(step) => {
                     draft.batch.claims += 1;
+                    claims += 1;
                     self.add(draft, *job, step, ItemKind::Claim(entry));
                 }
                 Err(refused) => self.refused(&job, &claim, refused),
@@ -161,7 +169,10 @@ impl Dispatcher {
     /// Whether there is anything that could be claimed now, if only there were a lease.
     pub(super) fn wants_claims(&mut self) -> bool {
         let now = self.parts.wall.now();
-        self.door == Door::Open && self.executing < self.parts.max_workers && self.queue.first(now).is_some()
+        let mut pools = Pool::ALL.into_iter();
+        self.door == Door::Open
+            && pools
+                .any(|pool| self.executing[pool] < self.limit(pool) && self.queue.first(pool, now).is_some())
     }
 
     fn can_claim(&self) -> bool {
@@ -174,12 +185,12 @@ impl Dispatcher {
 
     /// Whether one more may be claimed: for a worker that is free or, if it does no harm to do it again, before its
     /// turn.
-    fn has_room(&self, claims: usize, is_repeatable: bool) -> bool {
-        let waiting = self.ahead.len() + claims;
-        if self.executing + waiting < self.parts.max_workers {
+    fn has_room(&self, pool: Pool, claims: usize, is_repeatable: bool) -> bool {
+        let waiting = self.ahead[pool].len() + claims;
+        if self.executing[pool] + waiting < self.limit(pool) {
             return true;
         }
-        is_repeatable && waiting < self.pace.ahead(self.parts.max_workers)
+        pool == Pool::Workers && is_repeatable && waiting < self.pace.ahead(self.parts.max_workers)
     }
 
     fn add(&mut self, draft: &mut Draft, job: Job, step: Step, kind: ItemKind) {

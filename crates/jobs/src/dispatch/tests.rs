@@ -50,7 +50,9 @@ impl Handler for Gate {
 /// A job that is on disk and that the dispatcher has not been told of.
 async fn submitted(log: &Log, wall: &WallClock) -> (Job, Payload) {
     let new = NewJob::new(HANDLER, "a job", b"{}".to_vec(), "a test");
-    let Taken { submitted, payload } = submit::submit(log, new, wall.now()).await.unwrap();
+    let Taken {
+        submitted, payload, ..
+    } = submit::submit(log, new, wall.now()).await.unwrap();
     let Submitted::New(job) = submitted else {
         panic!("it is not new");
     };

@@ -236,11 +236,18 @@ impl Writer {
             .and_then(|stored| OutputHead::of(stored).ok())
             .is_none_or(|head| head.attempt <= self.options.attempt);
         match self.options.log.health() {
-            Health::Refusing { reason } if is_ours => OutputError::Log(reason),
-            _ => OutputError::Fenced,
+            _ if !is_ours => OutputError::Fenced,
+            Health::Refusing { reason } => OutputError::Log(reason),
+            // There is room again by now, and what was written before is gone all the same.
+            _ => OutputError::Log(LogError::Engine(Arc::new(TakenBack))),
         }
     }
 }
+
+/// The log has lost what it had acknowledged.
+#[derive(Debug, thiserror::Error)]
+#[error("what was written could not be brought to disk, and was taken back")]
+struct TakenBack;
 
 /// What the writer does next.
 enum Next {

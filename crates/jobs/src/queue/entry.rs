@@ -5,7 +5,7 @@ use kernel::JobId;
 
 use crate::{
     AGEING_MS,
-    job::{IfInterrupted, Job, Lane, Priority, State},
+    job::{IfInterrupted, Job, Lane, Pool, Priority, State, WaitsUntil},
 };
 use eventlog::UnixMs;
 
@@ -21,6 +21,8 @@ pub(crate) struct Entry {
     pub(crate) not_before: Option<UnixMs>,
     pub(crate) deadline: Option<UnixMs>,
     pub(crate) if_interrupted: IfInterrupted,
+    pub(crate) pool: Pool,
+    pub(crate) waits_until: WaitsUntil,
     /// The how-manieth to come; it decides between equal ranks.
     pub(super) arrival: u64,
 }
@@ -52,6 +54,8 @@ impl Entry {
             not_before,
             deadline: facts.deadline,
             if_interrupted: facts.if_interrupted,
+            pool: facts.pool,
+            waits_until: facts.waits_until,
             arrival,
         })
     }

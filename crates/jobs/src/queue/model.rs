@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{DependencyEnd, Entry, Queue, tests};
 use crate::{
     answers::WaitingFor,
-    job::{Attempt, Job, Lane, Priority, State, Worker},
+    job::{Attempt, Job, Lane, Pool, Priority, State, Worker},
 };
 use eventlog::UnixMs;
 
@@ -17,6 +17,8 @@ const LANES: [&str; 3] = ["cargo", "npm", "make"];
 /// How many jobs come and go, and after them, how many others they may wait for.
 const JOBS: usize = 12;
 const OTHERS: usize = 4;
+/// What is waited for where nothing else is.
+const PLACE: WaitingFor = WaitingFor::Worker { running: 1, limit: 2 };
 
 #[derive(Clone, Debug)]
 enum Action {
@@ -132,7 +134,7 @@ impl List {
 
     fn why(&self, line: &Line) -> WaitingFor {
         if self.is_expired(line) {
-            WaitingFor::Worker
+            PLACE
         } else if !line.unfinished.is_empty() {
             let mut unfinished = line.unfinished.clone();
             unfinished.sort();
@@ -141,7 +143,7 @@ impl List {
         } else if line.not_before() > self.now {
             WaitingFor::Time(UnixMs(line.not_before()))
         } else if self.has_room(line) {
-            WaitingFor::Worker
+            PLACE
         } else {
             WaitingFor::Lane
         }
@@ -306,7 +308,7 @@ impl World {
     }
 
     fn take(&mut self) {
-        let taken = self.queue.take(UnixMs(self.list.now));
+        let taken = self.queue.take(Pool::Workers, UnixMs(self.list.now));
         let expected = self.list.take();
         let found = taken.as_ref().map(|entry| (entry.id, entry.version));
         assert_eq!(
@@ -377,7 +379,11 @@ impl World {
 
         for id in self.ids.iter().copied() {
             let line = list.position(id).map(|position| &list.lines[position]);
-            assert_eq!(queue.why(id, now), line.map(|line| list.why(line)), "{id}");
+            assert_eq!(
+                queue.why(id, now, |_| (1, 2)),
+                line.map(|line| list.why(line)),
+                "{id}"
+            );
             assert_eq!(queue.get(id).is_some(), line.is_some());
             assert_eq!(queue.is_waited_for(id), waited_for.contains(&id));
             let version = queue.get(id).map(|entry| entry.version);

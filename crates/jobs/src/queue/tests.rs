@@ -9,7 +9,7 @@ use super::{QUEUE_LIMIT, Queue};
 use crate::{
     AGEING_MS,
     answers::WaitingFor,
-    job::{Job, Lane, NewJob, Priority, Record, State},
+    job::{Job, Lane, NewJob, Pool, Priority, Record, State},
 };
 use eventlog::UnixMs;
 
@@ -72,7 +72,7 @@ fn nothing_starves_under_a_steady_stream_of_what_is_more_urgent() {
     for (next, passed_ms) in (1..).zip((0..).step_by(1_000)) {
         let now = UnixMs(start_ms + passed_ms);
         queue.insert(&job_since(next, now, Priority::HIGHEST), []);
-        if queue.take(now).unwrap().id == id(0) {
+        if queue.take(Pool::Workers, now).unwrap().id == id(0) {
             taken_after_ms = Some(passed_ms);
             break;
         }
@@ -90,9 +90,9 @@ fn equals_are_taken_in_the_order_in_which_they_came() {
     }
     // A newer version of a job keeps its place, and so does one that is given back.
     queue.insert(&job(3, Version::from_u64(2)), []);
-    let first = queue.take(UnixMs(0)).unwrap();
+    let first = queue.take(Pool::Workers, UnixMs(0)).unwrap();
     queue.give_back(first);
-    let order: Vec<_> = std::iter::from_fn(|| queue.take(UnixMs(0)))
+    let order: Vec<_> = std::iter::from_fn(|| queue.take(Pool::Workers, UnixMs(0)))
         .map(|entry| entry.id)
         .collect();
     assert_eq!(order, [5, 3, 9, 1].map(id));
@@ -113,7 +113,7 @@ fn a_long_queue_and_a_blocked_lane_slow_nobody_down() {
         }
     }
     let now = UnixMs(10_000_000);
-    let taken: Vec<_> = std::iter::from_fn(|| queue.take(now))
+    let taken: Vec<_> = std::iter::from_fn(|| queue.take(Pool::Workers, now))
         .map(|entry| entry.id)
         .collect();
     let free: Vec<_> = (0..JOBS).filter(|number| number % 2 == 1).map(id).collect();
@@ -121,8 +121,8 @@ fn a_long_queue_and_a_blocked_lane_slow_nobody_down() {
 
     queue.lane_freed(&blocked);
     let mut from_lane = Vec::new();
-    while let Some(entry) = queue.take(now) {
-        assert_eq!(queue.take(now), None, "one at a time");
+    while let Some(entry) = queue.take(Pool::Workers, now) {
+        assert_eq!(queue.take(Pool::Workers, now), None, "one at a time");
         from_lane.push(entry.id);
         queue.lane_freed(&blocked);
     }
@@ -138,7 +138,7 @@ fn a_lane_without_jobs_leaves_nothing_behind() {
         let name = format!("lane {number}");
         queue.insert(&in_lane(job(number, Version::from_u64(1)), &name), []);
     }
-    while let Some(entry) = queue.take(UnixMs(0)) {
+    while let Some(entry) = queue.take(Pool::Workers, UnixMs(0)) {
         queue.lane_freed(&entry.lane.unwrap().name);
     }
     assert_eq!(queue.lanes(), 0);
@@ -156,9 +156,12 @@ fn why_is_answered_for_the_time_that_is_named() {
     queue.insert(&delayed, []);
     let (lane, time) = (Arc::from("cargo"), WaitingFor::Time(UnixMs(100)));
     // Nobody has told the queue the time, and nobody has to.
-    assert_eq!(queue.why(id(0), UnixMs(99)), Some(time));
-    assert_eq!(queue.why(id(0), UnixMs(100)), Some(WaitingFor::Worker));
+    assert_eq!(queue.why(id(0), UnixMs(99), |_| (1, 2)), Some(time));
+    assert_eq!(
+        queue.why(id(0), UnixMs(100), |_| (1, 2)),
+        Some(WaitingFor::Worker { running: 1, limit: 2 })
+    );
     queue.lane_set(&lane, 1);
-    assert_eq!(queue.why(id(0), UnixMs(100)), Some(WaitingFor::Lane));
-    assert_eq!(queue.why(id(1), UnixMs(100)), None);
+    assert_eq!(queue.why(id(0), UnixMs(100), |_| (1, 2)), Some(WaitingFor::Lane));
+    assert_eq!(queue.why(id(1), UnixMs(100), |_| (1, 2)), None);
 }

@@ -18,7 +18,11 @@ use eventlog::Version;
 use kernel::JobId;
 
 use super::{entry::Entry, ready::Ready};
-use crate::{answers::WaitingFor, job::Job};
+use crate::{
+    answers::WaitingFor,
+    job::{Job, Pool, WaitsUntil},
+    pools::ByPool,
+};
 use eventlog::UnixMs;
 
 /// How many jobs may wait. Each takes under a kilobyte of memory, and the queue is read whole at the start of a daemon.
@@ -37,7 +41,10 @@ pub(crate) enum DependencyEnd {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     slots: HashMap<JobId, Slot>,
-    ready: Ready,
+    /// Lanes go across pools: how many run in one is told to each.
+    ready: ByPool<Ready>,
+    /// How many only deal with the end of another job.
+    followers: usize,
     /// Those that wait for a time only, by that time.
     delayed: BTreeSet<(UnixMs, JobId)>,
     deadlines: BTreeSet<(UnixMs, JobId)>,
@@ -73,7 +80,12 @@ impl Queue {
     /// How many wait for nothing but a worker and room in their lane, as of the last [`Queue::advance`].
     #[cfg(test)]
     pub(crate) fn ready_len(&self) -> usize {
-        self.ready.len()
+        Pool::ALL.iter().map(|pool| self.ready[*pool].len()).sum()
+    }
+
+    /// How many only deal with the end of another job.
+    pub(crate) fn followers(&self) -> usize {
+        self.followers
     }
 
     pub(crate) fn get(&self, id: JobId) -> Option<&Entry> {
@@ -102,6 +114,9 @@ impl Queue {
     pub(crate) fn remove(&mut self, id: JobId) -> Option<Entry> {
         let slot = self.slots.remove(&id)?;
         self.leave(&slot);
+        if slot.entry.waits_until == WaitsUntil::End {
+            self.followers -= 1;
+        }
         if let Some(deadline) = slot.entry.deadline {
             self.deadlines.remove(&(deadline, id));
         }
@@ -111,22 +126,22 @@ impl Queue {
         Some(slot.entry)
     }
 
-    /// The best that may start now, left where it is.
-    pub(crate) fn first(&mut self, now: UnixMs) -> Option<&Entry> {
+    /// The best of a pool that may start now, left where it is.
+    pub(crate) fn first(&mut self, pool: Pool, now: UnixMs) -> Option<&Entry> {
         self.advance(now);
-        let key = self.ready.first()?;
+        let key = self.ready[pool].first()?;
         self.get(key.id)
     }
 
-    /// The best that may start now. It is out of the queue, and counts in its lane: whoever takes it gives it back, or
-    /// says in the end that the lane is freed.
-    pub(crate) fn take(&mut self, now: UnixMs) -> Option<Entry> {
+    /// The best of a pool that may start now. It is out of the queue, and counts in its lane: whoever takes it gives it
+    /// back, or says in the end that the lane is freed.
+    pub(crate) fn take(&mut self, pool: Pool, now: UnixMs) -> Option<Entry> {
         self.advance(now);
-        let key = self.ready.first()?;
+        let key = self.ready[pool].first()?;
         let entry = self.remove(key.id)?;
         if let Some(lane) = &entry.lane {
-            let running = self.ready.running(&lane.name).saturating_add(1);
-            self.ready.set_running(&lane.name, running);
+            let running = self.running_in(&lane.name).saturating_add(1);
+            self.lane_set(&lane.name, running);
         }
         Some(entry)
     }
@@ -145,38 +160,47 @@ impl Queue {
 
     /// So many run in a lane, whoever has them.
     pub(crate) fn lane_set(&mut self, lane: &Arc<str>, running: u32) {
-        self.ready.set_running(lane, running);
+        for pool in Pool::ALL {
+            self.ready[pool].set_running(lane, running);
+        }
     }
 
     /// One less runs in a lane.
     pub(crate) fn lane_freed(&mut self, lane: &Arc<str>) {
-        let running = self.ready.running(lane).saturating_sub(1);
-        self.ready.set_running(lane, running);
+        let running = self.running_in(lane).saturating_sub(1);
+        self.lane_set(lane, running);
+    }
+
+    fn running_in(&self, lane: &str) -> u32 {
+        self.ready[Pool::Workers].running(lane)
     }
 
     /// How many run in a lane, as far as is known here.
     #[cfg(test)]
     pub(crate) fn lane_running(&self, lane: &str) -> u32 {
-        self.ready.running(lane)
+        self.running_in(lane)
     }
 
-    /// A job has ended. If it succeeded, those that waited for nothing else are free. If not, these must fail now: they
-    /// stay, and are never taken, until they are removed. It does no harm to say it twice.
+    /// A job has ended. If it ended as they needed it to, those that waited for nothing else are free. If not, these must
+    /// fail now: they stay, and are never taken, until they are removed. It does no harm to say it twice.
     pub(crate) fn dependency_ended(&mut self, id: JobId, end: DependencyEnd) -> Vec<JobId> {
-        if end == DependencyEnd::NotSucceeded {
-            let dependents = self.dependents.get(&id);
-            return dependents.into_iter().flatten().copied().collect();
-        }
-        for dependent in self.dependents.remove(&id).unwrap_or_default() {
+        let mut failing = Vec::new();
+        for dependent in self.dependents.get(&id).cloned().unwrap_or_default() {
             let Some(slot) = self.slots.get_mut(&dependent) else {
                 continue;
             };
+            if end == DependencyEnd::NotSucceeded && slot.entry.waits_until == WaitsUntil::Success {
+                failing.push(dependent);
+                continue;
+            }
             slot.unfinished.remove(&id);
-            if slot.unfinished.is_empty() && slot.place == Place::ForJobs {
+            let is_free = slot.unfinished.is_empty() && slot.place == Place::ForJobs;
+            self.stop_waiting(id, dependent);
+            if is_free {
                 self.enter(dependent);
             }
         }
-        Vec::new()
+        failing
     }
 
     /// The jobs that queued ones wait for.
@@ -186,7 +210,7 @@ impl Queue {
 
     /// The lanes in which queued jobs wait because they are full, as far as is known here.
     pub(crate) fn full_lanes(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.ready.full()
+        Pool::ALL.into_iter().flat_map(|pool| self.ready[pool].full())
     }
 
     /// Whether a queued job waits for this one.
@@ -210,7 +234,7 @@ impl Queue {
         while let Some((_, id)) = pop_until(&mut self.delayed, now) {
             if let Some(slot) = self.slots.get_mut(&id) {
                 slot.place = Place::Ready;
-                self.ready.insert(&slot.entry);
+                self.ready[slot.entry.pool].insert(&slot.entry);
             }
         }
     }
@@ -227,30 +251,43 @@ impl Queue {
         times.into_iter().flatten().map(|(moment, _)| *moment).min()
     }
 
-    /// Why an entry does not run yet; `None` if it is not here.
-    pub(crate) fn why(&self, id: JobId, now: UnixMs) -> Option<WaitingFor> {
+    /// Why an entry does not run yet; `None` if it is not here. `places` says of a pool how many run in it, and how many may.
+    pub(crate) fn why(
+        &self,
+        id: JobId,
+        now: UnixMs,
+        places: impl Fn(Pool) -> (usize, usize),
+    ) -> Option<WaitingFor> {
         let slot = self.slots.get(&id)?;
+        let pool = slot.entry.pool;
+        let for_place = || {
+            let (running, limit) = places(pool);
+            WaitingFor::Worker { running, limit }
+        };
         let for_turn = || match &slot.entry.lane {
-            Some(lane) if !self.ready.has_room(lane) => WaitingFor::Lane,
-            _ => WaitingFor::Worker,
+            Some(lane) if !self.ready[pool].has_room(lane) => WaitingFor::Lane,
+            _ => for_place(),
         };
         Some(match slot.place {
             Place::ForJobs => WaitingFor::Jobs(slot.unfinished.iter().copied().collect()),
             Place::Delayed(moment) if now < moment => WaitingFor::Time(moment),
             Place::Delayed(_) | Place::Ready => for_turn(),
             // It is about to be given up.
-            Place::Expired => WaitingFor::Worker,
+            Place::Expired => for_place(),
         })
     }
 
     /// How many lanes are kept.
     #[cfg(test)]
     pub(super) fn lanes(&self) -> usize {
-        self.ready.lanes()
+        self.ready[Pool::Workers].lanes()
     }
 
     fn add(&mut self, entry: Entry, unfinished: BTreeSet<JobId>) {
         let id = entry.id;
+        if entry.waits_until == WaitsUntil::End {
+            self.followers += 1;
+        }
         if let Some(deadline) = entry.deadline {
             self.deadlines.insert((deadline, id));
         }
@@ -278,7 +315,7 @@ impl Queue {
             None => Place::Ready,
         };
         match slot.place {
-            Place::Ready => self.ready.insert(&slot.entry),
+            Place::Ready => self.ready[slot.entry.pool].insert(&slot.entry),
             Place::Delayed(moment) => {
                 self.delayed.insert((moment, id));
             }
@@ -290,7 +327,7 @@ impl Queue {
     fn leave(&mut self, slot: &Slot) {
         let id = slot.entry.id;
         match slot.place {
-            Place::Ready => self.ready.remove(&slot.entry),
+            Place::Ready => self.ready[slot.entry.pool].remove(&slot.entry),
             Place::Delayed(moment) => {
                 self.delayed.remove(&(moment, id));
             }

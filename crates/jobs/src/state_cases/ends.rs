@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     history::Happening,
-    job::{Ending, FailReason, IfInterrupted, Record, State, Worker},
+    job::{Ending, FailReason, IfInterrupted, OutputEnd, Record, State, Worker},
     state::{Change, End, MAX_INTERRUPTIONS, Refused, Step, StopCause, apply},
 };
 use eventlog::UnixMs;
@@ -26,6 +26,7 @@ fn ending(text: &str, result: Value) -> Ending {
         ended_at: NOW,
         text: text.to_owned(),
         result,
+        output: OutputEnd::default(),
     }
 }
 
@@ -45,6 +46,7 @@ fn finish_as(record: &Record, attempt: u32, worker: &Worker, end: End) -> Result
         end,
         text: "so it was".to_owned(),
         result: json!([1]),
+        output: OutputEnd::default(),
         now: NOW,
         jitter: 1.0,
     };

@@ -3,7 +3,8 @@
 use std::{num::NonZeroU16, time::Duration};
 
 use jobs::{
-    AGEING_MS, FailReason, IfInterrupted, Jobs, Lane, Priority, State, StateName, Verdict, WaitingFor,
+    AGEING_MS, FailReason, IfInterrupted, Jobs, Lane, ListQuery, Pool, Priority, State, StateName, Verdict,
+    WaitingFor,
 };
 use kernel::JobId;
 
@@ -250,7 +251,10 @@ async fn how_many_run_at_once_can_be_changed_while_they_run() {
         ids.push(submit(jobs, job(&format!("{number}"), Script::Ordered)).await);
     }
     queued(jobs, 5).await;
-    assert_eq!(jobs.waiting_for(ids[0]).await, Some(WaitingFor::Worker));
+    assert_eq!(
+        jobs.waiting_for(ids[0]).await,
+        Some(WaitingFor::Worker { running: 0, limit: 0 })
+    );
     assert_eq!(stage.board.shown().runs.len(), 0);
 
     jobs.set_max_workers(3).await;
@@ -265,7 +269,10 @@ async fn how_many_run_at_once_can_be_changed_while_they_run() {
         ended(jobs, *id).await;
     }
     // One still runs, and that is as many as may.
-    assert_eq!(jobs.waiting_for(ids[3]).await, Some(WaitingFor::Worker));
+    assert_eq!(
+        jobs.waiting_for(ids[3]).await,
+        Some(WaitingFor::Worker { running: 1, limit: 1 })
+    );
     jobs.set_max_workers(0).await;
     stage
         .board
@@ -273,7 +280,10 @@ async fn how_many_run_at_once_can_be_changed_while_they_run() {
         .await
         .order(Order::End(Verdict::Succeeded));
     ended(jobs, ids[2]).await;
-    assert_eq!(jobs.waiting_for(ids[3]).await, Some(WaitingFor::Worker));
+    assert_eq!(
+        jobs.waiting_for(ids[3]).await,
+        Some(WaitingFor::Worker { running: 0, limit: 0 })
+    );
     assert_eq!(stage.board.shown().runs.len(), 3);
 
     jobs.set_max_workers(4).await;
@@ -399,4 +409,87 @@ async fn a_crash_puts_what_was_claimed_before_its_turn_back() {
     let mut after = titles(&stage.board)[2..].to_vec();
     after.sort();
     assert_eq!(after, ["ahead 0", "ahead 1", "ahead 2", "long"]);
+}
+
+#[tokio::test]
+async fn what_somebody_works_with_takes_no_worker_and_waits_for_none() {
+    let stage = Stage::in_real_time();
+    let daemon = stage.alone(1).await;
+    let jobs = &daemon.jobs;
+    let foreground = |title: &str| job_with(title, Script::Ordered, |facts| facts.pool = Pool::Foreground);
+    let agents = [
+        submit(jobs, foreground("first agent")).await,
+        submit(jobs, foreground("second agent")).await,
+    ];
+    stage.board.until("both run", |shown| shown.busy == 2).await;
+    // Each agent waits for a job, for which there is a worker.
+    for _ in &agents {
+        let asked = submit(jobs, job("asked for", Script::Succeed)).await;
+        ended(jobs, asked).await;
+    }
+    let counts = jobs.counts();
+    assert_eq!((counts.running, counts.foreground), (0, 2));
+    for agent in agents {
+        stage
+            .board
+            .run(agent, 1)
+            .await
+            .order(Order::End(Verdict::Succeeded));
+        ended(jobs, agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_deals_with_an_end_runs_after_any_end_and_survives_a_restart() {
+    let stage = Stage::in_real_time();
+    let daemon = stage.alone(1).await;
+    let followed = |title: &str, script: Script| {
+        let mut new = job(title, script);
+        new.then = Some(Box::new(job_with("deal with it", Script::Succeed, |facts| {
+            facts.pool = Pool::Foreground;
+        })));
+        new
+    };
+    for script in [Script::Succeed, Script::Fail] {
+        let id = submit(&daemon.jobs, followed("followed", script)).await;
+        let follower = ended(&daemon.jobs, id).await.record.facts.followed_by.unwrap();
+        let dealt = ended(&daemon.jobs, follower).await;
+        assert_eq!(dealt.record.state.name(), StateName::Succeeded);
+        assert_eq!(dealt.record.facts.after, [id]);
+    }
+    // One that was cancelled before it began has an end as well.
+    daemon.jobs.set_max_workers(0).await;
+    let id = submit(&daemon.jobs, followed("cancelled", Script::Succeed)).await;
+    let follower = get(&daemon.jobs, id).await.record.facts.followed_by.unwrap();
+    assert_eq!(
+        daemon.jobs.counts().queued,
+        1,
+        "the follower is no job of its own"
+    );
+    let listed = daemon.jobs.list(ListQuery {
+        state: None,
+        before: None,
+        limit: 10,
+    });
+    assert!(listed.await.unwrap().iter().all(|job| job.id != follower));
+    daemon.jobs.cancel(id, by_a_test()).await.unwrap();
+    ended(&daemon.jobs, follower).await;
+    // Its daemon dies while it runs: the next one deals with that.
+    daemon.jobs.set_max_workers(1).await;
+    let id = submit(&daemon.jobs, followed("interrupted", Script::UntilStopped)).await;
+    let follower = get(&daemon.jobs, id).await.record.facts.followed_by.unwrap();
+    stage.board.run(id, 1).await;
+    daemon.kill().await;
+    let daemon = stage.alone(1).await;
+    assert_eq!(
+        ended(&daemon.jobs, id).await.record.state.name(),
+        StateName::Failed
+    );
+    ended(&daemon.jobs, follower).await;
+    // What is done again is dealt with again.
+    let again = daemon.jobs.retry(id, "a test").await.unwrap();
+    let another = again.record.facts.followed_by.unwrap();
+    assert_ne!(another, follower);
+    daemon.jobs.cancel(again.id, by_a_test()).await.unwrap();
+    ended(&daemon.jobs, another).await;
 }

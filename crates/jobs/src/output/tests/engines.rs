@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{
     NewJob, UnixMs, history,
-    job::{Ending, Job, Record, State},
+    job::{Ending, Job, OutputEnd, Record, State},
     output::{Channel, FollowEnd, Output, OutputItem, OutputOptions, OutputTail, Progress},
     state,
 };
@@ -114,6 +114,7 @@ impl Bench {
             ended_at: UnixMs(3),
             text: String::new(),
             result: serde_json::Value::Null,
+            output: OutputEnd::default(),
         };
         self.record.state = State::Succeeded { ending };
         self.move_job().await;
