@@ -50,6 +50,14 @@ pub struct SubmitJob {
     /// Whether any daemon that shares the log may run it. If not, this one does: it has the directory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anywhere: bool,
+    /// Whether somebody works with it, as with an agent or a terminal. It takes no worker then, so that the jobs that it
+    /// submits itself find one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreground: bool,
+    /// What the daemon does with `command.plan` when the command has ended, whoever is there to see it. That is a job of
+    /// its own, which `followed_by` names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<crate::FinishPlan>,
 }
 
 /// A command. It has either `argv` or `shell`.
@@ -75,6 +83,10 @@ pub struct JobCommand {
     /// The same in Base64, for what is not text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin_base64: Option<String>,
+    /// Its standard input is sent by a client while it runs, to `GET /v1/jobs/{id}/input`. If no client comes within 10
+    /// seconds of its start, it reads the end of its input.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub attach_stdin: bool,
     /// If it is given, the command writes to a terminal of this size, and so may use colour. Both of its streams are one
     /// then, `stdout`, in the order in which they were written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,6 +237,9 @@ pub struct Job {
     /// How many processes had to be killed; more than are named if there were many.
     #[serde(default)]
     pub killed_count: u64,
+    /// Whether the client that sent its input went away before the end of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub input_cut: bool,
     /// How much of the confinement that was asked for was in force; nothing if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<crate::Confinement>,
@@ -233,11 +248,23 @@ pub struct Job {
     pub progress: Option<JobProgress>,
     /// How much it has written.
     pub output_bytes: u64,
-    /// How much of that was not kept.
+    /// How much of that was not kept, because it was more than the job may keep.
     pub cut_bytes: u64,
+    /// Why output is missing that should have been kept, for example because the disk was full; nothing if none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_lost: Option<String>,
     /// The place of the last piece of output.
     pub output_sequence: u64,
-    /// Why it does not run yet, in one line.
+    /// Whether it takes no worker, because somebody works with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreground: bool,
+    /// The job that deals with its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followed_by: Option<String>,
+    /// What became of the plan, of a job that deals with the end of another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<crate::PlanFinish>,
+    /// What it waits for before it can run, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
     /// The home of the worker that has it.
@@ -308,6 +335,14 @@ pub struct JobKilled {
     pub name: String,
 }
 
+/// What a job waits for before it can run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobWaiting {
+    /// In one line, so that it can be said behind 'waiting for'.
+    #[schema(example = "a place: 4 of 4 jobs are running")]
+    pub waiting_for: String,
+}
+
 /// How far a job is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobProgress {
@@ -338,10 +373,13 @@ pub struct JobList {
 pub struct JobCounts {
     /// How many wait.
     pub queued: u64,
-    /// How many run here.
+    /// How many run here that take a worker.
     pub running: u64,
-    /// How many may run here at once.
+    /// How many workers there are.
     pub max_workers: u64,
+    /// How many run here without one, because somebody works with them.
+    #[serde(default)]
+    pub foreground: u64,
 }
 
 /// The answer of `POST /v1/jobs` and `POST /v1/jobs/{id}/retry`.

@@ -15,6 +15,7 @@ mod context;
 mod daemon;
 mod error_code;
 mod history;
+mod input;
 mod jobs;
 mod log;
 mod lsp;
@@ -44,10 +45,13 @@ pub use daemon::{
 };
 pub use error_code::ErrorCode;
 pub use history::{Actor, BreakerEvent, BreakerEventList, Resync};
+pub use input::{
+    INPUT_DATA, INPUT_END, INPUT_HELLO, INPUT_OVER, INPUT_PIECE_BYTES, INPUT_PROTOCOL, INPUT_TAKEN,
+};
 pub use jobs::{
     CancelJob, CollectJobs, Job, JobCancelRequest, JobChannel, JobCommand, JobCounts, JobExit, JobHistory,
     JobIfInterrupted, JobKilled, JobLane, JobLimits, JobList, JobMoment, JobOutput, JobProgress, JobState,
-    JobSubmitted, JobTerminal, JobsCollected, SetJobWorkers, SubmitJob,
+    JobSubmitted, JobTerminal, JobWaiting, JobsCollected, SetJobWorkers, SubmitJob,
 };
 pub use log::{
     ARCHIVE_MEDIA_TYPE, BackupLog, LogBackup, LogCheck, LogEngine, LogIntegrity, LogSizes, LogState,
@@ -65,11 +69,12 @@ pub use needs::{Need, NeedKind, NeedList};
 pub use plans::{
     ApplyPlans, ChangeFiles, ChangePlan, Changeset, ChangesetList, ChangesetState, CheckPlan, CheckState,
     CollectPlans, CollectedSandbox, CommitPlans, DiffHunk, DiffLine, DiffLineKind, DiffSummary, FileDiff,
-    FileOperation, FilesChanged, ForgetPlan, IfChildFails, OpenPlan, OutcomeKind, OutcomePath, Plan,
-    PlanCheck, PlanCommand, PlanConflict, PlanConflictHunk, PlanCounts, PlanDiff, PlanFile, PlanForgotten,
-    PlanHistory, PlanLeftOut, PlanList, PlanMoment, PlanOutcome, PlanOverlap, PlanOverlapPath, PlanRefused,
-    PlanState, PlansCollected, RecordedChange, SandboxStrategy, SetWorkspaceChecks, StartChangeset,
-    StrategyList, StrategyState, UndoPlan, Workspace, WorkspaceList, WorkspaceState,
+    FileOperation, FilesChanged, FinishOutcome, FinishPlan, FinishThen, ForgetPlan, IfChildFails, OpenPlan,
+    OutcomeKind, OutcomePath, Plan, PlanCheck, PlanCommand, PlanConflict, PlanConflictHunk, PlanCounts,
+    PlanDiff, PlanFile, PlanFinish, PlanForgotten, PlanHistory, PlanLeftOut, PlanList, PlanMoment,
+    PlanOutcome, PlanOverlap, PlanOverlapPath, PlanRefused, PlanState, PlansCollected, RecordedChange,
+    SandboxStrategy, SetWorkspaceChecks, StartChangeset, StrategyList, StrategyState, UndoPlan, Workspace,
+    WorkspaceList, WorkspaceState,
 };
 pub use problem::{Current, PROBLEM_MEDIA_TYPE, Problem};
 pub use processes::{

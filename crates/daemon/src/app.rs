@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use crate::access::{Hosts, Secret, Sessions};
 use crate::context::ContextService;
 use crate::durable::Durable;
-use crate::jobs::Workers;
+use crate::jobs::{Inputs, Workers};
 use crate::language_servers::LanguageServers;
 use crate::life::Life;
 use crate::mcp::Mcp;
@@ -38,6 +38,8 @@ pub(crate) struct App {
     pub(crate) processes: Processes,
     pub(crate) jobs: Jobs,
     pub(crate) job_workers: Workers,
+    /// Where commands meet the clients that feed them.
+    pub(crate) job_inputs: Inputs,
     pub(crate) plans: Plans,
     /// Questions about code.
     pub(crate) contexts: ContextService,
@@ -142,12 +144,15 @@ pub(crate) mod tests {
             sandboxes: Arc::new(plans.clone()),
             write_below: Vec::new(),
         };
+        let job_inputs = crate::jobs::Inputs::default();
         let (jobs, job_workers) = crate::jobs::start(
             &durable,
             boot_id,
             &processes,
             Vec::new(),
-            (access, &plan_watch, &late_jobs),
+            (access, &job_inputs),
+            (&plan_watch, &late_jobs),
+            crate::plans::FinishingKill::default(),
             (&tasks, &clock),
         )
         .await
@@ -207,6 +212,7 @@ pub(crate) mod tests {
             processes,
             jobs,
             job_workers,
+            job_inputs,
             plans,
             contexts,
             conversations,

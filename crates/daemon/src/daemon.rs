@@ -118,12 +118,15 @@ impl Daemon {
             sandboxes: Arc::new(plans.clone()),
             write_below: options.plans.write_below,
         };
+        let job_inputs = jobs::Inputs::default();
         let (jobs, job_workers) = jobs::start(
             &durable,
             boot_id,
             &processes,
             for_commands.clone(),
-            (access, &plan_watch, &late_jobs),
+            (access, &job_inputs),
+            (&plan_watch, &late_jobs),
+            plans::FinishingKill::of(&environment),
             tools,
         )
         .await?;
@@ -183,6 +186,7 @@ impl Daemon {
             processes,
             jobs,
             job_workers,
+            job_inputs,
             plans,
             contexts,
             conversations: sessions,

@@ -38,7 +38,7 @@ pub(crate) use daemon::{
 };
 pub(crate) use generate::{CompletionsArguments, ManArguments, ShellName};
 pub(crate) use job::{
-    CancelArguments, GcArguments, Inherited, JobCommand, ListArguments, LogsArguments, RetryArguments,
+    CancelArguments, GcArguments, Inherited, JobCommand, ListArguments, LogsArguments, Reads, RetryArguments,
     RunArguments, Stamps, Stay, Terminal, WaitArguments, WorkersArguments,
 };
 pub(crate) use job_values::{JobLimit, Variable};
@@ -304,7 +304,9 @@ A plan is opened for the workspace of this directory, and the command runs in it
 What it changed is shown, and reaches the workspace with `tidelock plan apply` only, or with --apply.
 The exit code is the command's own; with --apply it is 1 if the command succeeded and the changes
 were not applied. The first Ctrl-C cancels the command and keeps what it has changed in the plan
-(exit code 130), the second one leaves it to itself.
+(exit code 130). Press Ctrl-C again to detach: the daemon seals or applies the plan when the command
+ends, as it does with --detach and when the terminal is closed. The command reads standard input if
+that is not a terminal.
 
 Examples:
   tidelock exec -- ./codemod.sh

@@ -146,6 +146,77 @@ pub struct OutcomePath {
     pub merged: bool,
 }
 
+/// What is done with a plan when a command in it has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FinishPlan {
+    /// What is done if the command changed something.
+    pub then: FinishThen,
+    /// With `apply`: also make a git commit of just these paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitPlans>,
+    /// Discard the plan if the command changed nothing, because it was opened for this command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub discard_unchanged: bool,
+}
+
+/// What is done with a plan in which a command changed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishThen {
+    /// It stays open.
+    Keep,
+    /// It is sealed, and waits for review.
+    Seal,
+    /// It is sealed and, if the command succeeded, checked and applied.
+    Apply,
+}
+
+/// What became of a plan after a command in it had ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlanFinish {
+    /// What became of it.
+    pub outcome: FinishOutcome,
+    /// Why it was not applied, in one word: `command_failed`, `input_cut`, `checks`, `interrupted` or `refused`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The same for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// How many files were applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<u64>,
+    /// The first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<OutcomePath>,
+    /// The git commit that was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// What a person should know beside that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What became of a plan after a command in it had ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishOutcome {
+    /// The command changed nothing.
+    Unchanged,
+    /// It is open.
+    Open,
+    /// It is sealed, and waits for review.
+    Sealed,
+    /// It was applied.
+    Done,
+    /// It was not applied, because others have changed the same places.
+    Conflicted,
+    /// It was not applied, for another reason.
+    NotApplied,
+    /// Somebody else had applied, undone or discarded it before.
+    Over,
+}
+
 /// The optional body of `POST /v1/plans/{id}/check`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

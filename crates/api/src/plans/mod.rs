@@ -10,9 +10,9 @@ mod plan;
 mod workspaces;
 
 pub use acts::{
-    ApplyPlans, ChangePlan, CheckPlan, CollectPlans, CollectedSandbox, CommitPlans, ForgetPlan, OutcomeKind,
-    OutcomePath, PlanConflict, PlanConflictHunk, PlanForgotten, PlanOutcome, PlanRefused, PlansCollected,
-    UndoPlan,
+    ApplyPlans, ChangePlan, CheckPlan, CollectPlans, CollectedSandbox, CommitPlans, FinishOutcome,
+    FinishPlan, FinishThen, ForgetPlan, OutcomeKind, OutcomePath, PlanConflict, PlanConflictHunk, PlanFinish,
+    PlanForgotten, PlanOutcome, PlanRefused, PlansCollected, UndoPlan,
 };
 pub use changes::{
     ChangeFiles, Changeset, ChangesetList, ChangesetState, FileOperation, FilesChanged, PlanFile,

@@ -2,10 +2,12 @@
 //!
 //! - `start` puts the service together.
 //! - `command` is the handler that runs commands.
+//! - `inputs` is where commands meet the clients that feed them.
 //! - `workers` is how many run at once, as somebody has chosen it.
 //! - `wire` makes jobs into what goes over the wire, for the interface and for the page alike.
 
 mod command;
+mod inputs;
 mod start;
 pub(crate) mod wire;
 mod workers;
@@ -13,5 +15,6 @@ mod workers;
 #[cfg(test)]
 pub(crate) use command::test_keeper;
 pub(crate) use command::{CommandHandler, CommandLine, CommandPayload, PlanSite, SandboxAccess, Tool};
+pub(crate) use inputs::{ClientInput, Input, Inputs, Taken};
 pub(crate) use start::{COMMAND, start};
 pub(crate) use workers::{MOST_WORKERS, Workers};

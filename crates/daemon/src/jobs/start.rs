@@ -9,9 +9,11 @@ use jobs::{Handler, Jobs, JobsOptions, OpenJobsError, Sharing};
 use kernel::{BootId, Clock};
 use process::{Processes, Tasks};
 
-use super::{CommandHandler, SandboxAccess, Workers};
+use super::{CommandHandler, Inputs, SandboxAccess, Workers};
 use crate::durable::Durable;
-use crate::plans::{CHECK, CheckHandler, LateJobs, PlannedHandler, Watch};
+use crate::plans::{
+    CHECK, CheckHandler, FINISH, FinishHandler, FinishingKill, LateJobs, PlannedHandler, Watch,
+};
 
 /// The handler that runs commands.
 pub(crate) const COMMAND: &str = "command";
@@ -28,7 +30,9 @@ pub(crate) async fn start(
     boot_id: BootId,
     processes: &Processes,
     environment: Vec<(OsString, OsString)>,
-    (access, watch, late): (SandboxAccess, &Watch, &LateJobs),
+    (access, inputs): (SandboxAccess, &Inputs),
+    (watch, late): (&Watch, &LateJobs),
+    kill: FinishingKill,
     (tasks, clock): (&Tasks, &Arc<dyn Clock>),
 ) -> Result<(Jobs, Workers), OpenJobsError> {
     let workers = Workers::new(durable.log.clone(), durable.home_id);
@@ -40,15 +44,17 @@ pub(crate) async fn start(
             .into_iter()
             .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"TIDELOCK_"))
             .collect(),
-        access,
+        (access, inputs.clone()),
         Arc::clone(clock),
     );
     let commands = Arc::new(command);
     let planned = PlannedHandler::new(Arc::clone(&commands), watch.clone());
     let checks = CheckHandler::new(commands, watch.clone());
-    let handlers: [(Arc<str>, Arc<dyn Handler>); 2] = [
+    let finishes = FinishHandler::new(watch.clone(), durable.home_id, kill);
+    let handlers: [(Arc<str>, Arc<dyn Handler>); 3] = [
         (Arc::from(COMMAND), Arc::new(planned)),
         (Arc::from(CHECK), Arc::new(checks)),
+        (Arc::from(FINISH), Arc::new(finishes)),
     ];
     let jobs = Jobs::open(JobsOptions {
         log: durable.log.clone(),

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use eventlog::LogError;
 use jobs::{
-    Channel, Counts, Ending, IfInterrupted, Job, Jobs, Lane, ListQuery, Moment, OutputSummary, Piece,
+    Channel, Counts, Ending, IfInterrupted, Job, Jobs, Lane, ListQuery, Moment, OutputSummary, Piece, Pool,
     Progress, State, StateName, UnixMs, WaitingFor,
 };
 use serde::Deserialize;
@@ -18,6 +18,7 @@ pub(crate) use moments::moments_to_wire;
 pub(crate) use submission::{invalid, to_new_job};
 
 use crate::app::whole_ms;
+use crate::plans::finished_of;
 use crate::times::rfc3339_ms;
 
 /// A job with everything that is known of it now.
@@ -75,6 +76,7 @@ pub(crate) fn to_wire(
         (_, None) => (None, None),
     };
     let said = ending.map(Said::by).unwrap_or_default();
+    let lost = ending.and_then(|ending| ending.lost_output(output));
     api::Job {
         id: job.id.to_string(),
         state: state_to_wire(record.state.name()),
@@ -117,11 +119,16 @@ pub(crate) fn to_wire(
         exit: said.exit,
         killed: said.killed,
         killed_count: said.killed_count,
+        input_cut: said.input_cut,
         confinement: said.confinement,
         progress: output.progress.as_ref().map(progress_to_wire),
         output_bytes: output.bytes,
         cut_bytes: output.cut_bytes,
+        output_lost: lost.map(str::to_owned),
         output_sequence: output.last_sequence.get(),
+        foreground: facts.pool == Pool::Foreground,
+        followed_by: facts.followed_by.map(|id| id.to_string()),
+        finished: ending.and_then(|ending| finished_of(&ending.result)),
         waiting_for: waiting.map(|waiting| waiting_text(&waiting, facts.lane.as_ref(), now)),
         worker: match &record.state {
             State::Running { attempt } => Some(attempt.worker.home.to_string()),
@@ -172,6 +179,7 @@ pub(crate) fn counts_to_wire(counts: &Counts) -> api::JobCounts {
         queued: counts.queued,
         running: counts.running,
         max_workers: counts.max_workers,
+        foreground: counts.foreground,
     }
 }
 
@@ -208,6 +216,7 @@ struct Said {
     exit: Option<api::JobExit>,
     killed: Vec<api::JobKilled>,
     killed_count: u64,
+    input_cut: bool,
     confinement: Option<api::Confinement>,
     plan: Option<String>,
     changeset: Option<String>,
@@ -221,9 +230,12 @@ impl Said {
 }
 
 /// Why a job does not run yet, so that it can be said behind 'waits for'.
-fn waiting_text(waiting: &WaitingFor, lane: Option<&Lane>, now: UnixMs) -> String {
+pub(crate) fn waiting_text(waiting: &WaitingFor, lane: Option<&Lane>, now: UnixMs) -> String {
     match waiting {
-        WaitingFor::Worker => "a free worker".to_owned(),
+        WaitingFor::Worker { running, limit } => {
+            let (s, are) = if *limit == 1 { ("", "is") } else { ("s", "are") };
+            format!("a place: {running} of {limit} job{s} {are} running")
+        }
         WaitingFor::Time(moment) => format!("its time, in {}", spoken(moment.since(now))),
         WaitingFor::Jobs(jobs) => match jobs.as_slice() {
             [only] => only.to_string(),

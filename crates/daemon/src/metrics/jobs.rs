@@ -92,6 +92,7 @@ mod tests {
             queued: 1,
             running: 2,
             max_workers: 3,
+            foreground: 2,
             claimed: 4,
             lost_claims: 5,
             succeeded: 6,

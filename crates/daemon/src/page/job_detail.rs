@@ -162,6 +162,7 @@ fn facts(job: &Job) -> Markup {
             dt { "Output" } dd class="number" {
                 (job_output::size(job.output_bytes))
                 @if job.cut_bytes > 0 { ", of which " (job_output::size(job.cut_bytes)) " were not kept" }
+                @if let Some(why) = &job.output_lost { "; some of it was lost: " (one_line(why)) }
             }
         }
     }

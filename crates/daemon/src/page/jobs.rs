@@ -258,6 +258,7 @@ mod tests {
         queued: 3,
         running: 2,
         max_workers: 4,
+        foreground: 0,
     };
 
     /// If there are several, there are older ones.

@@ -99,7 +99,7 @@ pub(crate) async fn settle(watch: &Watch) -> Result<(), PlanError> {
 }
 
 /// Reports the ends of checks that are said to run and whose job is over.
-async fn settle_plan(watch: &Watch, mut plan: Plan) -> Result<Plan, PlanError> {
+pub(super) async fn settle_plan(watch: &Watch, mut plan: Plan) -> Result<Plan, PlanError> {
     let Some(jobs) = watch.jobs() else {
         return Ok(plan);
     };

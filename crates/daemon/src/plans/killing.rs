@@ -1,6 +1,6 @@
-//! A daemon that is being tested ends itself in the middle of an apply.
+//! A daemon that is being tested ends itself in the middle of an apply, or before it finishes a plan.
 //!
-//! In a build for tests, the variable `TIDELOCK_KILL_AT` names a step of a landing and, after a colon, how many times it is
+//! In a build for tests, the variable `TIDELOCK_KILL_AT` names a step of a landing, or `Finishing`, and, after a colon, how many times it is
 //! reached (once if that is not said). Then the daemon kills itself, as nothing else could kill it just there. Builds for
 //! users do not have this.
 
@@ -21,6 +21,37 @@ pub(super) fn steps(environment: &[(OsString, OsString)]) -> LandingSteps {
     match wish.and_then(|(_, wish)| killer::KillAt::of(wish.to_str()?)) {
         Some(kill_at) => LandingSteps(std::sync::Arc::new(kill_at)),
         None => LandingSteps::default(),
+    }
+}
+
+/// Told when the end of a command in a plan is about to be dealt with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FinishingKill {
+    #[cfg(debug_assertions)]
+    at: Option<std::sync::Arc<killer::KillAt>>,
+}
+
+impl FinishingKill {
+    #[cfg(not(debug_assertions))]
+    pub(crate) fn of(_environment: &[(OsString, OsString)]) -> Self {
+        Self::default()
+    }
+
+    #[cfg(debug_assertions)]
+    pub(crate) fn of(environment: &[(OsString, OsString)]) -> Self {
+        let wish = environment.iter().find(|(name, _)| name == "TIDELOCK_KILL_AT");
+        let at = wish.and_then(|(_, wish)| killer::KillAt::of(wish.to_str()?));
+        Self {
+            at: at.map(std::sync::Arc::new),
+        }
+    }
+
+    /// The end of a command is about to be dealt with.
+    pub(super) fn reached(&self) {
+        #[cfg(debug_assertions)]
+        if let Some(at) = &self.at {
+            at.reached_named("Finishing");
+        }
     }
 }
 
@@ -61,12 +92,18 @@ mod killer {
         }
     }
 
-    impl Steps for KillAt {
-        fn reached(&self, step: Step<'_>) {
-            if self.is_due(&format!("{:?}", step.kind)) {
+    impl KillAt {
+        pub(super) fn reached_named(&self, step: &str) {
+            if self.is_due(step) {
                 // There is nobody left to tell if it does not work.
                 let _ = kill_process(getpid(), Signal::KILL);
             }
+        }
+    }
+
+    impl Steps for KillAt {
+        fn reached(&self, step: Step<'_>) {
+            self.reached_named(&format!("{:?}", step.kind));
         }
     }
 }

@@ -4,6 +4,7 @@
 //! - `acts` carries out what is asked for, counts it and writes it to the log of the daemon.
 //! - `checks` runs checks as jobs; `children` stops the jobs of other children when one fails; `late` is how both reach
 //!   the jobs, which are made after them.
+//! - `finish` deals with the end of a command in a plan: seals, applies or discards it.
 //! - `handlers` are the handlers of jobs that know plans.
 //! - `killing` ends a daemon that is being tested in the middle of an apply.
 //! - `diff` shows what a plan changes.
@@ -13,6 +14,7 @@ mod acts;
 mod checks;
 mod children;
 mod diff;
+mod finish;
 mod handlers;
 mod killing;
 mod late;
@@ -22,6 +24,8 @@ pub(crate) mod wire;
 pub(crate) use acts::{apply, collect, forget, refresh, undo};
 pub(crate) use checks::{CHECK, CheckError, Which, run_checks, settle};
 pub(crate) use diff::{Shown, diff, patch};
+pub(crate) use finish::{FINISH, FinishHandler, finished_of, follower};
 pub(crate) use handlers::{CheckHandler, PlannedHandler};
+pub(crate) use killing::FinishingKill;
 pub(crate) use late::{LateJobs, Watch};
 pub(crate) use start::start;

@@ -15,7 +15,7 @@ use plans::{CheckState, Moment, Overlap, Plan, PlanError, PlanQuery, Plans, Pres
 
 pub(crate) use changesets::{changeset_to_wire, recorded_to_wire};
 pub(crate) use files::{BadOperation, file_to_wire, operation_of};
-pub(crate) use outcomes::{collected_to_wire, outcome_to_wire};
+pub(crate) use outcomes::{collected_to_wire, outcome_to_wire, path_to_wire};
 pub(crate) use words::kind_name;
 pub(crate) use workspaces::{workspace_of, workspace_to_wire};
 

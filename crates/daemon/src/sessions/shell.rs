@@ -210,6 +210,7 @@ mod tests {
             ended_at: UnixMs(2),
             text: text.to_owned(),
             result,
+            output: jobs::OutputEnd::default(),
         }
     }
 

@@ -21,8 +21,8 @@ pub(crate) enum JobCommand {
 The command runs in this directory and with this environment. With --wait its output is shown as
 it comes, and the exit code is the command's own: 128 + N after the signal N, and 1 with a message
 if it was not the command that decided (a time limit, a deadline, an interruption, a cancellation
-by somebody else). The first Ctrl-C cancels the job and waits for its end (exit code 130), the
-second one leaves it to itself.
+by somebody else), or if some of its output was lost. The first Ctrl-C cancels the job and waits
+for its end (exit code 130), the second one leaves it to itself.
 
 Examples:
   tidelock job run -- cargo build --release
@@ -150,6 +150,9 @@ pub(crate) struct RunArguments {
     /// What it reads: a file, or `-` for standard input, which is read to its end first
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
+    /// Let it read nothing. Otherwise it reads standard input with --wait, if that is not a terminal
+    #[arg(long, conflicts_with = "stdin")]
+    no_input: bool,
     /// Set a variable, or with --clean-env keep one that is set here (may be repeated)
     #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = parse_variable)]
     pub(crate) variables: Vec<Variable>,
@@ -199,6 +202,24 @@ impl Stay {
     }
 }
 
+/// What a command reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// What this process reads.
+    StandardInput,
+    Nothing,
+}
+
+impl Reads {
+    pub(super) fn of(is_wanted: bool) -> Reads {
+        if is_wanted {
+            Reads::StandardInput
+        } else {
+            Reads::Nothing
+        }
+    }
+}
+
 /// What of this environment the command gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inherited {
@@ -224,6 +245,13 @@ impl RunArguments {
 
     pub(crate) fn stay(&self) -> Stay {
         Stay::of(self.wait)
+    }
+
+    /// Whether standard input is sent to the command. What may run twice would find it read.
+    pub(crate) fn reads(&self) -> super::Reads {
+        let is_once = self.retries.is_none_or(|retries| retries == 0) && !self.repeat && self.key.is_none();
+        let is_wanted = self.wait && !self.no_input && self.stdin.is_none();
+        super::Reads::of(is_wanted && is_once && !self.anywhere)
     }
 
     pub(crate) fn if_interrupted(&self) -> Option<api::JobIfInterrupted> {

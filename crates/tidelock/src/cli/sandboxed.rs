@@ -26,13 +26,16 @@ pub(crate) struct SandboxedArguments {
     /// What it reads: a file, or `-` for standard input, which is read to its end first
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
+    /// Let it read nothing. Otherwise it reads standard input, if that is not a terminal
+    #[arg(long, conflicts_with = "stdin")]
+    no_input: bool,
     /// How long it may take (500ms, 30s, 5m, 1h)
     #[arg(long, value_name = "DURATION", value_parser = positive_duration)]
     pub(crate) timeout: Option<Duration>,
     /// Do not let it write to a terminal, so that most commands use no colour
     #[arg(long)]
     no_color: bool,
-    /// Do not stay: say what was begun, and leave it to itself
+    /// Do not wait: say what was started, and let the daemon deal with its end
     #[arg(long)]
     detach: bool,
     /// The command and its arguments
@@ -57,6 +60,11 @@ impl SandboxedArguments {
         }
     }
 
+    /// Whether standard input is sent to the command.
+    pub(crate) fn reads(&self) -> super::Reads {
+        super::Reads::of(!self.detach && !self.no_input && self.stdin.is_none())
+    }
+
     pub(crate) fn stay(&self) -> super::Stay {
         if self.detach {
             super::Stay::Submitted
@@ -74,7 +82,7 @@ pub(crate) struct ExecArguments {
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["title", "checks", "strategy", "parent"], value_parser = NonEmptyStringValueParser::new())]
     pub(crate) plan: Option<String>,
     /// Apply the changes at once if the command succeeds, the checks pass and nothing conflicts
-    #[arg(long, conflicts_with_all = ["no_seal", "detach"])]
+    #[arg(long, conflicts_with = "no_seal")]
     apply: bool,
     #[command(flatten)]
     pub(crate) commit: CommitArguments,

@@ -1,18 +1,19 @@
 //! `tidelock exec`: any command in a sandbox of its own, with a diff to review at the end.
 //!
-//! Standard output is the command's. Everything else that is said goes to standard error. Nothing is lost when this
-//! process ends half-way: the job goes on, and what it changes is in the plan.
+//! Standard output is the command's. Everything else that is said goes to standard error. What happens when the command
+//! has ended is decided here and carried out by the daemon, which was told so when the command was submitted: nothing is
+//! lost or left undone when this process ends half-way.
 
 pub(super) mod ending;
 pub(super) mod words;
 
 use std::io::{self, IsTerminal};
 
-use api::Plan;
+use api::{FinishPlan, FinishThen, Plan};
 use serde_json::{Value, json};
 
 use self::ending::{End, ended};
-use crate::cli::{ExecArguments, Stamps, Stay};
+use crate::cli::{Afterwards, ExecArguments, Stamps, Stay};
 use crate::client::Client;
 use crate::commands::job::{
     Ended, Escapes, INTERRUPTED, Listener, Teller, WhenInterrupted, catch_interrupts, follow,
@@ -43,23 +44,28 @@ pub(super) fn run(
     client: &Client,
 ) -> Result<Report, Failure> {
     let stay = arguments.command.stay();
-    if stay == Stay::Submitted && arguments.commit.wanted().is_some() {
-        let message = "--commit cannot be used with --detach: nobody is there to apply it";
-        return Err(Failure::new(Exit::Usage, "usage", message).advise("see `tidelock exec --help`"));
-    }
     // What is wrong with the arguments is said before a daemon is started for them.
-    let prepared = Prepared::new(&arguments.command)?;
+    let mut prepared = Prepared::new(&arguments.command)?;
     let (answer, origin) = plan_for(arguments, &prepared, context, client)?;
     let plan: Plan = printable(&answer)?;
+    let wanted = FinishPlan {
+        then: match arguments.afterwards() {
+            Afterwards::Keep => FinishThen::Keep,
+            Afterwards::Seal => FinishThen::Seal,
+            Afterwards::Apply => FinishThen::Apply,
+        },
+        commit: arguments.commit.wanted(),
+        discard_unchanged: origin == Origin::Ours,
+    };
     let submitted = prepared
-        .submit(&as_it_is(&answer)?, context, client)
+        .submit(&as_it_is(&answer)?, Some(wanted), context, client)
         .inspect_err(|_| {
             if origin == Origin::Ours {
                 discard_untouched(&plan.id, context, client);
             }
         })?;
     let end = match stay {
-        Stay::Submitted => End::detached(answer, &plan, &submitted),
+        Stay::Submitted => End::detached(answer, (&plan, arguments.afterwards()), &submitted),
         Stay::Ended => {
             announce(format, &answer, &submitted);
             let mut interrupts = catch_interrupts(client, &submitted.id)?;
@@ -70,13 +76,16 @@ pub(super) fn run(
             if format == Format::Human && io::stderr().is_terminal() {
                 teller.note(&words::begun(&plan));
             }
+            let feeding = prepared.feed(&submitted, client)?;
             let when = WhenInterrupted::CancelTheJob(&mut interrupts);
             let left = follow(client, (&submitted.id, 0, None), when, &mut teller)?;
             drop(teller);
+            if let (Some(feeding), Ended::Job { .. }) = (feeding, &left) {
+                feeding.finish();
+            }
             match left {
                 Ended::Job { job, interrupted } => ended(
-                    arguments,
-                    (&plan, origin),
+                    (&plan, &submitted),
                     (&job, interrupted),
                     &mut interrupts,
                     (context, format, client),

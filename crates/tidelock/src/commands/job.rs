@@ -11,6 +11,7 @@ mod bar;
 mod change;
 pub(super) mod escapes;
 mod follow;
+pub(super) mod input;
 mod list;
 mod logs;
 pub(super) mod outcome;
@@ -25,7 +26,7 @@ mod wait;
 pub(super) use follow::{Ended, Interrupted, Listener, Said, WhenInterrupted, follow};
 pub(super) use outcome::{INTERRUPTED, ended_text, exit_of};
 pub(super) use run::catch_interrupts;
-pub(super) use submission::{environment, environment_here, stdin, terminal, write_below};
+pub(super) use submission::{environment, environment_here, source, stdin, terminal, write_below};
 pub(super) use tell::{Escapes, Teller};
 pub(super) use times::{age, between, with_age};
 

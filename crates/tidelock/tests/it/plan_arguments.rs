@@ -35,7 +35,7 @@ fn what_is_wrong_with_the_arguments_is_said_and_no_daemon_is_started_for_it() {
             "cannot be used with",
         ),
         (
-            &["exec", "--apply", "--detach", "--", "true"],
+            &["exec", "--no-input", "--stdin", "f", "--", "true"],
             2,
             "usage",
             "cannot be used with",
@@ -45,12 +45,6 @@ fn what_is_wrong_with_the_arguments_is_said_and_no_daemon_is_started_for_it() {
             2,
             "usage",
             "cannot be used with",
-        ),
-        (
-            &["exec", "--commit", "--detach", "--", "true"],
-            2,
-            "usage",
-            "nobody is there to apply it",
         ),
         (
             &["exec", "-m", "message", "--", "true"],

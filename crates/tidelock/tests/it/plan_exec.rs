@@ -173,7 +173,7 @@ fn ctrl_c_cancels_the_command_and_keeps_its_work() {
     let plan = project.shown("@");
     assert_eq!(
         (&plan["state"], &plan["summary"]["files"]),
-        (&"open".into(), &1.into())
+        (&"sealed".into(), &1.into())
     );
     assert_eq!(project.tree(), files(&BEFORE));
     assert_eq!(left_behind(&project.world), NOBODY);

@@ -29,6 +29,17 @@ pub(crate) fn always(world: &World, answer: String) {
     });
 }
 
+/// Answers each request by its head, until the process of the tests ends.
+pub(crate) fn by_path(world: &World, answer: impl Fn(&str) -> String + Send + 'static) {
+    let listener = listen(world);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // Whoever goes away early has got what they wanted.
+            drop(reply_with(stream, &answer));
+        }
+    });
+}
+
 /// Answers every request in the same way, and tells what was asked: the head, and the body.
 pub(crate) fn recording(world: &World, answer: String) -> Receiver<(String, Value)> {
     let listener = listen(world);
@@ -66,7 +77,11 @@ fn listen(world: &World) -> UnixListener {
     UnixListener::bind(home.socket()).unwrap()
 }
 
-fn reply(mut stream: UnixStream, answer: &str) -> io::Result<(String, Vec<u8>)> {
+fn reply(stream: UnixStream, answer: &str) -> io::Result<(String, Vec<u8>)> {
+    reply_with(stream, &|_: &str| answer.to_owned())
+}
+
+fn reply_with(mut stream: UnixStream, answer: &impl Fn(&str) -> String) -> io::Result<(String, Vec<u8>)> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let (mut head, mut line, mut length) = (String::new(), String::new(), 0);
     while reader.read_line(&mut line)? > 2 {
@@ -78,6 +93,6 @@ fn reply(mut stream: UnixStream, answer: &str) -> io::Result<(String, Vec<u8>)> 
     }
     let mut body = Vec::new();
     reader.take(length).read_to_end(&mut body)?;
-    stream.write_all(answer.as_bytes())?;
+    stream.write_all(answer(&head).as_bytes())?;
     Ok((head, body))
 }

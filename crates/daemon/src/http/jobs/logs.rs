@@ -42,7 +42,7 @@ pub(crate) struct LogParameters {
 /// Without `follow` each line is a `JobOutput`, or `{"resync": {"after": N}}` where output was dropped after its time.
 ///
 /// With `follow` it is a stream of server-sent events: `output` with a `JobOutput`, `progress` with a `JobProgress`,
-/// `resync` where output was dropped, and at last `end` with the whole `Job`. The id of an event is its place. A reader
+/// `waiting` with a `JobWaiting` when the job cannot run yet, `resync` where output was dropped, and at last `end` with the whole `Job`. The id of an event is its place. A reader
 /// that comes back with `Last-Event-ID` misses nothing and sees nothing twice. A stream that ends without `end` ended
 /// because the daemon did. With `channel` there is no progress.
 #[utoipa::path(

@@ -2,6 +2,7 @@
 
 mod change;
 mod events;
+mod input;
 mod logs;
 mod look;
 mod problems;
@@ -33,6 +34,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         .route("/v1/jobs/{id}/history", get(look::history))
         .route("/v1/jobs/{id}/logs", get(logs::logs))
         .route("/v1/jobs/{id}/output", get(logs::output))
+        .route("/v1/jobs/{id}/input", get(input::connect))
         .route("/v1/jobs/{id}/cancel", post(change::cancel))
         .route("/v1/jobs/{id}/retry", post(change::retry))
 }
@@ -47,13 +49,14 @@ pub(super) fn router() -> Router<Arc<App>> {
         look::history,
         logs::logs,
         logs::output,
+        input::connect,
         change::cancel,
         change::retry,
         change::collect,
         change::set_workers,
         events::follow,
     ),
-    components(schemas(api::JobOutput, api::JobProgress)),
+    components(schemas(api::JobOutput, api::JobProgress, api::JobWaiting)),
     tags((name = "jobs", description = "Commands that outlive the call that started them.")),
 )]
 struct Description;

@@ -5,11 +5,12 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use api::Resync;
+use api::{JobWaiting, Resync};
 use axum::body::Bytes;
 use eventlog::Sequence;
-use jobs::{Channel, FollowEnd, OutputItem, OutputTail};
+use jobs::{Channel, FollowEnd, OutputItem, OutputTail, State, UnixMs, WaitingFor};
 use kernel::{Deadline, JobId};
 use serde::Serialize;
 use serde_json::json;
@@ -18,7 +19,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::app::App;
 use crate::http::pieces::{Piece, Source};
 use crate::http::sse::{HEARTBEAT, NOTHING_NEW, OPENING};
-use crate::jobs::wire::{piece_to_wire, progress_to_wire, view};
+use crate::jobs::wire::{piece_to_wire, progress_to_wire, view, waiting_text};
+
+/// How often it is looked what a job waits for, while it waits and somebody follows it. What begins sooner is not told of.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// What a job says, as events, until it has ended.
 pub(super) struct Following {
@@ -27,7 +31,17 @@ pub(super) struct Following {
     tail: OutputTail,
     channel: Option<Channel>,
     told: Told,
+    id: JobId,
+    waits: Waits,
     _place: OwnedSemaphorePermit,
+}
+
+/// Whether the job waits for something before it can run, and whether the reader knows.
+enum Waits {
+    /// It may; this was told last.
+    Perhaps(Option<WaitingFor>),
+    /// It has begun.
+    NoLonger,
 }
 
 /// How much the reader has been told.
@@ -51,8 +65,33 @@ impl Following {
             app,
             channel,
             told: Told::NotTheEnd,
+            id,
+            waits: Waits::Perhaps(None),
             _place: place,
         }
+    }
+
+    /// Looks what the job waits for; an event if the reader does not know it yet.
+    async fn waiting(&mut self) -> Option<String> {
+        let Waits::Perhaps(told) = &mut self.waits else {
+            return None;
+        };
+        // A log that cannot be read is told of by the tail.
+        let job = self.app.jobs.get(self.id).await.ok().flatten()?;
+        if !matches!(job.record.state, State::Queued { .. }) {
+            self.waits = Waits::NoLonger;
+            return None;
+        }
+        let waiting = self.app.jobs.waiting_for(self.id).await?;
+        // Numbers in it change all the time.
+        let kind = std::mem::discriminant::<WaitingFor>;
+        if told.as_ref().map(kind) == Some(kind(&waiting)) {
+            return None;
+        }
+        let now = UnixMs::from(SystemTime::now());
+        let text = waiting_text(&waiting, job.record.facts.lane.as_ref(), now);
+        *told = Some(waiting);
+        Some(event("waiting", None, &JobWaiting { waiting_for: text }))
     }
 
     /// An item as an event, if the reader wants it.
@@ -86,11 +125,19 @@ impl Source for Following {
         }
         let mut silence = std::pin::pin!(Deadline::after(&self.app.clock, HEARTBEAT).passed());
         loop {
+            let look_again = match self.waits {
+                Waits::Perhaps(_) => Deadline::after(&self.app.clock, LOOK_AGAIN),
+                Waits::NoLonger => Deadline::never(),
+            };
             let item = tokio::select! {
                 biased;
                 // First, so that a channel on which nothing comes is not silent while another one is busy.
                 () = &mut silence => return Some((self, Ok(Bytes::from_static(NOTHING_NEW.as_bytes())))),
                 item = self.tail.next() => item,
+                () = look_again.passed() => match self.waiting().await {
+                    Some(event) => return Some((self, Ok(Bytes::from(event)))),
+                    None => continue,
+                },
             };
             let event = match item {
                 Ok(item) => self.event(item).await,

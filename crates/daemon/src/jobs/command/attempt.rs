@@ -4,11 +4,11 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::BlobReader;
 use jobs::{Channel, OutputError};
 use kernel::{CancellationToken, Cause, Clock, Deadline, Scope};
 use process::{Child, Ended, StopPlan};
 
+use super::feed::{Content, Fed, feed};
 use super::outcome::{Why, with_causes};
 use super::streams::{self, Ending, Sink};
 
@@ -22,11 +22,11 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// is not wanted. When this returns, nothing of the child runs any more.
 pub(super) async fn see_through(
     child: &Child,
-    content: Option<BlobReader>,
+    content: Content,
     sink: &impl Sink,
     scope: &Scope,
     clock: &Arc<dyn Clock>,
-) -> (Why, Ended) {
+) -> (Why, Ended, Fed) {
     let (gone, over) = (CancellationToken::new(), CancellationToken::new());
     let ending = Ending {
         gone: gone.scope(),
@@ -43,11 +43,12 @@ pub(super) async fn see_through(
             carry(child.stderr(), Channel::Stderr)
         )
     });
-    let mut fed = pin!(streams::feed(child.stdin(), content));
+    let mut feeding = pin!(feed(child.stdin(), content, clock));
     let mut end: Pin<Box<dyn Future<Output = Ended> + Send>> = Box::pin(child.ended());
     let (mut is_said, mut is_fed) = (false, false);
     let mut ended = None;
     let mut why = Why::ByItself;
+    let mut fed = Fed::Whole;
     let mut last_words = Deadline::never();
     loop {
         // An end comes before a wish to stop: what is done is done. Input comes before output, of which there may be
@@ -61,9 +62,15 @@ pub(super) async fn see_through(
                 None
             }
             _ = scope.wait(), if ended.is_none() && why == Why::ByItself => Some(Why::Stopped),
-            result = &mut fed, if !is_fed => {
+            result = &mut feeding, if !is_fed => {
                 is_fed = true;
-                result.err().map(|error| Why::Input(with_causes(&error)))
+                match result {
+                    Ok(end) => {
+                        fed = end;
+                        None
+                    }
+                    Err(error) => Some(Why::Input(with_causes(&error))),
+                }
             }
             result = &mut said, if !is_said => {
                 is_said = true;
@@ -81,7 +88,7 @@ pub(super) async fn see_through(
             }
         }
         if let (Some(ended), true) = (&ended, is_said) {
-            return (why, ended.clone());
+            return (why, ended.clone(), fed);
         }
     }
 }

@@ -19,6 +19,7 @@ use super::handler::{CommandHandler, Order, Tool};
 use super::payload::{CommandLine, CommandPayload};
 use super::sandbox::{SandboxAccess, Sandboxes};
 use super::streams::Sink;
+use crate::jobs::inputs::Inputs;
 
 /// Long enough for anything that happens at all.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -69,10 +70,13 @@ impl Bench {
             environment
                 .map(|(name, value)| (name.into(), value.into()))
                 .into(),
-            SandboxAccess {
-                sandboxes: Arc::clone(&sandboxes) as Arc<dyn Sandboxes>,
-                write_below: Vec::new(),
-            },
+            (
+                SandboxAccess {
+                    sandboxes: Arc::clone(&sandboxes) as Arc<dyn Sandboxes>,
+                    write_below: Vec::new(),
+                },
+                Inputs::default(),
+            ),
             SystemClock::shared(),
         );
         Self {
@@ -98,6 +102,7 @@ impl Bench {
             write_below: None,
             limits: process::Limits::default(),
             plan: None,
+            attach_stdin: false,
         }
     }
 

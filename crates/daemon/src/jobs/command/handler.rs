@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use eventlog::{BlobError, BlobId, BlobReader, Log};
+use eventlog::{BlobError, BlobId, Log};
 use jobs::{Outcome, Verdict, Work};
 use kernel::{Clock, Scope};
 use plans::{Entrance, NewStay};
@@ -14,10 +14,12 @@ use process::{
 };
 
 use super::attempt::see_through;
+use super::feed::{Content, Fed};
 use super::outcome::{never_ran, of_end, of_spawn_error, with_causes};
 use super::payload::{CommandLine, CommandPayload, PlanPlace};
 use super::sandbox::{SandboxAccess, directory};
 use super::streams::Sink;
+use crate::jobs::inputs::Inputs;
 
 /// What a terminal calls itself where the environment does not say. It is what nearly all of them call themselves.
 const TERMINAL_NAME: &str = "xterm-256color";
@@ -34,6 +36,8 @@ pub(crate) struct CommandHandler {
     /// What a command gets that names no environment.
     environment: BTreeMap<OsString, OsString>,
     access: SandboxAccess,
+    /// Where their clients feed them.
+    inputs: Inputs,
     clock: Arc<dyn Clock>,
 }
 
@@ -73,7 +77,7 @@ impl CommandHandler {
         processes: Processes,
         log: Log,
         environment: BTreeMap<OsString, OsString>,
-        access: SandboxAccess,
+        (access, inputs): (SandboxAccess, Inputs),
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
@@ -81,6 +85,7 @@ impl CommandHandler {
             log,
             environment,
             access,
+            inputs,
             clock,
         }
     }
@@ -111,6 +116,10 @@ impl CommandHandler {
             }
         };
         let content = match self.content(order.stdin).await {
+            Ok(_) if payload.attach_stdin => match order.job.parse() {
+                Ok(job) => Content::Client(self.inputs.command(job)),
+                Err(_) => Content::Nothing,
+            },
             Ok(content) => content,
             Err(outcome) => return outcome,
         };
@@ -127,7 +136,7 @@ impl CommandHandler {
     async fn run_here(
         &self,
         payload: CommandPayload,
-        content: Option<BlobReader>,
+        content: Content,
         order: &Order,
         sink: &impl Sink,
     ) -> Outcome {
@@ -145,8 +154,8 @@ impl CommandHandler {
             child.stop(StopPlan::NOW).await;
             return never_ran(Verdict::Hopeless, NOT_CONFINED);
         }
-        let (why, ended) = see_through(&child, content, sink, &order.scope, &self.clock).await;
-        of_end(why, &ended, confinement)
+        let (why, ended, fed) = see_through(&child, content, sink, &order.scope, &self.clock).await;
+        with_input(of_end(why, &ended, confinement), fed)
     }
 
     /// Runs a command in the sandbox of a plan. However it ends, it is seen out. Where the kernel cannot confine it, it
@@ -155,7 +164,7 @@ impl CommandHandler {
         &self,
         payload: CommandPayload,
         place: &PlanPlace,
-        content: Option<BlobReader>,
+        content: Content,
         order: &Order,
         sink: &impl Sink,
     ) -> Outcome {
@@ -172,8 +181,8 @@ impl CommandHandler {
         let spec = self.spec_inside(payload, place, &stay.entrance, order);
         let outcome = match self.processes.spawn(spec).await {
             Ok(child) => {
-                let (why, ended) = see_through(&child, content, sink, &order.scope, &self.clock).await;
-                of_end(why, &ended, Some(child.confinement()))
+                let (why, ended, fed) = see_through(&child, content, sink, &order.scope, &self.clock).await;
+                with_input(of_end(why, &ended, Some(child.confinement())), fed)
             }
             Err(error) => of_spawn_error(&error),
         };
@@ -181,11 +190,11 @@ impl CommandHandler {
     }
 
     /// What the command shall read.
-    async fn content(&self, stdin: Option<BlobId>) -> Result<Option<BlobReader>, Outcome> {
+    async fn content(&self, stdin: Option<BlobId>) -> Result<Content, Outcome> {
         let Some(id) = stdin else {
-            return Ok(None);
+            return Ok(Content::Nothing);
         };
-        self.log.read_blob(id).await.map(Some).map_err(|error| {
+        self.log.read_blob(id).await.map(Content::Blob).map_err(|error| {
             let verdict = match error {
                 BlobError::Missing(_) | BlobError::Damaged(_) => Verdict::Hopeless,
                 _ => Verdict::Failed,
@@ -270,4 +279,14 @@ impl CommandHandler {
         spec.view = entrance.view.clone();
         spec
     }
+}
+
+/// What is said of an input that ended too early: the command may have taken a part for the whole.
+fn with_input(mut outcome: Outcome, fed: Fed) -> Outcome {
+    if fed == Fed::Cut
+        && let Some(result) = outcome.result.as_object_mut()
+    {
+        result.insert("input_cut".to_owned(), serde_json::Value::Bool(true));
+    }
+    outcome
 }

@@ -33,6 +33,9 @@ pub(crate) struct CommandPayload {
     /// The plan in whose sandbox it runs, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) plan: Option<PlanPlace>,
+    /// Whether a client sends what it reads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) attach_stdin: bool,
 }
 
 /// A place in the sandbox of a plan.
@@ -133,6 +136,7 @@ impl CommandPayload {
                 id: plan.to_string(),
                 below: String::new(),
             }),
+            attach_stdin: false,
         }
     }
 
@@ -169,6 +173,7 @@ impl CommandPayload {
                 processes: limits.processes,
             },
             plan: None,
+            attach_stdin: command.attach_stdin,
         };
         payload.check()?;
         Ok(payload)

@@ -1,11 +1,9 @@
-//! The bytes of a command: what it reads, and what it says.
+//! The bytes of a command: what it says.
 
-use eventlog::{BlobError, BlobReader};
 use jobs::{Channel, Output, OutputError};
 use kernel::Scope;
 use process::Outlet;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::pipe::Sender;
+use tokio::io::AsyncReadExt;
 
 /// How much is read at once: what a pipe holds.
 const READ_BYTES: usize = 64 * 1024;
@@ -61,17 +59,4 @@ pub(super) async fn carry(
             }
         }
     }
-}
-
-/// Gives a command what it shall read, and then the end of it. One that reads no more need not have it all.
-pub(super) async fn feed(stdin: Option<Sender>, content: Option<BlobReader>) -> Result<(), BlobError> {
-    let (Some(mut stdin), Some(mut content)) = (stdin, content) else {
-        return Ok(());
-    };
-    while let Some(chunk) = content.next_chunk().await? {
-        if stdin.write_all(&chunk).await.is_err() {
-            return Ok(());
-        }
-    }
-    Ok(())
 }

@@ -8,7 +8,7 @@ use api::{ErrorCode, SubmitJob};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use eventlog::{BlobError, BlobId, Log, LogError};
-use jobs::{IfInterrupted, Lane, NewJob, Priority, RetryPolicy, UnixMs};
+use jobs::{IfInterrupted, Lane, NewJob, Pool, Priority, RetryPolicy, UnixMs};
 use kernel::{HomeId, PlanId};
 use plans::{Plan, PlanError, Plans};
 
@@ -16,6 +16,7 @@ use crate::http::Problem;
 use crate::http::log_problem::refusing;
 use crate::http::plan_problem;
 use crate::jobs::{COMMAND, CommandPayload, PlanSite};
+use crate::plans::follower;
 
 /// The most output that a job may ask to be kept: the log has to hold it.
 const MOST_OUTPUT_BYTES: u64 = 1 << 30;
@@ -31,6 +32,7 @@ pub(crate) async fn to_new_job(
     plans: &Plans,
 ) -> Result<NewJob, Problem> {
     let stdin = stdin_of(&request)?;
+    check_attached(&request)?;
     let plan = plan_of(&request, plans, home_id).await?;
     let payload = match &plan {
         None => CommandPayload::from_wire(&request.command),
@@ -51,6 +53,17 @@ pub(crate) async fn to_new_job(
     };
     let mut new = NewJob::new(COMMAND, &title, payload.encode(), by);
     new.essence = Some(payload.essence());
+    if let Some(order) = request.finish {
+        let plan = plan.as_ref();
+        let plan = plan.ok_or_else(|| invalid("finish", "needs `command.plan`, the plan to be finished"))?;
+        if order.commit.is_some() && order.then != api::FinishThen::Apply {
+            return Err(invalid("finish.commit", "needs `then` to be `apply`"));
+        }
+        new.then = Some(Box::new(follower(plan, order, (by, &title), home_id)));
+    }
+    if request.foreground {
+        new.facts.pool = Pool::Foreground;
+    }
     let facts = &mut new.facts;
     if let Some(level) = request.priority {
         facts.priority =
@@ -177,6 +190,22 @@ fn stdin_of(request: &SubmitJob) -> Result<Option<Vec<u8>>, Problem> {
             "cannot be given together with `stdin`",
         )),
     }
+}
+
+/// What a client sends is there once, and here.
+fn check_attached(request: &SubmitJob) -> Result<(), Problem> {
+    let command = &request.command;
+    let is_repeated = request.max_retries.is_some_and(|retries| retries > 0)
+        || request.if_interrupted == Some(api::JobIfInterrupted::Repeat);
+    let why = match command.attach_stdin {
+        true if command.stdin.is_some() || command.stdin_base64.is_some() => {
+            "cannot be given together with `stdin`"
+        }
+        true if is_repeated => "cannot be used with a job that may be repeated: the input is there once",
+        true if request.anywhere => "cannot be used with `anywhere`: the input comes to this daemon",
+        _ => return Ok(()),
+    };
+    Err(invalid("command.attach_stdin", why))
 }
 
 fn checked_lane(lane: api::JobLane) -> Result<Lane, Problem> {

@@ -17,6 +17,7 @@ fn ending(attempt: u32, text: &str, result: Value) -> Ending {
         ended_at: UnixMs(5_500),
         text: text.to_owned(),
         result,
+        output: jobs::OutputEnd::default(),
     }
 }
 
@@ -94,9 +95,9 @@ fn each_state_tells_what_belongs_to_it() {
         ),
         (
             queued(Some(ending(1, "exit code 3", exited.clone()))),
-            Some(WaitingFor::Worker),
+            Some(WaitingFor::Worker { running: 4, limit: 4 }),
             json!({
-                "state": "queued", "not_before": at(12), "waiting_for": "a free worker", "killed_count": 0,
+                "state": "queued", "not_before": at(12), "waiting_for": "a place: 4 of 4 jobs are running", "killed_count": 0,
                 "started_at": at(2), "ran_ms": 3_500, "text": "exit code 3", "exit": { "code": 3 },
             }),
         ),
@@ -159,7 +160,16 @@ fn what_a_job_waits_for_is_said_in_one_line() {
     };
     let jobs = |ids: &[&str]| WaitingFor::Jobs(ids.iter().map(|id| id.parse().unwrap()).collect());
     for (waiting, lane, expected) in [
-        (WaitingFor::Worker, None, "a free worker"),
+        (
+            WaitingFor::Worker { running: 4, limit: 4 },
+            None,
+            "a place: 4 of 4 jobs are running",
+        ),
+        (
+            WaitingFor::Worker { running: 1, limit: 1 },
+            None,
+            "a place: 1 of 1 job is running",
+        ),
         (
             WaitingFor::Time(UnixMs(3_700_000)),
             None,
@@ -310,4 +320,38 @@ fn output_is_text_if_it_is_and_base64_otherwise() {
         };
         assert_eq!(serde_json::to_value(piece_to_wire(&piece)).unwrap(), expected);
     }
+}
+
+#[test]
+fn output_that_was_not_kept_is_told() {
+    let shown = |last_sequence: u64, lost: Option<&str>, kept: u64| {
+        let ending = Ending {
+            output: jobs::OutputEnd {
+                last_sequence,
+                lost: lost.map(str::to_owned),
+            },
+            ..ending(1, "", Value::Null)
+        };
+        let summary = OutputSummary {
+            last_sequence: eventlog::Sequence::from_u64(kept),
+            ..OutputSummary::default()
+        };
+        let job = job(State::Succeeded { ending });
+        to_wire(&job, &summary, None, UnixMs(10_000)).output_lost
+    };
+    assert_eq!(shown(3, None, 3), None);
+    assert_eq!(
+        shown(0, None, 3),
+        None,
+        "a job of an earlier version does not know"
+    );
+    assert_eq!(
+        shown(0, Some("the disk is full"), 2).as_deref(),
+        Some("the disk is full")
+    );
+    // The log acknowledged it, and took it back when the disk was full.
+    assert_eq!(
+        shown(3, None, 1).as_deref(),
+        Some("the log could not bring it to disk")
+    );
 }

@@ -25,7 +25,7 @@ pub(crate) async fn outcome_to_wire(plans: &Plans, outcome: &Outcome) -> Result<
     })
 }
 
-pub(super) fn path_to_wire(path: &OutcomePath) -> api::OutcomePath {
+pub(crate) fn path_to_wire(path: &OutcomePath) -> api::OutcomePath {
     let kind = match (&path.before, &path.after) {
         (None, _) => "create",
         (Some(_), Some(_)) => "modify",

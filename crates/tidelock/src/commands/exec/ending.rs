@@ -1,17 +1,19 @@
-//! The command has ended: what it changed is sealed, shown, and applied if that is wanted.
+//! The command has ended: what the daemon did about it is shown.
 
-use api::{ChangePlan, CheckPlan, CommitPlans, Job, OutcomeKind, Plan, PlanOutcome};
+use api::{
+    ChangePlan, CheckPlan, CommitPlans, FinishOutcome, Job, JobState, OutcomeKind, Plan, PlanFinish,
+    PlanOutcome,
+};
 use serde_json::{Value, json};
 
-use super::{Origin, words};
-use crate::cli::{Afterwards, ExecArguments};
+use super::words;
+use crate::cli::Afterwards;
 use crate::client::{Client, Interrupts};
-use crate::commands::job::{INTERRUPTED, Interrupted, ended_text, exit_of};
+use crate::commands::job::{Ended, INTERRUPTED, Interrupted, WhenInterrupted, ended_text, exit_of, follow};
 use crate::commands::lsp::printable::printable;
 use crate::commands::plan::sandboxed::Submitted;
 use crate::commands::plan::{
-    Attempt, apply, columns, discard_untouched, is_passed, outcome_text, path, post, read_diff, run_checks,
-    stat, until_left,
+    Aside, Attempt, apply, columns, get, is_passed, outcome_text, path, post, read_diff, run_checks, stat,
 };
 use crate::context::Context;
 use crate::error::{Exit, Failure};
@@ -36,9 +38,13 @@ pub(in crate::commands) struct End {
 
 impl End {
     /// Nobody stays.
-    pub(super) fn detached(answer: Value, plan: &Plan, submitted: &Submitted) -> End {
+    pub(super) fn detached(
+        answer: Value,
+        (plan, afterwards): (&Plan, Afterwards),
+        submitted: &Submitted,
+    ) -> End {
         End {
-            text: words::detached(plan, &submitted.id),
+            text: words::detached(plan, afterwards, &submitted.id),
             ..End::left(answer, plan, submitted, Exit::Success)
         }
     }
@@ -55,48 +61,51 @@ impl End {
     }
 }
 
-/// What follows when the job is over.
+/// What follows when the job is over: the daemon deals with it, and what became of it is told.
 pub(super) fn ended(
-    arguments: &ExecArguments,
-    (before, origin): (&Plan, Origin),
+    (before, submitted): (&Plan, &Submitted),
     (job, interrupted): (&Job, Interrupted),
     interrupts: &mut Interrupts,
     (context, format, client): (&Context, Format, &Client),
 ) -> Result<End, Failure> {
-    let palette = Palette::for_stderr();
-    let id = &before.id;
     let exit = exit_of(job, interrupted);
-    let answer = until_left(id, &job.id, interrupts, (context, client))?;
-    let plan: Plan = printable(&answer)?;
     let mut end = End {
-        plan: answer,
+        plan: Value::Null,
         job: json!(job),
-        outcome: json!({ "outcome": "open" }),
+        outcome: Value::Null,
         text: String::new(),
         exit,
     };
-    if exit == Exit::Failed {
+    if exit == Exit::Failed || job.output_lost.is_some() {
         // It was not the command that decided, so it has not said why.
         let shown: Job = printable(&json!(job))?;
         end.text
             .push_str(&format!("{} {}\n", shown.id, ended_text(&shown)));
     }
-    if plan.entries == before.entries && plan.summary.files == before.summary.files {
-        return Ok(unchanged(end, (&plan, origin), (context, client)));
-    }
-    let was_cancelled = exit == Exit::Command(INTERRUPTED) && interrupted == Interrupted::Yes;
-    let afterwards = if was_cancelled {
-        Afterwards::Keep
-    } else {
-        arguments.afterwards()
+    let finish = match &submitted.follower {
+        Some(follower) => finished(follower, interrupts, (format, client))?,
+        None => None,
     };
-    if afterwards != Afterwards::Keep {
-        seal(&mut end, id, (context, client));
-    }
+    end.plan = get(&before.id, "", context, client)?;
     let plan: Plan = printable(&end.plan)?;
+    let Some(finish) = finish else {
+        end.outcome = json!({ "outcome": "detached" });
+        end.text.push_str(&words::left(&plan, &submitted.id));
+        end.exit = Exit::Command(INTERRUPTED);
+        return Ok(end);
+    };
+    end.outcome = json!(finish);
+    if finish.outcome == FinishOutcome::Unchanged {
+        end.text.push_str(&words::unchanged(&plan, &finish));
+        return Ok(end);
+    }
+    if finish.outcome == FinishOutcome::Over {
+        end.text.push_str(&words::over(&plan));
+        return Ok(end);
+    }
     // What cannot be shown is still there: the numbers of the plan are enough to go on.
-    let summary = match read_diff(id, "", context, client) {
-        Ok((_, diff)) => stat(palette, &diff, SUMMARY_FILES, columns()),
+    let summary = match read_diff(&before.id, "", context, client) {
+        Ok((_, diff)) => stat(Palette::for_stderr(), &diff, SUMMARY_FILES, columns()),
         Err(failure) => format!(
             "{} (the diff cannot be shown: {})\n",
             words::numbers(&plan),
@@ -104,45 +113,47 @@ pub(super) fn ended(
         ),
     };
     end.text.push_str(&summary);
-    let why_not = match (afterwards, exit) {
-        (Afterwards::Apply, Exit::Success) => None,
-        (Afterwards::Apply, _) => Some("the command has not succeeded"),
-        _ => Some(""),
-    };
-    match why_not {
-        None => applied(
-            arguments.commit.wanted(),
-            end,
-            interrupts,
-            (context, format, client),
-        ),
-        Some(why) => {
-            if !why.is_empty() {
-                end.outcome = json!({ "outcome": "not_applied", "why": "command_failed" });
-                end.text
-                    .push_str(&format!("It was not applied, because {why}.\n"));
-            }
-            if was_cancelled {
-                end.text.push_str(&words::kept(&plan));
-            }
-            end.text.push_str(&words::next(&plan));
-            Ok(end)
-        }
+    end.text
+        .push_str(&words::finished(Palette::for_stderr(), &plan, &finish));
+    let is_cancelled = job.state == JobState::Cancelled;
+    if is_cancelled {
+        end.text.push_str(&words::kept(&plan));
     }
+    if finish.outcome != FinishOutcome::Done && finish.outcome != FinishOutcome::Conflicted {
+        end.text.push_str(&words::next(&plan));
+    }
+    let was_wanted = finish.why.is_some() || finish.outcome == FinishOutcome::Conflicted;
+    if was_wanted && end.exit == Exit::Success {
+        end.exit = Exit::Failed;
+    }
+    Ok(end)
 }
 
-/// A plan that nothing was done in. One that was opened for this command is given up.
-fn unchanged(mut end: End, (plan, origin): (&Plan, Origin), (context, client): (&Context, &Client)) -> End {
-    end.outcome = json!({ "outcome": "unchanged" });
-    end.text.push_str("It changed nothing");
-    if origin == Origin::Ours
-        && let Some(discarded) = discard_untouched(&plan.id, context, client)
-    {
-        end.plan = discarded;
-        end.text.push_str(", so the plan was discarded");
+/// What the daemon did about the end of the command, once it is known; nothing if nobody waits for it any more. What the
+/// checks of the plan say meanwhile is shown.
+fn finished(
+    follower: &str,
+    interrupts: &mut Interrupts,
+    (format, client): (Format, &Client),
+) -> Result<Option<PlanFinish>, Failure> {
+    let mut listener = Aside::new(format);
+    let when = WhenInterrupted::CancelTheJob(interrupts);
+    match follow(client, (follower, 0, None), when, &mut listener)? {
+        Ended::Job { job, .. } => Ok(Some(match printable::<Job>(&json!(job))?.finished {
+            Some(finish) => finish,
+            // It failed, or was cancelled before it began.
+            None => PlanFinish {
+                outcome: FinishOutcome::NotApplied,
+                why: Some("interrupted".to_owned()),
+                text: Some(ended_text(&job)),
+                files: None,
+                paths: Vec::new(),
+                commit: None,
+                notes: Vec::new(),
+            },
+        })),
+        Ended::LeftAlone | Ended::NobodyReads => Ok(None),
     }
-    end.text.push_str(".\n");
-    end
 }
 
 /// A plan that cannot be sealed stays open, and that is said.

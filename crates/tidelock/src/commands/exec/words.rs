@@ -1,8 +1,11 @@
 //! What `tidelock exec` says to people.
 
-use api::Plan;
+use api::{FinishOutcome, OutcomeKind, Plan, PlanFinish, PlanOutcome, PlanState};
 
-use crate::commands::plan::{checks_text, next_lines, short, strategy_name, summary};
+use crate::cli::Afterwards;
+use crate::commands::plan::{
+    Attempt, checks_text, next_lines, outcome_text_of, short, strategy_name, summary,
+};
 use crate::output::Palette;
 
 /// That the command is about to run.
@@ -23,7 +26,7 @@ pub(in crate::commands) fn numbers(plan: &Plan) -> String {
 /// That what a cancelled command had done is not lost.
 pub(super) fn kept(plan: &Plan) -> String {
     format!(
-        "The command was cancelled. What it had changed is kept in {}, which is open.\n",
+        "The command was cancelled. What it had changed is kept in {}.\n",
         plan.id
     )
 }
@@ -43,15 +46,20 @@ fn state(plan: &Plan) -> &'static str {
 }
 
 /// The checks, with those that have not passed.
-pub(super) fn checks(palette: Palette, plan: &Plan) -> String {
+pub(in crate::commands) fn checks(palette: Palette, plan: &Plan) -> String {
     checks_text(palette, &plan.checks)
 }
 
 /// Nobody stays with the command.
-pub(super) fn detached(plan: &Plan, job: &str) -> String {
+pub(super) fn detached(plan: &Plan, afterwards: Afterwards, job: &str) -> String {
     let (plan_end, job_end) = (short(&plan.id), short(job));
+    let then = match afterwards {
+        Afterwards::Keep => "the plan stays open",
+        Afterwards::Seal => "the plan waits for review; `tidelock needs` lists it",
+        Afterwards::Apply => "the plan is applied if the command succeeds and its checks pass",
+    };
     format!(
-        "{} has begun, as {job}. Next:\n  tidelock job logs -f {job_end}\n  tidelock plan show {plan_end}\n  tidelock plan seal {plan_end}\n",
+        "{} has begun, as {job}. When it ends, {then}. Next:\n  tidelock job logs -f {job_end}\n  tidelock plan show {plan_end}\n",
         plan.id
     )
 }
@@ -60,13 +68,78 @@ pub(super) fn detached(plan: &Plan, job: &str) -> String {
 pub(super) fn left(plan: &Plan, job: &str) -> String {
     let (plan_end, job_end) = (short(&plan.id), short(job));
     format!(
-        "It is left to itself. Next:\n  tidelock job logs -f {job_end}\n  tidelock plan show {plan_end}\n"
+        "Detached; the daemon goes on without you. Next:\n  tidelock job logs -f {job_end}\n  tidelock plan show {plan_end}\n"
     )
+}
+
+/// A plan in which nothing was changed.
+pub(super) fn unchanged(plan: &Plan, finish: &PlanFinish) -> String {
+    match (&finish.text, plan.state) {
+        (Some(why), _) => format!("It changed nothing. The plan was not discarded: {why}\n"),
+        (None, PlanState::Discarded) => "It changed nothing, so the plan was discarded.\n".to_owned(),
+        (None, _) => "It changed nothing.\n".to_owned(),
+    }
+}
+
+/// A plan that somebody else was faster with.
+pub(super) fn over(plan: &Plan) -> String {
+    format!("{} was {} by somebody else meanwhile.\n", plan.id, state(plan))
+}
+
+/// What the daemon did with the plan, after its summary.
+pub(super) fn finished(palette: Palette, plan: &Plan, finish: &PlanFinish) -> String {
+    let why = finish.text.as_deref().unwrap_or_default();
+    match finish.outcome {
+        FinishOutcome::Done | FinishOutcome::Conflicted => applied(palette, plan, finish),
+        FinishOutcome::NotApplied => {
+            let because = match finish.why.as_deref() {
+                Some("command_failed") => "the command has not succeeded",
+                Some("input_cut") => "its input was cut off",
+                Some("checks") => "not all checks have passed",
+                Some("interrupted") => "it was interrupted",
+                _ => "the daemon refused it",
+            };
+            let mut text = match finish.why.as_deref() {
+                Some("checks") => checks_text(palette, &plan.checks),
+                _ => String::new(),
+            };
+            if !why.is_empty() {
+                text.push_str(&format!("error: {why}\n"));
+            }
+            text.push_str(&format!("It was not applied, because {because}.\n"));
+            text
+        }
+        _ if why.is_empty() => String::new(),
+        _ => format!("It stays open: {why}\n"),
+    }
+}
+
+fn applied(palette: Palette, plan: &Plan, finish: &PlanFinish) -> String {
+    let refused = plan.refused.as_ref();
+    let outcome = PlanOutcome {
+        outcome: match finish.outcome {
+            FinishOutcome::Conflicted => OutcomeKind::Conflicted,
+            _ => OutcomeKind::Done,
+        },
+        plans: vec![plan.clone()],
+        paths: finish.paths.clone(),
+        conflicts: refused
+            .map(|refused| refused.conflicts.clone())
+            .unwrap_or_default(),
+        commit: finish.commit.clone(),
+        notes: Vec::new(),
+    };
+    let files = finish.files.unwrap_or(finish.paths.len() as u64);
+    let mut text = outcome_text_of(palette, &outcome, Attempt::Apply, files);
+    for note in &finish.notes {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
-    use api::{CheckState, PlanState};
+    use api::CheckState;
 
     use super::*;
     use crate::commands::plan::samples::{check, plan};
@@ -86,7 +159,9 @@ mod tests {
             next(&passed),
             checks(Palette::Plain, &plan(PlanState::Sealed)),
             next(&plan(PlanState::Discarded)),
-            detached(&plan(PlanState::Open), job),
+            detached(&plan(PlanState::Open), Afterwards::Keep, job),
+            detached(&plan(PlanState::Open), Afterwards::Seal, job),
+            detached(&plan(PlanState::Open), Afterwards::Apply, job),
             left(&plan(PlanState::Open), job),
         ];
         insta::assert_snapshot!(parts.join("\n----\n"));

@@ -133,6 +133,7 @@ mod tests {
             queued: 2,
             running: 1,
             max_workers,
+            foreground: 0,
         };
         for (counts, expected) in [
             (counts(4), "At most 4 jobs at once; 1 running, 2 waiting.\n"),

@@ -6,7 +6,7 @@
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use api::{CancelJob, Job, JobOutput, JobProgress, Resync};
+use api::{CancelJob, Job, JobOutput, JobProgress, JobWaiting, Resync};
 use hyper::header::{ACCEPT, HeaderName};
 use serde_json::Value;
 
@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(in crate::commands) enum Said {
     Output(JobOutput),
     Progress(JobProgress),
+    /// What it waits for before it can run.
+    Waiting(String),
     /// What came up to here was dropped after its time.
     Resync(u64),
     End(Box<Job>),
@@ -93,6 +95,17 @@ pub(in crate::commands) fn follow(
         }
         let paused = match ended {
             Ok(Downloaded::UntilInterrupted) => Paused::UntilInterrupted,
+            // The stream is over, and nothing in it was the end of the job as this version knows it.
+            Ok(Downloaded::Whole) => {
+                if let Some(job) = ended_meanwhile(client, id)? {
+                    return Ok(match listener.hear(&Said::End(job.clone())) {
+                        Ok(()) => Ended::Job { job, interrupted },
+                        Err(_) => Ended::NobodyReads,
+                    });
+                }
+                reading.endure(Ok(Downloaded::Whole), id, listener)?;
+                client.pause(LOOK_AGAIN_AFTER, interrupts)
+            }
             Err(ClientError::Output { source }) if source.kind() == ErrorKind::BrokenPipe => {
                 return Ok(Ended::NobodyReads);
             }
@@ -109,6 +122,30 @@ pub(in crate::commands) fn follow(
             cancel(client, id, listener);
         }
     }
+}
+
+/// The job, if it has ended. A daemon that says so in words that nobody here understands is an error, or this would wait
+/// for better words without end.
+fn ended_meanwhile(client: &Client, id: &str) -> Result<Option<Box<Job>>, Failure> {
+    let answer: Value = match client.get(&path(id, "")) {
+        Ok(answer) => answer,
+        Err(ClientError::Refused(refusal)) if !refusal.is_about_the_daemons_end() => {
+            return Err((*refusal).into());
+        }
+        // It is about to be looked for again.
+        Err(_) => return Ok(None),
+    };
+    if matches!(answer["state"].as_str(), Some("queued" | "running")) {
+        return Ok(None);
+    }
+    serde_json::from_value(answer.clone()).map(Some).map_err(|error| {
+        let state = answer["state"].as_str().unwrap_or("unknown").escape_debug().to_string();
+        let message =
+            format!("{id} has ended ({state}), and this version does not understand how: {error}");
+        Failure::new(Exit::Failed, "answer_not_understood", message).advise(format!(
+            "the daemon is of another version: restart it with `tidelock down`, then see `tidelock job show {id}`"
+        ))
+    })
 }
 
 /// How far the reading is.
@@ -215,6 +252,10 @@ fn understand(event: &ServerEvent) -> Option<Said> {
     match event.kind.as_str() {
         "output" => serde_json::from_str(data).ok().map(Said::Output),
         "progress" => serde_json::from_str(data).ok().map(Said::Progress),
+        "waiting" => {
+            let waiting: JobWaiting = serde_json::from_str(data).ok()?;
+            Some(Said::Waiting(waiting.waiting_for))
+        }
         "resync" => {
             let resync: Resync = serde_json::from_str(data).ok()?;
             Some(Said::Resync(resync.after))

@@ -202,6 +202,6 @@ mod tests {
             late,
         ];
         insta::assert_snapshot!(rows(Palette::Plain, &jobs));
-        insta::assert_snapshot!(foot(&JobCounts { queued: 3, running: 1, max_workers: 4 }, true), @"1 running of at most 4, 3 waiting. There are older ones; --all shows them.");
+        insta::assert_snapshot!(foot(&JobCounts { queued: 3, running: 1, max_workers: 4, foreground: 0 }, true), @"1 running of at most 4, 3 waiting. There are older ones; --all shows them.");
     }
 }

@@ -3,16 +3,17 @@
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use api::JobOutput;
-use serde_json::Value;
+use api::{Job, JobOutput};
+use serde_json::{Value, json};
 
 use super::follow::{Ended, WhenInterrupted, follow};
 use super::tell::{Escapes, Teller};
 use super::{ask, path, pick};
 use crate::cli::{LogsArguments, Reach};
 use crate::client::{Client, ClientError};
+use crate::commands::lsp::printable::printable;
 use crate::context::Context;
-use crate::error::Failure;
+use crate::error::{Exit, Failure};
 use crate::output::{Format, Report};
 use crate::start::Repeat;
 
@@ -29,9 +30,10 @@ pub(super) fn logs(
 ) -> Result<Report, Failure> {
     let id = pick::find(&arguments.job.job, context, client)?;
     // Whether there is such a job, or a daemon, is said before anything else is.
-    ask(context, client, Repeat::Harmless, |client| {
+    let answer = ask(context, client, Repeat::Harmless, |client| {
         client.get(&path(&id, ""))
     })?;
+    let mut job: Job = printable(&answer)?;
     let channel = arguments.channel.map(|channel| channel.name());
     let mut teller = Teller::new(format, Escapes::for_here(), arguments.stamps());
     match arguments.reach() {
@@ -39,11 +41,22 @@ pub(super) fn logs(
         Reach::Follow => {
             let what = (id.as_str(), arguments.after, channel);
             // Whoever reads no more has seen enough, and how the job ended is for `wait` to say.
-            let (Ended::Job { .. } | Ended::LeftAlone | Ended::NobodyReads) =
-                follow(client, what, WhenInterrupted::EndTheProcess, &mut teller)?;
+            match follow(client, what, WhenInterrupted::EndTheProcess, &mut teller)? {
+                Ended::Job { job: ended, .. } => job = printable(&json!(ended))?,
+                Ended::LeftAlone | Ended::NobodyReads => {}
+            }
         }
     }
-    Ok(Report::already_told())
+    drop(teller);
+    match &job.output_lost {
+        None => Ok(Report::already_told()),
+        Some(why) => Err(Failure::new(
+            Exit::Failed,
+            "output_lost",
+            format!("some of the output of {id} was lost: {why}"),
+        )
+        .advise("make room on the disk, then run it again with `tidelock job retry`")),
+    }
 }
 
 /// What is there now.

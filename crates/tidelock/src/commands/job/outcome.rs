@@ -30,6 +30,7 @@ pub(super) fn conclude(job: &Job, interrupted: Interrupted, format: Format) -> R
         Exit::Command(INTERRUPTED) if job.state == JobState::Cancelled => {
             Some(format!("{} was cancelled{}", job.id, killed_text(&job)))
         }
+        _ if job.output_lost.is_some() => Some(format!("{} {}", job.id, ended_text(&job))),
         // A shell says it as well.
         _ if job.exit.is_some_and(|exit| exit.signal.is_some()) => job.text,
         _ => None,
@@ -44,6 +45,8 @@ pub(super) fn conclude(job: &Job, interrupted: Interrupted, format: Format) -> R
 pub(in crate::commands) fn exit_of(job: &Job, interrupted: Interrupted) -> Exit {
     let by_itself = job.reason.is_none() || job.reason.as_deref() == Some("attempt_failed");
     match (job.state, job.exit) {
+        // Whoever asked for its output does not have all of it, and must not think so.
+        (JobState::Succeeded, _) if job.output_lost.is_some() => Exit::Failed,
         (JobState::Succeeded, _) => Exit::Success,
         (JobState::Cancelled, _) if interrupted == Interrupted::Yes => Exit::Command(INTERRUPTED),
         (JobState::Failed, Some(exit)) if by_itself => {
@@ -62,6 +65,7 @@ pub(in crate::commands) fn exit_of(job: &Job, interrupted: Interrupted) -> Exit 
 fn complaint(job: &Job) -> Failure {
     let code = match job.state {
         JobState::Cancelled => "job_cancelled",
+        JobState::Succeeded => "output_lost",
         _ => "job_failed",
     };
     Failure::new(Exit::Failed, code, format!("{} {}", job.id, ended_text(job)))
@@ -70,6 +74,14 @@ fn complaint(job: &Job) -> Failure {
 
 /// How a job is, in one line without its name.
 pub(in crate::commands) fn ended_text(job: &Job) -> String {
+    let text = state_text(job);
+    match &job.output_lost {
+        None => text,
+        Some(why) => format!("{text}; some of its output was lost: {why}"),
+    }
+}
+
+fn state_text(job: &Job) -> String {
     let said = job.text.as_deref().unwrap_or_default();
     let with = |beginning: &str| match said {
         "" => beginning.to_owned(),
@@ -159,6 +171,11 @@ pub(in crate::commands) mod tests {
             progress: None,
             output_bytes: 0,
             cut_bytes: 0,
+            output_lost: None,
+            input_cut: false,
+            foreground: false,
+            followed_by: None,
+            finished: None,
             output_sequence: 0,
             waiting_for: None,
             worker: None,
@@ -178,12 +195,25 @@ pub(in crate::commands) mod tests {
         }
     }
 
+    fn without_output(job: Job) -> Job {
+        Job {
+            output_lost: Some("the disk is full".to_owned()),
+            ..job
+        }
+    }
+
     #[test]
     fn the_exit_code_is_the_commands_if_the_command_decided() {
         use Interrupted::{No, Yes};
         for (job, interrupted, expected) in [
             (job(JobState::Succeeded), No, Exit::Success),
             (job(JobState::Succeeded), Yes, Exit::Success),
+            (without_output(job(JobState::Succeeded)), No, Exit::Failed),
+            (
+                without_output(failed("attempt_failed", Some(3), None)),
+                No,
+                Exit::Command(3),
+            ),
             (failed("attempt_failed", Some(3), None), No, Exit::Command(3)),
             (failed("attempt_failed", Some(255), None), Yes, Exit::Command(255)),
             (failed("attempt_failed", None, Some(11)), No, Exit::Command(139)),
@@ -226,6 +256,10 @@ pub(in crate::commands) mod tests {
                 "was interrupted, and is not repeated",
             ),
             (failed("from_the_future", None, None), "failed"),
+            (
+                without_output(job(JobState::Succeeded)),
+                "succeeded; some of its output was lost: the disk is full",
+            ),
             (
                 cancelled(""),
                 "was cancelled by req_2 over tcp (2 processes had to be killed)",

@@ -6,6 +6,7 @@ use api::{Job, JobSubmitted, SubmitJob};
 use serde_json::{Value, json};
 
 use super::follow::{Ended, WhenInterrupted, follow};
+use super::input::{Feeding, Source};
 use super::outcome;
 use super::submission::{self, Submission};
 use super::tell::{Escapes, Teller};
@@ -25,7 +26,11 @@ pub(super) fn run(
     client: &Client,
 ) -> Result<Report, Failure> {
     // What is wrong with the arguments is said before a daemon is started for them.
-    let Submission { mut request, notes } = submission::build(arguments)?;
+    let Submission {
+        mut request,
+        notes,
+        source,
+    } = submission::build(arguments)?;
     for job in &mut request.after {
         *job = pick::find(job, context, client)?;
     }
@@ -36,7 +41,13 @@ pub(super) fn run(
     };
     let answer = ask(context, client, repeat, |client| send(client, &request))?;
     // The command has been given a terminal only if there is one here.
-    stay(arguments.stay(), answer, Escapes::Keep, (format, client)).map(|report| with_notes(report, notes))
+    stay(
+        arguments.stay(),
+        answer,
+        (Escapes::Keep, source),
+        (format, client),
+    )
+    .map(|report| with_notes(report, notes))
 }
 
 pub(super) fn retry(
@@ -50,7 +61,7 @@ pub(super) fn retry(
         client.post(&path(&id, "/retry"), None::<&()>)
     })?;
     let escapes = Escapes::for_here();
-    stay(arguments.stay(), answer, escapes, (format, client))
+    stay(arguments.stay(), answer, (escapes, None), (format, client))
 }
 
 fn send(client: &Client, request: &SubmitJob) -> Result<Value, crate::client::ClientError> {
@@ -61,13 +72,13 @@ fn send(client: &Client, request: &SubmitJob) -> Result<Value, crate::client::Cl
 fn stay(
     stay: Stay,
     answer: Value,
-    escapes: Escapes,
+    (escapes, source): (Escapes, Option<Source>),
     (format, client): (Format, &Client),
 ) -> Result<Report, Failure> {
     let submitted: JobSubmitted = printable(&answer)?;
     match stay {
         Stay::Submitted => Ok(report(&answer, &submitted)),
-        Stay::Ended => to_the_end(&answer, &submitted.job, escapes, (format, client)),
+        Stay::Ended => to_the_end(&answer, &submitted.job, (escapes, source), (format, client)),
     }
 }
 
@@ -89,7 +100,7 @@ fn report(answer: &Value, submitted: &JobSubmitted) -> Report {
 fn to_the_end(
     answer: &Value,
     job: &Job,
-    escapes: Escapes,
+    (escapes, source): (Escapes, Option<Source>),
     (format, client): (Format, &Client),
 ) -> Result<Report, Failure> {
     let mut interrupts = catch_interrupts(client, &job.id)?;
@@ -100,6 +111,9 @@ fn to_the_end(
             &json_line(&json!({ "submitted": answer["job"] })),
         ));
     }
+    let feeding = source
+        .map(|source| Feeding::start(client, &job.id, source))
+        .transpose()?;
     let mut teller = Teller::new(format, escapes, Stamps::None);
     let ended = follow(
         client,
@@ -108,6 +122,9 @@ fn to_the_end(
         &mut teller,
     )?;
     drop(teller);
+    if let (Some(feeding), Ended::Job { .. }) = (feeding, &ended) {
+        feeding.finish();
+    }
     match ended {
         Ended::Job { job, interrupted } => outcome::conclude(&job, interrupted, format),
         Ended::LeftAlone => Ok(leave(

@@ -112,6 +112,7 @@ pub(super) fn describe(palette: Palette, job: &Job) -> String {
     let repeats = job.if_interrupted == JobIfInterrupted::Repeat;
     add("interrupted", repeats.then(|| Cell::new("is run again")));
     add("confinement", job.confinement.map(confinement));
+    add("followed by", job.followed_by.as_deref().map(Cell::new));
     add("retry of", job.retry_of.as_deref().map(Cell::new));
     add("key", job.idempotency_key.as_deref().map(text));
     fields(palette, pairs)
@@ -125,6 +126,7 @@ fn why(job: &Job) -> Option<Cell> {
             format!("to be cancelled by {}{why}{}", cancel.by, cancel.why)
         }
         (_, api::JobState::Failed | api::JobState::Cancelled) => ended_text(job),
+        _ if job.output_lost.is_some() => ended_text(job),
         _ => job.text.clone()?,
     };
     Some(Cell::new(cut(&text, TEXT_CHARACTERS)))

@@ -10,7 +10,8 @@ use api::{JobCommand, JobLane, JobLimits, JobTerminal, SubmitJob};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::cli::{Inherited, JobLimit, RunArguments, Terminal, Variable};
+use super::input::Source;
+use crate::cli::{Inherited, JobLimit, Reads, RunArguments, Terminal, Variable};
 use crate::commands::lsp::paths;
 use crate::error::{Exit, Failure};
 
@@ -28,6 +29,8 @@ const KEPT: [&str; 8] = [
 pub(super) struct Submission {
     pub(super) request: SubmitJob,
     pub(super) notes: Vec<String>,
+    /// What is sent to the command while it runs.
+    pub(super) source: Option<Source>,
 }
 
 /// The request. Jobs in `after` are as they were named.
@@ -40,6 +43,7 @@ pub(super) fn build(arguments: &RunArguments) -> Result<Submission, Failure> {
     let wanted = (arguments.inherited(), arguments.variables.as_slice());
     let environment = environment(wanted, here, &directory)?;
     let (stdin, stdin_base64) = stdin(arguments.stdin.as_deref())?;
+    let source = source(arguments.reads());
     let command = JobCommand {
         argv: arguments.command.clone(),
         shell: arguments.shell.clone(),
@@ -47,6 +51,7 @@ pub(super) fn build(arguments: &RunArguments) -> Result<Submission, Failure> {
         environment: Some(environment),
         stdin,
         stdin_base64,
+        attach_stdin: source.is_some(),
         terminal: terminal(arguments.terminal()),
         write_below: write_below(&arguments.write_below)?,
         limits: limits(&arguments.limits),
@@ -55,7 +60,16 @@ pub(super) fn build(arguments: &RunArguments) -> Result<Submission, Failure> {
     Ok(Submission {
         request: request(arguments, command),
         notes,
+        source,
     })
+}
+
+/// What is sent to the command while it runs, if anything is.
+pub(in crate::commands) fn source(reads: Reads) -> Option<Source> {
+    match reads {
+        Reads::StandardInput => Source::stdin(),
+        Reads::Nothing => None,
+    }
 }
 
 /// Directories that a command may write below, if any were named.
@@ -114,6 +128,8 @@ fn request(arguments: &RunArguments, command: JobCommand) -> SubmitJob {
         idempotency_key: arguments.key.clone(),
         output_limit_bytes: arguments.output_limit,
         anywhere: arguments.anywhere(),
+        foreground: false,
+        finish: None,
     }
 }
 

@@ -101,6 +101,11 @@ impl Listener for Teller {
         match (said, self.format) {
             (Said::Output(output), _) => self.output(output),
             (Said::Resync(after), _) => self.resync(*after),
+            (Said::Waiting(text), Format::Json) => self.line(&json!({ "waiting": { "waiting_for": text } })),
+            (Said::Waiting(text), Format::Human) => {
+                self.note(&format!("waiting for {text}"));
+                Ok(())
+            }
             (Said::Progress(progress), Format::Json) => self.line(&json!({ "progress": progress })),
             (Said::End(job), Format::Json) => self.line(&json!({ "end": job })),
             (Said::Progress(progress), Format::Human) => {

@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &WaitArguments, context: &Context, client: &Client)
         format!(" after {}", format_duration(Duration::from_millis(ms)))
     });
     let text = match job.state {
-        JobState::Succeeded => format!("{id} succeeded{ran}\n"),
+        JobState::Succeeded if job.output_lost.is_none() => format!("{id} succeeded{ran}\n"),
         _ => format!("{id} {}\n", ended_text(&job)),
     };
     Ok(Report {

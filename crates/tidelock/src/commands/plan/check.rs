@@ -139,12 +139,12 @@ fn cancel<'a>(client: &Client, jobs: impl Iterator<Item = &'a str>) {
 
 /// Shows what a check writes on standard error: standard output is for the result. Programs get the result alone.
 #[derive(Debug)]
-struct Aside {
+pub(in crate::commands) struct Aside {
     teller: Option<Teller>,
 }
 
 impl Aside {
-    fn new(format: Format) -> Aside {
+    pub(in crate::commands) fn new(format: Format) -> Aside {
         let teller = || Teller::new(Format::Human, Escapes::for_here(), Stamps::None);
         Aside {
             teller: (format == Format::Human).then(teller),

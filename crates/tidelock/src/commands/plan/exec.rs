@@ -24,10 +24,10 @@ pub(super) fn run(
     format: Format,
     client: &Client,
 ) -> Result<Report, Failure> {
-    let prepared = Prepared::new(&arguments.command)?;
+    let mut prepared = Prepared::new(&arguments.command)?;
     let id = find(&arguments.plan.plan, context, client)?;
     let before: Plan = as_it_is(&get(&id, "", context, client)?)?;
-    let submitted = prepared.submit(&before, context, client)?;
+    let submitted = prepared.submit(&before, None, context, client)?;
     if arguments.command.stay() == Stay::Submitted {
         let note = format!("watch it with `tidelock job logs -f {}`", short(&submitted.id));
         let text = format!("{} runs in {id}\n", submitted.id);
@@ -36,9 +36,13 @@ pub(super) fn run(
     }
     let mut interrupts = catch_interrupts(client, &submitted.id)?;
     let mut teller = Teller::new(format, Escapes::Keep, Stamps::None);
+    let feeding = prepared.feed(&submitted, client)?;
     let when = WhenInterrupted::CancelTheJob(&mut interrupts);
     let ended = follow(client, (&submitted.id, 0, None), when, &mut teller)?;
     drop(teller);
+    if let (Some(feeding), Ended::Job { .. }) = (feeding, &ended) {
+        feeding.finish();
+    }
     let mut notes = prepared.notes.clone();
     let (exit, job) = match ended {
         Ended::Job { job, interrupted } => {

@@ -116,6 +116,16 @@ fn report(answer: Value, attempt: Attempt, palette: Palette) -> Result<Report, F
 
 /// An outcome for people. The texts must be printable.
 pub(in crate::commands) fn outcome_text(palette: Palette, outcome: &PlanOutcome, attempt: Attempt) -> String {
+    outcome_text_of(palette, outcome, attempt, outcome.paths.len() as u64)
+}
+
+/// The same for an outcome of which only the first paths are known, and how many there are.
+pub(in crate::commands) fn outcome_text_of(
+    palette: Palette,
+    outcome: &PlanOutcome,
+    attempt: Attempt,
+    files: u64,
+) -> String {
     let ids: Vec<&str> = outcome.plans.iter().map(|plan| short(&plan.id)).collect();
     let ids = ids.join(", ");
     let one = ids.as_str();
@@ -133,14 +143,14 @@ pub(in crate::commands) fn outcome_text(palette: Palette, outcome: &PlanOutcome,
             text.push_str(&format!("\n{}\n", way_out(attempt, one)));
         }
         kind => {
-            let files = format_count(outcome.paths.len() as u64, "file");
+            let count = format_count(files, "file");
             let (verb, tone) = match kind {
                 OutcomeKind::Done => (done(attempt), Tone::Good),
                 _ => (would_be_done(attempt), Tone::Plain),
             };
-            text.push_str(&palette.paint(&format!("{one} {verb}: {files}."), tone));
+            text.push_str(&palette.paint(&format!("{one} {verb}: {count}."), tone));
             text.push('\n');
-            text.push_str(&paths(palette, &outcome.paths));
+            text.push_str(&paths(palette, &outcome.paths, files));
             if let Some(commit) = &outcome.commit {
                 text.push_str(&format!("The commit is {commit}.\n"));
             }
@@ -193,7 +203,7 @@ fn way_out(attempt: Attempt, plan: &str) -> String {
     }
 }
 
-fn paths(palette: Palette, paths: &[OutcomePath]) -> String {
+fn paths(palette: Palette, paths: &[OutcomePath], files: u64) -> String {
     let rows: Vec<Vec<Cell>> = paths
         .iter()
         .take(PATHS)
@@ -213,8 +223,9 @@ fn paths(palette: Palette, paths: &[OutcomePath]) -> String {
         })
         .collect();
     let mut text = table(palette, &rows);
-    if paths.len() > PATHS {
-        text.push_str(&format!("  … and {} more\n", paths.len() - PATHS));
+    let shown = rows.len() as u64;
+    if !paths.is_empty() && files > shown {
+        text.push_str(&format!("  … and {} more\n", files - shown));
     }
     text
 }

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use api::{JobCommand, JobSubmitted, Plan, SubmitJob};
+use api::{FinishPlan, JobCommand, JobSubmitted, Plan, SubmitJob};
 use serde_json::Value;
 
 use super::ask;
 use crate::cli::SandboxedArguments;
 use crate::client::Client;
-use crate::commands::job::{JOBS, environment, environment_here, stdin, terminal, write_below};
+use crate::commands::job::input::{Feeding, Source};
+use crate::commands::job::{JOBS, environment, environment_here, source, stdin, terminal, write_below};
 use crate::commands::lsp::paths;
 use crate::commands::lsp::printable::printable;
 use crate::context::Context;
@@ -23,6 +24,8 @@ pub(in crate::commands) struct Prepared {
     here: PathBuf,
     /// What people should know about it.
     pub(in crate::commands) notes: Vec<String>,
+    /// What is sent to it while it runs.
+    source: Option<Source>,
 }
 
 /// A job that was submitted.
@@ -31,6 +34,8 @@ pub(in crate::commands) struct Submitted {
     /// As the daemon said it.
     pub(in crate::commands) job: Value,
     pub(in crate::commands) id: String,
+    /// The job that deals with its end.
+    pub(in crate::commands) follower: Option<String>,
 }
 
 impl Prepared {
@@ -41,6 +46,7 @@ impl Prepared {
         let wanted = (arguments.inherited(), arguments.variables.as_slice());
         let environment = environment(wanted, variables, &here)?;
         let (stdin, stdin_base64) = stdin(arguments.stdin.as_deref())?;
+        let source = source(arguments.reads());
         let command = JobCommand {
             argv: arguments.command.clone(),
             shell: None,
@@ -48,6 +54,7 @@ impl Prepared {
             environment: Some(environment),
             stdin,
             stdin_base64,
+            attach_stdin: source.is_some(),
             terminal: terminal(arguments.terminal()),
             write_below: write_below(&arguments.write_below)?,
             limits: None,
@@ -72,9 +79,12 @@ impl Prepared {
                 idempotency_key: None,
                 output_limit_bytes: None,
                 anywhere: false,
+                foreground: true,
+                finish: None,
             },
             here: PathBuf::from(here),
             notes,
+            source,
         })
     }
 
@@ -83,14 +93,18 @@ impl Prepared {
         self.here.to_string_lossy().into_owned()
     }
 
-    /// Submits it to run in a plan.
+    /// Submits it to run in a plan, with what the daemon does when it has ended.
     pub(in crate::commands) fn submit(
         &self,
         plan: &Plan,
+        finish: Option<FinishPlan>,
         context: &Context,
         client: &Client,
     ) -> Result<Submitted, Failure> {
-        let request = self.in_plan(plan);
+        let request = SubmitJob {
+            finish,
+            ..self.in_plan(plan)
+        };
         let mut answer = ask(context, client, Repeat::Harmful, |client| {
             client.post(JOBS, Some(&request))
         })?;
@@ -98,7 +112,20 @@ impl Prepared {
         Ok(Submitted {
             job: answer["job"].take(),
             id: submitted.job.id,
+            follower: submitted.job.followed_by,
         })
+    }
+
+    /// Begins to send what it reads.
+    pub(in crate::commands) fn feed(
+        &mut self,
+        submitted: &Submitted,
+        client: &Client,
+    ) -> Result<Option<Feeding>, Failure> {
+        let source = self.source.take();
+        source
+            .map(|source| Feeding::start(client, &submitted.id, source))
+            .transpose()
     }
 
     fn in_plan(&self, plan: &Plan) -> SubmitJob {

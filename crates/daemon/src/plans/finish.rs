@@ -1,0 +1,453 @@
+//! What is done with a plan when a command in it has ended: it is sealed, applied or discarded.
+//!
+//! It is a job that follows the job of the command. Both are submitted in one commit, so it is done whoever is still
+//! connected, and the next daemon does what this one did not come to. It looks at the plan as it is: one that was applied
+//! before the daemon died is not applied again.
+
+use std::sync::Arc;
+
+use api::{FinishOutcome, FinishThen, PlanFinish};
+use async_trait::async_trait;
+use eventlog::Sequence;
+use jobs::{
+    Channel, Handler, IfInterrupted, Job, Jobs, NewJob, Outcome, Output, OutputItem, Pool, Priority,
+    Requested, RetryPolicy, State as JobState, Verdict, Work,
+};
+use kernel::{HomeId, JobId, PlanId, Scope};
+use plans::{Actor, ApplyOrder, CheckState, GitMessage, OutcomeKind, Plan, PlanError, Run, State, Unapplied};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::checks::{CheckError, Which, run_checks, settle_plan};
+use super::killing::FinishingKill;
+use super::late::Watch;
+use super::wire::path_to_wire;
+
+/// The handler that finishes plans.
+pub(crate) const FINISH: &str = "finish";
+
+/// How often it is tried again while the log does not take it: for about a quarter of an hour.
+const RETRIES: u16 = 20;
+/// How many of the applied paths are kept: as many as people are shown.
+const KEPT_PATHS: usize = 30;
+/// How many notes of an apply are kept.
+const KEPT_NOTES: usize = 20;
+/// The longest note that is kept, in characters.
+const NOTE_CHARACTERS: usize = 300;
+/// How much of the title of the command stands in that of the job.
+const TITLE_CHARACTERS: usize = 180;
+
+/// What is to be done, as the job carries it. It is in the log, so its shape can only grow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct FinishPayload {
+    plan: String,
+    #[serde(flatten)]
+    order: api::FinishPlan,
+    /// What was in the plan before the command ran.
+    entries: u64,
+    files: u64,
+}
+
+/// The job that finishes a plan after the job of a command in it.
+pub(crate) fn follower(
+    plan: &Plan,
+    order: api::FinishPlan,
+    (by, title): (&str, &str),
+    home: HomeId,
+) -> NewJob {
+    let payload = FinishPayload {
+        plan: plan.id.to_string(),
+        order,
+        entries: plan.record.entries,
+        files: plan.record.files,
+    };
+    let title: String = title.chars().take(TITLE_CHARACTERS).collect();
+    // A struct of strings and numbers always becomes JSON.
+    let payload = json!(payload).to_string().into_bytes();
+    let mut new = NewJob::new(FINISH, &format!("finish: {title}"), payload, by);
+    new.facts.home = Some(home.to_string().into());
+    new.facts.priority = Priority::HIGHEST;
+    new.facts.pool = Pool::Foreground;
+    new.facts.if_interrupted = IfInterrupted::Repeat;
+    new.facts.retry = RetryPolicy {
+        max_retries: RETRIES,
+        ..RetryPolicy::default()
+    };
+    new
+}
+
+/// What became of a plan, from the result of the job that finished it.
+pub(crate) fn finished_of(result: &serde_json::Value) -> Option<PlanFinish> {
+    PlanFinish::deserialize(result.get(FINISH)?).ok()
+}
+
+/// Finishes plans.
+#[derive(Debug)]
+pub(crate) struct FinishHandler {
+    watch: Watch,
+    home_id: HomeId,
+    kill: FinishingKill,
+}
+
+impl FinishHandler {
+    pub(crate) fn new(watch: Watch, home_id: HomeId, kill: FinishingKill) -> Self {
+        Self { watch, home_id, kill }
+    }
+}
+
+#[async_trait]
+impl Handler for FinishHandler {
+    async fn run(&self, work: Work) -> Outcome {
+        self.kill.reached();
+        let Ok(payload) = serde_json::from_slice::<FinishPayload>(&work.payload) else {
+            return stopped(Verdict::Hopeless, "what is to be done cannot be read");
+        };
+        let (Some(jobs), Ok(plan)) = (self.watch.jobs(), payload.plan.parse::<PlanId>()) else {
+            return stopped(Verdict::Stopped, "the daemon is stopping");
+        };
+        let finishing = Finishing {
+            watch: &self.watch,
+            home_id: self.home_id,
+            jobs,
+            plan,
+            command: work.after.first().copied(),
+            by: Actor::from(work.submitted_by.as_str()),
+            payload,
+            scope: work.scope,
+            output: work.output,
+        };
+        match finishing.run().await {
+            Ok(finish) => ended(&finish),
+            Err(Unfinished::Stopped) => stopped(Verdict::Stopped, "it was stopped"),
+            Err(Unfinished::Plan(PlanError::Closing)) => stopped(Verdict::Stopped, "the daemon is stopping"),
+            Err(Unfinished::Plan(error)) => stopped(Verdict::Failed, &chain(&error)),
+        }
+    }
+}
+
+/// It was not brought to its end.
+#[derive(Debug)]
+enum Unfinished {
+    Stopped,
+    Plan(PlanError),
+}
+
+impl From<PlanError> for Unfinished {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
+}
+
+/// What is done about a plan, by what is known of it and of the command.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Decision {
+    /// It is applied, undone or discarded already.
+    Nothing(State),
+    /// The command changed nothing.
+    Unchanged,
+    Keep,
+    Seal,
+    Apply,
+    /// It is sealed and not applied, for this reason.
+    NotApplied(&'static str),
+}
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum CommandEnd {
+    Succeeded,
+    /// It succeeded, and whoever gave it its input was gone before the end of that.
+    InputCut,
+    NotSucceeded,
+}
+
+impl CommandEnd {
+    fn of(job: Option<&Job>) -> Self {
+        match job.map(|job| &job.record.state) {
+            Some(JobState::Succeeded { ending }) if ending.result["input_cut"] == true => Self::InputCut,
+            Some(JobState::Succeeded { .. }) => Self::Succeeded,
+            _ => Self::NotSucceeded,
+        }
+    }
+}
+
+fn decide(payload: &FinishPayload, plan: &Plan, command: CommandEnd) -> Decision {
+    let record = &plan.record;
+    if !matches!(record.state, State::Open | State::Sealed) {
+        return Decision::Nothing(record.state);
+    }
+    if record.entries == payload.entries && record.files == payload.files {
+        return Decision::Unchanged;
+    }
+    match (payload.order.then, command) {
+        (FinishThen::Keep, _) => Decision::Keep,
+        (FinishThen::Seal, _) => Decision::Seal,
+        (FinishThen::Apply, CommandEnd::Succeeded) => Decision::Apply,
+        (FinishThen::Apply, CommandEnd::InputCut) => Decision::NotApplied("input_cut"),
+        (FinishThen::Apply, CommandEnd::NotSucceeded) => Decision::NotApplied("command_failed"),
+    }
+}
+
+/// One plan that is being finished.
+struct Finishing<'a> {
+    watch: &'a Watch,
+    home_id: HomeId,
+    jobs: Jobs,
+    plan: PlanId,
+    command: Option<JobId>,
+    by: Actor,
+    payload: FinishPayload,
+    scope: Scope,
+    output: Output,
+}
+
+impl Finishing<'_> {
+    async fn run(&self) -> Result<PlanFinish, Unfinished> {
+        let command = match self.command {
+            Some(job) => self.jobs.get(job).await.map_err(PlanError::from)?,
+            None => None,
+        };
+        let plan = self.left().await?;
+        match decide(&self.payload, &plan, CommandEnd::of(command.as_ref())) {
+            Decision::Nothing(state) => Ok(self.over(&plan, state)),
+            Decision::Unchanged => self.unchanged().await,
+            Decision::Keep => Ok(finish(FinishOutcome::Open)),
+            Decision::Seal => self.sealed(None).await,
+            Decision::NotApplied(why) => self.sealed(Some(why)).await,
+            Decision::Apply => match self.sealed(None).await? {
+                sealed if sealed.outcome == FinishOutcome::Sealed => self.apply().await,
+                open => Ok(open),
+            },
+        }
+    }
+
+    /// The plan once nothing of the command is left in it. What an earlier daemon left there is being recorded.
+    async fn left(&self) -> Result<Plan, Unfinished> {
+        let job = self.command.map(|job| job.to_string());
+        let mut moves = self.watch.plans.moves();
+        loop {
+            let plan = self.watch.plans.get(self.plan).await?;
+            if job.is_none() || plan.record.running.iter().all(|running| running.job != job) {
+                return Ok(plan);
+            }
+            let moved = moves.next(kernel::Deadline::never(), &self.scope).await;
+            moved.map_err(|_| Unfinished::Stopped)?;
+        }
+    }
+
+    /// The plan is over; if that is what was wanted, an earlier daemon came that far.
+    fn over(&self, plan: &Plan, state: State) -> PlanFinish {
+        let wanted = (self.payload.order.then, self.payload.order.discard_unchanged);
+        match (state, wanted) {
+            (State::Applied, (FinishThen::Apply, _)) => {
+                let commit = plan
+                    .record
+                    .landed
+                    .as_ref()
+                    .and_then(|landed| landed.commit.clone());
+                let is_missed = self.payload.order.commit.is_some() && commit.is_none();
+                let note = "the daemon was restarted after the changes were applied; no git commit was made";
+                PlanFinish {
+                    files: Some(plan.record.files),
+                    commit,
+                    notes: is_missed.then(|| note.to_owned()).into_iter().collect(),
+                    ..finish(FinishOutcome::Done)
+                }
+            }
+            (State::Discarded, (_, true)) => finish(FinishOutcome::Unchanged),
+            _ => PlanFinish {
+                text: Some(format!("it was {} before", state.name())),
+                ..finish(FinishOutcome::Over)
+            },
+        }
+    }
+
+    /// A plan that was opened for the command is given up.
+    async fn unchanged(&self) -> Result<PlanFinish, Unfinished> {
+        let unchanged = finish(FinishOutcome::Unchanged);
+        if !self.payload.order.discard_unchanged {
+            return Ok(unchanged);
+        }
+        let discarded = self
+            .watch
+            .plans
+            .discard(self.plan, Arc::clone(&self.by), None, Unapplied::Keep);
+        match discarded.await {
+            Ok(_) => Ok(unchanged),
+            // It did change something, which was not recorded at its end.
+            Err(PlanError::HasWork { .. }) => self.sealed(None).await,
+            Err(error) => Ok(PlanFinish {
+                text: Some(refusal(error)?),
+                ..unchanged
+            }),
+        }
+    }
+
+    /// Seals the plan. One that cannot be sealed stays open, and that is said.
+    async fn sealed(&self, not_applied: Option<&str>) -> Result<PlanFinish, Unfinished> {
+        match self.watch.plans.seal(self.plan, Arc::clone(&self.by), None).await {
+            Ok(_) => Ok(match not_applied {
+                None => finish(FinishOutcome::Sealed),
+                Some(why) => because(why, None),
+            }),
+            Err(error) => Ok(PlanFinish {
+                why: not_applied.map(str::to_owned),
+                text: Some(refusal(error)?),
+                ..finish(FinishOutcome::Open)
+            }),
+        }
+    }
+
+    /// Runs the checks, and applies the plan if they pass.
+    async fn apply(&self) -> Result<PlanFinish, Unfinished> {
+        if let Some(not_applied) = self.check().await? {
+            return Ok(not_applied);
+        }
+        let commit = self.payload.order.commit.as_ref();
+        let order = ApplyOrder {
+            plans: vec![self.plan],
+            seen: Vec::new(),
+            by: Arc::clone(&self.by),
+            run: Run::Real,
+            commit: commit.map(|commit| GitMessage {
+                text: commit.message.clone(),
+            }),
+        };
+        let outcome = match self.watch.plans.apply(order).await {
+            Ok(outcome) => outcome,
+            Err(error) => return Ok(because("refused", Some(refusal(error)?))),
+        };
+        tracing::info!(plan = %self.plan, outcome = ?outcome.kind, "a plan was to be applied after its command");
+        let kind = match outcome.kind {
+            OutcomeKind::Conflicted => FinishOutcome::Conflicted,
+            OutcomeKind::Done | OutcomeKind::WouldBeDone => FinishOutcome::Done,
+        };
+        let notes = outcome.notes.iter().take(KEPT_NOTES);
+        Ok(PlanFinish {
+            files: Some(outcome.paths.len() as u64),
+            paths: outcome.paths.iter().take(KEPT_PATHS).map(path_to_wire).collect(),
+            commit: outcome.commit,
+            notes: notes
+                .map(|note| note.chars().take(NOTE_CHARACTERS).collect())
+                .collect(),
+            ..finish(kind)
+        })
+    }
+
+    /// Runs the checks that have not passed. Why the plan is not to be applied, if they do not.
+    async fn check(&self) -> Result<Option<PlanFinish>, Unfinished> {
+        let by = (Arc::clone(&self.by), self.home_id);
+        let plan = match run_checks(self.watch, self.plan, by, Which::NotPassed).await {
+            Ok(plan) => plan,
+            Err(CheckError::Plan(error)) => return Ok(Some(because("refused", Some(refusal(error)?)))),
+            Err(CheckError::Submit(error)) => return Ok(Some(because("refused", Some(error.to_string())))),
+            Err(CheckError::Closing) => return Err(Unfinished::Stopped),
+        };
+        for check in &plan.record.checks {
+            let run = check.run.as_ref().filter(|run| run.ended.is_none());
+            let Some(job) = run.and_then(|run| run.job.parse::<JobId>().ok()) else {
+                continue;
+            };
+            self.say(Channel::Note, format!("check: {}", check.command).as_bytes())
+                .await;
+            self.see_through(job).await?;
+        }
+        let plan = settle_plan(self.watch, self.watch.plans.get(self.plan).await?).await?;
+        let fingerprint = plan.record.fingerprint;
+        let mut checks = plan.record.checks.iter();
+        let have_passed = checks.all(|check| check.state(fingerprint) == CheckState::Passed);
+        Ok((!have_passed).then(|| because("checks", None)))
+    }
+
+    /// Follows the job of a check to its end, and says what it says. If this is stopped, so is the check.
+    async fn see_through(&self, job: JobId) -> Result<(), Unfinished> {
+        let mut said = self.jobs.follow(job, Sequence::START, &self.scope);
+        loop {
+            match said.next().await {
+                Ok(OutputItem::Piece(piece)) if piece.channel != Channel::Note => {
+                    // What goes to standard output is the command's.
+                    self.say(Channel::Stderr, &piece.bytes).await;
+                }
+                Ok(OutputItem::End(_)) => return Ok(()),
+                Ok(OutputItem::Piece(_) | OutputItem::Progress { .. } | OutputItem::Resync { .. }) => {}
+                Err(_) => {
+                    let request = Requested {
+                        by: self.by.to_string(),
+                        why: "the plan is not to be applied any more".to_owned(),
+                    };
+                    if let Err(error) = self.jobs.cancel(job, request).await {
+                        tracing::debug!(%error, %job, "a check could not be cancelled");
+                    }
+                    return Err(Unfinished::Stopped);
+                }
+            }
+        }
+    }
+
+    /// What cannot be written down is in the job of the check all the same.
+    async fn say(&self, channel: Channel, text: &[u8]) {
+        if let Err(error) = self.output.write(channel, text).await {
+            tracing::debug!(%error, "what a check said could not be repeated");
+        }
+    }
+}
+
+fn finish(outcome: FinishOutcome) -> PlanFinish {
+    PlanFinish {
+        outcome,
+        why: None,
+        text: None,
+        files: None,
+        paths: Vec::new(),
+        commit: None,
+        notes: Vec::new(),
+    }
+}
+
+fn because(why: &str, text: Option<String>) -> PlanFinish {
+    PlanFinish {
+        why: Some(why.to_owned()),
+        text,
+        ..finish(FinishOutcome::NotApplied)
+    }
+}
+
+/// Why a plan did not take it. What says nothing about the plan is for the next daemon, or for the next attempt.
+fn refusal(error: PlanError) -> Result<String, Unfinished> {
+    match error {
+        PlanError::Closing | PlanError::Log(_) | PlanError::Commit(_) => Err(Unfinished::Plan(error)),
+        error => Ok(chain(&error)),
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
+
+fn ended(finish: &PlanFinish) -> Outcome {
+    let text = match (finish.outcome, &finish.text) {
+        (FinishOutcome::NotApplied, Some(text)) => format!("the plan was not applied: {text}"),
+        (FinishOutcome::NotApplied, None) => "the plan was not applied".to_owned(),
+        (FinishOutcome::Conflicted, _) => "the plan was not applied: there are conflicts".to_owned(),
+        _ => String::new(),
+    };
+    Outcome {
+        verdict: Verdict::Succeeded,
+        text,
+        result: json!({ FINISH: finish }),
+    }
+}
+
+fn stopped(verdict: Verdict, text: &str) -> Outcome {
+    Outcome {
+        verdict,
+        text: text.to_owned(),
+        result: json!({ FINISH: because("interrupted", Some(text.to_owned())) }),
+    }
+}

@@ -1,0 +1,258 @@
+//! What a command reads: the standard input of this process, sent on while the command runs.
+//!
+//! The command should read as if it had been started right here. So what it does not read is left where it was, for
+//! whoever reads next: a script that runs `tidelock exec` in a loop keeps its own input. The daemon tells how much was
+//! read. A file is read without moving its place, which is moved at the end; a pipe is copied with `tee(2)`, and what was
+//! read is taken out of it. Sockets and devices have no such thing, and what was sent of them is gone.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use api::{INPUT_DATA, INPUT_END, INPUT_HELLO, INPUT_OVER, INPUT_PIECE_BYTES, INPUT_PROTOCOL};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, SeekFrom, fstat, makedev, seek};
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
+
+use super::path;
+use crate::client::Client;
+use crate::error::{Exit, Failure, chain};
+
+/// How long the daemon may take to say how much was read, once the job has ended.
+const LAST_WORD: Duration = Duration::from_secs(2);
+
+/// Where the input of a command comes from.
+#[derive(Debug)]
+pub(in crate::commands) enum Source {
+    /// It is read from a place on, and that place is moved when it is known how much was read.
+    File { file: File, start: u64 },
+    /// What was read is taken out of it.
+    Pipe(File),
+    /// What is read from it is gone.
+    Other(File),
+}
+
+impl Source {
+    /// The standard input of this process; nothing if it is a terminal, or has nothing in it.
+    pub(in crate::commands) fn stdin() -> Option<Source> {
+        if io::stdin().is_terminal() {
+            return None;
+        }
+        Source::of(io::stdin().as_fd().try_clone_to_owned().ok()?)
+    }
+
+    fn of(input: OwnedFd) -> Option<Source> {
+        // Standard input that was closed is `/dev/null` here, by the time a program begins.
+        let stat = fstat(&input).ok()?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::CharacterDevice if stat.st_rdev == makedev(1, 3) => None,
+            FileType::Fifo => Some(Source::Pipe(input.into())),
+            FileType::RegularFile => {
+                let start = seek(&input, SeekFrom::Current(0)).ok()?;
+                let file = input.into();
+                Some(Source::File { file, start })
+            }
+            _ => Some(Source::Other(input.into())),
+        }
+    }
+}
+
+/// How far the input is.
+#[derive(Debug, Default)]
+struct Progress {
+    /// How much the command has read.
+    taken: u64,
+    /// How much of that was taken out of a pipe.
+    removed: u64,
+    /// Whether it will read no more.
+    is_over: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Guards how far the input is; held only to look.
+    progress: Mutex<Progress>,
+    moved: Condvar,
+}
+
+impl Shared {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Progress)) {
+        change(&mut self.progress());
+        self.moved.notify_all();
+    }
+
+    /// Waits until something is so, at most so long; for ever without a limit.
+    fn wait(&self, limit: Option<Duration>, is_so: impl Fn(&Progress) -> bool) {
+        let progress = self.progress();
+        let not_yet = |progress: &mut Progress| !is_so(progress);
+        match limit {
+            Some(limit) => drop(self.moved.wait_timeout_while(progress, limit, not_yet)),
+            None => drop(self.moved.wait_while(progress, not_yet)),
+        }
+    }
+}
+
+/// An input that is being sent. What sends it ends with this process.
+#[derive(Debug)]
+pub(in crate::commands) struct Feeding {
+    shared: Arc<Shared>,
+    place: Place,
+}
+
+/// What is left to be done with the source at the end.
+#[derive(Debug)]
+enum Place {
+    /// It is moved to behind what was read.
+    File(File, u64),
+    /// What was read is taken out.
+    Pipe,
+    Other,
+}
+
+impl Feeding {
+    /// Begins to send the input of a job.
+    pub(in crate::commands) fn start(client: &Client, id: &str, source: Source) -> Result<Feeding, Failure> {
+        let connection = client
+            .upgrade(&path(id, "/input"), INPUT_PROTOCOL, &[])
+            .map_err(|error| {
+                let message = format!("the input of {id} cannot be sent: {}", chain(&error));
+                Failure::new(Exit::Failed, "input_not_sent", message).advise(format!(
+                    "the job goes on without it; see `tidelock job show {id}`"
+                ))
+            })?;
+        let no_means = |error: io::Error| Failure::new(Exit::Failed, "no_resources", error.to_string());
+        let shared = Arc::new(Shared::default());
+        let place = match &source {
+            Source::File { file, start } => Place::File(file.try_clone().map_err(no_means)?, *start),
+            Source::Pipe(_) => Place::Pipe,
+            Source::Other(_) => Place::Other,
+        };
+        let (told, hearing) = (Arc::clone(&shared), connection.try_clone().map_err(no_means)?);
+        thread::spawn(move || hear(hearing, &told));
+        let own = Arc::clone(&shared);
+        thread::spawn(move || {
+            // Without an end the daemon takes it for cut off. If it is the daemon that takes no more, it does not mind.
+            if send(source, &connection, &own).is_err() {
+                drop(connection.shutdown(Shutdown::Write));
+            }
+        });
+        Ok(Feeding { shared, place })
+    }
+
+    /// The job has ended: what it did not read is left for others.
+    pub(in crate::commands) fn finish(self) {
+        let is_pipe = matches!(self.place, Place::Pipe);
+        self.shared.wait(Some(LAST_WORD), |progress| {
+            progress.is_over && (!is_pipe || progress.removed >= progress.taken)
+        });
+        if let Place::File(file, start) = &self.place {
+            let taken = self.shared.progress().taken;
+            // A file that cannot be moved in is not one that somebody else reads on in.
+            let _ = seek(file, SeekFrom::Start(start + taken));
+        }
+    }
+}
+
+/// Takes in how much was read.
+fn hear(mut connection: UnixStream, shared: &Shared) {
+    let mut frame = [0; 9];
+    while connection.read_exact(&mut frame).is_ok() {
+        let mut number = [0; 8];
+        number.copy_from_slice(&frame[1..]);
+        shared.change(|progress| {
+            progress.taken = u64::from_be_bytes(number);
+            progress.is_over = frame[0] == INPUT_OVER;
+        });
+    }
+    shared.change(|progress| progress.is_over = true);
+}
+
+fn send(source: Source, mut connection: &UnixStream, shared: &Shared) -> io::Result<()> {
+    let mut piece = vec![0; INPUT_PIECE_BYTES];
+    connection.write_all(&[INPUT_HELLO, 0, 0, 0, 0])?;
+    match source {
+        Source::File { file, start } => {
+            let mut at = start;
+            loop {
+                let count = file.read_at(&mut piece, at)?;
+                if count == 0 {
+                    break;
+                }
+                send_piece(connection, &piece[..count])?;
+                at += count as u64;
+            }
+        }
+        Source::Other(mut file) => loop {
+            until_readable(&file)?;
+            let count = file.read(&mut piece)?;
+            if count == 0 {
+                break;
+            }
+            send_piece(connection, &piece[..count])?;
+        },
+        Source::Pipe(pipe) => copy_pipe(pipe, connection, shared, &mut piece)?,
+    }
+    connection.write_all(&[INPUT_END, 0, 0, 0, 0])
+}
+
+/// Sends a pipe piece by piece, and takes out of it what was read. The next piece is looked at when the last one was read.
+fn copy_pipe(mut pipe: File, connection: &UnixStream, shared: &Shared, piece: &mut [u8]) -> io::Result<()> {
+    let (copy, copied) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (mut copy, mut sent) = (File::from(copy), 0);
+    loop {
+        until_readable(&pipe)?;
+        let count = tee(&pipe, &copied, piece.len(), SpliceFlags::empty())?;
+        if count == 0 {
+            return Ok(());
+        }
+        copy.read_exact(&mut piece[..count])?;
+        send_piece(connection, &piece[..count])?;
+        sent += count as u64;
+        loop {
+            let removed = shared.progress().removed;
+            shared.wait(None, |progress| progress.taken > removed || progress.is_over);
+            let (taken, is_over) = {
+                let progress = shared.progress();
+                (progress.taken.min(sent), progress.is_over)
+            };
+            let mut left = taken - removed;
+            while left > 0 {
+                let some = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
+                pipe.read_exact(&mut piece[..some])?;
+                left -= some as u64;
+            }
+            shared.change(|progress| progress.removed = taken);
+            if is_over {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            if taken == sent {
+                break;
+            }
+        }
+    }
+}
+
+/// Waits until there is something to be read, or the end. Whoever started this process may have made its input one that does
+/// not wait by itself.
+fn until_readable(input: &File) -> io::Result<()> {
+    let mut looked = [PollFd::new(input, PollFlags::IN)];
+    poll(&mut looked, None)?;
+    Ok(())
+}
+
+fn send_piece(mut connection: &UnixStream, piece: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(piece.len()).map_err(io::Error::other)?;
+    connection.write_all(&[INPUT_DATA])?;
+    connection.write_all(&length.to_be_bytes())?;
+    connection.write_all(piece)
+}
