@@ -41,9 +41,10 @@ impl HttpClient {
     }
 
     /// The same as a browser that was signed in.
-    pub(crate) fn with_cookie(address: &str, cookie: &str) -> Result<Self> {
+    pub(crate) fn with_cookie(address: &str, host: &str, cookie: &str) -> Result<Self> {
         let client = Self::tcp(address, "")?;
         Ok(Self {
+            host: host.to_owned(),
             proof: format!("cookie: {cookie}"),
             ..client
         })

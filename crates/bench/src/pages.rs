@@ -46,9 +46,9 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
         return Ok(table);
     };
     let browser = Browser::start(&driver, &state.link()?)?;
-    let cookie = state.sign_in()?;
+    let (host, cookie) = state.sign_in()?;
     for (name, path) in state.pages()? {
-        let mut client = HttpClient::with_cookie(&state.address, &cookie)?;
+        let mut client = HttpClient::with_cookie(&state.address, &host, &cookie)?;
         let mut bytes = client.get(&path)?.len();
         let mut times = Vec::with_capacity(ROUNDS);
         for _ in 0..ROUNDS {
@@ -57,7 +57,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
             times.push(began.elapsed());
         }
         times.sort_unstable();
-        let address = format!("http://{}{path}", state.address);
+        let address = format!("http://{host}{path}");
         let mut paints = (0..PAINTS)
             .map(|_| browser.first_paint(&address))
             .collect::<Result<Vec<Duration>>>()

@@ -68,11 +68,6 @@ impl App {
     pub(crate) fn uptime(&self) -> Duration {
         self.clock.now().saturating_duration_since(self.started)
     }
-
-    /// The name of the page's cookie. Cookies are shared by all ports of a host, so it carries ours.
-    pub(crate) fn cookie_name(&self) -> String {
-        format!("tidelock_{}", self.address.port())
-    }
 }
 
 /// Milliseconds for the wire. What does not fit is as good as for ever.
@@ -220,7 +215,7 @@ pub(crate) mod tests {
             plan_watch,
             _late_jobs: late_jobs,
             streams: Arc::new(Semaphore::new(1)),
-            hosts: Hosts::new(address, &[]),
+            hosts: Hosts::new(address, &[], &token),
             sessions: Sessions::new(&token),
             token,
             address,

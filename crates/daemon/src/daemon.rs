@@ -197,7 +197,7 @@ impl Daemon {
                 options.streams,
                 process::raise_open_files(),
             ))),
-            hosts: Hosts::new(address, &options.allowed_hosts),
+            hosts: Hosts::new(address, &options.allowed_hosts, &token),
             sessions: Sessions::new(&token),
             token,
             address,

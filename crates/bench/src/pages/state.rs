@@ -142,15 +142,17 @@ impl State {
         Ok(link.to_owned())
     }
 
-    /// Opens a link as a browser does, and gives back its cookie.
-    pub(super) fn sign_in(&self) -> Result<String> {
+    /// Opens a link as a browser does, and gives back the host of the page and its cookie.
+    pub(super) fn sign_in(&self) -> Result<(String, String)> {
         let link = self.link()?;
-        let path = link.split_once(&self.address).map_or("/", |(_, path)| path);
+        let (host, path) = link
+            .strip_prefix("http://")
+            .and_then(|link| link.split_once('/'))
+            .context("the link is not one to a page")?;
         let mut stream = TcpStream::connect(&self.address)?;
-        let host = &self.address;
         write!(
             stream,
-            "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
+            "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
         )?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
@@ -159,7 +161,8 @@ impl State {
             name.eq_ignore_ascii_case("set-cookie").then_some(value)
         });
         let cookie = cookie.and_then(|cookie| cookie.split(';').next());
-        Ok(cookie.context("the link gives no cookie")?.to_owned())
+        let cookie = cookie.context("the link gives no cookie")?;
+        Ok((host.to_owned(), cookie.to_owned()))
     }
 
     /// Each page, by name and path.

@@ -3,11 +3,25 @@
 //! A page of another site can make its own name point to 127.0.0.1 and then talk to us as if it were ours; the
 //! `Host` header still carries its name, so a name that is not ours is refused. The same list says which
 //! pages (`Origin`) are our own.
+//!
+//! Browsers send a cookie to every port of its host, so a cookie of `127.0.0.1` reaches whoever listens on any port of
+//! this machine, other users included. The page therefore has a host of its own, `tidelock-<secret>.localhost`, which
+//! browsers resolve to loopback by themselves. **Nobody without the token or a sign-in code may learn this name**: with
+//! it, a server on another port could be opened under the same host and would get the cookie.
 
-use std::net::{IpAddr, SocketAddr};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use super::secret::Secret;
 
 /// The port of an address that does not name one.
 const HTTP_PORT: u16 = 80;
+
+/// What the name of the page's host is derived for. It stays the same as long as the token does.
+const PAGE_HOST_KEY: &str = "tidelock 2026-11-17 host name of the page";
+
+/// How many characters of the derived key are in the name: 128 bits, which nobody guesses.
+const PAGE_HOST_CHARACTERS: usize = 32;
 
 /// How a request reached the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +43,12 @@ impl Transport {
 }
 
 /// The names of one daemon.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Hosts {
     port: u16,
     own: Vec<String>,
+    /// Where the page is. The one name of ours whose cookies count.
+    page: String,
     allowed: Vec<AllowedHost>,
 }
 
@@ -45,13 +61,23 @@ struct AllowedHost {
 }
 
 impl Hosts {
-    pub(crate) fn new(address: SocketAddr, allowed: &[String]) -> Self {
+    pub(crate) fn new(address: SocketAddr, allowed: &[String], token: &Secret) -> Self {
         let mut own: Vec<String> = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned).into();
         // An attacker needs a name; an address cannot be made to point elsewhere.
-        own.push(match address.ip() {
+        let ip = match address.ip() {
             IpAddr::V4(ip) => ip.to_string(),
             IpAddr::V6(ip) => format!("[{ip}]"),
-        });
+        };
+        own.push(ip.clone());
+        let page = if is_localhost(address.ip()) {
+            let key = blake3::derive_key(PAGE_HOST_KEY, token.reveal().as_bytes());
+            let secret = blake3::Hash::from_bytes(key).to_hex();
+            format!("tidelock-{}.localhost", &secret[..PAGE_HOST_CHARACTERS])
+        } else {
+            // No name of ours leads a browser there.
+            ip
+        };
+        own.push(page.clone());
         let allowed = allowed
             .iter()
             .map(|text| {
@@ -65,8 +91,22 @@ impl Hosts {
         Self {
             port: address.port(),
             own,
+            page,
             allowed,
         }
+    }
+
+    /// Where the page is, such as `http://tidelock-….localhost:7180`. Only for those who may sign in.
+    pub(crate) fn page_origin(&self) -> String {
+        format!("http://{}:{}", self.page, self.port)
+    }
+
+    /// Whether a browser that uses this `Host` can be signed in: its cookies go to the page's own host, or to one that
+    /// somebody allowed by hand.
+    pub(crate) fn keeps_cookies(&self, host: &str) -> bool {
+        let (name, port) = split_port(host);
+        let is_page = port.unwrap_or(HTTP_PORT) == self.port && self.page.eq_ignore_ascii_case(name);
+        is_page || self.is_allowed(host, HTTP_PORT)
     }
 
     /// Whether a request with this `Host` is meant for us.
@@ -100,6 +140,21 @@ impl Hosts {
     }
 }
 
+impl fmt::Debug for Hosts {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Hosts")
+            .field("port", &self.port)
+            .field("allowed", &self.allowed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether `localhost` of a browser leads to an address that we listen on.
+fn is_localhost(ip: IpAddr) -> bool {
+    ip.is_unspecified() || ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST
+}
+
 /// Splits `name:port`. The brackets of an IPv6 address stay with it; a port that is no number stays with the
 /// name, which then matches nothing.
 fn split_port(host: &str) -> (&str, Option<u16>) {
@@ -117,7 +172,59 @@ mod tests {
 
     fn hosts(address: &str) -> Hosts {
         let allowed = ["box.example".to_owned(), "proxy.example:8443".to_owned()];
-        Hosts::new(address.parse().unwrap(), &allowed)
+        let token = Secret::from_text("the token of this test");
+        Hosts::new(address.parse().unwrap(), &allowed, &token)
+    }
+
+    #[test]
+    fn the_page_has_a_secret_host_that_lasts_as_long_as_the_token() {
+        let host = |address: &str, token: &str| {
+            let hosts = Hosts::new(address.parse().unwrap(), &[], &Secret::from_text(token));
+            assert!(!format!("{hosts:?}").contains(&hosts.page));
+            hosts.page_origin()
+        };
+        let page = host("127.0.0.1:7180", "a");
+        let (name, port) = page.rsplit_once(':').unwrap();
+        assert_eq!((name.len(), port), ("http://tidelock-.localhost".len() + 32, "7180"));
+        for (address, token, same) in [
+            ("127.0.0.1:7180", "a", true),
+            ("127.0.0.1:7180", "b", false),
+            ("[::1]:7180", "a", true),
+            ("0.0.0.0:7180", "a", true),
+        ] {
+            assert_eq!(host(address, token) == page, same, "{address} {token}");
+        }
+        for (address, expected) in [
+            ("192.0.2.7:7180", "http://192.0.2.7:7180"),
+            ("127.0.0.2:7180", "http://127.0.0.2:7180"),
+            ("[2001:db8::7]:7180", "http://[2001:db8::7]:7180"),
+        ] {
+            assert_eq!(host(address, "a"), expected);
+        }
+    }
+
+    #[test]
+    fn cookies_count_on_the_pages_host_and_on_those_allowed_by_hand() {
+        let hosts = hosts("127.0.0.1:7180");
+        let page = hosts.page.clone();
+        for (host, expected) in [
+            (format!("{page}:7180"), true),
+            (format!("{}:7180", page.to_uppercase()), true),
+            (format!("{page}:7181"), false),
+            (page.clone(), false),
+            (format!("x{page}:7180"), false),
+            (format!("x.{page}:7180"), false),
+            ("127.0.0.1:7180".to_owned(), false),
+            ("localhost:7180".to_owned(), false),
+            ("[::1]:7180".to_owned(), false),
+            ("box.example".to_owned(), true),
+            ("proxy.example:8443".to_owned(), true),
+            ("proxy.example".to_owned(), false),
+        ] {
+            assert_eq!(hosts.keeps_cookies(&host), expected, "{host}");
+        }
+        assert!(hosts.allow_host(Transport::Tcp, &format!("{page}:7180")));
+        assert!(hosts.allow_origin(&hosts.page_origin()));
     }
 
     #[test]

@@ -25,7 +25,7 @@ const MAX_CODES: usize = 16;
 const MAX_NOTICES: usize = 64;
 
 /// What the two keys are for. They stand in for the token, which is never sealed into anything itself.
-const COOKIE_KEY: &str = "tidelock 2026-11-16 cookie of the page";
+const COOKIE_KEY: &str = "tidelock 2026-11-17 cookie of the page";
 const FORM_KEY: &str = "tidelock 2026-11-16 form token of a cookie";
 
 /// The codes and sessions of one daemon.
@@ -84,6 +84,13 @@ impl Sessions {
             made: now,
         });
         Ok(secret)
+    }
+
+    /// Whether a code would open a session now.
+    pub(crate) fn knows_code(&self, shown: &str, now: Instant) -> bool {
+        let tables = self.lock();
+        let mut valid = tables.codes.iter().filter(|code| code.is_valid(now));
+        valid.any(|code| code.secret.matches(shown))
     }
 
     /// Opens a session for a valid code, which is used up by it, and returns the cookie.

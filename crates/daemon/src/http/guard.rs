@@ -19,6 +19,9 @@ use crate::life::Phase;
 /// Carries the form token of a changing request that a script of our page makes.
 const FORM_TOKEN_HEADER: HeaderName = HeaderName::from_static("x-form-token");
 
+/// The name of the page's cookie. Its host belongs to one daemon, whatever port that has.
+pub(crate) const PAGE_COOKIE: &str = "tidelock_page";
+
 /// Turns away what is not meant for us, does not come from us, or comes too late. Stands before every route.
 pub(crate) async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let checked = check_host(&app, &request)
@@ -154,16 +157,25 @@ fn bearer_token(authorization: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
+/// Whether a request came under a host whose cookies count.
+pub(crate) fn keeps_cookies(app: &App, headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    host.is_some_and(|host| app.hosts.keeps_cookies(host))
+}
+
 /// The session that a request's cookie belongs to.
 pub(crate) fn session_of(app: &App, headers: &HeaderMap) -> Option<SignedIn> {
-    let (name, today) = (app.cookie_name(), SystemTime::now());
+    if !keeps_cookies(app, headers) {
+        return None;
+    }
+    let today = SystemTime::now();
     headers
         .get_all(COOKIE)
         .iter()
         .filter_map(|cookies| cookies.to_str().ok())
         .flat_map(|cookies| cookies.split(';'))
         .filter_map(|cookie| cookie.trim().split_once('='))
-        .filter(|(key, _)| *key == name)
+        .filter(|(key, _)| *key == PAGE_COOKIE)
         .find_map(|(_, value)| app.sessions.find(value, today))
 }
 

@@ -138,11 +138,7 @@ pub(crate) async fn make_page_link(
         .make_code(app.clock.now())
         .map_err(Problem::internal)?;
     let link = PageLink {
-        url: format!(
-            "http://{}/open?code={}",
-            system::reachable(app.address),
-            code.reveal()
-        ),
+        url: format!("{}/open?code={}", app.hosts.page_origin(), code.reveal()),
         expires_in_ms: whole_ms(CODE_LIFETIME),
     };
     Ok((StatusCode::CREATED, Json(link)))

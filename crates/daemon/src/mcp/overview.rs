@@ -7,7 +7,6 @@ use super::tools::overlap_line;
 use crate::app::App;
 use crate::needs;
 use crate::page::counted_files;
-use crate::system::reachable;
 
 /// How many of each kind are told.
 const LISTED: usize = 20;
@@ -19,9 +18,9 @@ pub(super) async fn overview(app: &App, inside: &Inside, actor: &str) -> Result<
     let running: JobList = inside.get(actor, "/v1/jobs?state=running&limit=20").await?;
     let sessions: SessionList = inside.get(actor, "/v1/sessions?limit=50").await?;
     let mut text = format!(
-        "# Tidelock {}\n\nPage: http://{}/\nYou are: {actor}\n",
+        "# Tidelock {}\n\nPage: {}/\nYou are: {actor}\n",
         status.version,
-        reachable(app.address)
+        app.hosts.page_origin()
     );
 
     text.push_str("\n## Waits for a person\n\n");

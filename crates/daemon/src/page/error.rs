@@ -28,6 +28,7 @@ impl PageError {
             p { "Run this on the machine of the daemon, and open the link that it prints:" }
             pre { code { "tidelock up" } }
             p { "A link works once, within five minutes. It signs this browser in until it is closed, for 30 days at most." }
+            p { "The page has an address of its own, which ends in " code { ".localhost" } ". You are signed in there and at no other address of the daemon." }
         };
         Self::new(ErrorCode::Unauthorized, detail)
     }

@@ -15,7 +15,7 @@ use super::error::PageError;
 use crate::access::SignedIn;
 use crate::app::App;
 use crate::http::Problem;
-use crate::http::guard::session_of;
+use crate::http::guard::{PAGE_COOKIE, keeps_cookies, session_of};
 use crate::needs::{self, Needs};
 
 /// Somebody with a session. A handler that wants one answers nobody else.
@@ -57,6 +57,9 @@ pub(super) async fn open(
 ) -> Result<Response, Response> {
     // A query that cannot be read has no code in it.
     let code = link.map(|Query(link)| link.code).unwrap_or_default();
+    if !keeps_cookies(&app, &headers) {
+        return elsewhere(&app, &code);
+    }
     let cookie = app
         .sessions
         .redeem(&code, (app.clock.now(), SystemTime::now()))
@@ -66,8 +69,7 @@ pub(super) async fn open(
             tracing::info!("a browser has signed in");
             // Without a lifetime the cookie ends with the browser.
             let cookie = format!(
-                "{}={}; Path=/; HttpOnly; SameSite=Strict",
-                app.cookie_name(),
+                "{PAGE_COOKIE}={}; Path=/; HttpOnly; SameSite=Strict",
                 secret.reveal()
             );
             Ok(([(SET_COOKIE, cookie)], Redirect::to("/")).into_response())
@@ -75,6 +77,16 @@ pub(super) async fn open(
         // Opening the link again, for example by going back, is no reason to be sent away.
         None if session_of(&app, &headers).is_some() => Ok(Redirect::to("/").into_response()),
         None => Err(PageError::signed_out("This link was used already, or it is too old.").into_response()),
+    }
+}
+
+/// Sends a browser with a valid link to the page's own host. Nobody else is told that host.
+fn elsewhere(app: &App, code: &str) -> Result<Response, Response> {
+    if app.sessions.knows_code(code, app.clock.now()) {
+        let page = app.hosts.page_origin();
+        Ok(Redirect::to(&format!("{page}/open?code={code}")).into_response())
+    } else {
+        Err(PageError::signed_out("This link was used already, or it is too old.").into_response())
     }
 }
 

@@ -117,8 +117,8 @@ async fn a_stream_tells_of_every_change() {
     let running = Running::start().await;
     let browser = Browser::sign_in(&running).await;
     let mut stream = running.raw(&format!(
-        "GET /v1/activity/events HTTP/1.1\r\nHost: localhost\r\nCookie: {}\r\n\r\n",
-        browser.cookie
+        "GET /v1/activity/events HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\n\r\n",
+        browser.host, browser.cookie
     ));
     stream.up_to("event: activity").await;
     force(&running, "model").await;

@@ -11,17 +11,16 @@ use crate::running::Running;
 pub(crate) struct Browser {
     client: Client,
     pub(crate) cookie: String,
-    origin: String,
+    /// The host of the page, with its port.
+    pub(crate) host: String,
 }
 
 impl Browser {
     pub(crate) async fn sign_in(running: &Running) -> Self {
         let client = running.tcp();
-        let opened = client
-            .get(&link_path(running).await)
-            .without("authorization")
-            .send()
-            .await;
+        let (host, path) = link(running).await;
+        let call = client.get(&path).without("authorization");
+        let opened = call.header("host", &host).send().await;
         assert_eq!(
             (opened.status, opened.header("location")),
             (303, Some("/")),
@@ -30,23 +29,25 @@ impl Browser {
         let set_cookie = opened.header("set-cookie").unwrap();
         let (cookie, attributes) = set_cookie.split_once("; ").unwrap();
         assert_eq!(attributes, "Path=/; HttpOnly; SameSite=Strict");
-        assert!(cookie.starts_with(&format!("tidelock_{}=", running.address.port())));
+        assert!(cookie.starts_with("tidelock_page="));
         Self {
             cookie: format!("other=1; {cookie}; more=2"),
-            origin: format!("http://{}", running.address),
+            host,
             client,
         }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
         let call = self.client.get(path).without("authorization");
+        let call = call.header("host", &self.host);
         call.header("cookie", &self.cookie).send().await
     }
 
     pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let call = self.client.post(path).without("authorization").form(fields);
         call.header("cookie", &self.cookie)
-            .header("origin", &self.origin)
+            .header("host", &self.host)
+            .header("origin", &format!("http://{}", self.host))
             .send()
             .await
     }
@@ -67,18 +68,17 @@ impl Browser {
     }
 }
 
-pub(crate) async fn link_path(running: &Running) -> String {
+/// A new link, as the host and the path of its address.
+pub(crate) async fn link(running: &Running) -> (String, String) {
     let answer = running.unix().post("/v1/page-links").send().await;
     assert_eq!(answer.status, 201);
     let link: PageLink = answer.json();
     assert_eq!(link.expires_in_ms, 300_000);
-    let path = link
-        .url
-        .strip_prefix(&format!("http://{}", running.address))
-        .unwrap()
-        .to_owned();
-    assert!(path.starts_with("/open?code="));
-    path
+    let address = link.url.strip_prefix("http://").unwrap();
+    let (host, path) = address.split_once('/').unwrap();
+    assert!(host.ends_with(&format!(".localhost:{}", running.address.port())));
+    assert!(path.starts_with("open?code="));
+    (host.to_owned(), format!("/{path}"))
 }
 
 /// The value of the first hidden field of a name.
@@ -92,7 +92,9 @@ pub(crate) fn field(page: &str, name: &str) -> String {
 #[tokio::test]
 async fn without_a_session_the_page_says_how_to_get_one() {
     let running = Running::start().await;
-    let cookie = format!("tidelock_{}={}", running.address.port(), "0".repeat(64));
+    let cookie = format!("tidelock_page={}", "0".repeat(64));
+    let (page_host, _) = link(&running).await;
+    let plain_host = running.address.to_string();
     for path in [
         "/",
         "/breakers",
@@ -109,14 +111,15 @@ async fn without_a_session_the_page_says_how_to_get_one() {
         "/events",
         "/live/events",
     ] {
-        for cookie in ["", &cookie] {
-            let answer = running
-                .tcp()
-                .get(path)
-                .without("authorization")
-                .header("cookie", cookie)
-                .send()
-                .await;
+        for (cookie, host) in [
+            ("", &page_host),
+            (&cookie, &page_host),
+            ("", &plain_host),
+            (&cookie, &plain_host),
+        ] {
+            let client = running.tcp();
+            let call = client.get(path).without("authorization");
+            let answer = call.header("cookie", cookie).header("host", host).send().await;
             assert_eq!(answer.status, 401);
             assert!(answer.header("www-authenticate").is_some());
             assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
@@ -133,17 +136,14 @@ async fn without_a_session_the_page_says_how_to_get_one() {
 async fn a_link_works_once_and_not_for_long() {
     let (running, clock) = Running::start_with_manual_clock().await;
     let client = running.tcp();
-    let path = link_path(&running).await;
-    let opened: Vec<u16> = [
-        client.get(&path).send().await.status,
-        client.get(&path).send().await.status,
-    ]
-    .into();
+    let (host, path) = link(&running).await;
+    let get = async |path: &str| client.get(path).header("host", &host).send().await;
+    let opened = [get(&path).await.status, get(&path).await.status];
     assert_eq!(opened, [303, 401]);
 
-    let path = link_path(&running).await;
+    let (_, path) = link(&running).await;
     clock.advance(Duration::from_secs(300));
-    let answer = client.get(&path).send().await;
+    let answer = get(&path).await;
     assert_eq!(answer.status, 401);
     assert!(
         answer
@@ -152,9 +152,47 @@ async fn a_link_works_once_and_not_for_long() {
         "{}",
         answer.body
     );
-    assert_eq!(client.get("/open").send().await.status, 401);
+    assert_eq!(get("/open").await.status, 401);
     for path in ["/open?code=", "/open?code=a&code=b", "/open?code=%FF", "/open?%"] {
-        assert_eq!(client.get(path).send().await.status, 401, "{path}");
+        assert_eq!(get(path).await.status, 401, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_browser_is_signed_in_on_the_pages_host_and_only_a_link_tells_that_host() {
+    let (running, clock) = Running::start_with_manual_clock().await;
+    let browser = Browser::sign_in(&running).await;
+    let port = running.address.port();
+    let others = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+    let (name, _) = browser.host.split_once('.').unwrap();
+    for host in &others {
+        for path in ["/", "/v1/status", "/open?code=0", "/nowhere", "/healthz", "/openapi.json"] {
+            let call = running.tcp();
+            let call = call.get(path).without("authorization").header("host", host);
+            let answer = call.header("cookie", &browser.cookie).send().await;
+            let is_open = ["/healthz", "/openapi.json"].contains(&path);
+            let expected = match path {
+                _ if is_open => 200,
+                "/nowhere" => 404,
+                _ => 401,
+            };
+            assert_eq!(answer.status, expected, "{host} {path}");
+            assert!(!format!("{answer:?}").contains(name), "{host} {path}: {answer:?}");
+        }
+        // Whoever has a link is sent to where it leads, and the link is not used up by it.
+        let (page_host, path) = link(&running).await;
+        let call = running.tcp();
+        let sent = call.get(&path).without("authorization").header("host", host).send().await;
+        assert_eq!(
+            (sent.status, sent.header("location"), sent.header("set-cookie")),
+            (303, Some(format!("http://{page_host}{path}").as_str()), None)
+        );
+        let opened = running.tcp().get(&path).header("host", &page_host).send().await;
+        assert_eq!((opened.status, opened.header("location")), (303, Some("/")));
+        let (_, path) = link(&running).await;
+        clock.advance(Duration::from_secs(300));
+        let late = running.tcp().get(&path).header("host", host).send().await;
+        assert_eq!((late.status, late.header("location")), (401, None));
     }
 }
 
@@ -395,7 +433,7 @@ async fn a_cookie_reads_the_interface_and_changes_it_only_with_the_form_token() 
     assert_eq!(browser.get("/metrics").await.status, 200);
     let post = || {
         let call = browser.client.post("/v1/breakers/reset").without("authorization");
-        call.header("cookie", &browser.cookie)
+        call.header("cookie", &browser.cookie).header("host", &browser.host)
     };
     let refused = post().send().await.problem();
     assert_eq!(
@@ -444,21 +482,26 @@ async fn every_reference_of_a_problem_leads_to_its_section() {
 async fn a_session_outlives_its_daemon_and_belongs_to_its_token() {
     let first = Running::start().await;
     let browser = Browser::sign_in(&first).await;
-    let port = first.address.port();
     let asked = async |daemon: &Running| {
-        // Each of these daemons has a port of its own, and the cookie is named after it.
-        let name = format!("tidelock_{}", daemon.address.port());
-        let cookie = browser.cookie.replace(&format!("tidelock_{port}"), &name);
+        // Each of these daemons has a port of its own; the name of the host stays.
+        let (name, _) = browser.host.split_once(':').unwrap();
+        let host = format!("{name}:{}", daemon.address.port());
         let client = daemon.tcp();
         let call = client.call(Method::GET, "/").without("authorization");
-        call.header("cookie", &cookie).send().await.status
+        let call = call.header("host", &host).header("cookie", &browser.cookie);
+        call.send().await.status
     };
     let again = first.restart().await;
     assert_eq!(asked(&again).await, 200);
     let again = again.crash().await;
     assert_eq!(asked(&again).await, 200);
     let other = Running::start().await;
-    assert_eq!(asked(&other).await, 401, "it has another token");
+    assert_eq!(asked(&other).await, 421, "it has another token, and another host");
+    let client = other.tcp();
+    let call = client.get("/").without("authorization");
+    let call = call.header("host", &link(&other).await.0);
+    let answer = call.header("cookie", &browser.cookie).send().await;
+    assert_eq!(answer.status, 401, "it has another token");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::page::{Browser, link_path};
+use crate::page::{Browser, link};
 use crate::running::Running;
 
 /// A log that the test can read.
@@ -52,11 +52,12 @@ async fn no_secret_reaches_the_log() {
     browser
         .submit("/breakers/reset-all", &[("form_token", &form_token)])
         .await;
-    let link = link_path(&running).await;
+    let (host, link) = link(&running).await;
     let code = link.strip_prefix("/open?code=").unwrap().to_owned();
-    for _ in 0..2 {
-        running.tcp().get(&link).send().await;
+    for host in [&running.address.to_string(), &host, &host] {
+        running.tcp().get(&link).header("host", host).send().await;
     }
+    let (page_host, _) = host.split_once('.').unwrap();
     let mistaken = "the-token-of-somebody-else-entirely";
     let call = running.tcp();
     call.get("/v1/status")
@@ -70,7 +71,7 @@ async fn no_secret_reaches_the_log() {
     let log = String::from_utf8(log.text.lock().unwrap().clone()).unwrap();
     // Without its seal a cookie proves nothing.
     let seal = cookie.split(['-', ';']).rfind(|part| part.len() == 64).unwrap();
-    for secret in [token.as_str(), seal, &form_token, &code, mistaken] {
+    for secret in [token.as_str(), seal, &form_token, &code, mistaken, page_host] {
         assert!(!log.contains(secret), "{secret} is in the log:\n{log}");
     }
     // The log is not merely empty.

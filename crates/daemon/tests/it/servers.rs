@@ -200,8 +200,8 @@ async fn the_page_of_servers_says_what_to_do_and_may_follow_them() {
 
     // The script follows the stream with the cookie of the page, and with nothing else.
     let mut raw = running.raw(&format!(
-        "GET /v1/lsp/events HTTP/1.1\r\nHost: localhost\r\nCookie: {}\r\n\r\n",
-        browser.cookie
+        "GET /v1/lsp/events HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\n\r\n",
+        browser.host, browser.cookie
     ));
     assert_eq!(event(&mut raw).await, ServerList { servers: Vec::new() });
     let stranger = running.raw("GET /v1/lsp/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");

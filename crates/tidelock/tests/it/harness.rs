@@ -139,6 +139,7 @@ impl World {
             (r"boot_[0-9A-Z]{26}", "[BOOT]"),
             (r"req_[0-9A-Z]{26}", "[REQUEST]"),
             (r"127\.0\.0\.1:\d+", "[ADDRESS]"),
+            (r"tidelock-[0-9a-f]{32}\.localhost:\d+", "[PAGE]"),
             (r"code=[0-9A-Za-z_-]+", "code=[CODE]"),
             (r#""(pid|uptime_ms|rss_bytes)": \d+"#, r#""$1": [NUMBER]"#),
             (r#""started_at": "[^"]+""#, r#""started_at": "[TIME]""#),

@@ -34,7 +34,7 @@ fn a_daemon_lives_from_up_to_down_in_words() {
         daemon   started
         version  [VERSION]
         pid      [PID]
-        page     http://[ADDRESS]/open?code=[CODE]
+        page     http://[PAGE]/open?code=[CODE]
         The link to the page works once, within 5 min.
         exit Some(0)
 
@@ -42,7 +42,7 @@ fn a_daemon_lives_from_up_to_down_in_words() {
         daemon   already running
         version  [VERSION]
         pid      [PID]
-        page     http://[ADDRESS]/open?code=[CODE]
+        page     http://[PAGE]/open?code=[CODE]
         The link to the page works once, within 5 min.
         exit Some(0)
 
@@ -108,7 +108,7 @@ fn a_daemon_lives_from_up_to_down_in_json() {
           "log": "writable",
           "page": {
             "expires_in_ms": 300000,
-            "url": "http://[ADDRESS]/open?code=[CODE]"
+            "url": "http://[PAGE]/open?code=[CODE]"
           },
           "pid": [NUMBER],
           "processes": {

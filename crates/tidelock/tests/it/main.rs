@@ -70,6 +70,7 @@ mod mcp_tools;
 mod needs;
 mod openapi;
 mod page_browser;
+mod page_cookie;
 mod plan_agents;
 mod plan_arguments;
 mod plan_browser;

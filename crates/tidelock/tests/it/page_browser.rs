@@ -55,7 +55,8 @@ async fn sign_in(project: &Project, page: &Client) -> String {
     let up = project.world.run(&["up", "--json"]).expect(0).json();
     page.goto(up["page"]["url"].as_str().unwrap()).await.unwrap();
     wait_for_heading(page, "Overview").await;
-    format!("http://{}", up["address"].as_str().unwrap())
+    let address = page.current_url().await.unwrap();
+    address.as_str().trim_end_matches('/').to_owned()
 }
 
 /// Presses keys where the focus is.

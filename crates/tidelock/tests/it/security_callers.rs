@@ -123,7 +123,7 @@ fn a_foreign_page_is_refused_with_whatever_it_has() {
     let port = target.address.port();
     let host = format!("Host: 127.0.0.1:{port}");
     let token = format!("Authorization: Bearer {}", target.token);
-    let cookie = sign_in(&target).cookie;
+    let SignedIn { cookie, host: page, .. } = sign_in(&target);
     let refused = [
         "http://evil.example".to_owned(),
         "https://evil.example".to_owned(),
@@ -140,14 +140,14 @@ fn a_foreign_page_is_refused_with_whatever_it_has() {
         "chrome-extension://abcdefghijklmnop".to_owned(),
     ];
     for origin in &refused {
-        for (line, proof) in [
-            ("GET /v1/status HTTP/1.1", &token),
-            ("POST /v1/breakers/reset HTTP/1.1", &token),
-            ("POST /v1/shutdown HTTP/1.1", &token),
-            ("GET / HTTP/1.1", &cookie),
-            ("GET /live/overview HTTP/1.1", &cookie),
-            ("POST /breakers/reset-all HTTP/1.1", &cookie),
-            ("OPTIONS /v1/status HTTP/1.1", &token),
+        for (line, host, proof) in [
+            ("GET /v1/status HTTP/1.1", &host, &token),
+            ("POST /v1/breakers/reset HTTP/1.1", &host, &token),
+            ("POST /v1/shutdown HTTP/1.1", &host, &token),
+            ("GET / HTTP/1.1", &page, &cookie),
+            ("GET /live/overview HTTP/1.1", &page, &cookie),
+            ("POST /breakers/reset-all HTTP/1.1", &page, &cookie),
+            ("OPTIONS /v1/status HTTP/1.1", &host, &token),
         ] {
             let headers = [host.clone(), proof.clone(), format!("Origin: {origin}")];
             let reply = bare(&target, line, &headers);
@@ -170,28 +170,27 @@ fn a_foreign_page_is_refused_with_whatever_it_has() {
 
 /// What a browser has after it has opened a link.
 struct SignedIn {
-    /// The header that it sends.
+    /// The headers that it sends.
     cookie: String,
+    host: String,
     link: String,
 }
 
-/// The path and query of a new link to the page.
-fn new_link(target: &Target) -> String {
+/// A new link to the page: the header with its host, and its path and query.
+fn new_link(target: &Target) -> (String, String) {
     let up = target.world.run(&["up", "--json"]).expect(0).json();
-    let url = up["page"]["url"].as_str().unwrap().to_owned();
-    url.strip_prefix(&format!("http://{}", target.address))
-        .unwrap()
-        .to_owned()
+    let url = up["page"]["url"].as_str().unwrap();
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    (format!("Host: {host}"), format!("/{path}"))
 }
 
-fn open(target: &Target, link: &str, method: &str) -> Reply {
-    let host = format!("Host: {}", target.address);
-    bare(target, &format!("{method} {link} HTTP/1.1"), &[host])
+fn open(target: &Target, host: &str, link: &str, method: &str) -> Reply {
+    bare(target, &format!("{method} {link} HTTP/1.1"), &[host.to_owned()])
 }
 
 fn sign_in(target: &Target) -> SignedIn {
-    let link = new_link(target);
-    let reply = open(target, &link, "GET");
+    let (host, link) = new_link(target);
+    let reply = open(target, &host, &link, "GET");
     assert_eq!(
         (reply.status, reply.header("location")),
         (303, Some("/")),
@@ -208,6 +207,7 @@ fn sign_in(target: &Target) -> SignedIn {
     let (pair, _) = cookie.split_once(';').unwrap();
     SignedIn {
         cookie: format!("Cookie: {pair}"),
+        host,
         link,
     }
 }
@@ -217,14 +217,14 @@ fn a_link_works_once_and_only_as_it_was_printed() {
     let target = Target::new();
     let used = sign_in(&target);
     for method in ["GET", "HEAD", "GET"] {
-        let again = open(&target, &used.link, method);
+        let again = open(&target, &used.host, &used.link, method);
         assert_eq!(
             (again.status, again.header("set-cookie")),
             (401, None),
             "{again:?}"
         );
     }
-    let fresh = new_link(&target);
+    let (host, fresh) = new_link(&target);
     let (path, code) = fresh.split_once("code=").unwrap();
     for wrong in [
         format!("{path}code="),
@@ -238,7 +238,7 @@ fn a_link_works_once_and_only_as_it_was_printed() {
         format!("/open?code={code}&code={code}"),
         format!("/open?code={}", "0".repeat(8000)),
     ] {
-        let reply = open(&target, &wrong, "GET");
+        let reply = open(&target, &host, &wrong, "GET");
         assert_eq!(
             (reply.status, reply.header("set-cookie")),
             (401, None),
@@ -246,25 +246,28 @@ fn a_link_works_once_and_only_as_it_was_printed() {
         );
     }
     // All those attempts have not used it up, and have not been written down.
-    assert_eq!(open(&target, &fresh, "GET").status, 303);
+    assert_eq!(open(&target, &host, &fresh, "GET").status, 303);
     let log = std::fs::read_to_string(target.world.home().state.join("daemon.log")).unwrap();
     assert!(!log.contains(code), "the code is in the log");
     assert!(!log.contains(&target.token), "the token is in the log");
+    let (page, _) = host["Host: ".len()..].split_once('.').unwrap();
+    assert!(!log.contains(page), "the host of the page is in the log");
     // A daemon that is started again knows no link of the one before; the cookie is as good as the token that it belongs to.
     let with_cookie = |target: &Target| {
-        let (_, value) = used.cookie.split_once('=').unwrap();
-        let cookie = format!("Cookie: tidelock_{}={value}", target.address.port());
-        let host = format!("Host: {}", target.address);
-        bare(target, "GET / HTTP/1.1", &[host, cookie]).status
+        let (host, _) = new_link(target);
+        let same_name = host.split(':').nth(1) == used.host.split(':').nth(1);
+        let reply = bare(target, "GET / HTTP/1.1", &[host, used.cookie.clone()]);
+        (same_name, reply.status)
     };
-    let kept = new_link(&target);
+    let (_, kept) = new_link(&target);
     target.world.run(&["down"]).expect(0);
     let target = Target::of(target.world);
-    assert_eq!(open(&target, &kept, "GET").status, 401);
-    assert_eq!(with_cookie(&target), 200);
+    let (host, _) = new_link(&target);
+    assert_eq!(open(&target, &host, &kept, "GET").status, 401);
+    assert_eq!(with_cookie(&target), (true, 200));
     target.world.run(&["down"]).expect(0);
     std::fs::remove_file(target.world.home().token_file()).unwrap();
-    assert_eq!(with_cookie(&Target::of(target.world)), 401);
+    assert_eq!(with_cookie(&Target::of(target.world)), (false, 401));
 }
 
 #[test]
@@ -289,7 +292,7 @@ fn a_token_anywhere_but_in_its_header_is_no_token() {
         ),
         (
             "GET /v1/status HTTP/1.1".to_owned(),
-            vec![format!("Cookie: tidelock_{}={token}", target.address.port())],
+            vec![format!("Cookie: tidelock_page={token}")],
         ),
         (
             "GET /v1/status HTTP/1.1".to_owned(),
@@ -334,9 +337,8 @@ fn a_token_anywhere_but_in_its_header_is_no_token() {
 fn a_cookie_alone_changes_nothing() {
     let target = Target::new();
     target.world.run(&["breaker", "force", "a", "open"]).expect(0);
-    let cookie = sign_in(&target).cookie;
-    let host = format!("Host: {}", target.address);
-    let own = format!("Origin: http://{}", target.address);
+    let SignedIn { cookie, host, .. } = sign_in(&target);
+    let own = host.replace("Host: ", "Origin: http://");
     for line in [
         "POST /v1/breakers/reset HTTP/1.1",
         "POST /v1/shutdown HTTP/1.1",

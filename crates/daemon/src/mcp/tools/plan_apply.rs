@@ -12,7 +12,6 @@ use crate::mcp::call::{Call, Reply, arguments};
 use crate::mcp::current::{Ground, forget_if_over, newest_of, plan_of};
 use crate::mcp::error::ToolError;
 use crate::page::counted_files;
-use crate::system::reachable;
 
 /// How many paths an answer names. `plan_diff` has the rest.
 const PATHS: usize = 50;
@@ -170,7 +169,7 @@ async fn undo(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Tool
 
 /// Where people look at a plan.
 fn page(call: &Call<'_>, id: &str) -> String {
-    format!("http://{}/plans/{id}", reachable(call.app.address))
+    format!("{}/plans/{id}", call.app.hosts.page_origin())
 }
 
 fn declined(what: &str, id: &str) -> Answer {
