@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use crate::access::{Hosts, Secret, Sessions};
 use crate::context::ContextService;
 use crate::durable::Durable;
+use crate::http::RefusedLines;
 use crate::jobs::{Inputs, Workers};
 use crate::language_servers::LanguageServers;
 use crate::life::Life;
@@ -55,6 +56,8 @@ pub(crate) struct App {
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) metrics: Metrics,
     pub(crate) hosts: Hosts,
+    /// How much of the log refused requests get.
+    pub(crate) refused_lines: RefusedLines,
     pub(crate) token: Secret,
     pub(crate) sessions: Sessions,
     pub(crate) address: SocketAddr,
@@ -216,6 +219,7 @@ pub(crate) mod tests {
             _late_jobs: late_jobs,
             streams: Arc::new(Semaphore::new(1)),
             hosts: Hosts::new(address, &[], &token),
+            refused_lines: RefusedLines::default(),
             sessions: Sessions::new(&token),
             token,
             address,

@@ -198,6 +198,7 @@ impl Daemon {
                 process::raise_open_files(),
             ))),
             hosts: Hosts::new(address, &options.allowed_hosts, &token),
+            refused_lines: http::RefusedLines::default(),
             sessions: Sessions::new(&token),
             token,
             address,

@@ -1,25 +1,22 @@
 //! Launches a daemon in the background and hears from it whether it serves.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
 use thiserror::Error;
 
 use crate::background::Announcement;
 use crate::context::Context;
 use crate::error::{Exit, Failure, chain};
+use crate::log_file;
 
 /// How long a new daemon may take until it serves.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// A log that is longer than this at a start is put aside, so that there are never more than two of about this size.
-const LOG_LIMIT_BYTES: u64 = 8 << 20;
 /// How many lines of the log are shown when a daemon could not start.
 const LOG_TAIL_LINES: usize = 5;
 /// The most that is read for them.
@@ -122,19 +119,7 @@ fn open_log(path: &Path) -> Result<(File, u64), LaunchError> {
         path: path.to_owned(),
         source,
     };
-    if fs::metadata(path).is_ok_and(|metadata| metadata.len() > LOG_LIMIT_BYTES) {
-        match fs::rename(path, path.with_extension("log.old")) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(unusable(error)),
-            _ => {}
-        }
-    }
-    let log = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-        .open(path)
-        .map_err(unusable)?;
+    let log = log_file::open(path).map_err(unusable)?;
     let length = log.metadata().map_err(unusable)?.len();
     Ok((log, length))
 }
@@ -180,6 +165,8 @@ impl From<LaunchError> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -196,26 +183,5 @@ mod tests {
             assert_eq!(log_tail(&path, start), expected, "{content:?}");
         }
         assert_eq!(log_tail(&temporary.path().join("missing"), 0), "");
-    }
-
-    #[test]
-    fn a_log_that_has_grown_too_long_is_put_aside() {
-        let temporary = tempfile::tempdir().unwrap();
-        let path = temporary.path().join("daemon.log");
-        fs::write(&path, "kept\n").unwrap();
-        assert_eq!(open_log(&path).unwrap().1, 5);
-        File::options()
-            .write(true)
-            .open(&path)
-            .unwrap()
-            .set_len(LOG_LIMIT_BYTES + 1)
-            .unwrap();
-        assert_eq!(open_log(&path).unwrap().1, 0);
-        assert_eq!(
-            fs::metadata(temporary.path().join("daemon.log.old"))
-                .unwrap()
-                .len(),
-            LOG_LIMIT_BYTES + 1
-        );
     }
 }

@@ -8,6 +8,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::error::{Exit, Failure};
+use crate::log_file::LogFile;
 
 /// Chooses what is logged, such as `debug` or `daemon=debug,info`.
 const VARIABLE: &str = "TIDELOCK_LOG";
@@ -24,8 +25,8 @@ pub(crate) fn wanted(variable: &dyn Fn(&str) -> Option<OsString>) -> String {
         .unwrap_or_else(|| DEFAULT_FILTER.to_owned())
 }
 
-/// Starts logging to standard error, for the whole process.
-pub(crate) fn start() -> Result<(), Failure> {
+/// Starts logging to standard error, for the whole process. A daemon in the background says which file that is.
+pub(crate) fn start(file: Option<LogFile>) -> Result<(), Failure> {
     let filter = quiet(&wanted(&|name| std::env::var_os(name)));
     let filter = EnvFilter::try_new(filter).map_err(|error| {
         Failure::new(
@@ -45,6 +46,10 @@ pub(crate) fn start() -> Result<(), Failure> {
                     .with_writer(io::stderr)
                     .with_ansi(colours),
             )
+            .try_init()
+    } else if let Some(file) = file {
+        registry
+            .with(tracing_subscriber::fmt::layer().with_writer(file).json())
             .try_init()
     } else {
         registry

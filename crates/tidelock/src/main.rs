@@ -12,6 +12,7 @@ mod daemon_process;
 mod environment;
 mod error;
 mod launch;
+mod log_file;
 mod logging;
 mod output;
 mod progress;

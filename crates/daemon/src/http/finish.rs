@@ -45,6 +45,9 @@ const DISTANCE: [(HeaderName, HeaderValue); 2] = [
 /// tool makes inside.
 const QUESTIONS: [&str; 2] = ["/mcp", "/v1/context"];
 
+/// How much of a path is in the log. Ours are shorter; somebody else's may have 16 KiB.
+const LOGGED_PATH_BYTES: usize = 256;
+
 /// The route of a request that matched none, so that the number of routes in the metrics stays small.
 const UNMATCHED_ROUTE: &str = "unmatched";
 
@@ -55,7 +58,7 @@ pub(crate) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     request.extensions_mut().insert(request_id);
     let began = app.clock.now();
     let method = request.method().clone();
-    let path = request.uri().path().to_owned();
+    let path = logged(request.uri().path());
     let route = request.extensions().get::<MatchedPath>().map_or_else(
         || UNMATCHED_ROUTE.to_owned(),
         |matched| matched.as_str().to_owned(),
@@ -75,15 +78,22 @@ pub(crate) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
 
     write_problem(&mut response, request_id);
     set_headers(response.headers_mut(), request_id);
-    let elapsed = app.clock.now().saturating_duration_since(began);
+    let now = app.clock.now();
+    let elapsed = now.saturating_duration_since(began);
+    if let Some(requests) = app.refused_lines.left_out(now) {
+        tracing::info!(requests, "more requests were refused and not logged one by one");
+    }
+    let is_refused = is_refused(&route, response.status());
     app.metrics
         .request_ended(RequestLabels::new(&method, route, response.status()), elapsed);
-    log(
-        request_id,
-        (&method, &path, asked),
-        response.status(),
-        elapsed.as_micros(),
-    );
+    if asked == Asked::ToRead || !is_refused || app.refused_lines.take(now) {
+        log(
+            request_id,
+            (&method, &path, asked),
+            response.status(),
+            elapsed.as_micros(),
+        );
+    }
     response
 }
 
@@ -103,6 +113,28 @@ impl Asked {
         } else {
             Self::ToChange
         }
+    }
+}
+
+/// Whether somebody without the token could have been answered so.
+fn is_refused(route: &str, status: StatusCode) -> bool {
+    let before_handlers = matches!(
+        status,
+        StatusCode::UNAUTHORIZED
+            | StatusCode::FORBIDDEN
+            | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::REQUEST_TIMEOUT
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::MISDIRECTED_REQUEST
+    );
+    before_handlers || (route == UNMATCHED_ROUTE && status.is_client_error())
+}
+
+/// A path as the log has it.
+fn logged(path: &str) -> String {
+    match path.floor_char_boundary(LOGGED_PATH_BYTES) {
+        end if end < path.len() => format!("{}… ({} bytes)", &path[..end], path.len()),
+        _ => path.to_owned(),
     }
 }
 
@@ -166,6 +198,18 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_cut_to_what_the_log_has_room_for() {
+        let long = "/".to_owned() + &"é".repeat(1000);
+        for (path, expected) in [
+            ("/v1/status", "/v1/status".to_owned()),
+            (&long[..=254], long[..=254].to_owned()),
+            (&long, format!("{}… (2001 bytes)", &long[..255])),
+        ] {
+            assert_eq!(logged(path), expected);
+        }
+    }
 
     #[test]
     fn only_what_may_change_something_is_always_in_the_log() {

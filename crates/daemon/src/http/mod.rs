@@ -26,6 +26,7 @@ pub(crate) mod problem;
 mod processes;
 mod query;
 mod refusals;
+mod refused_lines;
 mod sessions;
 mod sse;
 mod who;
@@ -46,6 +47,7 @@ pub(crate) use finish::{REQUEST_ID_HEADER, finish};
 pub use openapi::openapi_json;
 pub(crate) use plans::{plan_problem, read_plan_file};
 pub(crate) use problem::Problem;
+pub(crate) use refused_lines::RefusedLines;
 pub(crate) use sessions::session_problem_of;
 pub(crate) use sse::{EVENT_STREAM, take_place};
 

@@ -11,6 +11,7 @@ use crate::background::{self, Announcement};
 use crate::cli::ServeArguments;
 use crate::context::{Context, VERSION};
 use crate::error::{Exit, Failure, chain};
+use crate::log_file::LogFile;
 use crate::logging;
 use crate::output::{self, Cell, Format, Palette, Report, Tone, fields};
 use crate::settings::{self, Surroundings};
@@ -60,7 +61,10 @@ enum Front {
 }
 
 fn serve(arguments: ServeArguments, context: &Context, front: Front) -> Result<Report, Failure> {
-    logging::start()?;
+    logging::start(match &front {
+        Front::Background => Some(LogFile::new(context.home.log_file())),
+        Front::Terminal { .. } => None,
+    })?;
     let options = options(arguments, context);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKER_THREADS)

@@ -95,6 +95,7 @@ mod repeats;
 mod requests;
 mod security_callers;
 mod security_idle;
+mod security_log;
 mod security_paths;
 mod security_protocols;
 mod security_sockets;
