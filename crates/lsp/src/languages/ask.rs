@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::join_all;
 use kernel::{Deadline, Scope};
-use lifecycle::Patience;
+use lifecycle::{Patience, RunningServer as _};
 
 use super::{
     choices::Choice,
@@ -137,7 +137,8 @@ impl Languages {
         }
     }
 
-    /// Asks one server; if it goes away meanwhile, its successor once more.
+    /// Asks one server; if it goes away meanwhile, its successor, as long as there is time and the manager has not given
+    /// the server up. No question changes anything, so it can be asked as often as needed.
     async fn ask_one(
         &self,
         chosen: &Arc<Chosen>,
@@ -152,8 +153,9 @@ impl Languages {
             server: Arc::clone(server),
             source,
         };
+        let deadline = self.until(times, START_PATIENCE);
         let patience = match ask.when_starting {
-            WhenStarting::Wait => Patience::Wait(self.until(times, START_PATIENCE)),
+            WhenStarting::Wait => Patience::Wait(deadline.clone()),
             WhenStarting::Refuse => Patience::NoWait,
         };
         let lease = self
@@ -162,7 +164,6 @@ impl Languages {
             .get_client(&site.key, &patience, scope)
             .await
             .map_err(lost)?;
-        let mut went_away = None;
         let mut repeats = 0;
         loop {
             let current = lease.server(&patience, scope).await.map_err(lost)?;
@@ -177,13 +178,18 @@ impl Languages {
             match talk.ask(ask, times).await {
                 Ok(answer) => return Ok(answer),
                 Err(Attempt::Failed(error)) => return Err(error),
-                Err(Attempt::WentAway) if went_away.is_none() => went_away = Some(current.generation),
-                Err(Attempt::WentAway) => {
-                    return Err(AskError::WentAway {
-                        server: Arc::clone(server),
-                        generation: current.generation.get(),
-                    });
-                }
+                // Whoever asks before the end of this process has been seen would only be led to it once more.
+                Err(Attempt::WentAway) => tokio::select! {
+                    biased;
+                    _ = scope.wait() => {}
+                    () = deadline.clone().passed() => {
+                        return Err(AskError::WentAway {
+                            server: Arc::clone(server),
+                            generation: current.generation.get(),
+                        });
+                    }
+                    _ = current.server.ended() => {}
+                },
                 Err(Attempt::Again(_)) if repeats < MOST_REPEATS => repeats += 1,
                 Err(Attempt::Again(error)) => return Err(error),
             }

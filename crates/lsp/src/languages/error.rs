@@ -104,7 +104,7 @@ pub enum AskError {
         /// Why.
         source: SentError,
     },
-    /// The server went away twice while it was asked, or once during a request that may not be repeated.
+    /// The server went away when the time was over, or during a request that may not be repeated.
     #[error("{server} went away in generation {generation} while it was asked; ask again")]
     WentAway {
         /// Which server.

@@ -8,7 +8,8 @@
 //! with its file before each question, and a question that looks at other files first waits until the server has been
 //! told of all changes. Nothing that is known of a file when a question comes is sent after it.
 //!
-//! **Invariant:** a question is asked once more if its server went away, of the next process, and then no more.
+//! **Invariant:** a question whose server went away is asked of the next process, until the caller's time is over or the
+//! server is given up. A question changes nothing; what might is never repeated.
 
 mod ask;
 mod by_hand;

@@ -92,22 +92,78 @@ async fn a_shim_that_dies_takes_the_server_behind_it_along() {
 }
 
 #[tokio::test]
-async fn a_question_whose_server_goes_away_twice_says_so() {
-    let house = Plan::with(silent_at_first(2)).build().await;
+async fn a_question_outlives_several_servers_in_a_row() {
+    let plan = Plan {
+        lifecycle: hasty(),
+        ..Plan::with(silent_at_first(3))
+    };
+    let house = plan.build().await;
     house.write("a.fault", "12345");
     let file = house.file("a.fault");
     let (answered, ()) = tokio::join!(house.ask(hover(&file)), async {
-        for start in 1..=2 {
+        for start in 1..=3 {
             asked(&house, start).await;
             house.kill_start(start).await;
         }
     });
-    assert!(
-        matches!(answered, Err(AskError::WentAway { generation: 2, .. })),
-        "{answered:?}"
+    assert_eq!(generation(&answered.unwrap()), 4);
+    let view = house.view();
+    assert_eq!((view.status.crashes, view.status.leases), (3, 0));
+    house.leave().await;
+}
+
+#[tokio::test]
+async fn a_question_that_no_server_survives_ends_when_the_server_is_given_up() {
+    let plan = Plan {
+        lifecycle: LifecycleSettings {
+            max_failures: 3,
+            ..hasty()
+        },
+        ..Plan::with(json!({"on": {"textDocument/hover": {"fault": "exit", "code": 9}}}))
+    };
+    let house = plan.build().await;
+    house.write("a.fault", "12345");
+    let answered = soon(house.hover("a.fault")).await;
+    let is_given_up = matches!(
+        answered,
+        Err(AskError::Lifecycle {
+            source: LifecycleError::ServerFailed { .. },
+            ..
+        })
     );
-    // The next question has a server again.
-    assert_eq!(house.hover("a.fault").await.unwrap().1, 3);
+    assert!(is_given_up, "{answered:?}");
+    assert_eq!(house.heard("textDocument/hover"), 4, "each process was asked once");
+    house.leave().await;
+}
+
+#[tokio::test]
+async fn a_question_whose_servers_go_away_ends_with_the_time_of_whoever_asks() {
+    let clock = ManualClock::new();
+    let plan = Plan {
+        clock: Arc::clone(&clock) as Arc<dyn Clock>,
+        lifecycle: hasty(),
+        ..Plan::with(silent_at_first(3))
+    };
+    let house = plan.build().await;
+    house.write("a.fault", "12345");
+    let ask = lsp::Ask {
+        timeout: Some(Duration::from_secs(5)),
+        ..hover(&house.file("a.fault"))
+    };
+    let (answered, ()) = tokio::join!(house.ask(ask), async {
+        asked(&house, 1).await;
+        house.kill_start(1).await;
+        asked(&house, 2).await;
+        clock.advance(Duration::from_secs(5));
+    });
+    let is_late = matches!(
+        answered,
+        Err(AskError::Request {
+            source: lsp::RequestError::Timeout { .. },
+            ..
+        })
+    );
+    assert!(is_late, "{answered:?}");
     house.leave().await;
 }
 
