@@ -55,6 +55,9 @@ pub struct ContextAnswer {
     /// The plan whose sandbox was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// Whether there is anything to show, and if not, why.
+    #[serde(default)]
+    pub outcome: ContextOutcome,
     /// The pieces, in the order in which they should be read.
     pub fragments: Vec<ContextFragment>,
     /// All of them as one text, with a line that says where each is from.
@@ -73,6 +76,19 @@ pub struct ContextAnswer {
     pub took_ms: f64,
     /// The index of the workspace.
     pub index: ContextIndex,
+}
+
+/// Whether an answer has anything to show.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextOutcome {
+    /// It has pieces.
+    #[default]
+    Found,
+    /// No strategy found anything that has to do with the question.
+    NothingMatched,
+    /// Something was found, and the budget is too small for any of it.
+    NothingFits,
 }
 
 /// A piece of a file.

@@ -34,7 +34,7 @@ pub use breaker::{
 };
 pub use clients::{Client, ClientList, ClientTransport};
 pub use context::{
-    ChangeContextIndex, ContextAnswer, ContextCounts, ContextDepth, ContextFragment, ContextIndex,
+    ChangeContextIndex, ContextAnswer, ContextCounts, ContextDepth, ContextFragment, ContextIndex, ContextOutcome,
     ContextIndexList, ContextIndexRemoved, ContextIndexState, ContextLeftOut, ContextQuestion,
     ContextScorePart, ContextStrategy, ContextStrategyInfo, ContextStrategyList, ContextStrategyState,
     ContextTokenizer,

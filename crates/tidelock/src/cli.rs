@@ -351,7 +351,8 @@ Examples:
 Several strategies look at once: words, definitions, the map of the repository, recent changes, language
 servers. What they find is put together, and as much of it as fits is printed, just as a model gets it.
 How many pieces and tokens that is goes to standard error, and so does every strategy that failed or was
-too slow. With a file in focus the query may be left out. A strategy that keeps failing is left alone for
+too slow. If nothing matches, nothing is printed and the exit code is 1, as with grep. With a file in
+focus the query may be left out. A strategy that keeps failing is left alone for
 a while: `tidelock breaker list` shows it. The first question about a workspace has an index made, which
 later ones are faster with.
 
@@ -360,7 +361,7 @@ Examples:
   tidelock context --focus src/retry.rs --budget 4000 'back-off and jitter'
   tidelock context --explain parse_config
   tidelock context --only keyword,symbols --deadline 500ms parse_config
-  tidelock context --plan @ 'what was added'
+  tidelock context --plan @ 'back-off and jitter'
   git log -1 --format=%B | tidelock context - > context.md"
     )]
     Context(Box<ContextArguments>),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use context::{
-    Depth, Fragment, IndexInfo, IndexState, LeftOut, Outcome, ScorePart, StrategyName, StrategyReport,
+    Answer, Depth, Fragment, IndexInfo, IndexState, LeftOut, Outcome, ScorePart, StrategyName, StrategyReport,
     StrategySettings,
 };
 
@@ -17,6 +17,7 @@ pub(crate) fn answer_to_wire(answered: Answered, plan: Option<String>) -> api::C
     api::ContextAnswer {
         root: root.display().to_string(),
         plan,
+        outcome: outcome(&answer),
         fragments: answer.fragments.into_iter().map(fragment_to_wire).collect(),
         text: answer.text,
         tokens: answer.tokens as u64,
@@ -26,6 +27,16 @@ pub(crate) fn answer_to_wire(answered: Answered, plan: Option<String>) -> api::C
         left_out_total: answer.left_out_total as u64,
         took_ms: milliseconds(answer.took),
         index: index_to_wire(&index),
+    }
+}
+
+fn outcome(answer: &Answer) -> api::ContextOutcome {
+    if !answer.fragments.is_empty() {
+        api::ContextOutcome::Found
+    } else if answer.left_out_total > 0 || answer.budget_tokens == 0 {
+        api::ContextOutcome::NothingFits
+    } else {
+        api::ContextOutcome::NothingMatched
     }
 }
 

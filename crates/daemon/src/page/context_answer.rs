@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use api::{
-    Breaker, BreakerState, ContextAnswer, ContextDepth, ContextFragment, ContextIndexState, ContextStrategy,
-    ContextStrategyInfo, ContextStrategyState,
+    Breaker, BreakerState, ContextAnswer, ContextDepth, ContextFragment, ContextIndexState, ContextOutcome,
+    ContextStrategy,    ContextStrategyInfo, ContextStrategyState,
 };
 use maud::{Markup, html};
 
@@ -32,7 +32,7 @@ pub(super) fn show(answer: &ContextAnswer, around: &Around<'_>) -> Markup {
             }
             (strategies(answer, around))
         }
-        @if answer.fragments.is_empty() { (nothing(answer)) }
+        (nothing(answer.outcome))
         @for (place, fragment) in answer.fragments.iter().enumerate() { (piece(place, fragment)) }
         @if answer.left_out_total > 0 { (left_out(answer)) }
     }
@@ -150,16 +150,22 @@ fn breaker(strategy: &ContextStrategy, around: &Around<'_>) -> Markup {
     }
 }
 
-fn nothing(answer: &ContextAnswer) -> Markup {
+fn nothing(outcome: ContextOutcome) -> Markup {
     html! {
-        div class="card empty" {
-            @if answer.left_out_total > 0 || answer.budget_tokens == 0 {
-                h2 { "Nothing fits" }
-                p { "The budget is too small for any piece. Give it more tokens." }
-            } @else {
-                h2 { "Nothing was found" }
-                p { "Try other words, or name a file that it is about. What each strategy did stands above." }
-            }
+        @match outcome {
+            ContextOutcome::Found => {},
+            ContextOutcome::NothingFits => {
+                div class="card empty" {
+                    h2 { "Nothing fits" }
+                    p { "The budget is too small for any piece. Give it more tokens." }
+                }
+            },
+            ContextOutcome::NothingMatched => {
+                div class="card empty" {
+                    h2 { "Nothing matched" }
+                    p { "Try other words, or name a file that it is about. What each strategy did is listed above." }
+                }
+            },
         }
     }
 }
@@ -267,6 +273,7 @@ mod tests {
         ContextAnswer {
             root: format!("/home/{HOSTILE}"),
             plan: None,
+            outcome: ContextOutcome::Found,
             fragments: vec![ContextFragment {
                 path: format!("src/{HOSTILE}"),
                 first_line: 3,
@@ -376,15 +383,13 @@ mod tests {
 
     #[test]
     fn nothing_found_and_nothing_fits_are_two_things() {
-        for (left_out_total, budget_tokens, expected) in [
-            (0, 100, "Nothing was found"),
-            (2, 100, "Nothing fits"),
-            (0, 0, "Nothing fits"),
+        for (outcome, expected) in [
+            (ContextOutcome::NothingMatched, "Nothing matched"),
+            (ContextOutcome::NothingFits, "Nothing fits"),
         ] {
             let answer = ContextAnswer {
                 fragments: Vec::new(),
-                left_out_total,
-                budget_tokens,
+                outcome,
                 ..answer()
             };
             let page = rendered(&answer);

@@ -16,7 +16,7 @@ mod samples;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::time::Duration;
 
-use api::ContextAnswer;
+use api::{ContextAnswer, ContextOutcome};
 use serde_json::Value;
 
 pub(super) use index::run as run_index;
@@ -25,7 +25,7 @@ use crate::cli::{ContextArguments, Telling};
 use crate::client::{Client, ClientError};
 use crate::commands::lsp::printable::printable;
 use crate::context::Context;
-use crate::error::Failure;
+use crate::error::{Exit, Failure};
 use crate::output::{Format, Palette, Report, write};
 use crate::start::{Repeat, with_daemon};
 
@@ -47,17 +47,32 @@ pub(super) fn run(
         .map_or(PATIENCE, |deadline| deadline.saturating_add(GRACE));
     let ask = |client: &Client| client.post_within::<Value>(CONTEXT, Some(&question), limit);
     let (answer, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
-    if format == Format::Json {
-        return Ok(Report::success(answer, String::new()));
-    }
     let shown: ContextAnswer = printable(&answer)?;
+    let exit = exit_of(shown.outcome);
+    if format == Format::Json {
+        return Ok(Report {
+            exit,
+            ..Report::success(answer, String::new())
+        });
+    }
     let text = match arguments.telling() {
         Telling::Explanation => explain::explained(context.palette, &shown),
         Telling::Text if io::stdout().is_terminal() => words::painted(context.palette, &shown),
         Telling::Text => exact(answer)?,
     };
     tell(&text, &words::aside(Palette::for_stderr(), &shown))?;
-    Ok(Report::already_told())
+    Ok(Report {
+        exit,
+        ..Report::already_told()
+    })
+}
+
+/// As with grep, 1 says that nothing matched.
+fn exit_of(outcome: ContextOutcome) -> Exit {
+    match outcome {
+        ContextOutcome::Found | ContextOutcome::NothingFits => Exit::Success,
+        ContextOutcome::NothingMatched => Exit::Failed,
+    }
 }
 
 /// The text as it was sent.

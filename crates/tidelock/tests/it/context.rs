@@ -54,6 +54,17 @@ fn asked(project: &Project, arguments: &[&str]) -> Value {
     ask(project, &line).json()
 }
 
+#[track_caller]
+fn nothing_matches(project: &Project, arguments: &[&str]) {
+    let line: Vec<&str> = ["context", "--json"].iter().chain(arguments).copied().collect();
+    let answer = project.run(&line).expect(1).json();
+    assert_eq!(
+        (&answer["outcome"], paths(&answer)),
+        (&json!("nothing_matched"), vec![]),
+        "{answer}"
+    );
+}
+
 fn paths(answer: &Value) -> Vec<&str> {
     let fragments = answer["fragments"].as_array().unwrap().iter();
     fragments
@@ -167,11 +178,8 @@ fn the_sandbox_of_a_plan_is_read_in_place_of_the_workspace() {
     let inside = asked(&project, &with);
     assert_eq!(paths(&inside), ["src/jitter.rs"], "{inside}");
     assert_eq!(inside["plan"], id.as_str());
-    let outside = asked(&project, &question);
-    assert_eq!(paths(&outside), [""; 0], "{outside}");
-
-    let newest = asked(&project, &["--plan", "@", "--only", "keyword", "mix red blue"]);
-    assert!(!paths(&newest).contains(&"src/colour.rs"), "{newest}");
+    nothing_matches(&project, &question);
+    nothing_matches(&project, &["--plan", "@", "--only", "keyword", "mix red blue"]);
     let focused = asked(&project, &["--plan", "@", "--focus", "src/jitter.rs"]);
     assert_eq!(focused["plan"], id.as_str());
 }
@@ -179,14 +187,18 @@ fn the_sandbox_of_a_plan_is_read_in_place_of_the_workspace() {
 #[test]
 fn nothing_found_and_no_room_are_answers() {
     let project = project();
-    let nothing = ask(&project, &["--only", "keyword", "qqzzxxyy"]);
+    // That something is being changed in a plan has nothing to do with a question about something else.
+    let plan = project.open(&[]);
+    project.work(&plan, "echo '// more' >> src/colour.rs");
+    let nothing = project.run(&["context", "asdfqwer zxcv"]).expect(1);
     assert_eq!(nothing.stdout, "");
     assert!(
         nothing
             .stderr
-            .starts_with("nothing was found, 0 of 8,000 tokens, "),
+            .starts_with("nothing matched, 0 of 8,000 tokens, "),
         "{nothing:?}"
     );
+    nothing_matches(&project, &["asdfqwer zxcv"]);
     let none = asked(&project, &["--budget", "0", "back_off_after"]);
     assert_eq!(
         (&none["tokens"], &none["text"], &none["fragments"]),

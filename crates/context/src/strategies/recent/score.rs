@@ -1,8 +1,9 @@
 //! Which files fit a question, by what was done to them. Pure.
 //!
 //! There are four kinds of evidence: commits that say the words of the question, files that change together with those in
-//! focus, plans that are changing a file, and paths with the words of the question in them. That a file was changed lately
-//! adds to each of these. Alone it says nothing about a question, unless that is what was asked.
+//! focus, plans about the same thing or of a file in focus, and paths with the words of the question in them. That a file
+//! was changed lately, or is being changed in any plan, adds to each of these. Alone it says nothing about a question, unless
+//! that is what was asked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,8 +74,16 @@ struct Evidence {
     /// How often it was touched, counted and weighed.
     touched: u32,
     lately: f64,
-    /// How much a plan counts, and which.
-    plan: Option<(f64, usize)>,
+    /// The plan that counts the most.
+    plan: Option<InPlan>,
+}
+
+/// A plan that is changing a file.
+#[derive(Clone, Copy, Debug)]
+struct InPlan {
+    /// How much it has to do with the question.
+    about: f64,
+    number: usize,
 }
 
 /// The files that fit, the best first. The order is the same for the same history, plans and question.
@@ -192,15 +201,15 @@ fn look_at_plans(plans: &[OpenPlan], asked: &Asked, files: &mut Vec<TreePath>, a
             } else {
                 0.0
             };
-            let counts = IN_PLAN + PLAN_SAYS * says + in_focus;
+            let about = PLAN_SAYS * says + in_focus;
             let place = *places.entry(path.clone()).or_insert_with(|| {
                 files.push(path.clone());
                 all.push(Evidence::default());
                 all.len() - 1
             });
             let known = &mut all[place].plan;
-            if known.is_none_or(|(best, _)| counts > best) {
-                *known = Some((counts, number));
+            if known.is_none_or(|best| about > best.about) {
+                *known = Some(InPlan { about, number });
             }
         }
     }
@@ -233,13 +242,13 @@ impl Evidence {
             0.0
         };
         let says = SAYS * self.says;
-        let plan = self.plan.map_or(0.0, |(counts, _)| counts);
+        let about_plan = self.plan.map_or(0.0, |plan| plan.about);
+        let plan = self.plan.map_or(0.0, |plan| IN_PLAN + plan.about);
         let in_path = PATH * share_of(&asked.words, &words_of(path.as_str()));
-        let alone = says + together + plan + in_path;
-        if alone < LEAST && !asked.asks_for_recent {
+        if says + together + about_plan + in_path < LEAST && !asked.asks_for_recent {
             return None;
         }
-        let score = alone + LATELY * lately;
+        let score = says + together + plan + in_path + LATELY * lately;
         if score < LEAST {
             return None;
         }
@@ -253,8 +262,8 @@ impl Evidence {
         };
         let why = if strongest < LEAST {
             touched()
-        } else if let (true, Some((_, number))) = (plan >= strongest, self.plan) {
-            let plan = &plans[number];
+        } else if let (true, Some(of)) = (plan >= strongest, self.plan) {
+            let plan = &plans[of.number];
             format!("plan {} is changing it: {}", plan.plan, plan.title)
         } else if together >= strongest {
             format!(

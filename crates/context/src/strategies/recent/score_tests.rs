@@ -83,10 +83,19 @@ fn plans_count_more_if_they_fit() {
     let expected = [
         "dates.rs: plan p1 is changing it: Dates",
         "net/a.rs: plan p1 is changing it: Dates",
-        "net/b.rs: plan p1 is changing it: Sockets",
     ];
     assert_eq!(found(&none, &plans, "dates", &[]), expected);
-    assert_eq!(found(&none, &plans, "", &["net/b.rs"])[0], expected[2]);
+    let in_focus = ["net/b.rs: plan p1 is changing it: Sockets"];
+    assert_eq!(found(&none, &plans, "", &["net/b.rs"]), in_focus);
+}
+
+#[test]
+fn that_a_plan_changes_a_file_says_nothing_about_another_question() {
+    let plans = [plan("Sockets", &["net/a.rs"])];
+    let history = history(&[("one", &["net/a.rs"])]);
+    assert_eq!(found(&history, &plans, "asdfqwer zxcv", &[]), [] as [&str; 0]);
+    let lately = ["net/a.rs: plan p1 is changing it: Sockets"];
+    assert_eq!(found(&history, &plans, "what was changed lately", &[]), lately);
 }
 
 #[test]

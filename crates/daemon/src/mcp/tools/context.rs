@@ -1,6 +1,6 @@
 //! The pieces of code that belong to a question.
 
-use api::{ContextAnswer, ContextQuestion, ContextStrategyState};
+use api::{ContextAnswer, ContextOutcome, ContextQuestion, ContextStrategyState};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -94,9 +94,15 @@ async fn context(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, T
         }
     }
     let answer: ContextAnswer = call.post("/v1/context", &question).await?;
-    let mut text = match answer.fragments.is_empty() {
-        true => "Nothing was found. Try other words, or search with plan_shell.\n".to_owned(),
-        false => answer.text,
+    let mut text = match answer.outcome {
+        ContextOutcome::Found => answer.text,
+        ContextOutcome::NothingMatched => {
+            "Nothing matched. Try other words, or search with plan_shell.\n".to_owned()
+        }
+        ContextOutcome::NothingFits => {
+            let tokens = answer.budget_tokens;
+            format!("Something matched, but nothing fits into {tokens} tokens. Ask with a larger budget_tokens.\n")
+        }
     };
     for strategy in &answer.strategies {
         let failed = matches!(

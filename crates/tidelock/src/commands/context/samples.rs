@@ -2,7 +2,7 @@
 
 use api::{
     ContextAnswer, ContextDepth, ContextFragment, ContextIndex, ContextIndexState, ContextLeftOut,
-    ContextScorePart, ContextStrategy, ContextStrategyState,
+    ContextOutcome, ContextScorePart, ContextStrategy, ContextStrategyState,
 };
 
 /// A strategy in a state, with everything that may be told of it.
@@ -71,6 +71,7 @@ pub(super) fn answer() -> ContextAnswer {
     ContextAnswer {
         root: "/home/me/project".to_owned(),
         plan: None,
+        outcome: ContextOutcome::Found,
         fragments,
         text: "## src/retry.rs:12-40 (function back_off)\nfn back_off() {\n## docs are code\n}\n\n\
                ## docs/retry.md:1-9\n# Retries\n"
@@ -102,6 +103,7 @@ pub(super) fn answer() -> ContextAnswer {
 pub(super) fn empty() -> ContextAnswer {
     ContextAnswer {
         plan: Some("plan_01ARZ3NDEKTSV4RRFFQ69G5FAW".to_owned()),
+        outcome: ContextOutcome::NothingMatched,
         fragments: Vec::new(),
         text: String::new(),
         tokens: 0,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use api::{ContextAnswer, ContextDepth, ContextStrategy, ContextStrategyState};
+use api::{ContextAnswer, ContextDepth, ContextOutcome, ContextStrategy, ContextStrategyState};
 
 use crate::commands::lsp::printable::{cut, one_line};
 use crate::output::{Cell, Palette, Tone};
@@ -58,12 +58,12 @@ pub(super) fn summary(answer: &ContextAnswer) -> String {
         .iter()
         .map(|fragment| fragment.path.as_str())
         .collect();
-    let found = match answer.fragments.len() as u64 {
-        0 if answer.left_out_total > 0 || answer.budget_tokens == 0 => "nothing fits".to_owned(),
-        0 => "nothing was found".to_owned(),
-        pieces => format!(
+    let found = match answer.outcome {
+        ContextOutcome::NothingFits => "nothing fits".to_owned(),
+        ContextOutcome::NothingMatched => "nothing matched".to_owned(),
+        ContextOutcome::Found => format!(
             "{} of {}",
-            format_count(pieces, "piece"),
+            format_count(answer.fragments.len() as u64, "piece"),
             format_count(files.len() as u64, "file")
         ),
     };
@@ -166,16 +166,18 @@ mod tests {
     #[test]
     fn nothing_fits_is_not_nothing_found() {
         let tight = ContextAnswer {
+            outcome: ContextOutcome::NothingFits,
             left_out_total: 3,
             ..empty()
         };
         assert_eq!(summary(&tight), "nothing fits, 0 of 8,000 tokens, 12 ms");
         let none = ContextAnswer {
+            outcome: ContextOutcome::NothingFits,
             budget_tokens: 0,
             ..empty()
         };
         assert_eq!(summary(&none), "nothing fits, 0 of 0 tokens, 12 ms");
-        assert_eq!(summary(&empty()), "nothing was found, 0 of 8,000 tokens, 12 ms");
+        assert_eq!(summary(&empty()), "nothing matched, 0 of 8,000 tokens, 12 ms");
     }
 
     #[test]
