@@ -167,7 +167,8 @@ async fn known(shared: &Arc<Shared>, key: &str, new: &NewPlan) -> Result<Option<
     let is_same = match &new.on {
         Ground::Plan(parent) => facts.parent == Some(*parent),
         Ground::Directory(directory) => {
-            let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+            let asked = directory.clone();
+            let directory = blocking(move || asked.canonicalize().unwrap_or(asked)).await?;
             facts.parent.is_none() && directory.starts_with(&facts.root)
         }
     };

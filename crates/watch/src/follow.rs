@@ -13,7 +13,7 @@ use kernel::Scope;
 use notify::{Config, EventKindMask, PathOp, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::{
-    pending::{Batch, FileChange, Missed, Pending},
+    pending::{Batch, FileChange, Missed, Pending, Renamed},
     tree::MOST_DIRECTORIES,
     watch::Shared,
 };
@@ -34,9 +34,11 @@ pub(super) fn start_watcher(shared: &Arc<Shared>) -> notify::Result<()> {
         let Some(shared) = listening.upgrade() else {
             return;
         };
+        // What is on the disk is looked at before the lock is taken: others wait for the lock on threads of the runtime.
+        let renamed = event.as_ref().map(Renamed::look).unwrap_or_default();
         let mut pending = shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Ok(event) => pending.note(&event, shared.marks.path()),
+            Ok(event) => pending.note(&event, &renamed, shared.marks.path()),
             Err(_) => pending.missed = pending.missed.max(Missed::Changes),
         }
         drop(pending);
@@ -69,14 +71,12 @@ pub(super) async fn run(shared: Arc<Shared>, deliver: Deliver, scope: Scope) {
 }
 
 async fn hand_over(shared: &Arc<Shared>, deliver: &Deliver, mut pending: Pending) {
-    for path in mem::take(&mut pending.appeared) {
-        if path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            // Files may have come into it before it was followed.
-            let (files, missed) = followed(shared, path).await;
-            pending.missed = pending.missed.max(missed);
-            for file in files {
-                pending.add(file, FileChange::Created);
-            }
+    for path in directories(mem::take(&mut pending.appeared)).await {
+        // Files may have come into it before it was followed.
+        let (files, missed) = followed(shared, path).await;
+        pending.missed = pending.missed.max(missed);
+        for file in files {
+            pending.add(file, FileChange::Created);
         }
     }
     let mark = pending.mark;
@@ -89,9 +89,20 @@ async fn hand_over(shared: &Arc<Shared>, deliver: &Deliver, mut pending: Pending
     }
     if let Some(mark) = mark {
         let seen = shared.caught_up.read();
-        // This task alone writes it.
-        drop(shared.caught_up.transition(seen.generation, mark));
+        // This task alone writes it. A mark that was made late is behind what was seen already.
+        drop(shared.caught_up.transition(seen.generation, mark.max(*seen.state)));
     }
+}
+
+/// Those that are directories now.
+async fn directories(paths: BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    let is_directory = |path: &PathBuf| path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    let looked = tokio::task::spawn_blocking(move || paths.into_iter().filter(is_directory).collect());
+    // It fails only if the runtime ends.
+    looked.await.unwrap_or_default()
 }
 
 /// Follows a directory and those below it, and tells which files are there, and whether something may be missed.

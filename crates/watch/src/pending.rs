@@ -66,9 +66,29 @@ pub(super) struct Pending {
     pub(super) mark: Option<u64>,
 }
 
+/// Which paths of a rename are there now. A rename names both sides, or one of them; what is true is on the disk.
+#[derive(Debug, Default)]
+pub(super) struct Renamed {
+    there: Vec<PathBuf>,
+}
+
+impl Renamed {
+    /// Looks. It blocks.
+    pub(super) fn look(event: &notify::Event) -> Self {
+        let paths: &[PathBuf] = match event.kind {
+            EventKind::Modify(ModifyKind::Name(_)) => &event.paths,
+            _ => &[],
+        };
+        let there = paths.iter().filter(|path| path.symlink_metadata().is_ok());
+        Self {
+            there: there.cloned().collect(),
+        }
+    }
+}
+
 impl Pending {
     /// Notes an event. Marks are files of ours in the directory `marks`, with a number for a name.
-    pub(super) fn note(&mut self, event: &notify::Event, marks: &Path) {
+    pub(super) fn note(&mut self, event: &notify::Event, renamed: &Renamed, marks: &Path) {
         if event.need_rescan() {
             self.missed = self.missed.max(Missed::Changes);
         }
@@ -81,9 +101,8 @@ impl Pending {
             let change = match event.kind {
                 EventKind::Create(_) => FileChange::Created,
                 EventKind::Remove(_) => FileChange::Deleted,
-                // A rename names both sides, or one of them; what is true is on the disk.
                 EventKind::Modify(ModifyKind::Name(_)) => {
-                    if path.symlink_metadata().is_ok() {
+                    if renamed.there.contains(path) {
                         FileChange::Created
                     } else {
                         FileChange::Deleted
@@ -189,7 +208,7 @@ mod tests {
     fn a_queue_that_ran_over_is_not_silent() {
         let mut pending = Pending::default();
         let ran_over = notify::Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
-        pending.note(&ran_over, Path::new("/marks"));
+        pending.note(&ran_over, &Renamed::default(), Path::new("/marks"));
         let missed = Missed::Changes;
         assert_eq!(
             pending.into_batch(),

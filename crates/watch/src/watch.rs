@@ -103,9 +103,15 @@ impl Watch {
             *last
         };
         let path = self.shared.marks.path().join(mark.to_string());
-        File::create_new(&path).map_err(CatchUpError::Mark)?;
-        // It has been reported by its creation; nobody needs it any more.
-        drop(std::fs::remove_file(&path));
+        // Marks may be made in another order than they were given out: whichever comes after the call will do.
+        let marked = tokio::task::spawn_blocking(move || -> io::Result<()> {
+            File::create_new(&path)?;
+            // It has been reported by its creation; nobody needs it any more.
+            drop(std::fs::remove_file(&path));
+            Ok(())
+        });
+        let marked = marked.await.map_err(io::Error::other).flatten();
+        marked.map_err(CatchUpError::Mark)?;
         let reached = self
             .shared
             .caught_up

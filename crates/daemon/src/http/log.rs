@@ -14,6 +14,7 @@ use eventlog::ExportError;
 use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
+use super::blocking;
 use super::body;
 use super::log_problem::{not_backed_up, read_failed, reason_text};
 use super::pieces::{Piece, Source, body_of};
@@ -90,7 +91,9 @@ pub(crate) async fn back_up(
         return Err(Problem::new(ErrorCode::InvalidRequest, detail).in_field("path"));
     }
     app.durable.log.backup(path).await.map_err(not_backed_up)?;
-    let size_bytes = std::fs::metadata(path).map_err(Problem::internal)?.len();
+    let written = path.to_owned();
+    let size_bytes = blocking(move || written.metadata().map(|found| found.len())).await?;
+    let size_bytes = size_bytes.map_err(Problem::internal)?;
     tracing::info!(path = request.path, size_bytes, "a backup of the log was written");
     Ok(Json(LogBackup {
         path: request.path,

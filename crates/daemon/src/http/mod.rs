@@ -2,6 +2,7 @@
 
 mod activity;
 mod actor;
+mod blocking;
 pub(crate) mod body;
 mod boots;
 pub(crate) mod breakers;
@@ -42,6 +43,7 @@ use axum::routing::{get, post};
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, Uri};
 
+pub(crate) use blocking::blocking;
 pub(crate) use body::read_body;
 pub(crate) use finish::{REQUEST_ID_HEADER, finish};
 pub use openapi::openapi_json;

@@ -169,9 +169,11 @@ impl Launcher {
         generation: ServerGeneration,
         scope: &Scope,
     ) -> Result<Child, LaunchFailure> {
-        for directory in &command.needed_directories {
-            std::fs::create_dir_all(directory)
-                .map_err(|error| Failure::new(format!("cannot make {}: {error}", directory.display())))?;
+        for directory in command.needed_directories.clone() {
+            let shown = directory.display().to_string();
+            let made = tokio::task::spawn_blocking(move || std::fs::create_dir_all(directory));
+            let made = made.await.map_err(std::io::Error::other).flatten();
+            made.map_err(|error| Failure::new(format!("cannot make {shown}: {error}")))?;
         }
         let spec = Spec {
             program: command.program,

@@ -34,7 +34,16 @@ enum Holds {
     InProduct {
         but_not_in: Place,
     },
+    /// In what the daemon does before anything else, while a request waits.
+    InDoors,
 }
+
+/// The parts of the daemon whose functions are called on threads of the runtime, of which there is one.
+const DOORS: [&str; 3] = [
+    "crates/daemon/src/http",
+    "crates/daemon/src/page",
+    "crates/daemon/src/mcp",
+];
 
 #[derive(Debug)]
 enum Place {
@@ -58,6 +67,7 @@ const SLEEP: &str = "sleeps; wait for a condition, or add `// tidy:` and the rea
 const SPAWN: &str = "spawns a task that nobody tracks; use the tracker in tasks.rs";
 const ATOMIC: &str = "atomics live in `kernel`; use a slot, a token or a message";
 const LOCK: &str = "condition variables and read-write locks live in `kernel`";
+const BLOCKS: &str = "looks at the file system on a thread of the runtime; use `blocking`, or add `// tidy:` and the reason";
 const EVERYWHERE: Holds = Holds::Everywhere;
 const PRODUCT: Holds = Holds::InProduct {
     but_not_in: Place::Nowhere,
@@ -110,6 +120,20 @@ const RULES: &[Rule] = &[
         OUTSIDE_TASKS,
         Exception::Reason,
         SPAWN,
+    ),
+    rule(Finds::Text("fs::"), Holds::InDoors, Exception::Reason, BLOCKS),
+    rule(
+        Finds::Text("canonicalize"),
+        Holds::InDoors,
+        Exception::Reason,
+        BLOCKS,
+    ),
+    rule(Finds::Text("is_dir"), Holds::InDoors, Exception::Reason, BLOCKS),
+    rule(
+        Finds::Text("symlink_metadata"),
+        Holds::InDoors,
+        Exception::Reason,
+        BLOCKS,
     ),
     rule(Finds::Text("thread::sleep"), PRODUCT, Exception::Reason, SLEEP),
     rule(Finds::Text("time::sleep"), PRODUCT, Exception::Reason, SLEEP),
@@ -185,6 +209,10 @@ impl Holds {
     fn applies(&self, path: &Path, package: &str, role: Role, line: &Line) -> bool {
         match self {
             Self::Everywhere => true,
+            Self::InDoors => {
+                let is_door = DOORS.iter().any(|door| path.starts_with(door));
+                is_door && role == Role::Product && !line.only_in_tests
+            }
             Self::InProduct { but_not_in } => {
                 let is_exempt = match but_not_in {
                     Place::Nowhere => false,
@@ -286,6 +314,14 @@ mod tests {
                 &[2],
             ),
             ("jobs", "a.rs", test, "tokio::spawn(f); thread::sleep(d);", &[]),
+            (
+                "daemon",
+                "crates/daemon/src/http/a.rs",
+                product,
+                "std::fs::read(p);\np.canonicalize();\np.canonicalize(); // tidy: on a thread\np.is_dir();\np.is_directory();",
+                &[1, 2, 4],
+            ),
+            ("daemon", "crates/daemon/src/home.rs", product, "std::fs::read(p);", &[]),
             (
                 "jobs",
                 "a.rs",

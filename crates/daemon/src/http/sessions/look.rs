@@ -12,6 +12,7 @@ use sessions::SessionQuery;
 use super::problems::session_problem_of;
 use super::{TheSession, session_id};
 use crate::app::App;
+use crate::http::blocking;
 use crate::http::problem::Problem;
 use crate::http::query::{Query, checked_limit};
 use crate::sessions::wire;
@@ -54,9 +55,13 @@ pub(crate) async fn list(
     Query(parameters): Query<ListParameters>,
 ) -> Result<Json<SessionList>, Problem> {
     let before = parameters.before.as_deref().map(session_id).transpose();
+    let directory = match parameters.directory {
+        Some(directory) => Some(blocking(move || as_opened(directory)).await?),
+        None => None,
+    };
     let query = SessionQuery {
         state: parameters.state.map(wire::state_of),
-        directory: parameters.directory.map(|directory| as_opened(&directory)),
+        directory,
         before: before.map_err(|problem| {
             Problem::new(api::ErrorCode::InvalidQuery, problem.detail()).in_field("before")
         })?,
@@ -68,10 +73,10 @@ pub(crate) async fn list(
     }
 }
 
-/// A directory as sessions have it. One that is gone is looked for by the name that it had.
-fn as_opened(directory: &str) -> PathBuf {
+/// A directory as sessions have it. One that is gone is looked for by the name that it had. It blocks.
+fn as_opened(directory: String) -> PathBuf {
     let path = PathBuf::from(directory);
-    path.canonicalize().unwrap_or(path)
+    path.canonicalize().unwrap_or(path) // tidy: on a thread for such things
 }
 
 /// One session.

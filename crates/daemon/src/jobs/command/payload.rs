@@ -92,8 +92,8 @@ fn bad(field: &'static str, why: impl Into<String>) -> BadCommand {
 }
 
 impl CommandPayload {
-    /// The command of a request, once it has been checked. It looks whether the directory is there. What the command
-    /// reads is not part of it: that is a blob of the job.
+    /// The command of a request, once it has been checked. It looks whether the directory is there, and so blocks. What
+    /// the command reads is not part of it: that is a blob of the job.
     pub(crate) fn from_wire(command: &api::JobCommand) -> Result<Self, BadCommand> {
         let payload = Self::parsed(command)?;
         match std::fs::metadata(&payload.directory) {

@@ -12,7 +12,7 @@ use jobs::{IfInterrupted, Lane, NewJob, Pool, Priority, RetryPolicy, UnixMs};
 use kernel::{HomeId, PlanId};
 use plans::{Plan, PlanError, Plans};
 
-use crate::http::Problem;
+use crate::http::{Problem, blocking};
 use crate::http::log_problem::refusing;
 use crate::http::plan_problem;
 use crate::jobs::{COMMAND, CommandPayload, PlanSite};
@@ -35,7 +35,10 @@ pub(crate) async fn to_new_job(
     check_attached(&request)?;
     let plan = plan_of(&request, plans, home_id).await?;
     let payload = match &plan {
-        None => CommandPayload::from_wire(&request.command),
+        None => {
+            let command = request.command.clone();
+            blocking(move || CommandPayload::from_wire(&command)).await?
+        }
         Some(plan) => {
             let site = PlanSite {
                 id: plan.id,
