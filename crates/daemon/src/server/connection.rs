@@ -1,13 +1,13 @@
 //! One connection: requests one after the other, within limits, until one side has had enough.
 
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use api::{ErrorCode, PROBLEM_MEDIA_TYPE};
 use axum::Router;
-use http::HeaderValue;
-use http::header::{CONNECTION, CONTENT_TYPE};
+use bytes::Bytes;
+use http::Method;
+use http::header::CONTENT_TYPE;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -16,6 +16,8 @@ use hyper_util::service::TowerToHyperService;
 use kernel::{Clock, Deadline, RequestId, Scope};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
+use super::event_stream::{self, LastAnswer, LetGo, StreamAnswer};
+use super::relief::Relief;
 use super::seats::{Answering, Doing, Seat};
 use super::switch::{Switch, Switched};
 use super::timer::ClockTimer;
@@ -44,6 +46,8 @@ pub(super) struct Context {
     pub(super) stop: Scope,
     /// Cancelled when not even they shall be waited for.
     pub(super) cut: Scope,
+    /// Is told of streams that have ended.
+    pub(super) relief: Relief,
 }
 
 /// How long the end of an answer may take when its connection shall give way to another. It was written already, so
@@ -55,20 +59,62 @@ pub(super) async fn serve<S>(stream: S, transport: Transport, context: Context, 
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
+    let (scopes, relief) = ((context.stop.clone(), context.cut.clone()), context.relief.clone());
+    let seat = Arc::new(seat);
+    // What HTTP takes is given back when it is over: some connections go on for hours.
+    match Box::pin(speak_http(stream, transport, context, Arc::clone(&seat))).await {
+        Afterwards::Nothing => {}
+        Afterwards::Stream(stream, answer) => {
+            if let Err(error) = event_stream::serve(stream, answer, scopes.1).await {
+                tracing::debug!(%error, ?transport, "a stream broke");
+            }
+            relief.stream_ended();
+        }
+        Afterwards::Switched(stream, read, next) => {
+            seat.give_back();
+            next(Switched::new(stream, read, scopes)).await;
+        }
+    }
+}
+
+/// What a connection goes on with when no more requests are taken from it.
+enum Afterwards<S> {
+    Nothing,
+    /// The rest of the last answer.
+    Stream(WriteLimit<S>, StreamAnswer),
+    /// Something else than HTTP, which may have begun in the bytes that were read.
+    Switched(WriteLimit<S>, Bytes, super::switch::Next),
+}
+
+/// Answers requests one after the other.
+async fn speak_http<S>(
+    stream: S,
+    transport: Transport,
+    context: Context,
+    seat: Arc<Seat>,
+) -> Afterwards<S>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let stream = WriteLimit::new(stream, Arc::clone(&context.clock));
     let router = TowerToHyperService::new(context.router);
-    let seat = Arc::new(seat);
-    let switch = Agreed::default();
-    let (of_service, agreed) = (Arc::clone(&seat), switch.clone());
+    let (switch, last) = (Agreed::default(), LastAnswer::default());
+    let (of_service, agreed, stream_answer) = (Arc::clone(&seat), switch.clone(), last.clone());
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         of_service.work();
         request.extensions_mut().insert(transport);
-        let (answered, seat, agreed) = (router.call(request), Arc::clone(&of_service), agreed.clone());
+        let (has_body, version) = (request.method() != Method::HEAD, request.version());
+        let (answered, seat) = (router.call(request), Arc::clone(&of_service));
+        let (agreed, stream_answer) = (agreed.clone(), stream_answer.clone());
         async move {
-            let mut response = answered.await?;
-            give_back_if_stream(&seat, &mut response);
+            let Ok(mut response) = answered.await;
+            if has_body && is_stream(&response) {
+                seat.give_back();
+                stream_answer.put(StreamAnswer::new(response, version));
+                return Err(LetGo);
+            }
             agreed.note(&mut response);
-            Ok::<_, Infallible>(response.map(|body| Answering::new(body, seat)))
+            Ok(response.map(|body| Answering::new(body, seat)))
         }
     });
     let mut connection = http1::Builder::new()
@@ -88,29 +134,30 @@ where
             std::pin::Pin::new(&mut connection).graceful_shutdown();
             tokio::select! {
                 ended = &mut connection => ended,
-                _ = context.cut.wait() => return,
+                _ = context.cut.wait() => return Afterwards::Nothing,
             }
         }
         _ = give_way.wait() => {
             let patience = match seat.doing() {
                 // Nothing was asked, so nothing is owed.
-                Doing::New { .. } => return,
+                Doing::New { .. } => return Afterwards::Nothing,
                 Doing::Answered { .. } => Some(Deadline::after(&context.clock, LEAVE_WITHIN)),
                 Doing::Working => None,
             };
             std::pin::Pin::new(&mut connection).graceful_shutdown();
             tokio::select! {
                 ended = &mut connection => ended,
-                _ = context.cut.wait() => return,
-                () = passed(patience) => return,
+                _ = context.cut.wait() => return Afterwards::Nothing,
+                () = passed(patience) => return Afterwards::Nothing,
             }
         }
     };
+    if let Some(answer) = last.take() {
+        return Afterwards::Stream(connection.into_parts().io.into_inner(), answer);
+    }
     if let Some(next) = switch.take() {
-        seat.give_back();
         let rest = connection.into_parts();
-        let scopes = (context.stop, context.cut);
-        return next(Switched::new(rest.io.into_inner(), rest.read_buf, scopes)).await;
+        return Afterwards::Switched(rest.io.into_inner(), rest.read_buf, next);
     }
     if let Err(error) = ended {
         tracing::debug!(%error, ?transport, "a connection broke");
@@ -120,6 +167,7 @@ where
             answer_timeout(rest.io.into_inner(), context.cut).await;
         }
     }
+    Afterwards::Nothing
 }
 
 /// Waits until patience ends, if it does.
@@ -130,20 +178,12 @@ async fn passed(patience: Option<Deadline>) {
     }
 }
 
-/// Gives the place back if the answer is a stream, which has a place of its own. The connection ends with it then, since
-/// it could take no other request.
-fn give_back_if_stream<B>(seat: &Seat, response: &mut http::Response<B>) {
-    if response.extensions().get::<KeepsItsPlace>().is_some() {
-        return;
-    }
-    let headers = response.headers_mut();
-    let is_stream = headers
-        .get(CONTENT_TYPE)
-        .is_some_and(|media_type| media_type == EVENT_STREAM);
-    if is_stream {
-        headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        seat.give_back();
-    }
+/// Whether an answer is a stream, which has a place of its own. The connection ends with it, since it could take no other
+/// request.
+fn is_stream<B>(response: &http::Response<B>) -> bool {
+    let media_type = response.headers().get(CONTENT_TYPE);
+    media_type.is_some_and(|media_type| media_type == EVENT_STREAM)
+        && response.extensions().get::<KeepsItsPlace>().is_none()
 }
 
 /// Says of an answer that it ends like any other, although it is written as a stream: its connection keeps its place, and
@@ -228,6 +268,7 @@ mod tests {
             clock: Arc::clone(&app.clock),
             stop: CancellationToken::new().scope(),
             cut: CancellationToken::new().scope(),
+            relief: Relief::new(),
         };
         let (mut client, server) = duplex(MAX_BUFFER_BYTES);
         let requests = "GET /stumble HTTP/1.1\r\n\r\nGET /fine HTTP/1.1\r\nConnection: close\r\n\r\n";

@@ -3,7 +3,9 @@
 mod accept;
 mod bind;
 mod connection;
+mod event_stream;
 mod places;
+mod relief;
 mod seats;
 mod switch;
 mod timer;
@@ -22,6 +24,8 @@ pub(crate) use places::stream_places;
 pub(crate) use switch::{Switch, Switched};
 
 use process::Tasks;
+
+use relief::Relief;
 
 /// A server that is running.
 #[derive(Debug)]
@@ -44,8 +48,14 @@ impl Server {
             clock,
             stop,
             cut,
+            relief: Relief::new(),
         };
         let (listeners, connections) = (Tasks::default(), Tasks::default());
+        let relief = context.relief.clone();
+        listeners.spawn(
+            "give memory back",
+            relief.run(Arc::clone(&context.clock), context.stop.clone()),
+        );
         listeners.spawn(
             "accept tcp",
             accept::accept(tcp, context.clone(), connections.clone()),

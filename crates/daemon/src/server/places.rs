@@ -14,7 +14,7 @@ pub(super) const CONNECTIONS: usize = 256;
 /// How many connections both listeners have.
 const OF_BOTH: usize = 2 * CONNECTIONS;
 
-/// How many streams there are at most, whatever the system allows. Each takes some ten kilobytes.
+/// How many streams there are at most, whatever the system allows. Each takes some kilobytes.
 const MOST_STREAMS: usize = 16_384;
 
 /// How many streams there are at least, even if descriptors may run out then.

@@ -11,8 +11,9 @@ use kernel::{Cause, JobId, Scope};
 use super::{item::OutputItem, stream};
 use crate::{history, job::Job};
 
-/// How many events are read from the log at a time. They may be large, and a reader may be slow.
-const PAGE_EVENTS: u32 = 32;
+/// How many events are read from the log at a time, and so how many a reader holds that does not read on. Each may have
+/// 64 KiB, and there may be hundreds of readers.
+const PAGE_EVENTS: u32 = 4;
 
 /// Following ended before the job did.
 #[derive(Debug, thiserror::Error)]

@@ -100,6 +100,7 @@ mod security_paths;
 mod security_protocols;
 mod security_sockets;
 mod security_stage;
+mod security_streams;
 mod session_browser;
 mod session_fold;
 mod session_leave;

@@ -113,6 +113,17 @@ impl Peer {
         self.stream.write_all(text.as_bytes())
     }
 
+    /// What the daemon says up to a text, and no byte more.
+    #[track_caller]
+    pub(crate) fn up_to(&mut self, text: &str) -> String {
+        let (mut said, mut byte) = (Vec::new(), [0]);
+        while !said.ends_with(text.as_bytes()) {
+            self.stream.read_exact(&mut byte).unwrap();
+            said.push(byte[0]);
+        }
+        String::from_utf8(said).unwrap()
+    }
+
     /// All answers until the daemon closes. When it has said something and then nothing more for a while, it is told that
     /// nothing more will come from here: a connection that was kept open for another request is closed then.
     pub(crate) fn replies(&mut self) -> Vec<Reply> {

@@ -1,0 +1,58 @@
+//! Memory that nobody uses any more goes back to the system.
+//!
+//! The allocator keeps what was freed between two things that are still there, and hundreds of streams that end at once
+//! leave a lot of that. Nobody would give it back while the daemon has nothing else to do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{Clock, Deadline, Scope};
+use tokio::sync::Semaphore;
+
+/// After so many streams it is worth the while.
+const STREAMS: u32 = 64;
+
+/// How long to wait for others that end at the same time.
+const TOGETHER: Duration = Duration::from_millis(500);
+
+/// Counts streams that have ended.
+#[derive(Clone, Debug)]
+pub(super) struct Relief {
+    /// As many permits as streams have ended since memory was last given back.
+    ended: Arc<Semaphore>,
+}
+
+impl Relief {
+    pub(super) fn new() -> Self {
+        Self {
+            ended: Arc::new(Semaphore::new(0)),
+        }
+    }
+
+    /// A stream has ended, and what it had is freed.
+    pub(super) fn stream_ended(&self) {
+        self.ended.add_permits(1);
+    }
+
+    /// Gives memory back whenever many streams have ended, until `stop` is cancelled.
+    pub(super) async fn run(self, clock: Arc<dyn Clock>, stop: Scope) {
+        loop {
+            tokio::select! {
+                biased;
+                _ = stop.wait() => return,
+                // It is never closed.
+                ended = self.ended.acquire_many(STREAMS) => drop(ended),
+            }
+            tokio::select! {
+                biased;
+                _ = stop.wait() => return,
+                () = Deadline::after(&clock, TOGETHER).passed() => {}
+            }
+            self.ended.forget_permits(self.ended.available_permits());
+            // It looks at all that is free, which takes a while.
+            if let Err(error) = tokio::task::spawn_blocking(process::give_memory_back).await {
+                tracing::warn!(%error, "memory was not given back");
+            }
+        }
+    }
+}
