@@ -34,10 +34,10 @@ pub use breaker::{
 };
 pub use clients::{Client, ClientList, ClientTransport};
 pub use context::{
-    ChangeContextIndex, ContextAnswer, ContextCounts, ContextDepth, ContextFragment, ContextIndex, ContextOutcome,
-    ContextIndexList, ContextIndexRemoved, ContextIndexState, ContextLeftOut, ContextQuestion,
-    ContextScorePart, ContextStrategy, ContextStrategyInfo, ContextStrategyList, ContextStrategyState,
-    ContextTokenizer,
+    ChangeContextIndex, ContextAnswer, ContextCounts, ContextDepth, ContextFragment, ContextIndex,
+    ContextIndexList, ContextIndexRemoved, ContextIndexState, ContextLeftOut, ContextOutcome,
+    ContextQuestion, ContextScorePart, ContextStrategy, ContextStrategyInfo, ContextStrategyList,
+    ContextStrategyState, ContextTokenizer,
 };
 pub use daemon::{
     BreakerSummary, Health, HealthStatus, PageLink, Phase, Readiness, ReadinessStatus, ShutdownAccepted,

@@ -90,7 +90,11 @@ async fn hand_over(shared: &Arc<Shared>, deliver: &Deliver, mut pending: Pending
     if let Some(mark) = mark {
         let seen = shared.caught_up.read();
         // This task alone writes it. A mark that was made late is behind what was seen already.
-        drop(shared.caught_up.transition(seen.generation, mark.max(*seen.state)));
+        drop(
+            shared
+                .caught_up
+                .transition(seen.generation, mark.max(*seen.state)),
+        );
     }
 }
 

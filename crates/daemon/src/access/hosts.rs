@@ -185,7 +185,10 @@ mod tests {
         };
         let page = host("127.0.0.1:7180", "a");
         let (name, port) = page.rsplit_once(':').unwrap();
-        assert_eq!((name.len(), port), ("http://tidelock-.localhost".len() + 32, "7180"));
+        assert_eq!(
+            (name.len(), port),
+            ("http://tidelock-.localhost".len() + 32, "7180")
+        );
         for (address, token, same) in [
             ("127.0.0.1:7180", "a", true),
             ("127.0.0.1:7180", "b", false),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use context::{
-    Answer, Depth, Fragment, IndexInfo, IndexState, LeftOut, Outcome, ScorePart, StrategyName, StrategyReport,
-    StrategySettings,
+    Answer, Depth, Fragment, IndexInfo, IndexState, LeftOut, Outcome, ScorePart, StrategyName,
+    StrategyReport, StrategySettings,
 };
 
 use super::service::Answered;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use api::{
     Breaker, BreakerState, ContextAnswer, ContextDepth, ContextFragment, ContextIndexState, ContextOutcome,
-    ContextStrategy,    ContextStrategyInfo, ContextStrategyState,
+    ContextStrategy, ContextStrategyInfo, ContextStrategyState,
 };
 use maud::{Markup, html};
 

@@ -59,7 +59,10 @@ pub(super) async fn serve<S>(stream: S, transport: Transport, context: Context, 
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let (scopes, relief) = ((context.stop.clone(), context.cut.clone()), context.relief.clone());
+    let (scopes, relief) = (
+        (context.stop.clone(), context.cut.clone()),
+        context.relief.clone(),
+    );
     let seat = Arc::new(seat);
     // What HTTP takes is given back when it is over: some connections go on for hours.
     match Box::pin(speak_http(stream, transport, context, Arc::clone(&seat))).await {
@@ -87,12 +90,7 @@ enum Afterwards<S> {
 }
 
 /// Answers requests one after the other.
-async fn speak_http<S>(
-    stream: S,
-    transport: Transport,
-    context: Context,
-    seat: Arc<Seat>,
-) -> Afterwards<S>
+async fn speak_http<S>(stream: S, transport: Transport, context: Context, seat: Arc<Seat>) -> Afterwards<S>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {

@@ -166,7 +166,14 @@ async fn a_browser_is_signed_in_on_the_pages_host_and_only_a_link_tells_that_hos
     let others = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
     let (name, _) = browser.host.split_once('.').unwrap();
     for host in &others {
-        for path in ["/", "/v1/status", "/open?code=0", "/nowhere", "/healthz", "/openapi.json"] {
+        for path in [
+            "/",
+            "/v1/status",
+            "/open?code=0",
+            "/nowhere",
+            "/healthz",
+            "/openapi.json",
+        ] {
             let call = running.tcp();
             let call = call.get(path).without("authorization").header("host", host);
             let answer = call.header("cookie", &browser.cookie).send().await;
@@ -182,7 +189,12 @@ async fn a_browser_is_signed_in_on_the_pages_host_and_only_a_link_tells_that_hos
         // Whoever has a link is sent to where it leads, and the link is not used up by it.
         let (page_host, path) = link(&running).await;
         let call = running.tcp();
-        let sent = call.get(&path).without("authorization").header("host", host).send().await;
+        let sent = call
+            .get(&path)
+            .without("authorization")
+            .header("host", host)
+            .send()
+            .await;
         assert_eq!(
             (sent.status, sent.header("location"), sent.header("set-cookie")),
             (303, Some(format!("http://{page_host}{path}").as_str()), None)
@@ -433,7 +445,8 @@ async fn a_cookie_reads_the_interface_and_changes_it_only_with_the_form_token() 
     assert_eq!(browser.get("/metrics").await.status, 200);
     let post = || {
         let call = browser.client.post("/v1/breakers/reset").without("authorization");
-        call.header("cookie", &browser.cookie).header("host", &browser.host)
+        call.header("cookie", &browser.cookie)
+            .header("host", &browser.host)
     };
     let refused = post().send().await.problem();
     assert_eq!(

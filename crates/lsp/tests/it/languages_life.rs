@@ -132,7 +132,11 @@ async fn a_question_that_no_server_survives_ends_when_the_server_is_given_up() {
         })
     );
     assert!(is_given_up, "{answered:?}");
-    assert_eq!(house.heard("textDocument/hover"), 4, "each process was asked once");
+    assert_eq!(
+        house.heard("textDocument/hover"),
+        4,
+        "each process was asked once"
+    );
     house.leave().await;
 }
 

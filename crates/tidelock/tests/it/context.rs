@@ -193,9 +193,7 @@ fn nothing_found_and_no_room_are_answers() {
     let nothing = project.run(&["context", "asdfqwer zxcv"]).expect(1);
     assert_eq!(nothing.stdout, "");
     assert!(
-        nothing
-            .stderr
-            .starts_with("nothing matched, 0 of 8,000 tokens, "),
+        nothing.stderr.starts_with("nothing matched, 0 of 8,000 tokens, "),
         "{nothing:?}"
     );
     nothing_matches(&project, &["asdfqwer zxcv"]);

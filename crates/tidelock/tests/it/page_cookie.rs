@@ -80,7 +80,7 @@ fn a_browser_sends_the_cookie_of_the_page_to_no_other_server() {
         page.goto(up["page"]["url"].as_str().unwrap()).await.unwrap();
         wait_for_heading(page, "Overview").await;
         let home = page.current_url().await.unwrap();
-                assert!(home.host_str().unwrap().ends_with(".localhost"), "{home}");
+        assert!(home.host_str().unwrap().ends_with(".localhost"), "{home}");
 
         let neighbour = Neighbour::start();
         for (number, host) in ["127.0.0.1", "localhost", "other.localhost", "127.0.0.1"]

@@ -123,7 +123,9 @@ fn a_foreign_page_is_refused_with_whatever_it_has() {
     let port = target.address.port();
     let host = format!("Host: 127.0.0.1:{port}");
     let token = format!("Authorization: Bearer {}", target.token);
-    let SignedIn { cookie, host: page, .. } = sign_in(&target);
+    let SignedIn {
+        cookie, host: page, ..
+    } = sign_in(&target);
     let refused = [
         "http://evil.example".to_owned(),
         "https://evil.example".to_owned(),

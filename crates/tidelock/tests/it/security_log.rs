@@ -29,7 +29,11 @@ fn somebody_without_a_token_writes_next_to_nothing_into_the_log() {
             1 => ("", target.address.to_string()),
             _ => ("", "evil.example".to_owned()),
         };
-        let last = if number + 1 == REQUESTS { "Connection: close\r\n" } else { "" };
+        let last = if number + 1 == REQUESTS {
+            "Connection: close\r\n"
+        } else {
+            ""
+        };
         peer.write(&format!(
             "POST /{place}{path}/reset HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n{last}\r\n"
         ))
@@ -56,10 +60,7 @@ fn a_log_that_is_full_is_put_aside_while_the_daemon_runs() {
         let line = format!("filled for round {round}\n");
         let times = usize::try_from(LOG_LIMIT_BYTES).unwrap() / line.len() + 1;
         filler.write_all(line.repeat(times).as_bytes()).unwrap();
-        target
-            .world
-            .run(&["breaker", "force", round, "open"])
-            .expect(0);
+        target.world.run(&["breaker", "force", round, "open"]).expect(0);
         wait_for("the log to begin again", || {
             let text = fs::read_to_string(&log).unwrap_or_default();
             text.contains("/v1/breakers/") && !text.contains("filled for round")

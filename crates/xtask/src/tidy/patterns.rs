@@ -67,7 +67,8 @@ const SLEEP: &str = "sleeps; wait for a condition, or add `// tidy:` and the rea
 const SPAWN: &str = "spawns a task that nobody tracks; use the tracker in tasks.rs";
 const ATOMIC: &str = "atomics live in `kernel`; use a slot, a token or a message";
 const LOCK: &str = "condition variables and read-write locks live in `kernel`";
-const BLOCKS: &str = "looks at the file system on a thread of the runtime; use `blocking`, or add `// tidy:` and the reason";
+const BLOCKS: &str =
+    "looks at the file system on a thread of the runtime; use `blocking`, or add `// tidy:` and the reason";
 const EVERYWHERE: Holds = Holds::Everywhere;
 const PRODUCT: Holds = Holds::InProduct {
     but_not_in: Place::Nowhere,
@@ -321,7 +322,13 @@ mod tests {
                 "std::fs::read(p);\np.canonicalize();\np.canonicalize(); // tidy: on a thread\np.is_dir();\np.is_directory();",
                 &[1, 2, 4],
             ),
-            ("daemon", "crates/daemon/src/home.rs", product, "std::fs::read(p);", &[]),
+            (
+                "daemon",
+                "crates/daemon/src/home.rs",
+                product,
+                "std::fs::read(p);",
+                &[],
+            ),
             (
                 "jobs",
                 "a.rs",

@@ -12,9 +12,9 @@ use jobs::{IfInterrupted, Lane, NewJob, Pool, Priority, RetryPolicy, UnixMs};
 use kernel::{HomeId, PlanId};
 use plans::{Plan, PlanError, Plans};
 
-use crate::http::{Problem, blocking};
 use crate::http::log_problem::refusing;
 use crate::http::plan_problem;
+use crate::http::{Problem, blocking};
 use crate::jobs::{COMMAND, CommandPayload, PlanSite};
 use crate::plans::follower;
 

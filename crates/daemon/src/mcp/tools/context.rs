@@ -101,7 +101,9 @@ async fn context(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, T
         }
         ContextOutcome::NothingFits => {
             let tokens = answer.budget_tokens;
-            format!("Something matched, but nothing fits into {tokens} tokens. Ask with a larger budget_tokens.\n")
+            format!(
+                "Something matched, but nothing fits into {tokens} tokens. Ask with a larger budget_tokens.\n"
+            )
         }
     };
     for strategy in &answer.strategies {
