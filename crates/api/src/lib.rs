@@ -70,11 +70,11 @@ pub use plans::{
     ApplyPlans, ChangeFiles, ChangePlan, Changeset, ChangesetList, ChangesetState, CheckPlan, CheckState,
     CollectPlans, CollectedSandbox, CommitPlans, DiffHunk, DiffLine, DiffLineKind, DiffSummary, FileDiff,
     FileOperation, FilesChanged, FinishOutcome, FinishPlan, FinishThen, ForgetPlan, IfChildFails, OpenPlan,
-    OutcomeKind, OutcomePath, Plan, PlanCheck, PlanCommand, PlanConflict, PlanConflictHunk, PlanCounts,
-    PlanDiff, PlanFile, PlanFinish, PlanForgotten, PlanHistory, PlanLeftOut, PlanList, PlanMoment,
-    PlanOutcome, PlanOverlap, PlanOverlapPath, PlanRefused, PlanState, PlansCollected, RecordedChange,
-    SandboxStrategy, SetWorkspaceChecks, StartChangeset, StrategyList, StrategyState, UndoPlan, Workspace,
-    WorkspaceList, WorkspaceState,
+    OutcomeKind, OutcomePath, Plan, PlanBranch, PlanCheck, PlanCommand, PlanConflict, PlanConflictHunk,
+    PlanCounts, PlanDiff, PlanFile, PlanFinish, PlanForgotten, PlanHistory, PlanLeftOut, PlanList,
+    PlanMoment, PlanOutcome, PlanOverlap, PlanOverlapPath, PlanRefused, PlanState, PlanUnrecorded,
+    PlansCollected, RecordedChange, SandboxStrategy, SetWorkspaceChecks, StartChangeset, StrategyList,
+    StrategyState, UndoPlan, Workspace, WorkspaceList, WorkspaceState,
 };
 pub use problem::{Current, PROBLEM_MEDIA_TYPE, Problem};
 pub use processes::{

@@ -31,6 +31,8 @@ use crate::signals::SignalWatch;
 use crate::start_error::StartError;
 use process::{Processes, Tasks};
 
+/// How long it may take to record what commands have changed that were stopped because the daemon stops.
+const CAPTURES_GRACE: Duration = Duration::from_secs(5);
 /// How long the last notes and changes may take to get into the log when everybody has been answered. On a disk that
 /// answers it is a matter of milliseconds.
 const CLOSING_GRACE: Duration = Duration::from_secs(5);
@@ -339,15 +341,25 @@ impl Daemon {
             0 => grace,
             _ => Deadline::after(&self.app.clock, Duration::ZERO),
         };
+        // What commands that are over have changed may be much. When nobody waits any longer, the next daemon records it.
+        let (plans, patience, clock) = (self.app.plans.clone(), rest.clone(), Arc::clone(&self.app.clock));
+        let mut captures = std::pin::pin!(async move {
+            patience.passed().await;
+            Deadline::after(&clock, CAPTURES_GRACE).passed().await;
+            plans.stop_captures();
+            std::future::pending::<()>().await;
+        });
         // First turns, which use jobs and plans.
         tokio::select! {
             () = self.app.conversations.drain(&rest) => {}
+            () = &mut captures => {}
             signal = self.signals.next() => {
                 tracing::warn!(signal, "a second signal came while draining; turns are left as they are");
             }
         }
         tokio::select! {
             () = self.app.jobs.drain(&rest) => {}
+            () = &mut captures => {}
             signal = self.signals.next() => {
                 tracing::warn!(signal, "a second signal came while draining; jobs are stopped");
                 self.app.jobs.drain(&Deadline::after(&self.app.clock, Duration::ZERO)).await;

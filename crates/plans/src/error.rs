@@ -49,6 +49,14 @@ pub enum PlanError {
         /// By what.
         by: String,
     },
+    /// What is in the sandbox was being recorded, and that was called off.
+    #[error("recording what is in the sandbox of {plan} was called off: {why}")]
+    CalledOff {
+        /// The plan.
+        plan: PlanId,
+        /// By what.
+        why: String,
+    },
     /// The plan is not at the version that the caller saw.
     #[error("the plan {plan} has moved on; it is at version {actual} now")]
     Stale {
@@ -64,6 +72,14 @@ pub enum PlanError {
         plan: PlanId,
         /// How many files.
         files: u64,
+    },
+    /// The plan has work in it that it does not carry.
+    #[error("the plan {plan} has work in its sandbox that it does not carry: {what}")]
+    HasUncarriedWork {
+        /// The plan.
+        plan: PlanId,
+        /// What it is, in sentences.
+        what: String,
     },
     /// Checks have not passed.
     #[error("{} of the plan's checks have not passed", checks.len())]

@@ -13,6 +13,7 @@
 
 mod answers;
 mod as_text;
+mod attributes;
 mod base;
 mod changeset;
 mod collect;
@@ -43,6 +44,7 @@ mod path;
 mod plan;
 mod reading;
 mod recover;
+mod reserve;
 mod sandbox;
 mod scan;
 mod service;
@@ -57,6 +59,7 @@ mod store;
 mod streams;
 mod taking;
 mod tree;
+mod uncarried;
 mod workspace;
 mod workspaces;
 
@@ -69,6 +72,7 @@ pub use base::{Base, BaseError, Bases, CollectMode, Freed, Ignored, LeftOut, Tak
 pub use changeset::{Changeset, ChangesetRecord, ChangesetState, NewChangeset};
 pub use contents::{Contents, TEXT_LIMIT_BYTES};
 pub use context::{ChangesetHandle, PlanExecutionContext};
+pub use desk::CalledOff;
 pub use diff::{Diff, DiffHunk, DiffLine, DiffLineKind, FileDiff, diff, write_patch};
 pub use entry::{Change, ChangeKind, Entry, LinkTarget, MODE_MASK};
 pub use error::PlanError;
@@ -78,19 +82,20 @@ pub use ignores::{IgnoreRules, IgnoreSources};
 pub use looking::SandboxView;
 pub use manifest::{BadManifest, Manifest, ManifestId};
 pub use merge::{
-    Conflict, ConflictHunk, ConflictKind, Effect, ListConflict, Merged, MergedAll, Net, Ours, TextMerge,
-    fold, invert, is_text, merge_all, merge_changes, merge_text,
+    Conflict, ConflictHunk, ConflictKind, Effect, ListConflict, MergeDriver, Merged, MergedAll, Net, Ours,
+    TextMerge, fold, invert, is_text, merge_all, merge_changes, merge_text,
 };
 pub use options::{LandingSteps, PlansOptions, PlansSettings};
 pub use oracle::{OverlapPath, Overlaps};
 pub use path::{BadPath, RelPath};
 pub use plan::{
     Actor, Attempt, Check, CheckEnd, CheckRun, CheckState, Facts, Ground, IfChildFails, Landed, NewPlan,
-    OpenChangeset, Plan, Record, Recorded, Refused, Running, State,
+    OpenChangeset, Plan, Record, Recorded, Refused, Running, State, Unrecorded,
 };
 pub use sandbox::{
     Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategies, Strategy, StrategyName,
 };
 pub use service::Plans;
-pub use tree::{FileKind, FileStat, Tree, TreeError};
+pub use tree::{FileKind, FileStat, ReadBounds, Tree, TreeError};
+pub use uncarried::BranchInside;
 pub use workspace::{Presence, Workspace, WorkspaceRecord};

@@ -10,10 +10,13 @@ use tokio::runtime::Handle;
 
 use crate::contents::{Contents, TEXT_LIMIT_BYTES};
 use crate::error::PlanError;
+use crate::path::RelPath;
+use crate::shared::blocking;
+use crate::tree::TreeError;
 
 /// How many contents are put at once. The log takes what comes together in one go, so one by one would wait for the disk
 /// each time.
-const PUT_TOGETHER: usize = 64;
+pub(crate) const PUT_TOGETHER: usize = 64;
 
 /// The contents in a log, for code that blocks.
 #[derive(Clone, Debug)]
@@ -81,12 +84,35 @@ fn to_io(error: &BlobError) -> io::Error {
 }
 
 /// A content that is to be put into the log.
-#[derive(Debug)]
 pub(crate) enum Source {
-    /// It is in a file.
-    File(File),
+    /// It is in a file, which is opened when its turn comes: there may be more of them than a process may have open.
+    File(Opening),
     /// It is in memory.
     Bytes(Bytes),
+}
+
+/// Opens a file. It blocks.
+pub(crate) type Opening = Box<dyn FnOnce() -> Result<File, PlanError> + Send>;
+
+impl Source {
+    /// A file of a tree, by what opens it there.
+    pub(crate) fn of_tree(
+        path: RelPath,
+        open: impl FnOnce(&RelPath) -> Result<Result<File, TreeError>, PlanError> + Send + 'static,
+    ) -> Self {
+        Self::File(Box::new(move || match open(&path)? {
+            Ok(file) => Ok(file),
+            Err(TreeError::Io { path, source, .. }) => Err(PlanError::Io {
+                what: format!("reading `{path}`"),
+                source,
+            }),
+            // It is not what it was a moment ago.
+            Err(error) => Err(PlanError::FileRefused {
+                path: path.to_string(),
+                why: format!("somebody else changed it at the same moment: {error}"),
+            }),
+        }))
+    }
 }
 
 /// Puts contents into the log, many at a time, and says where each is, in order. What is there already is not put again.
@@ -107,7 +133,10 @@ async fn put(log: &Log, expected: Option<BlobId>, source: Source) -> Result<(Blo
         return Ok((id, info.size_bytes));
     }
     let (id, info) = match source {
-        Source::File(file) => log.put_blob(tokio::fs::File::from_std(file)).await?,
+        Source::File(open) => {
+            let file = blocking(open).await??;
+            log.put_blob(tokio::fs::File::from_std(file)).await?
+        }
         Source::Bytes(bytes) => log.put_blob(&*bytes).await?,
     };
     Ok((id, info.size_bytes))

@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::sandbox::{Known, Sandbox};
 use crate::shared::{Shared, blocking};
 use crate::store;
-use crate::tree::Tree;
+use crate::tree::{ReadBounds, Tree};
 
 /// How long it may have taken to take a base. It counts only for plans that were opened before that was written down.
 const TAKING_TIME: Duration = Duration::from_secs(60);
@@ -128,7 +128,11 @@ pub(crate) async fn look(shared: &Arc<Shared>, id: PlanId) -> Result<SandboxView
         None => opened_at.to_system_time() - TAKING_TIME,
     };
     let capturing = Arc::clone(&sandbox);
-    let captured = blocking(move || capture(&*capturing, known)).await?;
+    let bounds = ReadBounds {
+        scope: shared.scope.clone(),
+        max_file_bytes: shared.settings.max_file_bytes,
+    };
+    let captured = blocking(move || capture(&*capturing, known, &bounds)).await?;
     let (base, since) = captured.map_err(|source| PlanError::Io {
         what: "looking at the sandbox".to_owned(),
         source,
@@ -144,9 +148,9 @@ pub(crate) async fn look(shared: &Arc<Shared>, id: PlanId) -> Result<SandboxView
 }
 
 /// What is known of a sandbox, together with what its actor did meanwhile.
-fn capture(sandbox: &dyn Sandbox, known: Known) -> io::Result<(Arc<Manifest>, Since)> {
+fn capture(sandbox: &dyn Sandbox, known: Known, bounds: &ReadBounds) -> io::Result<(Arc<Manifest>, Since)> {
     let mut since = BTreeMap::clone(&known.since);
-    for change in sandbox.capture(&known)?.changes {
+    for change in sandbox.capture(&known, bounds)?.changes {
         since.extend(change.from.map(|from| (from, None)));
         since.insert(change.path, change.after);
     }

@@ -53,6 +53,14 @@ pub(crate) async fn open_plan(shared: &Arc<Shared>, new: NewPlan) -> Result<Open
     };
     let order = sandbox_order(shared, &plan, beginning.base);
     strategy.create(&order).await?;
+    let (made, made_by) = (order.clone(), Arc::clone(&strategy));
+    let plan = Plan {
+        record: Record {
+            remarks: blocking(move || made_by.remarks(&made)).await?,
+            ..plan.record
+        },
+        ..plan
+    };
     match commit(shared, &new, &plan).await {
         Ok(version) => {
             let plan = Plan { version, ..plan };
@@ -304,6 +312,10 @@ fn first_record(
         landed: None,
         refused: None,
         left_out: beginning.left_out.clone(),
+        remarks: Vec::new(),
+        uncarried: Vec::new(),
+        branches: Vec::new(),
+        unrecorded: None,
         has_sandbox: true,
     }
 }

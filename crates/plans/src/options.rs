@@ -67,6 +67,8 @@ pub struct PlansSettings {
     pub keep_for: Duration,
     /// How much the contents of all plans may take before the oldest are forgotten that were applied or discarded.
     pub keep_bytes: u64,
+    /// The largest file that a plan carries, in bytes, holes included. A larger one is left out.
+    pub max_file_bytes: u64,
     /// Where commands in a sandbox may write as well.
     pub write_below: Vec<PathBuf>,
 }
@@ -80,6 +82,7 @@ impl Default for PlansSettings {
             max_depth: 8,
             keep_for: Duration::from_secs(90 * 24 * 60 * 60),
             keep_bytes: 10 * 1024 * 1024 * 1024,
+            max_file_bytes: 4 * 1024 * 1024 * 1024,
             write_below: Vec::new(),
         }
     }

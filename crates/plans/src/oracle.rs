@@ -372,6 +372,18 @@ impl Files<'_> {
 }
 
 impl MergeFiles for Files<'_> {
+    fn merge_union(
+        &mut self,
+        base: Option<FileEntry>,
+        ours: FileEntry,
+        theirs: FileEntry,
+    ) -> io::Result<FileMerge> {
+        Ok(match self.verdict(base, ours, theirs)? {
+            Verdict::NotText => FileMerge::NotText,
+            Verdict::Text(_) => FileMerge::Text(TextMerge::Clean(Vec::new())),
+        })
+    }
+
     fn merge(
         &mut self,
         base: Option<FileEntry>,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The longest path, in bytes. Linux takes no longer ones.
-const PATH_LIMIT_BYTES: usize = 4095;
+pub(crate) const PATH_LIMIT_BYTES: usize = 4095;
 /// The longest name of one file, in bytes.
 const NAME_LIMIT_BYTES: usize = 255;
 
@@ -131,6 +131,11 @@ impl RelPath {
 /// Whether git, or a git on a file system that folds case, would take it for its own directory.
 fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git") || name.eq_ignore_ascii_case(b"git~1")
+}
+
+/// A name as it stands in the text of a path.
+pub(crate) fn name_as_text(name: &OsStr) -> String {
+    escaped(name.as_bytes())
 }
 
 fn escaped(bytes: &[u8]) -> String {

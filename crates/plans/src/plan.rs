@@ -13,6 +13,7 @@ use crate::entry::Change;
 use crate::manifest::ManifestId;
 use crate::merge::Conflict;
 use crate::sandbox::StrategyName;
+use crate::uncarried::BranchInside;
 
 /// A plan that is wanted.
 #[derive(Clone, Debug)]
@@ -173,12 +174,52 @@ pub struct Record {
     /// The last attempt that did not come to pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
-    /// What is in the sandbox and is not carried.
+    /// What does not work in the sandbox, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+    /// What was in the workspace when the sandbox was made and is not carried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
+    /// What was made or changed in the sandbox and is not carried, by the last look at it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncarried: Vec<LeftOut>,
+    /// Branches that were made or moved in the sandbox, by the last look at it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub branches: Vec<BranchInside>,
+    /// What is in the sandbox and could not be recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unrecorded: Option<Unrecorded>,
     /// Whether the sandbox is still there.
     #[serde(default = "yes")]
     pub has_sandbox: bool,
+}
+
+/// What a command changed could not be recorded. It is in the sandbox; sealing or applying the plan tries again.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Unrecorded {
+    /// Whose command it was.
+    pub actor: Actor,
+    /// With what it was run.
+    pub tool: String,
+    /// What it was, in one line.
+    pub reason: String,
+    /// The job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// What was in the way.
+    pub why: String,
+}
+
+impl Unrecorded {
+    pub(crate) fn of(running: &Running, why: String) -> Self {
+        Self {
+            actor: Arc::clone(&running.actor),
+            tool: running.tool.clone(),
+            reason: running.reason.clone(),
+            job: running.job.clone(),
+            why,
+        }
+    }
 }
 
 fn is_zero(number: &u64) -> bool {

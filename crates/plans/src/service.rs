@@ -14,6 +14,7 @@ use crate::base::Bases;
 use crate::changeset::{Changeset, ChangesetState, NewChangeset};
 use crate::contents::Contents;
 use crate::context::PlanExecutionContext;
+use crate::desk::{CalledOff, Captures, Stays};
 use crate::desks::Desks;
 use crate::entry::Change;
 use crate::error::PlanError;
@@ -29,6 +30,7 @@ use crate::path::RelPath;
 use crate::plan::{Actor, CheckEnd, NewPlan, Plan, State};
 use crate::reading;
 use crate::recover;
+use crate::reserve::Reserve;
 use crate::sandbox::{Strategies, StrategyName};
 use crate::shared::{Shared, base_error, blocking};
 use crate::state;
@@ -67,10 +69,11 @@ impl Plans {
             clock,
             steps,
         } = options;
-        let (made, quota) = (directory.clone(), settings.base_quota_bytes);
+        let made = directory.clone();
+        let (quota, max_file_bytes) = (settings.base_quota_bytes, settings.max_file_bytes);
         let opened = blocking(move || {
             recover::make_directories(&made)?;
-            Bases::open(made.join("bases"), quota).map_err(|error| base_error(&error))
+            Bases::open_within(made.join("bases"), quota, max_file_bytes).map_err(|error| base_error(&error))
         });
         let bases = opened.await??;
         let directory = directory.canonicalize().unwrap_or(directory);
@@ -85,6 +88,9 @@ impl Plans {
             scope: reading.scope(),
             desks: Desks::new("plan", tasks.clone(), Arc::clone(&clock)),
             open_sandboxes: Arc::default(),
+            stays: Stays::default(),
+            reserve: Arc::new(Reserve::below(&directory)),
+            captures: Arc::new(Captures::below(&reading)),
             landers: Desks::new("workspace", tasks.clone(), Arc::clone(&clock)),
             registry: Desks::new("workspaces", tasks.clone(), clock),
             steps,
@@ -113,7 +119,17 @@ impl Plans {
     /// # Errors
     /// There is none of this id.
     pub async fn get(&self, id: PlanId) -> Result<Plan, PlanError> {
-        store::plan(&self.shared.log, id).await
+        let plan = store::plan(&self.shared.log, id).await?;
+        Ok(self.seen(plan))
+    }
+
+    /// A plan as it is shown: of our own home it is known which commands are over.
+    fn seen(&self, plan: Plan) -> Plan {
+        if plan.record.facts.home == self.shared.home_id {
+            self.shared.stays.seen(plan)
+        } else {
+            plan
+        }
     }
 
     /// Plans, newest first.
@@ -161,7 +177,7 @@ impl Plans {
                     .is_none_or(|workspace| facts.workspace == workspace)
                     && query.parent.is_none_or(|parent| facts.parent == Some(parent));
                 if is_wanted {
-                    found.push(plan);
+                    found.push(self.seen(plan));
                 }
                 if found.len() >= query.limit as usize {
                     return Ok(found);
@@ -348,7 +364,8 @@ impl Plans {
             .await
     }
 
-    /// Gives a plan up.
+    /// Gives a plan up. If its work is given up too, nothing of it is looked at any more, and a capture that is on its way is
+    /// called off.
     ///
     /// # Errors
     /// A command runs in it, it is applied, or it has work that is to be kept.
@@ -359,8 +376,15 @@ impl Plans {
         seen: Option<u64>,
         work: Unapplied,
     ) -> Result<Plan, PlanError> {
+        let called_off = (work == Unapplied::GiveUp).then(|| Captures::call_off(&self.shared.captures, plan));
         self.shared
-            .at_plan(plan, move |desk| Box::pin(desk.discard(by, seen, work)))
+            .at_plan(plan, move |desk| {
+                Box::pin(async move {
+                    let discarded = desk.discard(by, seen, work).await;
+                    drop(called_off);
+                    discarded
+                })
+            })
             .await
     }
 
@@ -591,6 +615,19 @@ impl Plans {
     #[must_use]
     pub fn moves(&self) -> Moves {
         self.shared.log.moved(PLAN_KIND)
+    }
+
+    /// Keeps what is in the sandbox of a plan from being recorded, as long as the answer is held. For whoever is about to give
+    /// the plan up and must not wait for that.
+    pub fn call_off_captures(&self, plan: PlanId) -> CalledOff {
+        Captures::call_off(&self.shared.captures, plan)
+    }
+
+    /// Calls off what looks at sandboxes to record what changed there; the next daemon does that. For a daemon that has no
+    /// time left to wait for it.
+    pub fn stop_captures(&self) {
+        let cause = kernel::Cause::new("the daemon", "it is stopping");
+        self.shared.captures.call_all_off(cause);
     }
 
     /// Takes nothing more on. What was begun is finished by the tasks of the service, which end by themselves.

@@ -11,7 +11,7 @@ use process::Tasks;
 use tokio::sync::oneshot;
 
 use crate::base::{Base, Bases};
-use crate::desk::{Desk, OpenSandboxes};
+use crate::desk::{Captures, Desk, OpenSandboxes, Stays};
 use crate::desks::{Closed, Desks};
 use crate::error::PlanError;
 use crate::lander::Lander;
@@ -21,6 +21,7 @@ use crate::looks::Looks;
 use crate::manifest::ManifestId;
 use crate::options::{LandingSteps, PlansSettings};
 use crate::overlaps::OverlapBook;
+use crate::reserve::Reserve;
 use crate::sandbox::Strategies;
 use crate::taking::Waiting;
 use crate::workspaces::Registry;
@@ -53,6 +54,9 @@ pub(crate) struct Shared {
     pub(crate) scope: Scope,
     pub(crate) desks: Desks<PlanId, Desk>,
     pub(crate) open_sandboxes: Arc<OpenSandboxes>,
+    pub(crate) stays: Stays,
+    pub(crate) reserve: Arc<Reserve>,
+    pub(crate) captures: Arc<Captures>,
     pub(crate) landers: Desks<WorkspaceId, Lander>,
     pub(crate) registry: Desks<(), Registry>,
 }
@@ -153,13 +157,18 @@ impl From<Closed> for PlanError {
 }
 
 pub(crate) fn base_error(error: &(dyn std::error::Error + 'static)) -> PlanError {
+    PlanError::Base(with_causes(error))
+}
+
+/// An error with what led to it, in one line.
+pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {
         text = format!("{text}: {deeper}");
         cause = deeper.source();
     }
-    PlanError::Base(text)
+    text
 }
 
 /// Does something that blocks, where that keeps nobody waiting. *Cancel safety*: dropped half-way, it goes on.

@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use eventlog::UnixMs;
+use eventlog::{UnixMs, Version};
 use kernel::{ChangesetId, PlanId};
 
 use crate::answers::Unapplied;
 use crate::error::PlanError;
 use crate::manifest::ManifestId;
 use crate::plan::{
-    Actor, Attempt, Check, CheckEnd, CheckRun, CheckState, Landed, OpenChangeset, Record, Refused, Running,
-    State,
+    Actor, Attempt, Check, CheckEnd, CheckRun, CheckState, Landed, OpenChangeset, Plan, Record, Refused,
+    Running, State, Unrecorded,
 };
 use crate::streams::Happening;
 
@@ -172,18 +172,48 @@ pub(crate) fn enter(plan: PlanId, record: &Record, running: Running, now: UnixMs
     Ok((next, said))
 }
 
-/// Nothing of it runs any more.
-pub(crate) fn leave(record: &Record, stay: &str, now: UnixMs) -> (Record, Vec<Happening>) {
+/// Nothing of it runs any more. What it changed is recorded, or it is said why not.
+pub(crate) fn leave(
+    record: &Record,
+    stay: &str,
+    recorded: Result<(), String>,
+    now: UnixMs,
+) -> (Record, Vec<Happening>) {
     let mut next = record.clone();
     let Some(at) = next.running.iter().position(|running| running.stay == stay) else {
         return (next, Vec::new());
     };
     let gone = next.running.remove(at);
     next.changed_at = now;
-    (
-        next,
-        vec![Happening::new("command_ended", &gone.actor, gone.reason)],
-    )
+    let mut said = vec![Happening::new("command_ended", &gone.actor, gone.reason.clone())];
+    match recorded {
+        // What is in the sandbox is recorded as a whole, so nothing is left of earlier failures.
+        Ok(()) => next.unrecorded = None,
+        Err(why) => {
+            said.push(Happening::new("not_recorded", &gone.actor, why.clone()));
+            next.unrecorded = Some(Unrecorded::of(&gone, why));
+        }
+    }
+    (next, said)
+}
+
+/// What is in the sandbox is recorded, or it is said why not.
+pub(crate) fn looked_at(
+    record: &Record,
+    recorded: Result<(), Unrecorded>,
+    now: UnixMs,
+) -> (Record, Vec<Happening>) {
+    let mut next = record.clone();
+    next.unrecorded = recorded.err();
+    if next.unrecorded == record.unrecorded {
+        return (next, Vec::new());
+    }
+    next.changed_at = now;
+    let said = next
+        .unrecorded
+        .as_ref()
+        .map(|failed| Happening::new("not_recorded", &failed.actor, failed.why.clone()));
+    (next, said.into_iter().collect())
 }
 
 /// The work is done.
@@ -214,6 +244,12 @@ pub(crate) fn discard(plan: PlanId, record: &Record, by: &Actor, work: Unapplied
             let files = record.files;
             return Err(PlanError::HasWork { plan, files });
         }
+        State::Open | State::Sealed if Plan::has_uncarried_work(record) && work == Unapplied::Keep => {
+            return Err(PlanError::HasUncarriedWork {
+                plan,
+                what: uncarried_text(plan, record),
+            });
+        }
         State::Open | State::Sealed | State::Undone => {}
     }
     let mut next = record.clone();
@@ -236,6 +272,23 @@ pub(crate) fn forget(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> 
     next.landed = None;
     next.changed_at = now;
     Ok((next, vec![Happening::new("forgotten", by, "")]))
+}
+
+/// What a plan has and does not carry, in sentences.
+fn uncarried_text(plan: PlanId, record: &Record) -> String {
+    let plan = Plan {
+        id: plan,
+        version: Version::NONE,
+        record: record.clone(),
+    };
+    let mut notes = plan.uncarried_notes();
+    notes.extend(
+        record
+            .unrecorded
+            .as_ref()
+            .map(|failed| format!("what `{}` changed is not recorded: {}", failed.reason, failed.why)),
+    );
+    notes.join("; ")
 }
 
 /// Whether an attempt may be made at all. Fails closed: a check that has not passed for what is in the plan now is in

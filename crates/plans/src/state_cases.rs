@@ -7,12 +7,13 @@ use std::sync::Arc;
 use eventlog::UnixMs;
 use kernel::{ChangesetId, HomeId, PlanId, WorkspaceId};
 
+use crate::answers::Unapplied;
 use crate::error::PlanError;
 use crate::manifest::ManifestId;
 use crate::merge::{Conflict, ConflictKind};
 use crate::plan::{
     Actor, Attempt, Check, CheckEnd, CheckRun, CheckState, Facts, IfChildFails, Landed, OpenChangeset,
-    Record, Refused, Running, State,
+    Record, Refused, Running, State, Unrecorded,
 };
 use crate::sandbox::StrategyName;
 use crate::state::{self, Extent};
@@ -80,6 +81,10 @@ pub(crate) fn in_state(state: State) -> Record {
         landed: None,
         refused: None,
         left_out: Vec::new(),
+        remarks: Vec::new(),
+        uncarried: Vec::new(),
+        branches: Vec::new(),
+        unrecorded: None,
         has_sandbox: true,
     }
 }
@@ -279,13 +284,48 @@ fn a_command_is_in_the_plan_from_its_entering_to_its_leaving() {
         let started = said("command_started", "bob", "make");
         assert_eq!(told, told_before.into_iter().chain([started]).collect::<Vec<_>>());
         assert_eq!(
-            state::leave(&entered, "another", NOW),
+            state::leave(&entered, "another", Ok(()), NOW),
             (entered.clone(), Vec::new())
         );
-        let (left, told) = state::leave(&entered, "stay", NOW);
+        let (left, told) = state::leave(&entered, "stay", Ok(()), NOW);
         assert_eq!(left, moved(&entered, |next| next.running.clear()));
         assert_eq!(told, [said("command_ended", "bob", "make")]);
     }
+}
+
+#[test]
+fn a_command_whose_changes_are_not_recorded_is_over_and_keeps_the_plan_from_being_discarded() {
+    let plan = PlanId::generate();
+    let mut entered = in_state(State::Open);
+    entered.running = vec![running("stay", "shell")];
+    let (left, told) = state::leave(&entered, "stay", Err("the disk is full".to_owned()), NOW);
+    let failed = Unrecorded::of(&running("stay", "shell"), "the disk is full".to_owned());
+    let expected = moved(&entered, |next| {
+        next.running.clear();
+        next.unrecorded = Some(failed.clone());
+    });
+    assert_eq!(left, expected);
+    assert_eq!(
+        told,
+        [
+            said("command_ended", "bob", "make"),
+            said("not_recorded", "bob", "the disk is full")
+        ]
+    );
+    let discard = |record: &Record, work| state::discard(plan, record, &actor("ann"), work, NOW);
+    let refused = discard(&left, Unapplied::Keep);
+    let Err(PlanError::HasUncarriedWork { what, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(what, "what `make` changed is not recorded: the disk is full");
+    discard(&left, Unapplied::GiveUp).unwrap();
+    // The next look that comes to its end has recorded everything.
+    let (looked, told) = state::looked_at(&left, Ok(()), NOW);
+    assert_eq!((looked.unrecorded.clone(), told), (None, Vec::new()));
+    discard(&looked, Unapplied::Keep).unwrap();
+    let (again, told) = state::looked_at(&looked, Err(failed), NOW);
+    assert_eq!(again.unrecorded, left.unrecorded);
+    assert_eq!(told, [said("not_recorded", "bob", "the disk is full")]);
 }
 
 #[test]

@@ -99,7 +99,7 @@ impl Model {
                 }
                 state::enter(plan, record, running(stay, tool), now)
             }
-            Try::Leave(stay) => Ok(state::leave(record, stay, now)),
+            Try::Leave(stay) => Ok(state::leave(record, stay, Ok(()), now)),
             Try::Seal => state::seal(plan, record, &by, now),
             Try::Discard(give_up) => {
                 let work = if *give_up {

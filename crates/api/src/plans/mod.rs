@@ -20,8 +20,9 @@ pub use changes::{
 };
 pub use diff::{DiffHunk, DiffLine, DiffLineKind, DiffSummary, FileDiff, PlanDiff};
 pub use plan::{
-    CheckState, IfChildFails, OpenPlan, Plan, PlanCheck, PlanCommand, PlanCounts, PlanHistory, PlanLeftOut,
-    PlanList, PlanMoment, PlanOverlap, PlanOverlapPath, PlanState, SandboxStrategy,
+    CheckState, IfChildFails, OpenPlan, Plan, PlanBranch, PlanCheck, PlanCommand, PlanCounts, PlanHistory,
+    PlanLeftOut, PlanList, PlanMoment, PlanOverlap, PlanOverlapPath, PlanState, PlanUnrecorded,
+    SandboxStrategy,
 };
 pub use workspaces::{
     SetWorkspaceChecks, StrategyList, StrategyState, Workspace, WorkspaceList, WorkspaceState,

@@ -135,6 +135,18 @@ pub struct Plan {
     /// What is in its sandbox and is not carried, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<PlanLeftOut>,
+    /// Git branches that were made or moved in its sandbox. They are not carried: a plan carries files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub branches: Vec<PlanBranch>,
+    /// Work in its sandbox that is not carried, one sentence each, with what to do about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_carried: Vec<String>,
+    /// What a command changed and could not be recorded. It is still in the sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unrecorded: Option<PlanUnrecorded>,
+    /// What does not work in its sandbox, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// What a person should know, in one line; for example that the workspace is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
@@ -215,7 +227,39 @@ pub struct PlanOverlapPath {
 pub struct PlanLeftOut {
     /// Where it is.
     pub path: String,
-    /// Why: `repository`, `special`, `name`, `unreadable` or `too_many`.
+    /// Why: `repository`, `changed_repository`, `history`, `too_large`, `too_long`, `special`, `name`, `unreadable` or
+    /// `too_many`.
+    pub why: String,
+    /// Whether it was made or changed in the sandbox, so that it would be lost with it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub work: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// A git branch that was made or moved in a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlanBranch {
+    /// Its name.
+    pub name: String,
+    /// How many commits on it were made in the sandbox.
+    pub commits: u64,
+    /// The first lines of the newest of them, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<String>,
+}
+
+/// What a command changed could not be recorded. Sealing or applying the plan tries again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlanUnrecorded {
+    /// The command, in one line.
+    pub command: String,
+    /// Its job, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// What was in the way.
     pub why: String,
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use plans::{Entrance, Known, StrategyName};
+use plans::{Entrance, Known, ReadBounds, StrategyName};
 
 use super::git;
 use super::ground::{Ground, Made};
@@ -119,8 +119,12 @@ impl Captured {
         ground
             .runtime
             .block_on(ground.starter.run(&self.entrance, &program))?;
+        let bounds = ReadBounds {
+            scope: kernel::CancellationToken::new().scope(),
+            max_file_bytes: u64::MAX,
+        };
         let began = Instant::now();
-        let captured = self.made.sandbox.capture(&self.known)?;
+        let captured = self.made.sandbox.capture(&self.known, &bounds)?;
         let took = nanoseconds(began.elapsed());
         ensure!(
             captured.changes.len() == CHANGED,

@@ -420,6 +420,12 @@ pub static KEYS: &[Key] = &[
         |now, _| json!(now.plans.max_sandboxes),
     ),
     Key::new(
+        "plans.max_file_mb",
+        AT_LEAST_ONE,
+        "The largest file that a plan carries, in megabytes, holes included. A larger one is left out, and the plan says so.",
+        |now, _| json!(now.plans.max_file_bytes / (1024 * 1024)),
+    ),
+    Key::new(
         "context.budget_tokens",
         Kind::Whole {
             least: 0,

@@ -18,6 +18,8 @@ pub(crate) struct PlansSection {
     pub(crate) keep_mb: Option<u64>,
     /// How many sandboxes there may be.
     pub(crate) max_sandboxes: Option<usize>,
+    /// The largest file that a plan carries.
+    pub(crate) max_file_mb: Option<u64>,
 }
 
 impl PlansSection {
@@ -28,6 +30,9 @@ impl PlansSection {
             keep_bytes: self
                 .keep_mb
                 .map_or(usual.keep_bytes, |mb| mb.saturating_mul(1024 * 1024)),
+            max_file_bytes: self
+                .max_file_mb
+                .map_or(usual.max_file_bytes, |mb| mb.saturating_mul(1024 * 1024)),
             max_sandboxes: self.max_sandboxes.unwrap_or(usual.max_sandboxes),
             ..usual
         }

@@ -18,7 +18,7 @@ use super::plan_notice::PlanNotice;
 use super::plan_state::{path, titled};
 use crate::app::App;
 use crate::http::{Problem, plan_problem};
-use crate::plans::{CheckError, Which, apply, forget, refresh, run_checks, undo};
+use crate::plans::{CheckError, Which, apply, discard, forget, refresh, run_checks, undo};
 
 /// Who asks, as it is written into the plan.
 const BY: &str = "the page";
@@ -133,7 +133,7 @@ async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
                 Some(Yes::Yes) => Unapplied::GiveUp,
                 None => Unapplied::Keep,
             };
-            app.plans.discard(id, by(), seen, work).await?;
+            discard(app, id, by(), seen, work).await?;
             Done::Simply("was discarded.")
         }
         Action::Forget => {

@@ -110,6 +110,21 @@ fn lines(path: &PlanOverlapPath) -> String {
 pub(super) fn left_out(plan: &Plan) -> Markup {
     let more = plan.left_out.len().saturating_sub(NAMED_LEFT_OUT);
     html! {
+        @if !plan.remarks.is_empty() {
+            section class="card" aria-labelledby="remarks" {
+                h2 id="remarks" { "In the sandbox" }
+                ul class="plain-list" { @for remark in &plan.remarks { li { (exact(remark)) } } }
+            }
+        }
+        @if !plan.not_carried.is_empty() {
+            section class="card" aria-labelledby="not-carried" {
+                h2 id="not-carried" { "Not carried" }
+                p { "This was done in the sandbox. Applying the plan does not bring it to the workspace." }
+                ul class="plain-list" {
+                    @for note in &plan.not_carried { li { (exact(note)) } }
+                }
+            }
+        }
         @if !plan.left_out.is_empty() {
             section class="card" aria-labelledby="left-out" {
                 h2 id="left-out" { "Left out" }
@@ -128,6 +143,10 @@ pub(super) fn left_out(plan: &Plan) -> Markup {
 fn why(left_out: &PlanLeftOut) -> &str {
     match left_out.why.as_str() {
         "repository" => "is a repository of its own",
+        "changed_repository" => "is a repository of its own, and was changed",
+        "history" => "is the git directory of a new repository",
+        "too_large" => "is too large",
+        "too_long" => "has a path in it that is too long",
         "special" => "is no file, directory or symlink",
         "name" => "has a name in it that cannot be carried",
         "unreadable" => "cannot be read",
@@ -171,6 +190,7 @@ mod tests {
             left_out: vec![PlanLeftOut {
                 path: "vendor/lib".to_owned(),
                 why: "repository".to_owned(),
+                work: false,
             }],
             ..plan(PlanState::Open)
         };
@@ -199,6 +219,7 @@ mod tests {
                 PlanLeftOut {
                     path: "x".to_owned(),
                     why: "special".to_owned(),
+                    work: false,
                 };
                 NAMED_LEFT_OUT + 1
             ],
@@ -240,6 +261,7 @@ mod tests {
             left_out: vec![PlanLeftOut {
                 path: hostile(),
                 why: hostile(),
+                work: false,
             }],
             ..plan(PlanState::Open)
         };

@@ -223,6 +223,10 @@ pub(super) mod tests {
             refused: None,
             overlaps: Vec::new(),
             left_out: Vec::new(),
+            branches: Vec::new(),
+            not_carried: Vec::new(),
+            remarks: Vec::new(),
+            unrecorded: None,
             notice: None,
         }
     }

@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use kernel::PlanId;
+use jobs::Requested;
+use kernel::{Deadline, JobId, PlanId};
 use plans::{
-    Actor, ApplyOrder, Collected, Forgotten, GcPolicy, Outcome, OutcomeKind, PlanError, Run, UndoOrder,
+    Actor, ApplyOrder, CalledOff, Collected, Forgotten, GcPolicy, Outcome, OutcomeKind, Plan, PlanError, Run,
+    Running, Unapplied, UndoOrder,
 };
 
 use crate::app::App;
 use crate::metrics::Attempted;
+
+/// How long jobs may take to end that are cancelled because their plan is discarded.
+const STOP_LIMIT: Duration = Duration::from_secs(20);
 
 /// Applies plans, all of them or none.
 ///
@@ -32,6 +37,49 @@ pub(crate) async fn undo(app: &App, order: UndoOrder) -> Result<Outcome, PlanErr
         tracing::info!(%by, %plan, outcome = ?outcome.kind, paths = outcome.paths.len(), "a plan was to be taken back");
     }
     outcome
+}
+
+/// Gives a plan up. If its work is given up too, jobs that run in its sandbox are cancelled first, and what they changed is not
+/// recorded any more.
+///
+/// *Cancel safety*: dropped half-way, jobs may have been cancelled.
+pub(crate) async fn discard(
+    app: &App,
+    plan: PlanId,
+    by: Actor,
+    seen: Option<u64>,
+    work: Unapplied,
+) -> Result<Plan, PlanError> {
+    let _called_off = match work {
+        Unapplied::Keep => None,
+        Unapplied::GiveUp => Some(stop_commands(app, plan, &by).await?),
+    };
+    app.plans.discard(plan, by, seen, work).await
+}
+
+/// Cancels the jobs that run in the sandbox of a plan and waits for their end. One that does not end is in the way, and the
+/// plan says so.
+async fn stop_commands(app: &App, plan: PlanId, by: &Actor) -> Result<CalledOff, PlanError> {
+    let called_off = app.plans.call_off_captures(plan);
+    let running = app.plans.get(plan).await?.record.running;
+    let of_job = |running: &Running| running.job.as_deref().and_then(|job| job.parse().ok());
+    let jobs: Vec<JobId> = running.iter().filter_map(of_job).collect();
+    let deadline = Deadline::after(&app.clock, STOP_LIMIT);
+    for job in &jobs {
+        let why = Requested {
+            by: by.to_string(),
+            why: format!("the plan {plan} is being discarded"),
+        };
+        if let Err(error) = app.jobs.cancel(*job, why).await {
+            tracing::debug!(%job, %error, "a job of a discarded plan was not cancelled");
+        }
+    }
+    for job in jobs {
+        if let Err(error) = app.jobs.wait(job, &deadline, &app.life.scope()).await {
+            tracing::debug!(%job, %error, "a job of a discarded plan did not end");
+        }
+    }
+    Ok(called_off)
 }
 
 /// Moves an open plan to the workspace's present state.

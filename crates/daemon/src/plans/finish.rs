@@ -145,6 +145,10 @@ enum Decision {
     Nothing(State),
     /// The command changed nothing.
     Unchanged,
+    /// What the command changed could not be recorded.
+    NotRecorded,
+    /// The command changed only what a plan does not carry.
+    NotCarried,
     Keep,
     Seal,
     Apply,
@@ -176,8 +180,16 @@ fn decide(payload: &FinishPayload, plan: &Plan, command: CommandEnd) -> Decision
     if !matches!(record.state, State::Open | State::Sealed) {
         return Decision::Nothing(record.state);
     }
+    if record.unrecorded.is_some() {
+        return Decision::NotRecorded;
+    }
     if record.entries == payload.entries && record.files == payload.files {
-        return Decision::Unchanged;
+        let is_kept = payload.order.discard_unchanged && !plan.uncarried_notes().is_empty();
+        return if is_kept {
+            Decision::NotCarried
+        } else {
+            Decision::Unchanged
+        };
     }
     match (payload.order.then, command) {
         (FinishThen::Keep, _) => Decision::Keep,
@@ -211,6 +223,16 @@ impl Finishing<'_> {
         match decide(&self.payload, &plan, CommandEnd::of(command.as_ref())) {
             Decision::Nothing(state) => Ok(self.over(&plan, state)),
             Decision::Unchanged => self.unchanged().await,
+            Decision::NotRecorded => Ok(PlanFinish {
+                why: Some("not_recorded".to_owned()),
+                text: plan.record.unrecorded.map(|failed| failed.why),
+                ..finish(FinishOutcome::Open)
+            }),
+            Decision::NotCarried => Ok(PlanFinish {
+                why: (self.payload.order.then == FinishThen::Apply).then(|| "not_carried".to_owned()),
+                text: Some(plan.uncarried_notes().join("; ")),
+                ..finish(FinishOutcome::Open)
+            }),
             Decision::Keep => Ok(finish(FinishOutcome::Open)),
             Decision::Seal => self.sealed(None).await,
             Decision::NotApplied(why) => self.sealed(Some(why)).await,

@@ -11,7 +11,9 @@ use std::collections::hash_map::Entry;
 
 use eventlog::UnixMs;
 use kernel::{PlanId, WorkspaceId};
-use plans::{CheckState, Moment, Overlap, Plan, PlanError, PlanQuery, Plans, Presence, Run, Unapplied};
+use plans::{
+    CheckState, LeftOut, Moment, Overlap, Plan, PlanError, PlanQuery, Plans, Presence, Run, Unapplied,
+};
 
 pub(crate) use changesets::{changeset_to_wire, recorded_to_wire};
 pub(crate) use files::{BadOperation, file_to_wire, operation_of};
@@ -136,7 +138,13 @@ fn notice(plan: &Plan, workspace: Option<Presence>) -> Option<String> {
         Some(Presence::Replaced) => "its workspace is gone: another directory is at its path",
         Some(Presence::Unreachable) => "the file system of its workspace does not answer",
         Some(Presence::Present) if plan.record.landing.is_some() => "it is being applied or taken back",
-        Some(Presence::Present) => return None,
+        Some(Presence::Present) => {
+            let failed = plan.record.unrecorded.as_ref()?;
+            return Some(format!(
+                "what `{}` changed could not be recorded ({}); it is still in the sandbox. To try again: tidelock plan seal {}",
+                failed.reason, failed.why, plan.id
+            ));
+        }
     };
     Some(text.to_owned())
 }
@@ -176,16 +184,37 @@ fn to_wire(plan: &Plan, around: Around) -> api::Plan {
             conflicts: refused.conflicts.iter().map(outcomes::conflict_to_wire).collect(),
         }),
         overlaps: around.overlaps.iter().map(outcomes::overlap_to_wire).collect(),
-        left_out: record
-            .left_out
+        left_out: left_out_to_wire(record),
+        branches: record
+            .branches
             .iter()
-            .map(|left_out| api::PlanLeftOut {
-                path: left_out.path.to_string(),
-                why: words::why_left_out(left_out.why).to_owned(),
+            .map(|branch| api::PlanBranch {
+                name: branch.name.clone(),
+                commits: branch.commits,
+                subjects: branch.subjects.clone(),
             })
             .collect(),
+        not_carried: plan.uncarried_notes(),
+        remarks: record.remarks.clone(),
+        unrecorded: record.unrecorded.as_ref().map(|failed| api::PlanUnrecorded {
+            command: failed.reason.clone(),
+            job: failed.job.clone(),
+            why: failed.why.clone(),
+        }),
         notice: around.notice,
     }
+}
+
+/// What was left out when the sandbox was made, and what was made in it since and is not carried.
+fn left_out_to_wire(record: &plans::Record) -> Vec<api::PlanLeftOut> {
+    let to_wire = |left: &LeftOut, work: bool| api::PlanLeftOut {
+        path: left.path.clone(),
+        why: words::why_left_out(left.why).to_owned(),
+        work,
+    };
+    let at_first = record.left_out.iter().map(|left| to_wire(left, false));
+    let since = record.uncarried.iter().map(|left| to_wire(left, left.is_work()));
+    at_first.chain(since).collect()
 }
 
 fn running_to_wire(running: &plans::Running) -> api::PlanCommand {

@@ -25,6 +25,7 @@ mod verify;
 pub use collect::{CollectMode, Freed};
 pub use error::BaseError;
 pub use image::Base;
+pub(crate) use left_out::uncarried;
 pub use left_out::{Ignored, LeftOut, WhyLeftOut};
 pub use store::Bases;
 pub use take::Taken;

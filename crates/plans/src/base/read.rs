@@ -132,10 +132,9 @@ impl Reading<'_> {
                     read.copied.insert(path.clone(), copied);
                 }
                 Err(NotCopied::Vanished) => {}
-                Err(NotCopied::Unreadable) => read.left_out.push(LeftOut {
-                    path: path.clone(),
-                    why: WhyLeftOut::Unreadable,
-                }),
+                Err(NotCopied::Unreadable) => {
+                    read.left_out.push(LeftOut::at(path, WhyLeftOut::Unreadable));
+                }
                 Err(NotCopied::Cancelled) => return Err(BaseError::Cancelled),
                 Err(NotCopied::Failed(error)) => return Err(self.making.failed("filling")(error)),
             }

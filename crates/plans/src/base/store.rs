@@ -34,6 +34,8 @@ pub struct Bases {
 pub(super) struct Store {
     pub(super) directory: PathBuf,
     pub(super) quota_bytes: u64,
+    /// Larger files of a workspace are left out.
+    pub(super) max_file_bytes: u64,
     /// Guards which images are there and which of them are held: one is put in place, pinned or taken away only under this
     /// lock. It is held for a single look or rename, never while files are read or written.
     pins: Mutex<HashMap<ManifestId, Weak<Pin>>>,
@@ -45,6 +47,14 @@ impl Bases {
     /// # Errors
     /// The directory cannot be made, read or written.
     pub fn open(directory: PathBuf, quota_bytes: u64) -> Result<Self, BaseError> {
+        Self::open_within(directory, quota_bytes, u64::MAX)
+    }
+
+    /// The same with a limit for single files: larger ones are left out of images.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_within(directory: PathBuf, quota_bytes: u64, max_file_bytes: u64) -> Result<Self, BaseError> {
         let failed = |error| BaseError::io("opening", &directory)(error);
         fs::DirBuilder::new()
             .recursive(true)
@@ -66,6 +76,7 @@ impl Bases {
         let store = Store {
             directory,
             quota_bytes,
+            max_file_bytes,
             pins: Mutex::default(),
         };
         Ok(Self {

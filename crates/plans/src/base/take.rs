@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::error::BaseError;
 use super::image::{Base, Pin};
-use super::left_out::{Ignored, LeftOut};
+use super::left_out::{Ignored, LeftOut, WhyLeftOut};
 use super::making::{Dress, Making};
 use super::place::{Incoming, place};
 use super::read::{Read, To, read_files};
@@ -64,8 +64,9 @@ impl Bases {
             },
             _ => BaseError::io("reading the ignore rules of", workspace)(error),
         })?;
-        let found = scan(workspace, &sources, &cached, &store.own_directories(), scope)
+        let mut found = scan(workspace, &sources, &cached, &store.own_directories(), scope)
             .map_err(|error| BaseError::of_scan(error, workspace))?;
+        leave_out_large(&mut found, store.max_file_bytes);
         drop(cached);
         if let Some(previous) = previous.as_ref().filter(|_| found.is_as_cached)
             && let Some(base) = store.hold(Arc::clone(previous))?
@@ -84,6 +85,24 @@ impl Bases {
             scope,
         }
         .make(previous, cache)
+    }
+}
+
+/// Leaves out files that are larger than a plan carries.
+fn leave_out_large(found: &mut Scan, max_file_bytes: u64) {
+    let Scan {
+        directories,
+        left_out,
+        ..
+    } = found;
+    for directory in directories {
+        directory.files.retain(|file| {
+            let is_large = file.key.size > max_file_bytes;
+            if is_large {
+                left_out.push(LeftOut::at(&file.path, WhyLeftOut::TooLarge));
+            }
+            !is_large
+        });
     }
 }
 

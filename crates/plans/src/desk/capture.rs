@@ -1,7 +1,6 @@
 //! What was changed in a sandbox by other means than ours is found by looking, and recorded.
 
 use std::fs::File;
-use std::io;
 use std::sync::Arc;
 
 use eventlog::{BlobId, CommitError};
@@ -14,10 +13,11 @@ use crate::entry::{Change, Entry};
 use crate::error::PlanError;
 use crate::log_contents::{self, Source};
 use crate::path::RelPath;
-use crate::plan::{Actor, Recorded};
+use crate::plan::{Actor, Recorded, Unrecorded};
 use crate::sandbox::Sandbox;
 use crate::shared::blocking;
-use crate::tree::TreeError;
+use crate::tree::ReadBounds;
+use crate::uncarried::BranchInside;
 
 /// How often the sandbox is looked at again because a file went away between two looks.
 const LOOKS: usize = 5;
@@ -41,6 +41,18 @@ impl Doing {
             tool: "recovered".to_owned(),
             reason: "found in the sandbox after the daemon had ended".to_owned(),
             job: None,
+        }
+    }
+}
+
+impl Doing {
+    /// Somebody's whose doing could not be recorded before.
+    pub(super) fn again(failed: Unrecorded) -> Self {
+        Self {
+            actor: failed.actor,
+            tool: failed.tool,
+            reason: failed.reason,
+            job: failed.job,
         }
     }
 }
@@ -76,20 +88,46 @@ impl Desk {
     /// What is different from what is known, with the contents in the log. If somebody writes at the same moment, it is
     /// looked at again.
     async fn look_at_sandbox(&mut self) -> Result<Option<Vec<Change>>, PlanError> {
+        let bounds = ReadBounds {
+            scope: self.shared.captures.begin(self.id),
+            max_file_bytes: self.shared.settings.max_file_bytes,
+        };
+        let looked = self.look_within(&bounds).await;
+        self.shared.captures.end(self.id);
+        match looked {
+            Err(_) if self.shared.captures.is_closed() => Err(PlanError::Closing),
+            Err(_) if bounds.scope.is_cancelled() => Err(self.called_off(&bounds)),
+            looked => looked,
+        }
+    }
+
+    fn called_off(&self, bounds: &ReadBounds) -> PlanError {
+        let cause = bounds.scope.cause();
+        PlanError::CalledOff {
+            plan: self.id,
+            why: cause.map_or_else(String::new, |cause| cause.to_string()),
+        }
+    }
+
+    async fn look_within(&mut self, bounds: &ReadBounds) -> Result<Option<Vec<Change>>, PlanError> {
         let sandbox = self.sandbox_if_open()?;
         let mut tries = 0..LOOKS;
         loop {
-            let (looked, known) = (Arc::clone(&sandbox), self.known().await?);
-            let captured = blocking(move || looked.capture(&known)).await?;
+            let (looked, known, within) = (Arc::clone(&sandbox), self.known().await?, bounds.clone());
+            let captured = blocking(move || looked.capture(&known, &within)).await?;
             let captured = captured.map_err(|source| PlanError::Io {
                 what: "looking at the sandbox".to_owned(),
                 source,
             })?;
-            self.say_left_out(captured.left_out).await?;
+            self.say_uncarried(captured.left_out, captured.branches).await?;
             if captured.changes.is_empty() {
                 return Ok(None);
             }
-            match self.keep_contents(captured.changes).await {
+            let kept = tokio::select! {
+                kept = self.keep_contents(captured.changes) => kept,
+                _ = bounds.scope.wait() => return Err(self.called_off(bounds)),
+            };
+            match kept {
                 Err(PlanError::FileRefused { .. }) if tries.next().is_some() => {}
                 kept => return kept.map(Some),
             }
@@ -103,26 +141,23 @@ impl Desk {
         }
     }
 
-    /// Writes down what is in the sandbox and is not carried, if that is new.
-    async fn say_left_out(&mut self, mut left_out: Vec<LeftOut>) -> Result<(), PlanError> {
+    /// Writes down what is in the sandbox and is not carried, if that is not what was known.
+    async fn say_uncarried(
+        &mut self,
+        mut left_out: Vec<LeftOut>,
+        branches: Vec<BranchInside>,
+    ) -> Result<(), PlanError> {
         left_out.truncate(LEFT_OUT_LIMIT);
-        let loaded = self.loaded().await?;
-        let is_new = left_out.iter().any(|left| !loaded.record.left_out.contains(left));
-        if is_new {
-            self.change(None, |_, record, now| {
-                let mut next = record.clone();
-                next.left_out.extend(
-                    left_out
-                        .iter()
-                        .filter(|left| !record.left_out.contains(left))
-                        .cloned(),
-                );
-                next.left_out.truncate(LEFT_OUT_LIMIT);
+        self.change(None, |_, record, now| {
+            let mut next = record.clone();
+            if next.uncarried != left_out || next.branches != branches {
+                next.uncarried.clone_from(&left_out);
+                next.branches.clone_from(&branches);
                 next.changed_at = now;
-                Ok((next, Vec::new()))
-            })
-            .await?;
-        }
+            }
+            Ok((next, Vec::new()))
+        })
+        .await?;
         Ok(())
     }
 
@@ -132,10 +167,8 @@ impl Desk {
         let Some(open) = &self.open else {
             return Err(PlanError::SandboxGone(self.id));
         };
-        let (sandbox, base) = (Arc::clone(&open.sandbox), open.base.clone());
-        let wanted = changes.clone();
-        let opened = blocking(move || sources(&wanted, &*sandbox, &base)).await?;
-        let (places, sources): (Vec<Place>, Vec<Wanted>) = opened?.into_iter().unzip();
+        let sources = sources(&changes, &open.sandbox, &open.base);
+        let (places, sources): (Vec<Place>, Vec<Wanted>) = sources.into_iter().unzip();
         let put = log_contents::put_all(&self.shared.log, sources).await?;
         for (place, (id, put_size)) in places.into_iter().zip(put) {
             let change = &mut changes[place.change];
@@ -169,13 +202,9 @@ struct Place {
     side: Side,
 }
 
-/// Opens the contents of changes. What is `before` comes from the base, if the log does not have it from an earlier
-/// change; what is `after` from the sandbox.
-fn sources(
-    changes: &[Change],
-    sandbox: &dyn Sandbox,
-    base: &Base,
-) -> Result<Vec<(Place, Wanted)>, PlanError> {
+/// The contents of changes. What is `before` comes from the base, if the log does not have it from an earlier change; what is
+/// `after` from the sandbox.
+fn sources(changes: &[Change], sandbox: &Arc<dyn Sandbox>, base: &Base) -> Vec<(Place, Wanted)> {
     let mut sources = Vec::new();
     for (index, change) in changes.iter().enumerate() {
         let place = |side| Place { change: index, side };
@@ -183,42 +212,25 @@ fn sources(
         if let Some(Entry::File { hash, .. }) = &change.before
             && base.manifest.get(old_path).and_then(Entry::content) == Some(*hash)
         {
-            let file = in_base(base, old_path)?;
-            sources.push((place(Side::Before), (Some(*hash), Source::File(file))));
+            sources.push((place(Side::Before), (Some(*hash), in_base(base, old_path))));
         }
         if change
             .after
             .as_ref()
             .is_some_and(|entry| entry.content().is_some())
         {
-            match sandbox.tree().open_file(&change.path) {
-                Ok(file) => sources.push((place(Side::After), (None, Source::File(file)))),
-                Err(TreeError::Io { path, source, .. }) => {
-                    return Err(PlanError::Io {
-                        what: format!("reading `{path}`"),
-                        source,
-                    });
-                }
-                // It is not what it was a moment ago.
-                Err(error) => {
-                    return Err(PlanError::FileRefused {
-                        path: change.path.to_string(),
-                        why: format!("somebody else changed it at the same moment: {error}"),
-                    });
-                }
-            }
+            let sandbox = Arc::clone(sandbox);
+            let open = move |path: &RelPath| Ok(sandbox.tree().open_file(path));
+            let source = Source::of_tree(change.path.clone(), open);
+            sources.push((place(Side::After), (None, source)));
         }
     }
-    Ok(sources)
+    sources
 }
 
-fn in_base(base: &Base, path: &RelPath) -> Result<File, PlanError> {
-    File::open(base.tree.join(path.as_path())).map_err(|source| unreadable(path, source))
-}
-
-fn unreadable(path: &RelPath, source: io::Error) -> PlanError {
-    PlanError::Io {
-        what: format!("reading `{path}`"),
-        source,
-    }
+fn in_base(base: &Base, path: &RelPath) -> Source {
+    let (file, what) = (base.tree.join(path.as_path()), format!("reading `{path}`"));
+    Source::File(Box::new(move || {
+        File::open(file).map_err(|source| PlanError::Io { what, source })
+    }))
 }

@@ -5,12 +5,14 @@
 //! moved the plan (a landing does), the desk looks again and decides anew.
 
 mod capture;
+mod captures;
 mod files;
 mod forget;
 mod open_sandboxes;
 mod record;
 mod sandbox;
 mod stay;
+mod stays;
 
 use std::sync::Arc;
 
@@ -28,10 +30,13 @@ use crate::state::{Extent, Step};
 use crate::store;
 use crate::streams::{self, Happening};
 
+pub use captures::CalledOff;
+pub(crate) use captures::Captures;
 pub(crate) use open_sandboxes::OpenSandboxes;
 pub(crate) use record::RecordTo;
 pub(crate) use sandbox::{directory as sandbox_directory, order as sandbox_order, remove as remove_sandbox};
 pub(crate) use stay::new_stay_id;
+pub(crate) use stays::Stays;
 
 /// How often a change is decided again because the plan has moved meanwhile. Only landings move it behind the desk's
 /// back, twice each.

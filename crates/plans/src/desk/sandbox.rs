@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Desk;
+use super::capture::Doing;
 use super::open_sandboxes::{Listed, OpenSandboxes};
 use crate::base::Base;
 use crate::error::PlanError;
-use crate::plan::{Plan, Record, State};
-use crate::sandbox::{Known, Sandbox, SandboxOrder, Strategy};
-use crate::shared::{Shared, blocking};
+use crate::plan::{Plan, Record, State, Unrecorded};
+use crate::sandbox::{Known, Sandbox, SandboxOrder, Strategy, remove_tree};
+use crate::shared::{Shared, blocking, with_causes};
+use crate::state;
 
 /// A sandbox that is open.
 #[derive(Debug)]
@@ -81,6 +83,18 @@ impl Desk {
         Ok(sandbox)
     }
 
+    /// Closes the sandbox, to be opened again, if what it shows of the workspace's own directories is no longer there. While
+    /// somebody is in it, it stays as it is.
+    pub(super) async fn close_if_outdated(&mut self) -> Result<(), PlanError> {
+        let Some(sandbox) = self.open.as_ref().map(|open| Arc::clone(&open.sandbox)) else {
+            return Ok(());
+        };
+        if self.loaded().await?.record.running.is_empty() && !blocking(move || sandbox.is_current()).await? {
+            self.open = None;
+        }
+        Ok(())
+    }
+
     /// The sandbox for somebody who looks.
     pub(crate) async fn look(&mut self) -> Result<Arc<dyn Sandbox>, PlanError> {
         self.sandbox().await
@@ -123,6 +137,24 @@ impl Desk {
         remove(&*strategy, &order(&self.shared, &plan, base)).await
     }
 
+    /// Takes the files of the sandbox away before the log says so, because the log takes nothing. First it has another name, so
+    /// that it is never opened in part; if the daemon ends meanwhile, the next one takes away what belongs to no plan.
+    pub(super) async fn empty_sandbox(&mut self) -> Result<(), PlanError> {
+        let plan = self.plan().await?;
+        self.open = None;
+        let place = self.shared.sandboxes().join(plan.id.to_string());
+        let given_up = self.shared.sandboxes().join(format!("{}.given-up", plan.id));
+        let removed = blocking(move || match std::fs::rename(&place, &given_up) {
+            Ok(()) => remove_tree(&given_up).map(drop),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        });
+        removed.await?.map_err(|source| PlanError::Io {
+            what: "taking the sandbox away".to_owned(),
+            source,
+        })
+    }
+
     /// What the sandbox is known to hold.
     pub(super) async fn known(&mut self) -> Result<Known, PlanError> {
         let base = match &self.open {
@@ -133,14 +165,35 @@ impl Desk {
         Ok(Known { base, since })
     }
 
-    /// What a command of an earlier life, or a write that was not recorded before the daemon was killed, has left.
+    /// What a command of an earlier life, or a write that was not recorded before the daemon was killed, has left. If it cannot
+    /// be recorded the plan says so, and the sandbox can be used all the same: to look at what is in the way, and remove it.
     async fn record_leftovers(&mut self, record: &Record) -> Result<(), PlanError> {
-        if matches!(record.state, State::Open | State::Sealed) && record.landing.is_none() {
-            // What commands of this life do is captured when they end.
-            if record.running.is_empty() {
-                self.capture(&super::capture::Doing::unknown()).await?;
-            }
+        // What commands of this life do is captured when they end.
+        if !matches!(record.state, State::Open | State::Sealed)
+            || record.landing.is_some()
+            || !record.running.is_empty()
+        {
+            return Ok(());
         }
+        let doing = match record.unrecorded.clone() {
+            Some(failed) => Doing::again(failed),
+            None => Doing::unknown(),
+        };
+        let recorded = match self.capture(&doing).await {
+            Ok(_) => Ok(()),
+            Err(PlanError::Closing) => return Err(PlanError::Closing),
+            Err(error) => Err(Unrecorded {
+                actor: doing.actor,
+                tool: doing.tool,
+                reason: doing.reason,
+                job: doing.job,
+                why: with_causes(&error),
+            }),
+        };
+        self.change(None, |_, record, now| {
+            Ok(state::looked_at(record, recorded.clone(), now))
+        })
+        .await?;
         Ok(())
     }
 }

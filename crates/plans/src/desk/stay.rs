@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use eventlog::{CommitError, LogError};
 use kernel::ChangesetId;
 
 use super::Desk;
@@ -11,12 +12,17 @@ use crate::answers::{NewStay, Stay};
 use crate::changeset::Changeset;
 use crate::error::PlanError;
 use crate::plan::{Actor, Plan, Running};
+use crate::shared::{blocking, with_causes};
 use crate::state;
 use crate::store;
 
 impl Desk {
     /// A command may run in the sandbox from now on.
     pub(crate) async fn enter(&mut self, new: NewStay) -> Result<Stay, PlanError> {
+        self.leave_all().await?;
+        self.close_if_outdated().await?;
+        let reserve = Arc::clone(&self.shared.reserve);
+        blocking(move || reserve.keep()).await?;
         let sandbox = self.sandbox().await?;
         let id = new_stay_id();
         let running = Running {
@@ -27,10 +33,17 @@ impl Desk {
             reason: new.reason,
             since: self.shared.time.now(),
         };
-        self.change(None, |plan, record, now| {
-            state::enter(plan, record, running.clone(), now)
-        })
-        .await?;
+        // First it is on the list, so that nobody who sees it in the log takes it for one that is over.
+        self.shared.stays.begin(&id);
+        let entered = self
+            .change(None, |plan, record, now| {
+                state::enter(plan, record, running.clone(), now)
+            })
+            .await;
+        if let Err(error) = entered {
+            self.shared.stays.end(&id);
+            return Err(error);
+        }
         Ok(Stay {
             id,
             plan: self.id,
@@ -38,28 +51,92 @@ impl Desk {
         })
     }
 
-    /// Nothing of a command runs any more.
+    /// Nothing of a command runs any more. If what it changed cannot be recorded, that is an error, and the plan says so; the
+    /// command is over all the same.
     pub(crate) async fn leave(&mut self, stay: &str) -> Result<Option<Changeset>, PlanError> {
+        let mut left = self.see_out(stay).await;
+        if let Err(error @ PlanError::Commit(CommitError::Log(LogError::DiskFull))) = left {
+            left = self.see_out_with_reserve(stay, error).await;
+        }
+        match &left {
+            Ok(Left::Recorded(_) | Left::NotRecorded(_)) => self.shared.stays.end(stay),
+            Err(error) => self.shared.stays.end_unwritten(stay, with_causes(error)),
+        }
+        match left? {
+            Left::Recorded(changeset) => self.changeset_of(changeset).await,
+            Left::NotRecorded(error) => Err(error),
+        }
+    }
+
+    /// The log takes nothing because the disk is full: with the room that is kept for that it is written down that
+    /// the command is over. What it changed is not looked at again, which would take the room away.
+    async fn see_out_with_reserve(&mut self, stay: &str, error: PlanError) -> Result<Left, PlanError> {
+        let reserve = Arc::clone(&self.shared.reserve);
+        blocking(move || reserve.give_back()).await?;
+        let why = with_causes(&error);
+        self.change(None, |_, record, now| {
+            Ok(state::leave(record, stay, Err(why.clone()), now))
+        })
+        .await?;
+        Ok(Left::NotRecorded(error))
+    }
+
+    /// Captures what a command changed, and writes down that it is over. If that cannot be written, the log goes on saying
+    /// that it runs, and whoever comes next tries again.
+    async fn see_out(&mut self, stay: &str) -> Result<Left, PlanError> {
         let plan = self.plan().await?;
         let running = plan.record.running.iter().find(|running| running.stay == stay);
         let Some(running) = running.cloned() else {
-            return Ok(None);
+            return Ok(Left::Recorded(None));
         };
         let captured = if plan.record.has_sandbox {
-            self.sandbox().await?;
-            let doing = Doing {
-                actor: Arc::clone(&running.actor),
-                tool: running.tool.clone(),
-                reason: running.reason.clone(),
-                job: running.job.clone(),
-            };
-            self.capture(&doing).await?
+            self.capture_of(&running).await
         } else {
-            None
+            Ok(None)
         };
-        self.change(None, |_, record, now| Ok(state::leave(record, stay, now)))
-            .await?;
-        self.changeset_of(captured.map(|(id, _)| id)).await
+        // The next daemon records it.
+        if let Err(PlanError::Closing) = captured {
+            return Err(PlanError::Closing);
+        }
+        let why = captured.as_ref().map(drop).map_err(|error| with_causes(error));
+        self.change(None, |_, record, now| {
+            Ok(state::leave(record, stay, why.clone(), now))
+        })
+        .await?;
+        Ok(match captured {
+            Ok(changeset) => Left::Recorded(changeset),
+            Err(error) => {
+                tracing::warn!(plan = %self.id, error = with_causes(&error), "what a command changed is not recorded");
+                Left::NotRecorded(error)
+            }
+        })
+    }
+
+    async fn capture_of(&mut self, running: &Running) -> Result<Option<ChangesetId>, PlanError> {
+        self.sandbox().await?;
+        let doing = Doing {
+            actor: Arc::clone(&running.actor),
+            tool: running.tool.clone(),
+            reason: running.reason.clone(),
+            job: running.job.clone(),
+        };
+        Ok(self.capture(&doing).await?.map(|(id, _)| id))
+    }
+
+    /// Sees out commands that are over and that the log takes for running: of an earlier life, or because the log took nothing
+    /// when they ended. How many there were.
+    pub(crate) async fn leave_all(&mut self) -> Result<usize, PlanError> {
+        let plan = self.plan().await?;
+        if plan.record.landing.is_some() {
+            return Ok(0);
+        }
+        let stays = plan.record.running.into_iter().map(|running| running.stay);
+        let over: Vec<String> = stays.filter(|stay| !self.shared.stays.is_inside(stay)).collect();
+        for stay in &over {
+            self.see_out(stay).await?;
+            self.shared.stays.end(stay);
+        }
+        Ok(over.len())
     }
 
     async fn changeset_of(&self, id: Option<ChangesetId>) -> Result<Option<Changeset>, PlanError> {
@@ -69,28 +146,25 @@ impl Desk {
         }
     }
 
-    /// Everything that a command of an earlier life left running is over: the keeper of each has seen to that.
-    pub(crate) async fn leave_all(&mut self) -> Result<usize, PlanError> {
-        let plan = self.plan().await?;
-        for running in &plan.record.running {
-            self.leave(&running.stay).await?;
-        }
-        Ok(plan.record.running.len())
-    }
-
     /// What is in the sandbox and was not recorded is somebody's who is not known; so the plan is whole before it is
     /// sealed or applied.
     pub(crate) async fn catch_up(&mut self) -> Result<(), PlanError> {
-        let plan = self.plan().await?;
-        if plan.record.has_sandbox && plan.record.running.is_empty() && plan.record.landing.is_none() {
+        self.leave_all().await?;
+        let record = self.plan().await?.record;
+        if record.has_sandbox && record.running.is_empty() && record.landing.is_none() {
             self.sandbox().await?;
-            let doing = Doing {
-                actor: Arc::from("unknown"),
-                tool: "outside".to_owned(),
-                reason: "found in the sandbox; no command of the plan was running".to_owned(),
-                job: None,
+            let doing = match record.unrecorded {
+                Some(failed) => Doing::again(failed),
+                None => Doing {
+                    actor: Arc::from("unknown"),
+                    tool: "outside".to_owned(),
+                    reason: "found in the sandbox; no command of the plan was running".to_owned(),
+                    job: None,
+                },
             };
             self.capture(&doing).await?;
+            self.change(None, |_, record, now| Ok(state::looked_at(record, Ok(()), now)))
+                .await?;
         }
         Ok(())
     }
@@ -115,13 +189,16 @@ impl Desk {
         if work == Unapplied::Keep && self.plan().await?.record.state == crate::plan::State::Open {
             self.catch_up().await?;
         }
-        let plan = self
-            .change(seen, |plan, record, now| {
-                state::discard(plan, record, &by, work, now)
-            })
-            .await?;
+        let plan = match self.give_up(&by, seen, work).await {
+            // What fills the disk may be just this sandbox.
+            Err(PlanError::Commit(CommitError::Log(LogError::DiskFull))) if work == Unapplied::GiveUp => {
+                self.empty_sandbox().await?;
+                self.give_up(&by, seen, work).await?
+            }
+            given_up => given_up?,
+        };
         // Nothing is lost with the sandbox of a plan that changed nothing, so its place is free at once.
-        if plan.record.files == 0 && plan.record.left_out.is_empty() {
+        if plan.record.files == 0 && plan.record.left_out.is_empty() && plan.record.uncarried.is_empty() {
             if let Err(error) = self.take_sandbox_away().await {
                 tracing::warn!(%error, plan = %self.id, "the sandbox of an empty plan stays for now");
             }
@@ -129,6 +206,29 @@ impl Desk {
         }
         Ok(plan)
     }
+
+    async fn give_up(&mut self, by: &Actor, seen: Option<u64>, work: Unapplied) -> Result<Plan, PlanError> {
+        let shared = Arc::clone(&self.shared);
+        self.change(seen, |plan, record, now| {
+            let mut record = record.clone();
+            if work == Unapplied::GiveUp {
+                // Nobody will ask what they changed.
+                record
+                    .running
+                    .retain(|running| shared.stays.is_inside(&running.stay));
+            }
+            state::discard(plan, &record, by, work, now)
+        })
+        .await
+    }
+}
+
+/// How a command left.
+enum Left {
+    /// What it changed is recorded, in this changeset if it changed anything.
+    Recorded(Option<ChangesetId>),
+    /// It is not, and the plan says so.
+    NotRecorded(PlanError),
 }
 
 /// Names a stay.

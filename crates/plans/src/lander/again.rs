@@ -6,24 +6,28 @@ use std::io::{self, Write};
 use bytes::Bytes;
 use eventlog::BlobId;
 
+use super::place::Place;
+use crate::attributes::Attributes;
 use crate::contents::Contents;
 use crate::entry::{Change, Entry};
 use crate::landing::{Again, Found, Remerge};
 use crate::log_contents::LogContents;
-use crate::merge::{Conflict, ConflictKind, Effect, Ours, merge_changes};
+use crate::merge::{Conflict, ConflictKind, Effect, MergeDriver, Ours, merge_changes};
 use crate::path::RelPath;
 
 /// Merges what a landing brings with what somebody has saved meanwhile.
 pub(super) struct MergeAgain<'a> {
     effects: HashMap<&'a RelPath, &'a Effect>,
     contents: &'a LogContents,
+    place: &'a Place,
 }
 
 impl<'a> MergeAgain<'a> {
-    pub(super) fn new(effects: &'a [Effect], contents: &'a LogContents) -> Self {
+    pub(super) fn new(effects: &'a [Effect], contents: &'a LogContents, place: &'a Place) -> Self {
         Self {
             effects: effects.iter().map(|effect| (&effect.path, effect)).collect(),
             contents,
+            place,
         }
     }
 }
@@ -49,7 +53,11 @@ impl Remerge for MergeAgain<'_> {
             after: effect.after.clone(),
             from: None,
         };
-        let ours = One { path, found };
+        let driver = self
+            .place
+            .with_tree(|tree| Attributes::of(tree).merge_driver(path))
+            .map_err(|_| conflict())?;
+        let ours = One { path, found, driver };
         let merged = merge_changes(
             &[change],
             &ours,
@@ -87,6 +95,7 @@ impl Remerge for MergeAgain<'_> {
 struct One<'a> {
     path: &'a RelPath,
     found: Option<&'a Found>,
+    driver: MergeDriver,
 }
 
 impl Ours for One<'_> {
@@ -104,6 +113,10 @@ impl Ours for One<'_> {
 
     fn find(&self, _: BlobId) -> Option<RelPath> {
         None
+    }
+
+    fn merge_driver(&self, _: &RelPath) -> MergeDriver {
+        self.driver
     }
 }
 

@@ -7,7 +7,7 @@ use kernel::PlanId;
 use super::begin::Wanted;
 use super::written;
 use super::{Lander, TRIES};
-use crate::answers::{ApplyOrder, Outcome};
+use crate::answers::{ApplyOrder, Outcome, OutcomeKind};
 use crate::desk::Snapshot;
 use crate::entry::Change;
 use crate::error::PlanError;
@@ -51,7 +51,15 @@ impl Lander {
                 lists,
                 changeset: None,
             };
-            if let Some(outcome) = self.land(wanted).await? {
+            let notes: Vec<String> = wanted
+                .snapshots
+                .iter()
+                .flat_map(|snapshot| snapshot.plan.uncarried_notes())
+                .collect();
+            if let Some(mut outcome) = self.land(wanted).await? {
+                if outcome.kind != OutcomeKind::Conflicted {
+                    outcome.notes.extend(notes);
+                }
                 return Ok(outcome);
             }
         }

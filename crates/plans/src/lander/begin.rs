@@ -13,6 +13,7 @@ use super::place::{Place, TreeOurs, Whereabouts};
 use super::telling::would;
 use super::written::{self, Deeds, Written};
 use crate::answers::{GitMessage, Outcome, Run};
+use crate::attributes::Attributes;
 use crate::contents::Contents;
 use crate::desk::{Snapshot, new_stay_id};
 use crate::entry::{Change, Entry};
@@ -136,6 +137,7 @@ impl Lander {
                     contents: &contents,
                     seen: Mutex::default(),
                     moved: &moved,
+                    attributes: Attributes::of(tree),
                 };
                 let lists: Vec<&[Change]> = lists.iter().map(Vec::as_slice).collect();
                 merge_all(&lists, &ours, &ours)
@@ -200,6 +202,7 @@ impl Lander {
             Place::Workspace(_) => None,
             Place::Parent(..) => Some(new_stay_id()),
         };
+        stay.iter().for_each(|stay| self.shared.stays.begin(stay));
         let mut holds = Vec::new();
         for plan in wanted
             .snapshots
@@ -222,7 +225,11 @@ impl Lander {
             stay,
             combined: merged.combined.into_iter().collect(),
         };
-        match self.commit_begin(workspace, wanted, &mut begun).await {
+        let committed = self.commit_begin(workspace, wanted, &mut begun).await;
+        if committed.is_err() {
+            begun.stay.iter().for_each(|stay| self.shared.stays.end(stay));
+        }
+        match committed {
             Ok(()) => Ok(Some(begun)),
             Err(PlanError::Commit(CommitError::Conflict { .. })) => {
                 self.discard(&begun).await?;
@@ -256,19 +263,15 @@ impl Lander {
                 missing.push((path, content));
             }
         }
-        let (place, paths) = (place.clone(), missing.clone());
-        let opened = blocking(move || {
-            place.with_tree(|tree| {
-                let open = |(path, _): (RelPath, BlobId)| tree.open_file(&path).ok();
-                paths.into_iter().map(open).collect::<Option<Vec<_>>>()
-            })
-        });
-        // A file that is no longer there has moved since the merge.
-        let Some(files) = opened.await?? else {
-            return Ok(false);
+        let sources = missing
+            .iter()
+            .map(|(path, _)| (None, place.source(path.clone())))
+            .collect();
+        let put = match log_contents::put_all(&self.shared.log, sources).await {
+            // A file that is no longer there has moved since the merge.
+            Err(PlanError::FileRefused { .. }) => return Ok(false),
+            put => put?,
         };
-        let sources = files.into_iter().map(|file| (None, Source::File(file))).collect();
-        let put = log_contents::put_all(&self.shared.log, sources).await?;
         Ok(put
             .iter()
             .zip(&missing)
@@ -279,7 +282,7 @@ impl Lander {
         let (shared, place, landing) = (Arc::clone(&self.shared), place.clone(), landing.clone());
         let staged = blocking(move || {
             let contents = shared.contents.clone();
-            let again = MergeAgain::new(&landing.effects, &contents);
+            let again = MergeAgain::new(&landing.effects, &contents, &place);
             place.with_tree(|tree| {
                 let staging = shared.staging();
                 let ground = ground(tree, &staging, (&contents, &again), &*shared.steps.0);
@@ -346,7 +349,7 @@ impl Lander {
         let shared = Arc::clone(&self.shared);
         let done = blocking(move || {
             let (contents, staged) = (shared.contents.clone(), begun.staged.take());
-            let again = MergeAgain::new(&begun.landing.effects, &contents);
+            let again = MergeAgain::new(&begun.landing.effects, &contents, &begun.place);
             let outcome = begun.place.with_tree(|tree| {
                 let staging = shared.staging();
                 let ground = ground(tree, &staging, (&contents, &again), &*shared.steps.0);

@@ -205,22 +205,26 @@ impl Lander {
 
     /// Puts contents into the log that were merged while the landing was carried out, or saved by others before.
     async fn keep_contents_of(&self, begun: &Begun, effects: &[Effect]) -> Result<(), PlanError> {
-        let (place, paths) = (begun.place.clone(), effects.to_vec());
-        let opened = blocking(move || {
-            place.with_tree(|tree| {
-                let files = paths.iter().filter(|effect| {
-                    effect
-                        .after
-                        .as_ref()
-                        .is_some_and(|after| after.content().is_some())
-                });
-                files
-                    .filter_map(|effect| tree.open_file(&effect.path).ok())
-                    .collect::<Vec<_>>()
-            })
-        });
-        let sources = opened.await??.into_iter().map(|file| (None, Source::File(file)));
-        log_contents::put_all(&self.shared.log, sources.collect()).await?;
+        let files: Vec<RelPath> = effects
+            .iter()
+            .filter(|effect| effect.after.as_ref().and_then(Entry::content).is_some())
+            .map(|effect| effect.path.clone())
+            .collect();
+        // No more are open at a time than are put together.
+        for some in files.chunks(log_contents::PUT_TOGETHER) {
+            let (place, paths) = (begun.place.clone(), some.to_vec());
+            let opened = blocking(move || {
+                place.with_tree(|tree| {
+                    let open = |path| tree.open_file(path).ok();
+                    paths.iter().filter_map(open).collect::<Vec<_>>()
+                })
+            });
+            let sources = opened.await??.into_iter().map(|file| {
+                let open = move || Ok(file);
+                (None, Source::File(Box::new(open)))
+            });
+            log_contents::put_all(&self.shared.log, sources.collect()).await?;
+        }
         Ok(())
     }
 

@@ -9,11 +9,13 @@ use bytes::Bytes;
 use eventlog::BlobId;
 use kernel::PlanId;
 
+use crate::attributes::Attributes;
 use crate::base::Bases;
 use crate::contents::{Contents, TEXT_LIMIT_BYTES};
 use crate::entry::Entry;
 use crate::error::PlanError;
-use crate::merge::Ours;
+use crate::log_contents::Source;
+use crate::merge::{MergeDriver, Ours};
 use crate::path::RelPath;
 use crate::sandbox::Sandbox;
 use crate::tree::Tree;
@@ -43,6 +45,14 @@ impl Place {
     }
 }
 
+impl Place {
+    /// A file of it, for the log.
+    pub(super) fn source(&self, path: RelPath) -> Source {
+        let place = self.clone();
+        Source::of_tree(path, move |path| place.with_tree(|tree| tree.open_file(path)))
+    }
+}
+
 /// A tree, as a merge sees it: what is at its paths, and the contents of what was looked at, which the log need not have.
 pub(super) struct TreeOurs<'a> {
     pub(super) tree: &'a Tree,
@@ -52,6 +62,7 @@ pub(super) struct TreeOurs<'a> {
     pub(super) seen: Mutex<HashMap<BlobId, RelPath>>,
     /// Everything that is in the workspace, if it was asked for: where a file may have been moved to.
     pub(super) moved: &'a (dyn Fn(BlobId) -> Option<RelPath> + Sync),
+    pub(super) attributes: Attributes<'a>,
 }
 
 impl Ours for TreeOurs<'_> {
@@ -77,6 +88,10 @@ impl Ours for TreeOurs<'_> {
 
     fn find(&self, content: BlobId) -> Option<RelPath> {
         (self.moved)(content)
+    }
+
+    fn merge_driver(&self, path: &RelPath) -> MergeDriver {
+        self.attributes.merge_driver(path)
     }
 }
 

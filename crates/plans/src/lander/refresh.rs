@@ -10,18 +10,20 @@ use super::begin::Wanted;
 use super::telling::outcome_paths;
 use super::{Lander, TRIES};
 use crate::answers::{Outcome, OutcomeKind, Run};
+use crate::attributes::Attributes;
 use crate::base::{Base, Taken};
 use crate::desk::{Snapshot, sandbox_order};
 use crate::entry::{Change, Entry};
 use crate::error::PlanError;
 use crate::log_contents;
 use crate::manifest::Manifest;
-use crate::merge::{Effect, Merged, Ours, merge_changes};
+use crate::merge::{Effect, MergeDriver, Merged, Ours, merge_changes};
 use crate::path::RelPath;
 use crate::plan::{Actor, Attempt, Plan};
 use crate::sandbox::{Sandbox, SandboxOrder};
 use crate::shared::blocking;
 use crate::state;
+use crate::tree::Tree;
 
 impl Lander {
     /// Refreshes a plan.
@@ -81,7 +83,15 @@ impl Lander {
         let (manifest, changes) = (Arc::clone(&base.manifest), Arc::clone(&snapshot.changes));
         let contents = self.shared.contents.clone();
         self.keep_base_contents(base, &changes).await?;
-        let merged = blocking(move || merge_changes(&changes, &ManifestOurs(&manifest), &contents));
+        let files = base.tree.clone();
+        let merged = blocking(move || {
+            let tree = Tree::open(&files)?;
+            let ours = ManifestOurs {
+                manifest: &manifest,
+                attributes: Attributes::of(&tree),
+            };
+            merge_changes(&changes, &ours, &contents)
+        });
         merged.await?.map_err(|source| PlanError::Io {
             what: "merging".to_owned(),
             source,
@@ -97,18 +107,17 @@ impl Lander {
         let wanted: Vec<_> = paths
             .filter_map(|path| Some((path.clone(), base.manifest.get(path)?.content()?)))
             .collect();
-        let tree = base.tree.clone();
-        let opened = blocking(move || {
-            let open = |(path, content): (RelPath, eventlog::BlobId)| {
-                let file = std::fs::File::open(tree.join(path.as_path()))?;
-                Ok((Some(content), log_contents::Source::File(file)))
+        let source = |(path, content): (RelPath, eventlog::BlobId)| {
+            let file = base.tree.join(path.as_path());
+            let open = move || {
+                std::fs::File::open(file).map_err(|source| PlanError::Io {
+                    what: "reading the base".to_owned(),
+                    source,
+                })
             };
-            wanted.into_iter().map(open).collect::<std::io::Result<Vec<_>>>()
-        });
-        let sources = opened.await?.map_err(|source| PlanError::Io {
-            what: "reading the base".to_owned(),
-            source,
-        })?;
+            (Some(content), log_contents::Source::File(Box::new(open)))
+        };
+        let sources = wanted.into_iter().map(source).collect();
         log_contents::put_all(&self.shared.log, sources).await?;
         Ok(())
     }
@@ -243,19 +252,26 @@ fn write_all(
 }
 
 /// A manifest, as a merge sees it.
-struct ManifestOurs<'a>(&'a Manifest);
+struct ManifestOurs<'a> {
+    manifest: &'a Manifest,
+    attributes: Attributes<'a>,
+}
 
 impl Ours for ManifestOurs<'_> {
     fn at(&self, path: &RelPath) -> std::io::Result<Option<Entry>> {
-        Ok(self.0.get(path).cloned())
+        Ok(self.manifest.get(path).cloned())
     }
 
     fn has_others(&self, directory: &RelPath, beside: &dyn Fn(&RelPath) -> bool) -> std::io::Result<bool> {
-        Ok(self.0.below(directory).any(|(path, _)| !beside(path)))
+        Ok(self.manifest.below(directory).any(|(path, _)| !beside(path)))
+    }
+
+    fn merge_driver(&self, path: &RelPath) -> MergeDriver {
+        self.attributes.merge_driver(path)
     }
 
     fn find(&self, content: eventlog::BlobId) -> Option<RelPath> {
-        let mut entries = self.0.iter();
+        let mut entries = self.manifest.iter();
         entries
             .find(|(_, entry)| entry.content() == Some(content))
             .map(|(path, _)| path.clone())

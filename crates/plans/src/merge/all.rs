@@ -7,7 +7,7 @@ use bytes::Bytes;
 use eventlog::BlobId;
 
 use super::changes::merge_changes;
-use super::types::{Conflict, Effect, Ours};
+use super::types::{Conflict, Effect, MergeDriver, Ours};
 use crate::contents::Contents;
 use crate::entry::{Change, Entry};
 use crate::path::RelPath;
@@ -116,6 +116,10 @@ impl Ours for Layered<'_> {
         }
         self.below
             .has_others(directory, &|path| beside(path) || self.is_gone(path))
+    }
+
+    fn merge_driver(&self, path: &RelPath) -> MergeDriver {
+        self.below.merge_driver(path)
     }
 
     fn find(&self, content: BlobId) -> Option<RelPath> {

@@ -6,7 +6,7 @@ use std::io;
 use bytes::Bytes;
 use eventlog::BlobId;
 
-use super::entry::{MergeFiles, Outcome, merge_entry};
+use super::entry::{MergeFiles, Outcome, Texts, merge_entry};
 use super::fold::fold;
 use super::types::{Conflict, ConflictHunk, ConflictKind, Effect, Merged, Ours};
 use crate::contents::Contents;
@@ -47,15 +47,30 @@ impl<'a> Merge<'a> {
         }
     }
 
+    fn merge_at(
+        &mut self,
+        path: &RelPath,
+        base: Option<&Entry>,
+        ours: Option<&Entry>,
+        theirs: Option<&Entry>,
+    ) -> io::Result<Outcome> {
+        let tree = self.ours;
+        let mut texts = Texts {
+            files: self.texts,
+            driver: &|| tree.merge_driver(path),
+        };
+        merge_entry(base, ours, theirs, &mut texts)
+    }
+
     /// Merges one change, for itself.
     pub(crate) fn add(&mut self, change: &Change) -> io::Result<()> {
         let new = self.ours.at(&change.path)?;
         let Some(from) = &change.from else {
-            let outcome = merge_entry(
+            let outcome = self.merge_at(
+                &change.path,
                 change.before.as_ref(),
                 new.as_ref(),
                 change.after.as_ref(),
-                self.texts,
             )?;
             self.settle(change, change.before.clone(), new, outcome);
             return Ok(());
@@ -75,17 +90,17 @@ impl<'a> Merge<'a> {
             }
             // The workspace has given it the same name.
             (None, Some(new)) if is_same_content(&new, change.before.as_ref()) => {
-                let outcome = merge_entry(
+                let outcome = self.merge_at(
+                    &change.path,
                     change.before.as_ref(),
                     Some(&new),
                     change.after.as_ref(),
-                    self.texts,
                 )?;
                 self.settle(change, change.before.clone(), Some(new), outcome);
                 Ok(())
             }
             (old, new) => {
-                let outcome = merge_entry(None, new.as_ref(), change.after.as_ref(), self.texts)?;
+                let outcome = self.merge_at(&change.path, None, new.as_ref(), change.after.as_ref())?;
                 self.settle(change, None, new, outcome);
                 // The new path is as wanted, or it is a conflict. Either way the old one is to go.
                 self.add_deletion(change, from, old)
@@ -95,11 +110,11 @@ impl<'a> Merge<'a> {
 
     /// The plan gave a file another name, and the workspace has it at the old one.
     fn add_move(&mut self, change: &Change, from: &RelPath, old: Entry) -> io::Result<()> {
-        let outcome = merge_entry(
+        let outcome = self.merge_at(
+            &change.path,
             change.before.as_ref(),
             Some(&old),
             change.after.as_ref(),
-            self.texts,
         )?;
         let (wanted, content) = match outcome {
             Outcome::Keep => (Some(old.clone()), None),
@@ -121,7 +136,7 @@ impl<'a> Merge<'a> {
     }
 
     fn add_deletion(&mut self, change: &Change, path: &RelPath, ours: Option<Entry>) -> io::Result<()> {
-        let outcome = merge_entry(change.before.as_ref(), ours.as_ref(), None, self.texts)?;
+        let outcome = self.merge_at(path, change.before.as_ref(), ours.as_ref(), None)?;
         let deletion = Change {
             path: path.clone(),
             before: change.before.clone(),

@@ -5,8 +5,8 @@ use std::io;
 use bytes::Bytes;
 use eventlog::BlobId;
 
-use super::text::{TextMerge, merge_text};
-use super::types::{ConflictHunk, ConflictKind};
+use super::text::{TextMerge, merge_text, merge_union};
+use super::types::{ConflictHunk, ConflictKind, MergeDriver};
 use crate::contents::{Contents, TEXT_LIMIT_BYTES};
 use crate::entry::Entry;
 
@@ -44,7 +44,7 @@ pub(super) fn merge_entry(
     base: Option<&Entry>,
     ours: Option<&Entry>,
     theirs: Option<&Entry>,
-    texts: &mut dyn MergeFiles,
+    texts: &mut Texts<'_>,
 ) -> io::Result<Outcome> {
     use Entry::{Directory, File, Symlink};
     if ours == theirs || base == theirs {
@@ -65,9 +65,7 @@ pub(super) fn merge_entry(
         }
         (_, Some(_), None) => Outcome::conflict(ConflictKind::DeletedByPlan),
         (_, None, _) => Outcome::conflict(ConflictKind::DeletedByWorkspace),
-        (None | Some(Directory), Some(ours), Some(theirs)) => {
-            Outcome::Conflict(ConflictKind::BothAdded, both_added(ours, theirs, texts)?)
-        }
+        (None | Some(Directory), Some(ours), Some(theirs)) => both_added(ours, theirs, texts)?,
         (Some(base @ File { .. }), Some(ours @ File { .. }), Some(theirs @ File { .. })) => {
             merge_file(base, ours, theirs, texts)?
         }
@@ -75,7 +73,7 @@ pub(super) fn merge_entry(
     })
 }
 
-fn merge_file(base: &Entry, ours: &Entry, theirs: &Entry, texts: &mut dyn MergeFiles) -> io::Result<Outcome> {
+fn merge_file(base: &Entry, ours: &Entry, theirs: &Entry, texts: &mut Texts<'_>) -> io::Result<Outcome> {
     let (base, ours, theirs) = (FileEntry::of(base), FileEntry::of(ours), FileEntry::of(theirs));
     let (Some(base), Some(ours), Some(theirs)) = (base, ours, theirs) else {
         return Ok(Outcome::conflict(ConflictKind::Type));
@@ -91,24 +89,52 @@ fn merge_file(base: &Entry, ours: &Entry, theirs: &Entry, texts: &mut dyn MergeF
     }
     Ok(match texts.merge(Some(base), ours, theirs)? {
         FileMerge::NotText => Outcome::conflict(ConflictKind::Binary),
-        FileMerge::Text(TextMerge::Clean(merged)) => {
-            let hash = BlobId::from_bytes(*blake3::hash(&merged).as_bytes());
-            let size = merged.len() as u64;
-            Outcome::Combine(Entry::File { hash, size, mode }, Some(merged.into()))
-        }
+        FileMerge::Text(TextMerge::Clean(merged)) => combined(merged, mode),
         FileMerge::Text(TextMerge::Conflicted(hunks)) => Outcome::Conflict(ConflictKind::Content, hunks),
     })
 }
 
-/// Where two files differ that both sides made at one path, if they are text.
-fn both_added(ours: &Entry, theirs: &Entry, texts: &mut dyn MergeFiles) -> io::Result<Vec<ConflictHunk>> {
+fn combined(merged: Vec<u8>, mode: u32) -> Outcome {
+    let hash = BlobId::from_bytes(*blake3::hash(&merged).as_bytes());
+    let size = merged.len() as u64;
+    Outcome::Combine(Entry::File { hash, size, mode }, Some(merged.into()))
+}
+
+/// Two files that both sides made at one path: a conflict, with where they differ if they are text, unless all lines of both
+/// are wanted.
+fn both_added(ours: &Entry, theirs: &Entry, texts: &mut Texts<'_>) -> io::Result<Outcome> {
+    let added = |hunks| Outcome::Conflict(ConflictKind::BothAdded, hunks);
     let (Some(ours), Some(theirs)) = (FileEntry::of(ours), FileEntry::of(theirs)) else {
-        return Ok(Vec::new());
+        return Ok(added(Vec::new()));
     };
+    let is_union = (texts.driver)() == MergeDriver::Union;
     Ok(match texts.merge(None, ours, theirs)? {
-        FileMerge::Text(TextMerge::Conflicted(hunks)) => hunks,
-        FileMerge::Text(TextMerge::Clean(_)) | FileMerge::NotText => Vec::new(),
+        FileMerge::Text(TextMerge::Conflicted(hunks)) => added(hunks),
+        FileMerge::Text(TextMerge::Clean(merged)) if is_union => combined(merged, ours.mode),
+        FileMerge::Text(TextMerge::Clean(_)) | FileMerge::NotText => added(Vec::new()),
     })
+}
+
+/// How the files at one path are merged.
+pub(super) struct Texts<'a> {
+    pub(super) files: &'a mut dyn MergeFiles,
+    /// It is asked only if both sides have changed the file.
+    pub(super) driver: &'a dyn Fn() -> MergeDriver,
+}
+
+impl Texts<'_> {
+    fn merge(
+        &mut self,
+        base: Option<FileEntry>,
+        ours: FileEntry,
+        theirs: FileEntry,
+    ) -> io::Result<FileMerge> {
+        match (self.driver)() {
+            MergeDriver::Binary => Ok(FileMerge::NotText),
+            MergeDriver::Text => self.files.merge(base, ours, theirs),
+            MergeDriver::Union => self.files.merge_union(base, ours, theirs),
+        }
+    }
 }
 
 /// How the contents of files are merged. It is a trait because the oracle only wants to know whether they can be.
@@ -116,6 +142,14 @@ pub(crate) trait MergeFiles {
     /// Merges two files; without a base, they began with nothing.
     fn merge(&mut self, base: Option<FileEntry>, ours: FileEntry, theirs: FileEntry)
     -> io::Result<FileMerge>;
+
+    /// The same, with all lines of both sides where they changed the same ones.
+    fn merge_union(
+        &mut self,
+        base: Option<FileEntry>,
+        ours: FileEntry,
+        theirs: FileEntry,
+    ) -> io::Result<FileMerge>;
 }
 
 /// What a merge of files came to.
@@ -135,17 +169,40 @@ impl MergeFiles for &dyn Contents {
         ours: FileEntry,
         theirs: FileEntry,
     ) -> io::Result<FileMerge> {
-        let mut texts = [const { Bytes::new() }; 3];
-        for (text, file) in texts.iter_mut().zip([base, Some(ours), Some(theirs)]) {
-            let Some(file) = file else { continue };
-            match text_of(file.hash, file.size, *self)? {
-                Some(content) => *text = content,
-                None => return Ok(FileMerge::NotText),
-            }
-        }
-        let [base, ours, theirs] = texts;
-        Ok(FileMerge::Text(merge_text(&base, &ours, &theirs)))
+        let texts = texts_of([base, Some(ours), Some(theirs)], *self)?;
+        Ok(match texts {
+            Some([base, ours, theirs]) => FileMerge::Text(merge_text(&base, &ours, &theirs)),
+            None => FileMerge::NotText,
+        })
     }
+
+    fn merge_union(
+        &mut self,
+        base: Option<FileEntry>,
+        ours: FileEntry,
+        theirs: FileEntry,
+    ) -> io::Result<FileMerge> {
+        let texts = texts_of([base, Some(ours), Some(theirs)], *self)?;
+        Ok(match texts {
+            Some([base, ours, theirs]) => {
+                FileMerge::Text(TextMerge::Clean(merge_union(&base, &ours, &theirs)))
+            }
+            None => FileMerge::NotText,
+        })
+    }
+}
+
+/// The contents of files, if all of them are text; of none there is nothing.
+fn texts_of(files: [Option<FileEntry>; 3], contents: &dyn Contents) -> io::Result<Option<[Bytes; 3]>> {
+    let mut texts = [const { Bytes::new() }; 3];
+    for (text, file) in texts.iter_mut().zip(files) {
+        let Some(file) = file else { continue };
+        match text_of(file.hash, file.size, contents)? {
+            Some(content) => *text = content,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(texts))
 }
 
 /// The content of a file, if it is text.

@@ -40,18 +40,16 @@ pub fn merge_text(base: &[u8], ours: &[u8], theirs: &[u8]) -> TextMerge {
         let hunks = conflicts.into_iter().take(HUNK_LIMIT);
         return TextMerge::Conflicted(hunks.map(|place| texts.quote(place)).collect());
     }
-    let mut done = 0;
-    for place in &places {
-        texts.write(&texts.base[done..place.base.start], &mut merged);
-        let side = match place.changed_by {
-            ChangedBy::Ours | ChangedBy::Both => &texts.ours[place.ours.clone()],
-            ChangedBy::Theirs => &texts.theirs[place.theirs.clone()],
-        };
-        texts.write(side, &mut merged);
-        done = place.base.end;
-    }
-    texts.write(&texts.base[done..], &mut merged);
+    texts.merge(&places, &mut merged);
     TextMerge::Clean(merged)
+}
+
+/// Merges two texts that began as one, and takes all lines of both where they changed the same ones, ours first.
+pub(super) fn merge_union(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<u8> {
+    let texts = Texts::new(base, ours, theirs);
+    let mut merged = Vec::with_capacity(ours.len() + theirs.len());
+    texts.merge(&texts.places(), &mut merged);
+    merged
 }
 
 /// How two texts differ, line by line: ranges of lines, in order, with at least one line that is the same between two.
@@ -192,6 +190,30 @@ impl<'a> Texts<'a> {
 
     fn is_conflict(&self, place: &Place) -> bool {
         place.is_by_both() && self.ours[place.ours.clone()] != self.theirs[place.theirs.clone()]
+    }
+
+    /// Writes what the places come to, and what is between them. Where both changed the same lines, that is ours and then theirs.
+    fn merge(&self, places: &[Place], merged: &mut Vec<u8>) {
+        let mut done = 0;
+        for place in places {
+            self.write(&self.base[done..place.base.start], merged);
+            let (ours, theirs) = (&self.ours[place.ours.clone()], &self.theirs[place.theirs.clone()]);
+            if self.is_conflict(place) {
+                self.write(ours, merged);
+                // A last line without an end would run into the next one.
+                if !theirs.is_empty() && merged.last().is_some_and(|last| *last != b'\n') {
+                    merged.push(b'\n');
+                }
+                self.write(theirs, merged);
+            } else {
+                match place.changed_by {
+                    ChangedBy::Ours | ChangedBy::Both => self.write(ours, merged),
+                    ChangedBy::Theirs => self.write(theirs, merged),
+                }
+            }
+            done = place.base.end;
+        }
+        self.write(&self.base[done..], merged);
     }
 
     fn write(&self, lines: &[Token], to: &mut Vec<u8>) {

@@ -52,6 +52,23 @@ pub trait Ours {
 
     /// Where else a content is, if the tree can tell: a file that was moved away.
     fn find(&self, content: BlobId) -> Option<RelPath>;
+
+    /// How a file is merged that both sides have changed.
+    fn merge_driver(&self, _path: &RelPath) -> MergeDriver {
+        MergeDriver::Text
+    }
+}
+
+/// How a file is merged that both sides have changed. git calls it a driver.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum MergeDriver {
+    /// Line by line; the same lines changed by both are a conflict.
+    #[default]
+    Text,
+    /// Line by line; of the same lines changed by both, all are taken, the workspace's first.
+    Union,
+    /// Not at all: it is one side's or the other's.
+    Binary,
 }
 
 /// What a merge came to. With conflicts, nothing of it is to be done.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use eventlog::BlobId;
 
 use super::contract::Known;
+use crate::base::{LeftOut, WhyLeftOut};
 use crate::entry::{Change, Entry};
 use crate::path::RelPath;
 
@@ -23,6 +24,31 @@ pub(super) fn changes(found: Found, known: &Known) -> Vec<Change> {
         })
     };
     with_renames(found.into_iter().filter_map(differs).collect())
+}
+
+/// Leaves out what has a path that is too long, by the outermost new directory that holds nothing else. Directories that are
+/// there only to lead to such a path would be carried without what they lead to.
+pub(super) fn leave_out_too_long(found: &mut Found, known: &Known, too_long: Vec<RelPath>) -> Vec<LeftOut> {
+    let leave_out = |deepest: RelPath| {
+        let mut outermost = deepest;
+        loop {
+            let first = [outermost.as_bytes(), b"/"].concat();
+            let mut below = found
+                .range(&outermost..)
+                .skip_while(|(path, _)| path.as_bytes() < first.as_slice())
+                .take_while(|(path, _)| path.is_below(&outermost));
+            if known.get(&outermost).is_some() || below.any(|(_, entry)| entry.is_some()) {
+                break;
+            }
+            found.remove(&outermost);
+            match outermost.parent() {
+                Some(parent) if known.get(&parent).is_none() => outermost = parent,
+                _ => break,
+            }
+        }
+        LeftOut::at(&outermost, WhyLeftOut::TooLong)
+    };
+    too_long.into_iter().map(leave_out).collect()
 }
 
 /// A file that is gone and one that is new with the same content are one file with another name, if there is only one

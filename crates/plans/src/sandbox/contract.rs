@@ -11,12 +11,14 @@ use async_trait::async_trait;
 use kernel::PlanId;
 use serde::{Deserialize, Serialize};
 
+use super::layout::Layout;
 use crate::base::{Base, Ignored, LeftOut};
 use crate::entry::{Change, Entry};
 use crate::ignores::IgnoreRules;
 use crate::manifest::Manifest;
 use crate::path::RelPath;
-use crate::tree::Tree;
+use crate::tree::{ReadBounds, Tree};
+use crate::uncarried::BranchInside;
 
 /// How a sandbox is made.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -58,6 +60,14 @@ pub trait Strategy: Send + Sync + std::fmt::Debug {
     /// Opens one that was made, by this daemon or an earlier one. *Cancel safety*: may be dropped.
     async fn open(&self, order: &SandboxOrder) -> Result<Arc<dyn Sandbox>, SandboxError>;
 
+    /// What its user should know of one that was made, one sentence each: what does not work inside. It blocks.
+    fn remarks(&self, order: &SandboxOrder) -> Vec<String> {
+        let layout = Layout {
+            directory: &order.directory,
+        };
+        std::fs::read_to_string(layout.no_git()).into_iter().collect()
+    }
+
     /// Takes one away, whole or in part, and says how many bytes that freed. One that is not there is no error.
     /// *Cancel safety*: dropped half-way, it may be there in part.
     async fn remove(&self, order: &SandboxOrder) -> Result<u64, SandboxError>;
@@ -75,8 +85,8 @@ pub trait Sandbox: Send + Sync + std::fmt::Debug {
     /// said of a file is true of one moment.
     ///
     /// # Errors
-    /// The sandbox cannot be read.
-    fn capture(&self, known: &Known) -> io::Result<Captured>;
+    /// The sandbox cannot be read, or the scope was cancelled.
+    fn capture(&self, known: &Known, bounds: &ReadBounds) -> io::Result<Captured>;
 
     /// Does something with the rules that say what of its files is ignored, the same that a capture goes by. It blocks.
     ///
@@ -86,6 +96,12 @@ pub trait Sandbox: Send + Sync + std::fmt::Debug {
         &self,
         work: &mut dyn FnMut(&mut IgnoreRules<'_>) -> io::Result<()>,
     ) -> io::Result<()>;
+
+    /// Whether what it shows of the workspace's own directories is what is there now. If it is not, it is to be opened again
+    /// when nobody is in it. It blocks.
+    fn is_current(&self) -> bool {
+        true
+    }
 
     /// What its user should know about it, one sentence each: what does not work inside, and what is not there.
     fn remarks(&self) -> Vec<String> {
@@ -133,6 +149,8 @@ pub struct Captured {
     pub changes: Vec<Change>,
     /// What changed and is not carried.
     pub left_out: Vec<LeftOut>,
+    /// Branches that were made or moved, which are not carried either.
+    pub branches: Vec<BranchInside>,
 }
 
 /// A sandbox could not be made, opened or taken away.

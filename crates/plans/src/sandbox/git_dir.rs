@@ -17,6 +17,8 @@ use super::repository::{Repository, is_absence};
 /// How many files of branches, hooks and the like are copied at most. A repository with more loose ones wants to be packed
 /// (`git pack-refs --all`); until then there is no git inside.
 const MAX_FILES: usize = 20_000;
+/// How often a table of branches is copied again because git has rewritten it meanwhile.
+const REFTABLE_TRIES: usize = 16;
 /// How many directories of objects are followed. Git itself follows chains of five.
 const MAX_ALTERNATES: usize = 32;
 /// The directories of a work tree that say what git is in the middle of.
@@ -28,12 +30,14 @@ pub(super) const LAYERED: [&str; 2] = ["modules", "lfs"];
 ///
 /// The files of a base have the times of the workspace's, but other inodes and change times. With the first two settings
 /// git looks at the former alone, and need not read every file again. The rest keeps git from starting things by itself.
-pub(super) const SETTINGS: [(&str, &str); 7] = [
+pub(super) const SETTINGS: [(&str, &str); 8] = [
     ("core.checkStat", "minimal"),
     ("core.trustctime", "false"),
     ("core.fsmonitor", "false"),
     ("core.untrackedCache", "false"),
     ("core.bare", "false"),
+    // By these logs it is known which branches were made or moved inside.
+    ("core.logAllRefUpdates", "true"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
 ];
@@ -56,9 +60,9 @@ pub(super) fn make(
     directory: &Path,
     seen: Seen<'_>,
 ) -> io::Result<Result<(), NoGit>> {
-    if repository.has_reftable() {
+    if repository.has_reftable() && repository.own != repository.common {
         return Ok(Err(
-            "the repository keeps its branches in a reftable, which cannot be copied; there is no git inside"
+            "there is no git inside: this is a linked work tree of a repository that keeps its branches in a reftable"
                 .to_owned(),
         ));
     }
@@ -110,6 +114,9 @@ impl Copying {
         self.file(&own.join("logs/HEAD"), &to.join("logs/HEAD"))?;
         fs::create_dir_all(to.join("logs/refs"))?;
         self.file(&common.join("logs/refs/stash"), &to.join("logs/refs/stash"))?;
+        if repository.has_reftable() {
+            self.reftable(&common.join("reftable"), &to.join("reftable"))?;
+        }
         configure(&common.join("config"), &to.join("config"), seen.root)?;
         if own.join("config.worktree").exists() {
             configure(
@@ -119,6 +126,30 @@ impl Copying {
             )?;
         }
         Ok(())
+    }
+
+    /// Copies a table of branches: the list of its files, and those. A file on the list may go at any time, because git has made
+    /// one of several; then there is another list.
+    fn reftable(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::create_dir_all(to)?;
+        let list = |directory: &Path| directory.join("tables.list");
+        for _ in 0..REFTABLE_TRIES {
+            let names = fs::read(list(from))?;
+            let mut lines = names.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            let copied = lines.try_for_each(|name| {
+                self.left = self.left.checked_sub(1).ok_or(io::ErrorKind::QuotaExceeded)?;
+                let name = OsStr::from_bytes(name);
+                copy_file(&from.join(name), &to.join(name)).map(drop)
+            });
+            match copied {
+                Ok(()) => return fs::write(list(to), names),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::other(
+            "the table of branches is being rewritten all the time",
+        ))
     }
 
     /// The files right in the directory of a work tree: HEAD, the index, and what git is in the middle of.

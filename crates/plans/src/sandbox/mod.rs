@@ -5,7 +5,7 @@
 //! - `upper.rs`: what an overlay has that its base has not, found in the upper layer alone. `scan.rs`: the same for a
 //!   whole tree, by its stats. `compare.rs`: what that is against what is known. `memory.rs`: what was read already.
 //! - `repository.rs`, `git_dir.rs`: the user's repository, and a private one that looks the same. `pinned.rs`: refs that keep
-//!   what the private one borrows.
+//!   what the private one borrows. `commits.rs`: what was committed there.
 //! - `layout.rs`: where the parts of a sandbox are. `whole.rs`: what a copy and a worktree have in common. `ignoring.rs`:
 //!   what captures pass over. `work.rs`: work that blocks.
 //! - `fill.rs`, `removal.rs`: a tree is copied, a tree goes away. `surroundings.rs`: what a command may use outside.
@@ -19,6 +19,7 @@
 //! **What must not happen here:** a symlink of the actor's is followed, or anything is believed about a file that was
 //! not looked at.
 
+mod commits;
 mod compare;
 mod contract;
 mod copy;
@@ -42,4 +43,5 @@ mod work;
 
 pub use contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName};
 pub use pick::Strategies;
+pub(crate) use removal::remove_tree;
 pub(crate) use upper::is_own;

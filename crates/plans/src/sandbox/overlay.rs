@@ -2,19 +2,23 @@
 //!
 //! What is ignored is not in the base. Each ignored directory is an overlay on the workspace's own one: builds are warm,
 //! and what is built is the sandbox's. These layers are on a directory that lives: the user's builds may shine through
-//! until the sandbox has its own version of a file. Files that plans carry come from the base alone, which never changes.
+//! until the sandbox has its own version of a file. If the user replaces such a directory, the sandbox is opened again before
+//! the next command, unless another one is still in it. Files that plans carry come from the base alone, which never changes.
 //!
 //! A directory with something mounted on it cannot be removed or renamed from inside, only emptied.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use process::{Mount, Processes, View, ViewSpec};
 
+use super::commits::made_inside;
 use super::compare::changes;
 use super::contract::{
     Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName,
@@ -32,7 +36,10 @@ use super::work::blocking;
 use crate::base::{LeftOut, WhyLeftOut};
 use crate::ignores::IgnoreRules;
 use crate::path::RelPath;
-use crate::tree::Tree;
+use crate::tree::{ReadBounds, Tree};
+
+/// How many names of a directory of the workspace are looked at to find out whether it was replaced.
+const LOWER_LIMIT: usize = 10_000;
 
 /// Makes overlays.
 #[derive(Clone, Debug)]
@@ -66,6 +73,43 @@ struct LayeredDirectory {
     path: RelPath,
     kind: LayeredKind,
     layer: Layer,
+    /// The workspace's directory when it was mounted.
+    lower: LowerMark,
+}
+
+/// Tells whether a directory of the workspace, or one of those in it, was replaced. A layer goes on with the directories that
+/// it has seen: one that was removed is empty for it, whatever is at its place now.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct LowerMark(Option<u64>);
+
+impl LowerMark {
+    /// Of a directory, and of the directories right in it. What is replaced further down moves the time of the directory that
+    /// it is in.
+    fn of(directory: &Path) -> Self {
+        let mark = || -> io::Result<u64> {
+            let mut hasher = DefaultHasher::new();
+            identity(&fs::metadata(directory)?).hash(&mut hasher);
+            let mut names = Vec::new();
+            for item in fs::read_dir(directory)?.take(LOWER_LIMIT) {
+                let item = item?;
+                if item.file_type()?.is_dir() {
+                    names.push(item.path());
+                }
+            }
+            names.sort();
+            for name in names {
+                identity(&fs::symlink_metadata(&name)?).hash(&mut hasher);
+            }
+            Ok(hasher.finish())
+        };
+        // What cannot be looked at, or moves at this very moment, is another thing at the next look.
+        Self(mark().ok())
+    }
+}
+
+/// Which directory it is, and when a name in it was made or removed.
+fn identity(found: &fs::Metadata) -> (u64, u64, i64, i64) {
+    (found.dev(), found.ino(), found.mtime(), found.mtime_nsec())
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -191,6 +235,8 @@ impl Overlay {
             if !layer.upper.is_dir() {
                 continue;
             }
+            // Before it is mounted: what changes in between is noticed the next time.
+            let mark = LowerMark::of(&original);
             // One that the user has removed is still the sandbox's.
             let lower = if original.is_dir() {
                 original.clone()
@@ -206,6 +252,7 @@ impl Overlay {
                 path: path.clone(),
                 kind,
                 layer,
+                lower: mark,
             });
         }
         let mut objects = None;
@@ -276,22 +323,39 @@ impl OverlaySandbox {
         })
     }
 
-    /// Nested repositories that were changed. What git itself writes there is no change.
-    fn changed_repositories(&self) -> io::Result<Vec<LeftOut>> {
+    /// Nested repositories with work in them. What git itself writes there is none, nor what is ignored.
+    fn changed_repositories(&self, rules: &mut IgnoreRules<'_>) -> io::Result<Vec<LeftOut>> {
         let mut changed = Vec::new();
         for one in &self.layers {
-            if one.kind == LayeredKind::Repository {
-                let mut names = fs::read_dir(&one.layer.upper)?;
-                if names.any(|name| name.is_ok_and(|name| name.file_name() != ".git")) {
-                    changed.push(LeftOut {
-                        path: one.path.clone(),
-                        why: WhyLeftOut::Repository,
-                    });
-                }
+            if one.kind == LayeredKind::Repository && has_work(&one.layer.upper, &one.path, rules)? {
+                changed.push(LeftOut::at(&one.path, WhyLeftOut::ChangedRepository));
             }
         }
         Ok(changed)
     }
+}
+
+/// Whether the upper layer of a nested repository has something in it that its git would not ignore.
+fn has_work(upper: &Path, path: &RelPath, rules: &mut IgnoreRules<'_>) -> io::Result<bool> {
+    if rules.is_ignored(path, true)? {
+        return Ok(false);
+    }
+    let mut pending = vec![(upper.to_owned(), path.clone())];
+    while let Some((upper, path)) = pending.pop() {
+        for item in fs::read_dir(&upper)? {
+            let item = item?;
+            let (name, kind) = (item.file_name(), item.file_type()?);
+            if name == ".git" {
+                continue;
+            }
+            match path.join(&name) {
+                Ok(path) if rules.is_ignored(&path, kind.is_dir())? => {}
+                Ok(path) if kind.is_dir() => pending.push((item.path(), path)),
+                _ => return Ok(true),
+            }
+        }
+    }
+    Ok(false)
 }
 
 impl Sandbox for OverlaySandbox {
@@ -309,28 +373,31 @@ impl Sandbox for OverlaySandbox {
         }
     }
 
-    fn capture(&self, known: &Known) -> io::Result<Captured> {
+    fn capture(&self, known: &Known, bounds: &ReadBounds) -> io::Result<Captured> {
         let lock = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         // Who captures at the same time finds nothing there, and reads everything itself.
         let memory = std::mem::take(&mut *lock());
         let covered: Vec<RelPath> = self.layers.iter().map(|one| one.path.clone()).collect();
-        let walked = self.ignoring.during(&self.tree, |rules| {
-            walk(Walk {
+        let (walked, changed) = self.ignoring.during(&self.tree, |rules| {
+            let walked = walk(Walk {
                 upper: &self.upper,
                 base: &self.order.base.manifest,
                 known,
                 covered: &covered,
                 memory: &memory,
+                bounds,
                 is_ignored: &mut |path, is_directory| rules.is_ignored(path, is_directory),
-            })
+            })?;
+            Ok((walked, self.changed_repositories(rules)?))
         })?;
         *lock() = walked.memory;
         let mut left_out = walked.left_out;
-        left_out.extend(self.changed_repositories()?);
+        left_out.extend(changed);
         left_out.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(Captured {
             changes: changes(walked.found, known),
             left_out,
+            branches: made_inside(&self.tree),
         })
     }
 
@@ -343,5 +410,11 @@ impl Sandbox for OverlaySandbox {
 
     fn remarks(&self) -> Vec<String> {
         self.remarks.clone()
+    }
+
+    fn is_current(&self) -> bool {
+        self.layers
+            .iter()
+            .all(|one| LowerMark::of(&self.order.workspace.join(one.path.as_path())) == one.lower)
     }
 }

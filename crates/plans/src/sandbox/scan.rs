@@ -14,14 +14,14 @@ use std::thread;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat, openat2, statat};
 use rustix::io::Errno;
 
-use super::compare::Found;
+use super::compare::{Found, leave_out_too_long};
 use super::contract::Known;
 use super::memory::{Memory, Moment};
-use super::upper::{IsIgnored, is_own};
-use crate::base::{LeftOut, WhyLeftOut};
+use super::upper::{IsIgnored, is_history, is_linked_repository, is_own};
+use crate::base::{LeftOut, WhyLeftOut, uncarried};
 use crate::entry::Entry;
 use crate::path::RelPath;
-use crate::tree::{FileKind, FileStat, Tree, TreeError};
+use crate::tree::{FileKind, FileStat, ReadBounds, Tree, TreeError};
 
 /// How many threads walk. It is the kernel that works; more than a few get into each other's way.
 const MAX_THREADS: usize = 4;
@@ -40,6 +40,8 @@ pub(super) struct Scanned {
     matched: Vec<RelPath>,
     /// Nothing can be said of what is here and below.
     blind: Vec<RelPath>,
+    /// Directories with something in them whose path is too long.
+    too_long: Vec<RelPath>,
 }
 
 /// What one thread found in its directories.
@@ -56,9 +58,15 @@ pub(super) fn scan(
     tree: &Tree,
     known: &Known,
     memory: &Memory,
+    bounds: &ReadBounds,
     is_ignored: &mut IsIgnored<'_>,
 ) -> io::Result<Scanned> {
-    let scanner = Scanner { tree, known, memory };
+    let scanner = Scanner {
+        tree,
+        known,
+        memory,
+        bounds,
+    };
     let mut scanned = Scanned::default();
     let mut level = vec![None];
     while !level.is_empty() {
@@ -71,8 +79,8 @@ pub(super) fn scan(
                     if kind == FileKind::Directory && scanner.knows_below(&path) {
                         next.push(Some(path));
                     }
-                } else if kind == FileKind::Directory && scanner.is_repository(&path) {
-                    scanned.leave_out(path, WhyLeftOut::Repository);
+                } else if kind == FileKind::Directory && is_linked_repository(tree, &path) {
+                    scanned.leave_out(path, WhyLeftOut::ChangedRepository);
                 } else if kind == FileKind::Directory {
                     scanned.found.insert(path.clone(), Some(Entry::Directory));
                     next.push(Some(path));
@@ -84,6 +92,10 @@ pub(super) fn scan(
         level = next;
     }
     scanner.find_missing(&mut scanned);
+    let too_long = std::mem::take(&mut scanned.too_long);
+    scanned
+        .left_out
+        .extend(leave_out_too_long(&mut scanned.found, known, too_long));
     scanned.left_out.sort_by(|one, other| one.path.cmp(&other.path));
     scanned.left_out.dedup();
     Ok(scanned)
@@ -93,6 +105,7 @@ struct Scanner<'a> {
     tree: &'a Tree,
     known: &'a Known,
     memory: &'a Memory,
+    bounds: &'a ReadBounds,
 }
 
 impl Scanner<'_> {
@@ -151,9 +164,17 @@ impl Scanner<'_> {
 
     fn read_directory(&self, directory: Option<&RelPath>, open: &OwnedFd, part: &mut Part) -> io::Result<()> {
         for item in Dir::read_from(open)? {
+            self.bounds.check()?;
             let item = item?;
             let name = OsString::from_vec(item.file_name().to_bytes().to_vec());
-            if name == "." || name == ".." || is_own(&name, directory.is_none()) {
+            if name == "." || name == ".." {
+                continue;
+            }
+            if is_own(&name, directory.is_none()) {
+                if directory.is_some() && is_history(&name, item.file_type().into()) {
+                    let left = LeftOut::named(directory, &name, WhyLeftOut::History);
+                    part.scanned.left_out.push(left);
+                }
                 continue;
             }
             let joined = match directory {
@@ -161,10 +182,12 @@ impl Scanner<'_> {
                 None => RelPath::from_path(name.as_ref()),
             };
             let Ok(path) = joined else {
-                part.scanned.left_out.extend(directory.map(|directory| LeftOut {
-                    path: directory.clone(),
-                    why: WhyLeftOut::Name,
-                }));
+                match (uncarried(directory, &name), directory) {
+                    (left, Some(directory)) if left.why == WhyLeftOut::TooLong => {
+                        part.scanned.too_long.push(directory.clone());
+                    }
+                    (left, _) => part.scanned.left_out.push(left),
+                }
                 continue;
             };
             let stat = match item.file_type() {
@@ -217,7 +240,7 @@ impl Scanner<'_> {
         let moment = Moment::now();
         let entry = match recalled {
             Some(entry) => entry.clone(),
-            None => match self.tree.look(&path) {
+            None => match self.tree.look_within(&path, self.bounds) {
                 Ok(Some((entry, stat))) => {
                     if stat.kind == FileKind::File {
                         scanned.learned.learn(&path, stat, &entry, moment);
@@ -276,11 +299,6 @@ impl Scanner<'_> {
     fn knows_below(&self, path: &RelPath) -> bool {
         super::upper::knows_below(self.known, path)
     }
-
-    /// A directory with a repository of its own in it.
-    fn is_repository(&self, path: &RelPath) -> bool {
-        super::upper::is_repository(self.tree, path)
-    }
 }
 
 impl Scanned {
@@ -290,11 +308,12 @@ impl Scanned {
         self.learned.merge(other.learned);
         self.matched.extend(other.matched);
         self.blind.extend(other.blind);
+        self.too_long.extend(other.too_long);
     }
 
     fn leave_out(&mut self, path: RelPath, why: WhyLeftOut) {
-        self.blind.push(path.clone());
-        self.left_out.push(LeftOut { path, why });
+        self.left_out.push(LeftOut::at(&path, why));
+        self.blind.push(path);
     }
 
     fn not_readable(&mut self, path: &RelPath, error: Errno) -> io::Result<()> {
@@ -309,6 +328,7 @@ impl Scanned {
     fn cannot_look(&mut self, path: &RelPath, error: TreeError) -> io::Result<()> {
         match error.kind() {
             io::ErrorKind::PermissionDenied => self.leave_out(path.clone(), WhyLeftOut::Unreadable),
+            io::ErrorKind::FileTooLarge => self.leave_out(path.clone(), WhyLeftOut::TooLarge),
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.blind.push(path.clone()),
             _ => return Err(error.into()),
         }

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fgetxattr, fstat, openat2};
 use rustix::io::Errno;
 
-use super::compare::Found;
+use super::compare::{Found, leave_out_too_long};
 use super::contract::Known;
 use super::memory::{Memory, Moment};
-use crate::base::{LeftOut, WhyLeftOut};
+use crate::base::{LeftOut, WhyLeftOut, uncarried};
 use crate::entry::Entry;
 use crate::manifest::Manifest;
 use crate::path::RelPath;
-use crate::tree::{FileKind, Tree, TreeError};
+use crate::tree::{FileKind, ReadBounds, Tree, TreeError};
 
 /// The attribute of an opaque directory, for overlays that were mounted without privileges.
 const OPAQUE: &str = "user.overlay.opaque";
@@ -37,6 +37,7 @@ pub(super) struct Walk<'a> {
     pub(super) covered: &'a [RelPath],
     /// What was read before.
     pub(super) memory: &'a Memory,
+    pub(super) bounds: &'a ReadBounds,
     pub(super) is_ignored: &'a mut IsIgnored<'a>,
 }
 
@@ -50,6 +51,8 @@ pub(super) struct Walked {
     pub(super) memory: Memory,
     /// Nothing can be said of what is here and below.
     blind: Vec<RelPath>,
+    /// Directories with something in them whose path is too long.
+    too_long: Vec<RelPath>,
 }
 
 /// A directory of the upper layer that is still to be walked.
@@ -87,7 +90,13 @@ pub(super) fn walk(mut walk: Walk<'_>) -> io::Result<Walked> {
             },
         };
         for (name, kind) in names {
+            walk.bounds.check()?;
             if is_own(&name, next.directory.is_none()) {
+                if let Some(directory) = next.directory.as_ref().filter(|_| is_history(&name, kind)) {
+                    walked
+                        .left_out
+                        .push(LeftOut::named(Some(directory), &name, WhyLeftOut::History));
+                }
                 continue;
             }
             let joined = match &next.directory {
@@ -97,16 +106,20 @@ pub(super) fn walk(mut walk: Walk<'_>) -> io::Result<Walked> {
             match joined {
                 Ok(path) if walk.covered.contains(&path) => {}
                 Ok(path) => pending.extend(walk.visit(path, kind, next.layer, &mut walked)?),
-                Err(_) => walked
-                    .left_out
-                    .extend(next.directory.as_ref().map(|directory| LeftOut {
-                        path: directory.clone(),
-                        why: WhyLeftOut::Name,
-                    })),
+                Err(_) => match (uncarried(next.directory.as_ref(), &name), &next.directory) {
+                    (left, Some(directory)) if left.why == WhyLeftOut::TooLong => {
+                        walked.too_long.push(directory.clone());
+                    }
+                    (left, _) => walked.left_out.push(left),
+                },
             }
         }
     }
     walk.look_at_known(&mut walked);
+    let too_long = std::mem::take(&mut walked.too_long);
+    walked
+        .left_out
+        .extend(leave_out_too_long(&mut walked.found, walk.known, too_long));
     walked.left_out.sort_by(|one, other| one.path.cmp(&other.path));
     walked.left_out.dedup();
     Ok(walked)
@@ -115,6 +128,11 @@ pub(super) fn walk(mut walk: Walk<'_>) -> io::Result<Walked> {
 /// What is git's, or ours, and never part of a capture.
 pub(crate) fn is_own(name: &std::ffi::OsStr, is_in_root: bool) -> bool {
     name == ".git" || Tree::is_passing(name) || (is_in_root && name == ".tidelock")
+}
+
+/// Whether it is the git directory of a repository, or says where that is.
+pub(super) fn is_history(name: &std::ffi::OsStr, kind: FileKind) -> bool {
+    name == ".git" && kind != FileKind::Special
 }
 
 /// Whether anything is known below a path.
@@ -127,10 +145,13 @@ pub(super) fn knows_below(known: &Known, path: &RelPath) -> bool {
     known.base.below(path).next().is_some() || since.any(|(_, entry)| entry.is_some())
 }
 
-/// Whether a directory has a repository of its own in it.
-pub(super) fn is_repository(tree: &Tree, path: &RelPath) -> bool {
-    let is_git = |(name, kind): &(std::ffi::OsString, FileKind)| name == ".git" && *kind != FileKind::Special;
-    tree.list(Some(path)).is_ok_and(|names| names.iter().any(is_git))
+/// Whether a directory is the work tree of a repository elsewhere: a submodule, or a linked work tree. Its files mean nothing
+/// without that.
+pub(super) fn is_linked_repository(tree: &Tree, path: &RelPath) -> bool {
+    let is_link = |(name, kind): &(std::ffi::OsString, FileKind)| {
+        name == ".git" && matches!(kind, FileKind::File | FileKind::Symlink)
+    };
+    tree.list(Some(path)).is_ok_and(|names| names.iter().any(is_link))
 }
 
 impl Walk<'_> {
@@ -188,8 +209,8 @@ impl Walk<'_> {
             }
             Err(error) => return Err(error.into()),
         };
-        if self.known.get(&path).is_none() && is_repository(self.upper, &path) {
-            walked.leave_out(path, WhyLeftOut::Repository);
+        if self.known.get(&path).is_none() && is_linked_repository(self.upper, &path) {
+            walked.leave_out(path, WhyLeftOut::ChangedRepository);
             return Ok(None);
         }
         let is_merged = below == Layer::Base
@@ -217,7 +238,7 @@ impl Walk<'_> {
         };
         let (entry, stat) = match self.memory.recall(path, &stat) {
             Some(entry) => (entry.clone(), stat),
-            None => match self.upper.look(path)? {
+            None => match self.upper.look_within(path, self.bounds)? {
                 Some(found) => found,
                 None => return Ok(None),
             },
@@ -273,14 +294,15 @@ impl Walk<'_> {
 
 impl Walked {
     fn leave_out(&mut self, path: RelPath, why: WhyLeftOut) {
-        self.blind.push(path.clone());
-        self.left_out.push(LeftOut { path, why });
+        self.left_out.push(LeftOut::at(&path, why));
+        self.blind.push(path);
     }
 
     /// Something is there and cannot be read: that is said, and the rest goes on.
     fn not_readable(&mut self, path: &RelPath, error: TreeError) -> io::Result<()> {
         match error.kind() {
             io::ErrorKind::PermissionDenied => self.leave_out(path.clone(), WhyLeftOut::Unreadable),
+            io::ErrorKind::FileTooLarge => self.leave_out(path.clone(), WhyLeftOut::TooLarge),
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.blind.push(path.clone()),
             _ => return Err(error.into()),
         }

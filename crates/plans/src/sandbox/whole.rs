@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::commits::made_inside;
 use super::compare::changes;
 use super::contract::{Captured, Entrance, Known, Sandbox, SandboxError};
 use super::ignoring::Ignoring;
@@ -12,7 +13,7 @@ use super::memory::Memory;
 use super::scan::scan;
 use crate::base::Base;
 use crate::ignores::IgnoreRules;
-use crate::tree::Tree;
+use crate::tree::{ReadBounds, Tree};
 
 /// Such a sandbox, open.
 #[derive(Debug)]
@@ -61,10 +62,10 @@ impl Sandbox for Whole {
         self.entrance.clone()
     }
 
-    fn capture(&self, known: &Known) -> io::Result<Captured> {
+    fn capture(&self, known: &Known, bounds: &ReadBounds) -> io::Result<Captured> {
         let memory = Arc::clone(&self.lock());
         let scanned = self.ignoring.during(&self.tree, |rules| {
-            scan(&self.tree, known, &memory, &mut |path, is_directory| {
+            scan(&self.tree, known, &memory, bounds, &mut |path, is_directory| {
                 rules.is_ignored(path, is_directory)
             })
         })?;
@@ -81,6 +82,7 @@ impl Sandbox for Whole {
         Ok(Captured {
             changes: changes(scanned.found, known),
             left_out: scanned.left_out,
+            branches: made_inside(&self.tree),
         })
     }
 

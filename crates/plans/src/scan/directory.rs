@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::walk::{Found, Walk};
-use crate::base::{LeftOut, WhyLeftOut};
+use crate::base::{WhyLeftOut, uncarried};
 use crate::ignores::{Level, Verdict, bounded_rules};
 use crate::path::RelPath;
 use crate::stat_cache::{Cached, FileTime, StatKey};
@@ -157,11 +157,7 @@ impl One<'_> {
         };
         let Ok(path) = path else {
             tracing::warn!(?name, directory = ?scanned.path, "a name that cannot be carried is left out");
-            // The path has no name that could be told, so the directory is told.
-            found.left_out.extend(scanned.path.clone().map(|path| LeftOut {
-                path,
-                why: WhyLeftOut::Name,
-            }));
+            found.left_out.push(uncarried(scanned.path.as_ref(), name));
             return Ok(());
         };
         if kind == FileType::Directory {

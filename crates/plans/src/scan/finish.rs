@@ -32,7 +32,17 @@ pub(super) fn finish(found: Found) -> (Vec<ScannedDirectory>, Ignored, Vec<LeftO
         directories.retain(|directory| !directory.path.as_ref().is_some_and(is_in_one));
         ignored_directories.retain(|path| !is_in_one(path));
         ignored_files.retain(|(path, _)| !is_in_one(path));
-        left_out.retain(|left| !is_in_one(&left.path));
+        // What has no path of its own is in a directory that has one.
+        let is_left_in_one = |left: &LeftOut| {
+            let directory = || {
+                left.path
+                    .rsplit_once('/')
+                    .and_then(|(above, _)| above.parse().ok())
+            };
+            let path: Option<RelPath> = left.path.parse().ok().or_else(directory);
+            path.as_ref().is_some_and(is_in_one)
+        };
+        left_out.retain(|left| !is_left_in_one(left));
         let is_outermost = |path: &&RelPath| !path.ancestors().any(|above| empty.contains(&above));
         ignored_directories.extend(empty.iter().filter(is_outermost).cloned());
     }
@@ -40,10 +50,7 @@ pub(super) fn finish(found: Found) -> (Vec<ScannedDirectory>, Ignored, Vec<LeftO
 
     ignored_directories.sort();
     ignored_files.sort();
-    let too_many = |path| LeftOut {
-        path,
-        why: WhyLeftOut::TooMany,
-    };
+    let too_many = |path: RelPath| LeftOut::at(&path, WhyLeftOut::TooMany);
     let surplus = ignored_directories.split_off(ignored_directories.len().min(DIRECTORIES_LIMIT));
     left_out.extend(surplus.into_iter().map(too_many));
     let mut files = Vec::new();

@@ -129,7 +129,7 @@ impl Walk<'_> {
 
 impl Found {
     pub(super) fn leave_out(&mut self, path: RelPath, why: WhyLeftOut) {
-        self.left_out.push(LeftOut { path, why });
+        self.left_out.push(LeftOut::at(&path, why));
     }
 
     pub(super) fn count(&mut self, is_known: bool) {

@@ -20,6 +20,7 @@ mod stat;
 mod write;
 
 pub use error::TreeError;
+pub use read::ReadBounds;
 pub use resolve::Tree;
 pub use stat::{FileKind, FileStat};
 

@@ -2,11 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 
 use eventlog::BlobId;
+use kernel::Scope;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
@@ -24,6 +25,28 @@ const AT_HAND_BYTES: u64 = 64 * 1024;
 /// certainty looks again later anyway.
 const READINGS: u32 = 3;
 
+/// What bounds the reading of whole files that somebody else made, who may have made them of any size.
+#[derive(Clone, Debug)]
+pub struct ReadBounds {
+    /// Nothing more is read once it is cancelled.
+    pub scope: Scope,
+    /// A file with more bytes is not read. Holes count: what reads the file later gets them as zeros.
+    pub max_file_bytes: u64,
+}
+
+impl ReadBounds {
+    /// Whether it may go on.
+    ///
+    /// # Errors
+    /// The scope is cancelled.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        match self.scope.cause() {
+            None => Ok(()),
+            Some(cause) => Err(io::Error::new(io::ErrorKind::Interrupted, cause.to_string())),
+        }
+    }
+}
+
 impl Tree {
     /// What is at a path; `None` if the tree has nothing there, also because something on the way is missing, a file, or a
     /// symlink. A file is read whole, for its hash.
@@ -40,6 +63,26 @@ impl Tree {
     /// # Errors
     /// As for [`entry`](Self::entry).
     pub fn look(&self, path: &RelPath) -> Result<Option<(Entry, FileStat)>, TreeError> {
+        self.look_at(path, None)
+    }
+
+    /// The same within bounds.
+    ///
+    /// # Errors
+    /// As for [`entry`](Self::entry); it is too large; or the scope was cancelled.
+    pub fn look_within(
+        &self,
+        path: &RelPath,
+        bounds: &ReadBounds,
+    ) -> Result<Option<(Entry, FileStat)>, TreeError> {
+        self.look_at(path, Some(bounds))
+    }
+
+    fn look_at(
+        &self,
+        path: &RelPath,
+        bounds: Option<&ReadBounds>,
+    ) -> Result<Option<(Entry, FileStat)>, TreeError> {
         let Some(stat) = self.stat(path)? else {
             return Ok(None);
         };
@@ -61,7 +104,7 @@ impl Tree {
                     Err(TreeError::NotFound { .. }) => return Ok(None),
                     Err(error) => return Err(error),
                 };
-                return hashed(path, &mut file).map(Some);
+                return hashed(path, &mut file, bounds).map(Some);
             }
         };
         Ok(Some((entry, stat)))
@@ -201,8 +244,28 @@ pub(crate) fn hash_of(content: &[u8]) -> BlobId {
 
 /// The entry of a file that is open, read from its beginning. A file that is written meanwhile is read again, so that what
 /// is said is true of one moment.
-pub(super) fn hashed(path: &RelPath, file: &mut File) -> Result<(Entry, FileStat), TreeError> {
+fn hashed(
+    path: &RelPath,
+    file: &mut File,
+    bounds: Option<&ReadBounds>,
+) -> Result<(Entry, FileStat), TreeError> {
     use std::io::Seek;
+
+    let too_large = |size: u64| match bounds {
+        Some(bounds) if size > bounds.max_file_bytes => Err(TreeError::TooLarge {
+            path: path.to_string(),
+            limit: bounds.max_file_bytes,
+        }),
+        _ => Ok(()),
+    };
+    // It may grow while it is read, so this is asked with every piece.
+    let may_go_on = |size: u64| match bounds {
+        Some(bounds) => bounds
+            .check()
+            .map_err(|error| TreeError::of("read", path, error))
+            .and_then(|()| too_large(size)),
+        None => Ok(()),
+    };
 
     let stat = |file: &File| {
         fstat(file)
@@ -213,8 +276,8 @@ pub(super) fn hashed(path: &RelPath, file: &mut File) -> Result<(Entry, FileStat
     let mut left = READINGS;
     loop {
         left -= 1;
-        let (hash, size) =
-            hash_sized(file, before.size).map_err(|error| TreeError::of("read", path, error))?;
+        too_large(before.size)?;
+        let (hash, size) = hash_sized(file, before.size, path, may_go_on)?;
         let after = stat(file)?;
         if left == 0 || (before == after && after.size == size) {
             let mode = before.mode;
@@ -255,7 +318,12 @@ fn content_of(file: File, expected: u64, path: &RelPath, limit: u64) -> Result<V
 
 /// The address of what is left to be read, and how much that was. The size is what is expected; for a small file there is
 /// no need of a large buffer.
-fn hash_sized(content: &mut dyn Read, expected: u64) -> std::io::Result<(BlobId, u64)> {
+fn hash_sized(
+    content: &mut dyn Read,
+    expected: u64,
+    path: &RelPath,
+    may_go_on: impl Fn(u64) -> Result<(), TreeError>,
+) -> Result<(BlobId, u64), TreeError> {
     let (mut hasher, mut size) = (blake3::Hasher::new(), 0);
     let wanted = usize::try_from(expected).map_or(READ_BYTES, |expected| expected.saturating_add(1));
     let mut buffer = vec![0; wanted.min(READ_BYTES)];
@@ -265,9 +333,10 @@ fn hash_sized(content: &mut dyn Read, expected: u64) -> std::io::Result<(BlobId,
             Ok(read) => {
                 hasher.update(&buffer[..read]);
                 size += read as u64;
+                may_go_on(size)?;
             }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(TreeError::of("read", path, error)),
         }
     }
 }

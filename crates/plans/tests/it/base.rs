@@ -91,7 +91,7 @@ fn what_cannot_be_carried_is_told() {
     assert_eq!(files_of(&taken.base.manifest), ["kept"]);
     let expected = [
         ("module", WhyLeftOut::Repository),
-        ("names", WhyLeftOut::Name),
+        ("names/git~1", WhyLeftOut::Name),
         ("pipe", WhyLeftOut::Special),
         ("socket", WhyLeftOut::Special),
         ("vendor/repository", WhyLeftOut::Repository),

@@ -3,7 +3,7 @@
 use plans::{LeftOut, WhyLeftOut};
 use process::Exit;
 
-use crate::sandbox_support::{ALL, WORKSPACE, World, path, shown, snapshot};
+use crate::sandbox_support::{ALL, WORKSPACE, World, shown, snapshot};
 
 /// A script, the changes that it makes, and what is left out.
 type Case = (
@@ -126,9 +126,32 @@ const CASES: &[Case] = &[
         &[("fifo", WhyLeftOut::Special)],
     ),
     (
-        "mkdir lib && cd lib && git init -q && echo new > x",
+        "mkdir made && cd made && git init -q && echo new > x",
+        &["create made: - -> dir", "create made/x: - -> new"],
+        &[("made/.git", WhyLeftOut::History)],
+    ),
+    (
+        "mkdir lib && echo 'gitdir: ../elsewhere' > lib/.git && echo new > lib/x",
         &[],
-        &[("lib", WhyLeftOut::Repository)],
+        &[("lib", WhyLeftOut::ChangedRepository)],
+    ),
+    (
+        "mkdir .GiT 'git~1' dir/GIT~1 && echo x > .GiT/x && echo x > 'git~1/x'",
+        &[],
+        &[
+            (".GiT", WhyLeftOut::Name),
+            ("dir/GIT~1", WhyLeftOut::Name),
+            ("git~1", WhyLeftOut::Name),
+        ],
+    ),
+    (
+        "n=$(printf '%0200d' 0); d=$n; for i in $(seq 14); do d=$d/$n; done
+            mkdir -p new/$d two/$d && echo x > two/$d/x && mv two new/$d/ && echo kept > new/x",
+        &["create new: - -> dir", "create new/x: - -> kept"],
+        &[(
+            "new/00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000",
+            WhyLeftOut::TooLong,
+        )],
     ),
     (
         "mkdir .tidelock && echo x > .tidelock/x; echo x > .git/x; true",
@@ -159,7 +182,7 @@ async fn whatever_a_command_does_is_captured_and_reaches_nothing_else() {
             let expected: Vec<LeftOut> = left_out
                 .iter()
                 .map(|(name, why)| LeftOut {
-                    path: path(name),
+                    path: (*name).to_owned(),
                     why: *why,
                 })
                 .collect();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plans::{LeftOut, StrategyName, WhyLeftOut};
+use plans::{BranchInside, LeftOut, StrategyName, WhyLeftOut};
 use process::Exit;
 
 use crate::sandbox_support::{ALL, Said, Subject, WORKSPACE, World, path, snapshot};
@@ -205,10 +205,7 @@ async fn a_nested_repository_is_seen_and_not_carried() {
     )
     .await;
     let captured = subject.capture();
-    let expected = LeftOut {
-        path: path("nested"),
-        why: WhyLeftOut::Repository,
-    };
+    let expected = LeftOut::at(&path("nested"), WhyLeftOut::ChangedRepository);
     assert_eq!((captured.changes.len(), captured.left_out), (1, vec![expected]));
     subject.remove().await;
     assert_eq!(snapshot(&nested, &|_| false), before);
@@ -241,25 +238,47 @@ async fn a_submodule_works_inside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repository_that_cannot_be_copied_is_said() {
+async fn branches_in_a_reftable_are_copied_too() {
     let world = World::bare(
-        "git init -q --ref-format=reftable; echo alpha > a.txt; git add -A; git commit -q -m first",
+        "git init -q -b main --ref-format=reftable; echo alpha > a.txt; git add -A; git commit -q -m first; git branch other",
     )
     .await;
     let taken = world.take();
+    let git = world.workspace.join(".git");
+    let before = snapshot(&git, &|_| false);
     for name in [StrategyName::Overlay, StrategyName::Copy] {
         let Some(strategy) = world.strategy(name) else {
             continue;
         };
         let subject = world.open(strategy, &taken).await;
-        let expected =
-            "the repository keeps its branches in a reftable, which cannot be copied; there is no git inside";
-        assert_eq!(subject.sandbox.remarks(), [expected]);
-        let said = world.run_in(&subject, "echo new > a.txt; git status").await;
-        assert_eq!(said.exit, Exit::Code(128), "{}", said.text);
-        assert_eq!(subject.capture().changes.len(), 1);
+        assert_eq!(subject.sandbox.remarks(), [""; 0]);
+        let script = "git status --porcelain; git branch --format '%(refname:short)'; echo new > a.txt
+            git commit -q -a -m inside; git log --format=%s -1; git branch made; git pack-refs --all";
+        assert_eq!(
+            done(&world, &subject, script).await,
+            "main\nother\ninside\n",
+            "{name}"
+        );
+        let captured = subject.capture();
+        assert_eq!(captured.changes.len(), 1);
+        assert_eq!((captured.branches[0].commits, captured.branches.len()), (1, 1));
         subject.remove().await;
     }
+    assert_eq!(snapshot(&git, &|_| false), before);
+    // A linked work tree has a table of its own beside that one.
+    let mut linked = world;
+    linked.shell("git worktree add -q ../linked").await;
+    linked.workspace = linked.workspace.join("../linked").canonicalize().unwrap();
+    let taken = linked.take();
+    for name in [StrategyName::Overlay, StrategyName::Copy] {
+        let Some(strategy) = linked.strategy(name) else {
+            continue;
+        };
+        let subject = linked.open(strategy, &taken).await;
+        assert!(subject.sandbox.remarks()[0].starts_with("there is no git inside: "));
+        subject.remove().await;
+    }
+    let world = linked;
     let refused = world
         .strategies
         .pick(Some(StrategyName::GitWorktree), &world.workspace);
@@ -272,6 +291,43 @@ async fn a_repository_that_cannot_be_copied_is_said() {
                 .to_owned()
         )
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commits_and_branches_made_inside_are_told() {
+    let world = World::of(WORKSPACE).await;
+    let taken = world.take();
+    let branch = |name: &str, subjects: &[&str]| BranchInside {
+        name: name.to_owned(),
+        commits: subjects.len() as u64,
+        subjects: subjects.iter().map(|&subject| subject.to_owned()).collect(),
+    };
+    for name in [StrategyName::Overlay, StrategyName::Copy] {
+        let Some(strategy) = world.strategy(name) else {
+            continue;
+        };
+        let subject = world.open(strategy, &taken).await;
+        done(&world, &subject, "git status --porcelain").await;
+        assert_eq!(subject.capture().branches, [], "{name}");
+        let script = "git checkout -q -b topic/one; echo 1 > a.txt; git commit -q -a -m 'First thing'
+            echo 2 > a.txt; git commit -q -a -m 'Second thing'; git commit -q --amend -m 'Second thing, again'
+            git branch plain main; git checkout -q main; git commit -q --allow-empty -m gone; git reset -q --hard HEAD~1";
+        done(&world, &subject, script).await;
+        let expected = [
+            branch("plain", &[]),
+            branch("topic/one", &["Second thing, again", "First thing"]),
+        ];
+        assert_eq!(subject.capture().branches, expected, "{name}");
+        // Whatever its actor makes of it, nothing is waited for or followed.
+        done(
+            &world,
+            &subject,
+            "rm .git/refs/heads/topic/one; mkfifo .git/refs/heads/topic/one; ln -sf /dev/zero .git/logs/refs/heads/plain",
+        )
+        .await;
+        assert_eq!(subject.capture().branches, [], "{name}");
+        subject.remove().await;
+    }
 }
 
 /// A branch that nobody has checked out is in no reflog, so nothing else keeps its commits.

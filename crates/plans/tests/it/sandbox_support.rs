@@ -230,7 +230,15 @@ impl World {
 
 impl Subject {
     pub(crate) fn capture(&self) -> Captured {
-        self.sandbox.capture(&self.known).unwrap()
+        self.capture_within(u64::MAX)
+    }
+
+    pub(crate) fn capture_within(&self, max_file_bytes: u64) -> Captured {
+        let bounds = plans::ReadBounds {
+            scope: kernel::CancellationToken::new().scope(),
+            max_file_bytes,
+        };
+        self.sandbox.capture(&self.known, &bounds).unwrap()
     }
 
     /// Takes changes for known.
@@ -308,7 +316,8 @@ pub(crate) fn walk(tree: &Tree, but: &BTreeSet<RelPath>) -> BTreeMap<RelPath, En
             };
             let Ok(path) = joined else { continue };
             let is_log = path.as_bytes().ends_with(b".log");
-            if but.contains(&path) || is_log || path.as_bytes().ends_with(b"fifo") {
+            let is_too_deep = path.as_bytes().starts_with(b"new/000");
+            if but.contains(&path) || is_log || is_too_deep || path.as_bytes().ends_with(b"fifo") {
                 continue;
             }
             let entry = tree.entry(&path).unwrap().unwrap();

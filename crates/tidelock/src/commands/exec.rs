@@ -70,7 +70,7 @@ pub(super) fn run(
             announce(format, &answer, &submitted);
             let mut interrupts = catch_interrupts(client, &submitted.id)?;
             let mut teller = Teller::new(format, Escapes::Keep, Stamps::None);
-            for note in &prepared.notes {
+            for note in prepared.notes.iter().chain(&plan.remarks) {
                 teller.note(note);
             }
             if format == Format::Human && io::stderr().is_terminal() {

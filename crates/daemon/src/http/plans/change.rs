@@ -59,7 +59,7 @@ pub(crate) async fn discard(
     body::OptionalJson(request): body::OptionalJson<ChangePlan>,
 ) -> Result<Json<api::Plan>, Problem> {
     let work = wire::unapplied_of(request.even_with_work);
-    match app.plans.discard(id, actor.into(), request.version, work).await {
+    match crate::plans::discard(&app, id, actor.into(), request.version, work).await {
         Ok(plan) => shown(&app, &plan).await,
         Err(error) => Err(plan_problem(&app.plans, error).await),
     }

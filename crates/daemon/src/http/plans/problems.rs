@@ -32,6 +32,8 @@ fn subject(error: &PlanError) -> Option<PlanId> {
         | PlanError::Busy { plan, .. }
         | PlanError::Stale { plan, .. }
         | PlanError::HasWork { plan, .. }
+        | PlanError::HasUncarriedWork { plan, .. }
+        | PlanError::CalledOff { plan, .. }
         | PlanError::ChecksNotPassed { plan, .. }
         | PlanError::KeyReused(plan) => Some(*plan),
         _ => None,
@@ -46,9 +48,9 @@ fn without_plan(error: PlanError) -> Problem {
         PlanError::NoActiveChangeset => ErrorCode::NoActiveChangeset,
         PlanError::ChangesetClosed(_) => ErrorCode::ChangesetClosed,
         PlanError::WrongState { .. } | PlanError::NotOver { .. } => ErrorCode::PlanWrongState,
-        PlanError::Busy { .. } => ErrorCode::PlanBusy,
+        PlanError::Busy { .. } | PlanError::CalledOff { .. } => ErrorCode::PlanBusy,
         PlanError::Stale { .. } => ErrorCode::StaleGeneration,
-        PlanError::HasWork { .. } => ErrorCode::PlanHasWork,
+        PlanError::HasWork { .. } | PlanError::HasUncarriedWork { .. } => ErrorCode::PlanHasWork,
         PlanError::ChecksNotPassed { checks, .. } => {
             detail = format!("Not all checks have passed: {}.", checks_text(&checks));
             ErrorCode::ChecksNotPassed

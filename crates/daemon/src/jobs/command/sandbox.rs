@@ -61,6 +61,10 @@ impl SandboxAccess {
     pub(super) async fn leave(&self, stay: &Stay, outcome: Outcome) -> Outcome {
         match self.sandboxes.leave(stay).await {
             Ok(changeset) => with_changes(outcome, stay.plan, changeset.as_ref()),
+            Err(PlanError::Closing) => {
+                let why = "the daemon is stopping; the next one records it";
+                not_recorded(with_changes(outcome, stay.plan, None), why)
+            }
             Err(error) => {
                 tracing::warn!(%error, plan = %stay.plan, "what a command changed could not be recorded");
                 not_recorded(with_changes(outcome, stay.plan, None), &with_causes(&error))

@@ -64,6 +64,10 @@ pub(super) fn attempt_name(attempt: Attempt) -> &'static str {
 pub(super) fn why_left_out(why: WhyLeftOut) -> &'static str {
     match why {
         WhyLeftOut::Repository => "repository",
+        WhyLeftOut::ChangedRepository => "changed_repository",
+        WhyLeftOut::History => "history",
+        WhyLeftOut::TooLarge => "too_large",
+        WhyLeftOut::TooLong => "too_long",
         WhyLeftOut::Special => "special",
         WhyLeftOut::Name => "name",
         WhyLeftOut::Unreadable => "unreadable",

@@ -2,7 +2,7 @@
 
 use api::{
     ChangePlan, CheckPlan, CommitPlans, FinishOutcome, Job, JobState, OutcomeKind, Plan, PlanFinish,
-    PlanOutcome,
+    PlanOutcome, PlanUnrecorded,
 };
 use serde_json::{Value, json};
 
@@ -95,6 +95,22 @@ pub(super) fn ended(
         return Ok(end);
     };
     end.outcome = json!(finish);
+    if let Some(failed) = &plan.unrecorded {
+        return Ok(not_recorded(end, &plan, failed));
+    }
+    if finish.outcome != FinishOutcome::Done {
+        // What an apply left behind is among its notes.
+        end.text.push_str(&words::not_carried(&plan));
+    }
+    if finish.outcome == FinishOutcome::Open && plan.summary.files == 0 && !plan.not_carried.is_empty() {
+        end.text.push_str(words::NOTHING_ELSE);
+        end.text.push_str(&words::next(&plan));
+        // Whoever asked for an apply does not get what the command did.
+        if finish.why.is_some() && end.exit == Exit::Success {
+            end.exit = Exit::Failed;
+        }
+        return Ok(end);
+    }
     if finish.outcome == FinishOutcome::Unchanged {
         end.text.push_str(&words::unchanged(&plan, &finish));
         return Ok(end);
@@ -154,6 +170,15 @@ fn finished(
         })),
         Ended::LeftAlone | Ended::NobodyReads => Ok(None),
     }
+}
+
+/// What the command changed could not be recorded. It is in the sandbox.
+fn not_recorded(mut end: End, plan: &Plan, failed: &PlanUnrecorded) -> End {
+    end.text.push_str(&words::not_recorded(plan, failed));
+    if end.exit == Exit::Success {
+        end.exit = Exit::Failed;
+    }
+    end
 }
 
 /// A plan that cannot be sealed stays open, and that is said.

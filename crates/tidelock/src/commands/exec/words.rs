@@ -1,6 +1,6 @@
 //! What `tidelock exec` says to people.
 
-use api::{FinishOutcome, OutcomeKind, Plan, PlanFinish, PlanOutcome, PlanState};
+use api::{FinishOutcome, OutcomeKind, Plan, PlanFinish, PlanOutcome, PlanState, PlanUnrecorded};
 
 use crate::cli::Afterwards;
 use crate::commands::plan::{
@@ -28,6 +28,27 @@ pub(super) fn kept(plan: &Plan) -> String {
     format!(
         "The command was cancelled. What it had changed is kept in {}.\n",
         plan.id
+    )
+}
+
+/// There is nothing in the plan, and it is kept for what it does not carry.
+pub(super) const NOTHING_ELSE: &str =
+    "It changed nothing else, so there is nothing to apply. The plan stays open.\n";
+
+/// What the command did and the plan does not carry.
+pub(in crate::commands) fn not_carried(plan: &Plan) -> String {
+    plan.not_carried
+        .iter()
+        .map(|note| format!("note: {note}\n"))
+        .collect()
+}
+
+/// What the command changed could not be recorded, and what can be done.
+pub(super) fn not_recorded(plan: &Plan, failed: &PlanUnrecorded) -> String {
+    let end = short(&plan.id);
+    format!(
+        "What the command changed could not be recorded: {}.\nIt is still in the sandbox of {}. Next:\n  tidelock plan seal {end}             to try again\n  tidelock plan discard --force {end}  to give it up\n",
+        failed.why, plan.id
     )
 }
 

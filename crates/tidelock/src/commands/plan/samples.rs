@@ -94,6 +94,10 @@ pub(in crate::commands) fn plan(state: PlanState) -> Plan {
         refused: None,
         overlaps: Vec::new(),
         left_out: Vec::new(),
+        branches: Vec::new(),
+        not_carried: Vec::new(),
+        remarks: Vec::new(),
+        unrecorded: None,
         notice: None,
     }
 }
@@ -127,6 +131,7 @@ pub(in crate::commands) fn busy_plan() -> Plan {
         left_out: vec![PlanLeftOut {
             path: "vendor/lib".to_owned(),
             why: "repository".to_owned(),
+            work: false,
         }],
         notice: Some("the workspace is gone".to_owned()),
         ..plan(PlanState::Open)

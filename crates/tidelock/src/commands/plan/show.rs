@@ -54,6 +54,10 @@ fn describe(palette: Palette, plan: &Plan, changesets: &[Changeset]) -> String {
         );
         section(&heading, conflicts::describe(palette, &refused.conflicts));
     }
+    let remarks = plan.remarks.iter().map(|remark| format!("  {remark}\n"));
+    section("In the sandbox", remarks.collect());
+    let not_carried = plan.not_carried.iter().map(|note| format!("  {note}\n"));
+    section("Not carried", not_carried.collect());
     section("Left out", left_out(palette, &plan.left_out));
     let next: String = next(plan).iter().map(|line| format!("  {line}\n")).collect();
     section("What to type next", next);
@@ -151,6 +155,10 @@ fn left_out(palette: Palette, left_out: &[PlanLeftOut]) -> String {
 fn why(why: &str) -> String {
     match why {
         "repository" => "it is a repository of its own",
+        "changed_repository" => "it is a repository of its own, and was changed",
+        "history" => "it is the git directory of a new repository",
+        "too_large" => "it is too large",
+        "too_long" => "a path in it is too long",
         "special" => "it is neither a file, a directory nor a symlink",
         "name" => "a name like this cannot be carried",
         "unreadable" => "it cannot be read",

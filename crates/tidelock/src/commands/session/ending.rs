@@ -127,6 +127,7 @@ fn with_plan(
         ),
     };
     end.text.push_str(&summary);
+    end.text.push_str(&plan_words::not_carried(&plan));
     match (if_done, turn.state) {
         (IfDone::Apply, TurnState::Done) => {
             if plan.state == PlanState::Open {
@@ -147,7 +148,8 @@ fn with_plan(
 
 /// Whether there is something to review. What was applied or given up before is over.
 fn has_work(plan: &Plan) -> bool {
-    plan.summary.files > 0 && matches!(plan.state, PlanState::Open | PlanState::Sealed)
+    let has_any = plan.summary.files > 0 || !plan.not_carried.is_empty() || plan.unrecorded.is_some();
+    has_any && matches!(plan.state, PlanState::Open | PlanState::Sealed)
 }
 
 fn state_word(state: PlanState) -> &'static str {

@@ -1,0 +1,123 @@
+//! What was done in a sandbox and does not get into the workspace when the plan is applied.
+
+use kernel::PlanId;
+use serde::{Deserialize, Serialize};
+
+use crate::base::{LeftOut, WhyLeftOut};
+use crate::plan::Plan;
+
+/// How many paths that are left out are told in sentences.
+const TOLD_PATHS: usize = 5;
+/// How many branches are.
+const TOLD_BRANCHES: usize = 5;
+
+/// A branch that was made or moved in a sandbox. A plan carries files: commits stay where they were made.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct BranchInside {
+    /// Its name.
+    pub name: String,
+    /// How many commits on it were made in the sandbox.
+    pub commits: u64,
+    /// The first lines of the newest of them, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<String>,
+}
+
+impl Plan {
+    /// What is in its sandbox and is not carried, one sentence each, with what to do about it.
+    #[must_use]
+    pub fn uncarried_notes(&self) -> Vec<String> {
+        let record = &self.record;
+        let work: Vec<&LeftOut> = record.uncarried.iter().filter(|left| left.is_work()).collect();
+        let mut notes: Vec<String> = record
+            .branches
+            .iter()
+            .take(TOLD_BRANCHES)
+            .map(branch_note)
+            .collect();
+        notes.extend(more(
+            record.branches.len(),
+            TOLD_BRANCHES,
+            "more branches are not carried",
+        ));
+        notes.extend(work.iter().take(TOLD_PATHS).map(|left| path_note(self.id, left)));
+        notes.extend(more(work.len(), TOLD_PATHS, "more paths are not carried"));
+        notes
+    }
+
+    /// Whether somebody would lose work that the plan does not carry if its sandbox went away.
+    pub(crate) fn has_uncarried_work(record: &crate::plan::Record) -> bool {
+        record.uncarried.iter().any(LeftOut::is_work)
+            || record.branches.iter().any(|branch| branch.commits > 0)
+            || record.unrecorded.is_some()
+    }
+}
+
+fn more(count: usize, told: usize, what: &str) -> Option<String> {
+    (count > told).then(|| format!("{} {what}", count - told))
+}
+
+fn branch_note(branch: &BranchInside) -> String {
+    let name = &branch.name;
+    match branch.commits {
+        0 => format!("the branch `{name}` made in the sandbox is not carried"),
+        1 => format!("1 commit made in the sandbox on branch `{name}` is not carried; the file changes are"),
+        count => format!(
+            "{count} commits made in the sandbox on branch `{name}` are not carried; the file changes are"
+        ),
+    }
+}
+
+fn path_note(plan: PlanId, left: &LeftOut) -> String {
+    let path = &left.path;
+    match left.why {
+        WhyLeftOut::ChangedRepository | WhyLeftOut::Repository => format!(
+            "changes in `{path}` are not carried, because it is a submodule or a repository of its own; to save them: \
+             tidelock plan exec {plan} -- git -C '{path}' diff HEAD"
+        ),
+        WhyLeftOut::History => {
+            let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+            format!(
+                "`{path}` is not carried; the files in `{directory}` are, the commits of its new repository are not"
+            )
+        }
+        WhyLeftOut::TooLarge => format!(
+            "`{path}` is not carried, because it is too large; delete it, ignore it in .gitignore, or raise \
+             plans.max_file_mb in config.toml"
+        ),
+        WhyLeftOut::TooLong => {
+            format!("`{path}` is not carried, because a path in it is longer than 4,095 bytes")
+        }
+        WhyLeftOut::Name => {
+            format!("`{path}` is not carried, because git would take it for a directory of its own")
+        }
+        WhyLeftOut::Unreadable => format!("`{path}` is not carried, because it cannot be read"),
+        WhyLeftOut::Special => {
+            format!("`{path}` is not carried, because it is no file, directory or symlink")
+        }
+        WhyLeftOut::TooMany => format!("`{path}` is not carried, because there are too many such paths"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_are_counted_in_plain_words() {
+        let branch = |commits| BranchInside {
+            name: "x".to_owned(),
+            commits,
+            subjects: Vec::new(),
+        };
+        let said = [0, 1, 2].map(|commits| branch_note(&branch(commits)));
+        assert_eq!(
+            said,
+            [
+                "the branch `x` made in the sandbox is not carried",
+                "1 commit made in the sandbox on branch `x` is not carried; the file changes are",
+                "2 commits made in the sandbox on branch `x` are not carried; the file changes are",
+            ]
+        );
+    }
+}
