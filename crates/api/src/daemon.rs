@@ -90,6 +90,9 @@ pub struct Status {
     /// How many plans are being worked on, or wait to be applied. Older daemons do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plans: Option<PlanCounts>,
+    /// What an earlier daemon left half-way and is being set right, in words. Whoever wants something of it waits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovering: Vec<String>,
     /// How many turns run, and how many sessions have prompts that wait. Older daemons do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionCounts>,

@@ -57,6 +57,8 @@ pub enum ErrorCode {
     StrategyNotFound,
     /// A file that a question is about is not there.
     FocusNotFound,
+    /// The stream is not quarantined: it is not there, or can be read.
+    NotQuarantined,
     /// The path exists and does not take this method.
     MethodNotAllowed,
     /// The request did not arrive in time.
@@ -121,6 +123,8 @@ pub enum ErrorCode {
     HostNotAllowed,
     /// The body is JSON and does not have the right shape.
     InvalidRequest,
+    /// Something in the request cannot be stored, such as a path that is not UTF-8.
+    NotStorable,
     /// The file cannot be read as a text.
     FileNotUsable,
     /// There is no such line or column in the file.
@@ -157,6 +161,8 @@ pub enum ErrorCode {
     Internal,
     /// The durable log could not be read.
     LogFailed,
+    /// What the log has of this one thing cannot be read.
+    RecordUnreadable,
     /// The copy of the log could not be written.
     BackupFailed,
     /// A file of a sandbox or of a workspace could not be read or written.
@@ -191,7 +197,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, in the order of `docs/errors.md`.
-    pub const ALL: [Self; 87] = [
+    pub const ALL: [Self; 90] = [
         Self::MalformedJson,
         Self::InvalidName,
         Self::InvalidQuery,
@@ -214,6 +220,7 @@ impl ErrorCode {
         Self::PermissionNotFound,
         Self::StrategyNotFound,
         Self::FocusNotFound,
+        Self::NotQuarantined,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::StaleGeneration,
@@ -246,6 +253,7 @@ impl ErrorCode {
         Self::UnsupportedMediaType,
         Self::HostNotAllowed,
         Self::InvalidRequest,
+        Self::NotStorable,
         Self::FileNotUsable,
         Self::PositionInvalid,
         Self::JobDependencyNotFound,
@@ -264,6 +272,7 @@ impl ErrorCode {
         Self::QueueFull,
         Self::Internal,
         Self::LogFailed,
+        Self::RecordUnreadable,
         Self::BackupFailed,
         Self::SandboxFailed,
         Self::BackupNotSupported,

@@ -55,7 +55,7 @@ pub use jobs::{
 };
 pub use log::{
     ARCHIVE_MEDIA_TYPE, BackupLog, LogBackup, LogCheck, LogEngine, LogIntegrity, LogSizes, LogState,
-    LogStatus,
+    LogStatus, QuarantineList, QuarantinedHead, QuarantinedStream,
 };
 pub use lsp::{
     AnsweredBy, Availability, Call, CallDirection, CallsAnswer, ChangeServer, CodeAction, CodeActionsAnswer,

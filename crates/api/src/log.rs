@@ -13,6 +13,10 @@ pub struct LogStatus {
     /// Why it refuses writes, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The file that says that the last writes before a crash are lost, because somebody removed the write-ahead log. It
+    /// stays until you remove it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_writes: Option<String>,
     /// How large it is.
     pub sizes: LogSizes,
 }
@@ -75,6 +79,51 @@ pub enum LogIntegrity {
     Damaged,
 }
 
+/// The answer of `GET /v1/log/quarantine`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuarantineList {
+    /// What was found unreadable since the daemon started, by name.
+    pub quarantined: Vec<QuarantinedStream>,
+}
+
+/// A head that cannot be read. It stays in the log, and lists leave it out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuarantinedStream {
+    /// The name of its stream.
+    pub stream: String,
+    /// What it is of: `plan`, `session`, `job` and so on.
+    pub kind: String,
+    /// Why it cannot be read.
+    pub reason: String,
+    /// Its version, which whoever drops it must name; missing if the database cannot read it either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// How large it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+}
+
+/// The answer of `GET /v1/log/quarantine/{stream}`: what is stored of a head that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuarantinedHead {
+    /// The name of its stream.
+    pub stream: String,
+    /// What it is of.
+    pub kind: String,
+    /// What it was doing.
+    pub status: String,
+    /// Why it cannot be read.
+    pub reason: String,
+    /// Its version, which whoever drops it must name.
+    pub version: u64,
+    /// What is stored, if that is text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// What is stored, in Base64, if it is not text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_base64: Option<String>,
+}
+
 /// The body of `POST /v1/log/backup`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -90,6 +139,9 @@ pub struct LogBackup {
     pub path: String,
     /// How large it is.
     pub size_bytes: u64,
+    /// What is damaged in the log, and so is not in the copy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// The media type of an archive, as `GET /v1/log/export` sends it.

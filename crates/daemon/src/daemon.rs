@@ -25,7 +25,7 @@ use crate::ownership::Ownership;
 use crate::plans;
 use crate::processes;
 use crate::scratch::Scratch;
-use crate::server::{self, BindError, Exposure, Server, SocketFile};
+use crate::server::{self, BindError, Exposure, Kept, Remade, Server, SocketFile, SocketKeeper};
 use crate::sessions as conversations;
 use crate::signals::SignalWatch;
 use crate::start_error::StartError;
@@ -55,6 +55,7 @@ pub struct Daemon {
     shutdown_grace: Duration,
     // The fields are dropped in this order: the socket is removed while the home is still ours.
     _scratch: Scratch,
+    _remade: Remade,
     _socket: SocketFile,
     _ownership: Ownership,
 }
@@ -90,6 +91,8 @@ impl Daemon {
 
         let (life, background, closing) = (Life::new(), Tasks::default(), CancellationToken::new());
         let (started, started_at) = (clock.now(), SystemTime::now());
+        let progress = options.progress.clone();
+        progress.tell("opening the log");
         let (durable, notes) = Durable::open(
             &options.home,
             &options.database,
@@ -99,6 +102,7 @@ impl Daemon {
             (&background, &closing.scope()),
         )
         .await?;
+        progress.tell("ending what an earlier daemon left running");
         let processes = processes::open(&durable, boot_id, options.keeper, &background, &clock).await?;
         let scratch = Scratch::make(&options.home).map_err(StartError::Scratch)?;
         let environment = options.languages.environment.clone();
@@ -111,6 +115,7 @@ impl Daemon {
             (&background, &clock),
         );
         let tools = (&background, &clock);
+        progress.tell("looking at plans");
         let settings_of_plans = configuration.plans.settings(options.plans.clone());
         let access = (options.home.plans(), settings_of_plans);
         let plans = plans::start(&durable, &processes, access, &environment, tools).await?;
@@ -121,6 +126,7 @@ impl Daemon {
             write_below: options.plans.write_below,
         };
         let job_inputs = jobs::Inputs::default();
+        progress.tell("looking at jobs");
         let (jobs, job_workers) = jobs::start(
             &durable,
             boot_id,
@@ -132,7 +138,8 @@ impl Daemon {
             tools,
         )
         .await?;
-        plans::settle(&plan_watch).await?;
+        // It waits for plans that are being recovered, and nobody waits for it.
+        background.spawn("settling checks", plans::settle_all(plan_watch.clone()));
         let contexts = context::start(
             std::mem::take(&mut configuration.context),
             context::Around {
@@ -148,6 +155,7 @@ impl Daemon {
             },
         );
         let mcp = Mcp::new(std::mem::take(&mut configuration.mcp), &background);
+        progress.tell("looking at sessions");
         // At last: prompts that waited go on at once, and need everything else.
         let sessions = conversations::start(
             configuration,
@@ -216,6 +224,16 @@ impl Daemon {
         let scopes = (app.life.scope(), cut.scope());
         let server = Server::start((tcp, unix), http::router(&app), Arc::clone(&clock), scopes);
         app.life.become_ready();
+        let remade = Remade::default();
+        let keeper = SocketKeeper {
+            home: options.home.clone(),
+            boot_id,
+            remade: remade.clone(),
+        };
+        background.spawn(
+            "keeping the socket",
+            keep_socket(keeper, server.clone(), app.life.clone(), Arc::clone(&clock)),
+        );
         note(
             &notes,
             Note::Ready {
@@ -247,6 +265,7 @@ impl Daemon {
             signals,
             shutdown_grace: options.shutdown_grace,
             _scratch: scratch,
+            _remade: remade,
             _socket: socket,
             _ownership: ownership,
         })
@@ -392,6 +411,20 @@ impl Daemon {
             biased;
             () = self.background.finished() => {}
             () = patience => tracing::warn!("the log does not take the last notes of this daemon"),
+        }
+    }
+}
+
+/// Listens again when somebody has removed the socket, until the daemon stops.
+async fn keep_socket(keeper: SocketKeeper, server: Server, life: Life, clock: Arc<dyn Clock>) {
+    let stop = life.scope();
+    while let Some(kept) = keeper.next(&clock, &stop).await {
+        match kept {
+            Kept::Again(listener) => server.listen(listener),
+            Kept::HomeGone => {
+                life.stop(Cause::new("the daemon", "its home was removed"));
+                return;
+            }
         }
     }
 }

@@ -89,6 +89,27 @@ impl Home {
         Ok(())
     }
 
+    /// Removes both directories with everything in them, and says how many bytes that freed. No daemon may run in them.
+    ///
+    /// What commands left in sandboxes may be directories that nobody may read or write, which `rm -r` cannot remove.
+    ///
+    /// # Errors
+    /// They are not this user's, or something in them cannot be removed.
+    pub fn remove(&self) -> Result<u64, HomeError> {
+        let mut freed = 0;
+        for directory in [&self.runtime, &self.state] {
+            if !directory.exists() {
+                continue;
+            }
+            check_directory(directory)?;
+            freed += plans::remove_tree(directory).map_err(|source| HomeError::Remove {
+                path: directory.clone(),
+                source,
+            })?;
+        }
+        Ok(freed)
+    }
+
     /// Refuses a socket path that does not fit into a socket address.
     ///
     /// # Errors
@@ -246,6 +267,14 @@ pub enum HomeError {
         /// What the system said.
         source: io::Error,
     },
+    /// A directory, or something in it, could not be removed.
+    #[error("the directory `{path}` cannot be removed", path = .path.display())]
+    Remove {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A directory could not be looked at.
     #[error("the directory `{path}` cannot be inspected", path = .path.display())]
     Inspect {
@@ -295,6 +324,7 @@ impl HomeError {
         match self {
             Self::NoHomeDirectory => "set TIDELOCK_HOME to a directory of your own".to_owned(),
             Self::NotAbsolute { .. } => "give TIDELOCK_HOME an absolute path".to_owned(),
+            Self::Remove { .. } => "stop whatever still uses it, and try again".to_owned(),
             Self::Create { .. } | Self::Inspect { .. } | Self::NotADirectory { .. } => {
                 "make sure that you can write there, or set TIDELOCK_HOME to a directory of your own"
                     .to_owned()

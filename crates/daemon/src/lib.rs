@@ -44,12 +44,17 @@ pub use ::plans::PlansSettings;
 pub use access::TokenError;
 pub use configuration::{ConfigurationError, KEYS, Key, Kind, alike, redact, settings_of};
 pub use daemon::{Connections, Daemon, Ended, ShutdownHandle};
-pub use durable::{Database, DatabaseUrl, ImportLogError, Imported, LogStartError, import_log};
+pub use durable::{
+    Database, DatabaseUrl, ImportLogError, Imported, LogStartError, check_log_file, import_log,
+};
+pub use eventlog::ArchiveWatch;
 pub use eventlog::{Liveness, start_time_ticks};
 pub use home::{Home, HomeError, SOCKET_PATH_LIMIT, check_directory};
 pub use http::openapi_json;
 pub use life::Phase;
-pub use options::{DEFAULT_PORT, LanguageOptions, Listen, Options, Signals, StreamLimit, Upkeep, WhenTaken};
+pub use options::{
+    DEFAULT_PORT, LanguageOptions, Listen, Options, Signals, StartProgress, StreamLimit, Upkeep, WhenTaken,
+};
 pub use ownership::{Owner, Ownership, OwnershipError, read_owner};
 pub use process::{Enforcement, KeeperProgram, OpenProcessesError, keep_if_asked, landlock_support};
 pub use server::BindError;

@@ -1,8 +1,10 @@
 //! What can be chosen about a daemon, with the values that are right for one machine and its user.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::Setting;
@@ -56,6 +58,8 @@ pub struct Options {
     /// The program that keeps the processes that the daemon starts. It must call
     /// [`keep_if_asked`](crate::keep_if_asked) first thing.
     pub keeper: KeeperProgram,
+    /// Who is told what a daemon that starts is doing.
+    pub progress: StartProgress,
 }
 
 impl Options {
@@ -82,7 +86,32 @@ impl Options {
             settings: Vec::new(),
             plans: PlansSettings::default(),
             keeper: KeeperProgram::ThisProgram,
+            progress: StartProgress::default(),
         }
+    }
+}
+
+/// Who is told what a daemon that starts is doing, so that they can wait as long as it gets on.
+#[derive(Clone, Default)]
+pub struct StartProgress(Option<Arc<dyn Fn(&'static str) + Send + Sync>>);
+
+impl StartProgress {
+    /// Tells this one.
+    #[must_use]
+    pub fn to(listener: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    pub(crate) fn tell(&self, doing: &'static str) {
+        if let Some(listener) = &self.0 {
+            listener(doing);
+        }
+    }
+}
+
+impl fmt::Debug for StartProgress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("StartProgress(…)")
     }
 }
 

@@ -1,14 +1,17 @@
 //! Whether what a log holds is whole, as far as one can see from outside its engine.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use tokio::sync::mpsc;
 
 use crate::{
     blob_io::Gathered,
-    error::LogError,
+    error::{LogError, OpenError},
+    log::HeadCheck,
     names::{Sequence, StreamId},
+    quarantine::Quarantined,
     record::{QUEUE_RECORDS, Record},
+    sqlite,
     store::Store,
 };
 
@@ -17,19 +20,51 @@ const PROBLEMS: usize = 100;
 
 /// Asks the engine what it finds wrong with itself, then reads everything: each blob must be what its address says,
 /// and the events of each stream must follow each other without a gap.
-pub(crate) async fn problems(store: &dyn Store) -> Result<Vec<String>, LogError> {
+pub(crate) async fn problems(store: &dyn Store, check: HeadCheck) -> Result<Audited, LogError> {
     let mut problems = Vec::new();
     match store.check_integrity().await {
         Ok(found) => problems.extend(found),
         Err(error) => problems.push(damage(error)?),
     }
     let (sender, receiver) = mpsc::channel(QUEUE_RECORDS);
-    let looking = tokio::task::spawn_blocking(move || look(receiver));
+    let looking = tokio::task::spawn_blocking(move || look(receiver, check));
     let dumped = store.dump(sender).await;
-    let looked = looking.await;
-    problems.extend(looked.map_err(|failed| LogError::Engine(Arc::new(failed)))?);
+    let looked = looking
+        .await
+        .map_err(|failed| LogError::Engine(Arc::new(failed)))?;
+    problems.extend(looked.problems);
     if let Err(error) = dumped {
         problems.push(damage(error)?);
+    }
+    Ok(Audited {
+        problems,
+        unreadable: looked.unreadable,
+    })
+}
+
+/// The same for a file that nobody has open. It changes nothing in it.
+pub(crate) fn problems_of_file(path: &Path, check: HeadCheck) -> Result<Vec<String>, OpenError> {
+    let failed = |source| OpenError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let file = sqlite::Looked::at(path)?;
+    let mut problems = match file.problems() {
+        Ok(problems) => problems,
+        Err(error) => vec![damage(error).map_err(failed)?],
+    };
+    let (sender, receiver) = mpsc::channel(QUEUE_RECORDS);
+    let (looked, dumped) = std::thread::scope(|scope| {
+        let looking = scope.spawn(move || look(receiver, check));
+        let dumped = file.dump(sender);
+        (looking.join(), dumped)
+    });
+    match looked {
+        Ok(looked) => problems.extend(looked.problems),
+        Err(_) => problems.push("the check itself failed".to_owned()),
+    }
+    if let Err(error) = dumped {
+        problems.push(damage(error).map_err(failed)?);
     }
     Ok(problems)
 }
@@ -42,20 +77,34 @@ fn damage(error: LogError) -> Result<String, LogError> {
     }
 }
 
+/// What came out.
+#[derive(Debug, Default)]
+pub(crate) struct Audited {
+    /// What is wrong, one sentence each.
+    pub(crate) problems: Vec<String>,
+    /// The heads that their own writers cannot read.
+    pub(crate) unreadable: Vec<Quarantined>,
+}
+
 /// Where the records are.
-#[derive(Default)]
 struct Audit {
     gathered: Gathered,
     stream: Option<(StreamId, Sequence, Sequence)>,
-    problems: Vec<String>,
+    found: Audited,
+    check: HeadCheck,
 }
 
-fn look(mut records: mpsc::Receiver<Record>) -> Vec<String> {
-    let mut audit = Audit::default();
+pub(crate) fn look(mut records: mpsc::Receiver<Record>, check: HeadCheck) -> Audited {
+    let mut audit = Audit {
+        gathered: Gathered::default(),
+        stream: None,
+        found: Audited::default(),
+        check,
+    };
     while let Some(record) = records.blocking_recv() {
         audit.take(record);
     }
-    audit.problems
+    audit.found
 }
 
 impl Audit {
@@ -67,8 +116,23 @@ impl Audit {
                     self.report(format!("the blob {id} is damaged"));
                 }
             }
-            Record::Stream { id, first, last, .. } => {
+            Record::Stream {
+                id,
+                head,
+                first,
+                last,
+            } => {
                 self.finish_stream();
+                if let Some(reason) = (self.check)(&id, &head) {
+                    self.report(format!("the head of `{id}` cannot be read: {reason}"));
+                    if self.found.unreadable.len() < PROBLEMS {
+                        self.found.unreadable.push(Quarantined {
+                            stream: id.to_string(),
+                            kind: head.kind,
+                            reason,
+                        });
+                    }
+                }
                 self.stream = Some((id, first, last));
             }
             Record::Event { event, .. } => {
@@ -83,6 +147,7 @@ impl Audit {
                 }
                 self.stream = Some((stream, event.sequence.next(), last));
             }
+            Record::LeftOut { what, .. } => self.report(what),
             Record::End => self.finish_stream(),
         }
     }
@@ -98,8 +163,8 @@ impl Audit {
     }
 
     fn report(&mut self, problem: String) {
-        if self.problems.len() < PROBLEMS {
-            self.problems.push(problem);
+        if self.found.problems.len() < PROBLEMS {
+            self.found.problems.push(problem);
         }
     }
 }

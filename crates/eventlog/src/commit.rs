@@ -2,6 +2,8 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use serde::Serialize;
+
 use crate::{
     blob::BlobId,
     error::LogError,
@@ -28,6 +30,31 @@ pub struct Head {
     pub blobs: Vec<BlobId>,
 }
 
+impl Head {
+    /// A head with a body of JSON, which refers to no blobs.
+    ///
+    /// # Errors
+    /// The body has something in it that JSON cannot hold, such as a path that is not UTF-8.
+    pub fn json(kind: &str, status: &str, body: &impl Serialize) -> Result<Self, CommitError> {
+        Ok(Self {
+            kind: kind.into(),
+            status: status.into(),
+            body: json_body(body)?,
+            blobs: Vec::new(),
+        })
+    }
+}
+
+/// A body of JSON, for a head or an event.
+///
+/// # Errors
+/// The value has something in it that JSON cannot hold, such as a path that is not UTF-8.
+pub fn json_body(value: &impl Serialize) -> Result<Arc<[u8]>, CommitError> {
+    Ok(serde_json::to_vec(value)
+        .map_err(CommitError::NotStorable)?
+        .into())
+}
+
 /// A head as the log has it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StoredHead {
@@ -50,6 +77,20 @@ pub struct NewEvent {
     pub body: Arc<[u8]>,
     /// The blobs that the event refers to: they are kept as long as the event is.
     pub blobs: Vec<BlobId>,
+}
+
+impl NewEvent {
+    /// An event with a body of JSON, which refers to no blobs.
+    ///
+    /// # Errors
+    /// The body has something in it that JSON cannot hold, such as a path that is not UTF-8.
+    pub fn json(kind: &str, body: &impl Serialize) -> Result<Self, CommitError> {
+        Ok(Self {
+            kind: kind.into(),
+            body: json_body(body)?,
+            blobs: Vec::new(),
+        })
+    }
 }
 
 /// An event as the log has it.
@@ -246,6 +287,9 @@ pub enum CommitError {
         /// How many.
         bytes: usize,
     },
+    /// A body could not be written as JSON, for example because of a path that is not UTF-8.
+    #[error("it cannot be stored: {0}")]
+    NotStorable(#[source] serde_json::Error),
     /// A kind or status that cannot be used.
     #[error(transparent)]
     BadName(#[from] BadName),

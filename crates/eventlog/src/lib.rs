@@ -31,31 +31,36 @@ mod file_lock;
 mod hub;
 mod lease;
 mod log;
+mod mend;
 mod moves;
 mod names;
 mod postgres;
+mod quarantine;
 mod record;
+mod salvage;
 mod sqlite;
 mod store;
 mod tail;
 mod time;
 
-pub use archive::{Contents, ExportError, ImportError, export, import};
+pub use archive::{ArchiveWatch, Contents, ExportError, ImportError, export, import};
 pub use batch::EventBatch;
 pub use blob::{BadBlobId, BlobError, BlobId, BlobInfo, CHUNK_BYTES, Collected, Trimmed};
 pub use blob_io::BlobReader;
 pub use commit::{
     BODY_LIMIT_BYTES, COMMIT_LIMIT_ITEMS, Commit, CommitError, Committed, Durability, Event, Head, NewEvent,
-    StoredHead, Write,
+    StoredHead, Write, json_body,
 };
 pub use error::{BackupError, LogError, OpenError};
 pub use faults::{Fault, Faults};
 pub use file_lock::{FileLock, Holder, Liveness, LockError, read_holder, start_time_ticks};
 pub use lease::{Lease, LeaseError};
-pub use log::Log;
+pub use log::{HeadCheck, Log};
+pub use mend::DAMAGED_EVENT;
 pub use moves::{Moves, MovesEnd};
 pub use names::{BadName, NAME_LIMIT_BYTES, Sequence, StreamId, Version};
 pub use postgres::PostgresOptions;
+pub use quarantine::Quarantined;
 pub use sqlite::SqliteOptions;
 pub use store::{HeadsOrder, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes};
 pub use tail::{Tail, TailBatch, TailEnd, TailItem};

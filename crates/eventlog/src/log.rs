@@ -1,6 +1,11 @@
 //! The log as everybody else sees it: an engine, and the tails that follow it.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use kernel::{Clock, Scope};
 use tokio::io::AsyncRead;
@@ -9,7 +14,7 @@ use crate::{
     audit,
     blob::{BlobError, BlobId, BlobInfo, Collected, Trimmed},
     blob_io::{self, BlobReader},
-    commit::{Commit, CommitError, Committed, StoredHead, check_streams},
+    commit::{Commit, CommitError, Committed, Head, StoredHead, check_streams},
     error::{BackupError, LogError, OpenError},
     faults::{Faults, Faulty},
     hub::Hub,
@@ -17,33 +22,47 @@ use crate::{
     moves::Moves,
     names::{Sequence, StreamId, Version, check_name},
     postgres::{Postgres, PostgresOptions},
+    quarantine::{Quarantine, Quarantined},
+    salvage,
     sqlite::{Sqlite, SqliteOptions},
     store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes, Store},
     tail::Tail,
 };
+
+/// Finds out why a head cannot be read by whoever wrote it; nothing if it can be.
+pub type HeadCheck = fn(&StreamId, &Head) -> Option<String>;
 
 /// A durable log. Clones are the same log.
 #[derive(Clone, Debug)]
 pub struct Log {
     store: Arc<dyn Store>,
     hub: Hub,
+    quarantine: Quarantine,
 }
 
 impl Log {
     /// Opens a log in a file of its own, which is made if need be. Only one process may have it open.
     pub fn open_sqlite(options: &SqliteOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let hub = Hub::default();
-        let store = Arc::new(Sqlite::open(options, clock, hub.clone())?);
-        Ok(Self { store, hub })
+        let (hub, quarantine) = (Hub::default(), Quarantine::default());
+        let store = Arc::new(Sqlite::open(options, clock, (hub.clone(), quarantine.clone()))?);
+        Ok(Self {
+            store,
+            hub,
+            quarantine,
+        })
     }
 
     /// Opens a log in a Postgres database, which several processes may share. It must be inside a runtime of tokio,
     /// and the log works as long as that runtime does. *Cancel safety*: dropped half-way, the tables are as they
     /// were or as they should be.
     pub async fn open_postgres(options: &PostgresOptions) -> Result<Self, OpenError> {
-        let hub = Hub::default();
+        let (hub, quarantine) = (Hub::default(), Quarantine::default());
         let store = Arc::new(Postgres::open(options, hub.clone()).await?);
-        Ok(Self { store, hub })
+        Ok(Self {
+            store,
+            hub,
+            quarantine,
+        })
     }
 
     /// The same log, with faults that a test has planned.
@@ -54,6 +73,7 @@ impl Log {
         Self {
             store: Arc::new(Faulty { store, faults }),
             hub: self.hub.clone(),
+            quarantine: self.quarantine.clone(),
         }
     }
 
@@ -87,6 +107,28 @@ impl Log {
     /// Heads by kind and status, in the order that the query names.
     pub async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError> {
         self.store.heads(query).await
+    }
+
+    /// Hands on what was read from a head. If it could not be read, the head is quarantined: it stays in the log as it
+    /// is, and is logged once.
+    pub fn looked_at<T, E: Error>(&self, stored: &StoredHead, read: Result<T, E>) -> Result<T, E> {
+        self.quarantine.look(stored, &read);
+        read
+    }
+
+    /// The same for lists, which leave out what is quarantined.
+    pub fn readable<T, E: Error>(&self, stored: &StoredHead, read: Result<T, E>) -> Option<T> {
+        self.looked_at(stored, read).ok()
+    }
+
+    /// The heads that could not be read since the log was opened, by name.
+    pub fn quarantined(&self) -> Vec<Quarantined> {
+        self.quarantine.list()
+    }
+
+    /// Takes a head off that list, because it is gone or can be read.
+    pub fn end_quarantine(&self, stream: &str) {
+        self.quarantine.forget(stream);
     }
 
     /// Heads of a kind, the one that moved last first. *Cancel safety*: it only reads.
@@ -198,7 +240,28 @@ impl Log {
 
     /// Reads everything, and lists what is not whole. It takes as long as the log is large, and writes nothing.
     pub async fn check_integrity(&self) -> Result<Vec<String>, LogError> {
-        audit::problems(&*self.store).await
+        self.check_with(|_, _| None).await
+    }
+
+    /// The same, and heads that `check` finds something wrong with are listed and quarantined.
+    pub async fn check_with(&self, check: HeadCheck) -> Result<Vec<String>, LogError> {
+        let audited = audit::problems(&*self.store, check).await?;
+        for head in audited.unreadable {
+            self.quarantine
+                .note(&head.stream, &head.kind, &std::io::Error::other(head.reason));
+        }
+        Ok(audited.problems)
+    }
+
+    /// The same for a log in a file that no process has open. It changes nothing in it.
+    pub fn check_file(path: &Path, check: HeadCheck) -> Result<Vec<String>, OpenError> {
+        audit::problems_of_file(path, check)
+    }
+
+    /// The file that says that writes were lost, because somebody removed the write-ahead log while no process had it
+    /// open. It stays until it is removed by hand.
+    pub fn lost_writes(&self) -> Option<PathBuf> {
+        self.store.lost_writes()
     }
 
     /// Gives space back that is no longer used.
@@ -207,9 +270,14 @@ impl Log {
     }
 
     /// Writes a copy of one moment to a new file, while the log is in use. It is a log that can be opened. The name
-    /// appears when the copy is whole and on disk. *Cancel safety*: dropped half-way, it may still be made.
-    pub async fn backup(&self, path: &Path) -> Result<(), BackupError> {
-        self.store.backup(path.to_owned()).await
+    /// appears when the copy is whole and on disk. Of a log that is damaged in places, the rest is copied, and what was left
+    /// out is said. *Cancel safety*: dropped half-way, it may still be made.
+    pub async fn backup(&self, path: &Path) -> Result<Vec<String>, BackupError> {
+        match self.store.backup(path.to_owned()).await {
+            Ok(()) => Ok(Vec::new()),
+            Err(BackupError::Log(LogError::Corrupt(_))) => salvage::backup(&*self.store, path).await,
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether the log takes writes.

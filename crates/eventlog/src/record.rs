@@ -28,6 +28,8 @@ pub(crate) enum Record {
     },
     /// The next event of the last stream.
     Event { event: Event, blobs: Vec<BlobId> },
+    /// Something that cannot be read, and the blob that it is, if it is one. It takes no place.
+    LeftOut { what: String, blob: Option<BlobId> },
     /// There is nothing more. Records that stop without it are not whole.
     End,
 }

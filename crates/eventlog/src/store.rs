@@ -205,6 +205,11 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
         Err(BackupError::NotSupported)
     }
 
+    /// The file that says that writes were lost with a write-ahead log that somebody removed, if there is one.
+    fn lost_writes(&self) -> Option<PathBuf> {
+        None
+    }
+
     /// Whether the engine takes writes.
     fn health(&self) -> Health;
 }

@@ -213,7 +213,7 @@ mod tests {
         fn open() -> Self {
             let directory = TempDir::new().unwrap();
             let path = directory.path().join("log.sqlite3");
-            let store = Sqlite::open(&SqliteOptions { path }, SystemClock::shared(), Hub::default());
+            let store = Sqlite::open(&SqliteOptions { path }, SystemClock::shared(), Default::default());
             Self {
                 store: Arc::new(store.unwrap()),
                 hub: Hub::default(),

@@ -53,7 +53,7 @@ pub(crate) async fn collect(log: &Log, policy: GcPolicy, now: UnixMs) -> Result<
                 order: HeadsOrder::NewestFirst,
             })
             .await?;
-        for job in page.iter().filter_map(history::readable) {
+        for job in page.iter().filter_map(|stored| history::readable(log, stored)) {
             let Some(ended_at) = job.record.ended_at() else {
                 continue;
             };
@@ -118,7 +118,7 @@ async fn named(log: &Log) -> Result<BTreeSet<JobId>, LogError> {
     let after = |job: Job| job.record.facts.after;
     Ok(queued
         .iter()
-        .filter_map(history::readable)
+        .filter_map(|stored| history::readable(log, stored))
         .flat_map(after)
         .collect())
 }

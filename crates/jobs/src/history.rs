@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use eventlog::{BlobId, Event, Head, Log, LogError, NewEvent, Sequence, StoredHead, StreamId};
+use eventlog::{BlobId, CommitError, Event, Head, Log, LogError, NewEvent, Sequence, StoredHead, StreamId};
 use kernel::JobId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
@@ -142,15 +142,15 @@ pub(crate) struct BadRecord {
 /// Reads a job; `None` if there is none of that id.
 pub(crate) async fn read(log: &Log, id: JobId) -> Result<Option<Job>, LogError> {
     let stored = log.head(&job_stream(id)).await?;
-    let job = stored.as_ref().map(|stored| job(id, stored)).transpose();
-    job.map_err(|bad| LogError::Corrupt(Arc::new(bad)))
+    let job = stored
+        .as_ref()
+        .map(|stored| log.looked_at(stored, job(id, stored)));
+    job.transpose().map_err(|bad| LogError::Corrupt(Arc::new(bad)))
 }
 
-/// A job from its head, for lists. One that cannot be understood is left out, and said so.
-pub(crate) fn readable(stored: &StoredHead) -> Option<Job> {
-    let job = job(id_of(&stored.stream)?, stored);
-    job.inspect_err(|error| tracing::warn!(%error, "a job cannot be read"))
-        .ok()
+/// A job from its head, for lists. One that cannot be understood is left out and quarantined.
+pub(crate) fn readable(log: &Log, stored: &StoredHead) -> Option<Job> {
+    log.readable(stored, job(id_of(&stored.stream)?, stored))
 }
 
 /// What a job was submitted with.
@@ -177,7 +177,7 @@ struct SubmittedBody<'a> {
 }
 
 /// The first event of a job.
-pub(crate) fn submitted_event(by: &str, payload: &[u8], blobs: Vec<BlobId>) -> NewEvent {
+pub(crate) fn submitted_event(by: &str, payload: &[u8], blobs: Vec<BlobId>) -> Result<NewEvent, CommitError> {
     // White space around a raw value is not a part of it, and `null` would be read as nothing at all; both must come
     // back all the same.
     let raw = serde_json::from_slice::<&RawValue>(payload)
@@ -190,11 +190,8 @@ pub(crate) fn submitted_event(by: &str, payload: &[u8], blobs: Vec<BlobId>) -> N
         payload_base64: raw.is_none().then(|| BASE64_STANDARD.encode(payload)),
         blobs: blobs.iter().map(ToString::to_string).collect(),
     };
-    NewEvent {
-        kind: Arc::from(SUBMITTED),
-        body: json(&body),
-        blobs,
-    }
+    let event = NewEvent::json(SUBMITTED, &body)?;
+    Ok(NewEvent { blobs, ..event })
 }
 
 /// What a job was submitted with; `None` if the event is another one, or cannot be understood.
@@ -214,12 +211,8 @@ pub(crate) fn submission_of(event: &Event) -> Option<Submission> {
 }
 
 /// The events for what happened. A submission has more to say; it is written by [`submitted_event`].
-pub(crate) fn new_events(happenings: &[Happening]) -> Vec<NewEvent> {
-    let event = |happening: &Happening| NewEvent {
-        kind: Arc::from(happening.name()),
-        body: json(happening),
-        blobs: Vec::new(),
-    };
+pub(crate) fn new_events(happenings: &[Happening]) -> Result<Vec<NewEvent>, CommitError> {
+    let event = |happening: &Happening| NewEvent::json(happening.name(), happening);
     happenings.iter().map(event).collect()
 }
 
@@ -252,13 +245,8 @@ fn submitted_body(event: &Event) -> Option<SubmittedBody<'_>> {
 }
 
 /// The head for a record.
-pub(crate) fn head(record: &Record) -> Head {
-    Head {
-        kind: Arc::from(JOB_KIND),
-        status: Arc::from(record.state.name().as_str()),
-        body: json(record),
-        blobs: Vec::new(),
-    }
+pub(crate) fn head(record: &Record) -> Result<Head, CommitError> {
+    Head::json(JOB_KIND, record.state.name().as_str(), record)
 }
 
 /// The job that a head stands for.
@@ -274,9 +262,19 @@ pub(crate) fn job(id: JobId, stored: &StoredHead) -> Result<Job, BadRecord> {
     })
 }
 
+/// Why a head of ours cannot be read; nothing if it can be, or is not ours.
+#[must_use]
+pub fn unreadable_head(_stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
+    match &*head.kind {
+        JOB_KIND => serde_json::from_slice::<Record>(&head.body).err(),
+        KEY_KIND => serde_json::from_slice::<crate::submit::Key>(&head.body).err(),
+        _ => None,
+    }
+}
+
 /// A result that fits into a head, and can be read back from it: the one that is given, or a note that it was left out.
 pub(crate) fn bounded_result(result: Value) -> Value {
-    if !is_deeper(&result, RESULT_LIMIT_LEVELS) && json(&result).len() <= RESULT_LIMIT_BYTES {
+    if !is_deeper(&result, RESULT_LIMIT_LEVELS) && result.to_string().len() <= RESULT_LIMIT_BYTES {
         return result;
     }
     serde_json::json!({ "left_out": "the result was too large to be kept" })
@@ -327,12 +325,5 @@ fn stream(name: &str) -> StreamId {
     match StreamId::new(name) {
         Ok(stream) => stream,
         Err(bad) => unreachable!("ids, hashes and lanes that were looked at make names: {bad}"),
-    }
-}
-
-fn json<T: Serialize>(value: &T) -> Arc<[u8]> {
-    match serde_json::to_vec(value) {
-        Ok(bytes) => Arc::from(bytes),
-        Err(error) => unreachable!("these types have no map whose keys are not text: {error}"),
     }
 }

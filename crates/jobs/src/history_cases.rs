@@ -82,7 +82,7 @@ fn happenings() -> Vec<Happening> {
 
 #[test]
 fn what_happened_can_be_read_back() {
-    let events = new_events(&happenings());
+    let events = new_events(&happenings()).unwrap();
     let kinds: Vec<_> = events.iter().map(|event| event.kind.to_string()).collect();
     let expected = [
         "claimed",
@@ -138,7 +138,7 @@ fn events_of_a_newer_daemon_are_read_as_far_as_they_are_known() {
 
 fn check_payload(payload: &[u8]) -> Event {
     let blobs = vec![BlobId::from_bytes([3; 32]), BlobId::from_bytes([250; 32])];
-    let new = submitted_event("me \"and\" you", payload, blobs.clone());
+    let new = submitted_event("me \"and\" you", payload, blobs.clone()).unwrap();
     assert_eq!(new.blobs, blobs);
     let event = stored(new);
     let submission = submission_of(&event).unwrap();
@@ -269,7 +269,7 @@ fn stored_head(id: JobId, head: Head) -> StoredHead {
 fn records_can_be_read_back() {
     let id = JobId::generate();
     for record in records() {
-        let head = head(&record);
+        let head = head(&record).unwrap();
         assert_eq!(
             (&*head.kind, &*head.status),
             ("job", record.state.name().as_str())
@@ -287,7 +287,7 @@ fn records_can_be_read_back() {
 fn a_head_of_a_newer_daemon_is_still_a_job() {
     let id = JobId::generate();
     for record in records() {
-        let mut head = head(&record);
+        let mut head = head(&record).unwrap();
         let mut value: Value = serde_json::from_slice(&head.body).unwrap();
         value["colour"] = json!("blue");
         value["facts"]["colour"] = json!({ "is": "blue" });
@@ -322,7 +322,10 @@ fn a_result_that_was_kept_can_be_read_back() {
         };
         record.state = State::Succeeded { ending };
         let id = JobId::generate();
-        assert_eq!(job(id, &stored_head(id, head(&record))).unwrap().record, record);
+        assert_eq!(
+            job(id, &stored_head(id, head(&record).unwrap())).unwrap().record,
+            record
+        );
     }
     assert_eq!(bounded_result(nested(RESULT_LIMIT_LEVELS + 1)), left_out);
     let object = json!({ "a": nested(RESULT_LIMIT_LEVELS) });

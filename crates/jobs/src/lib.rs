@@ -48,7 +48,7 @@ pub use collect::{Collected, GcPolicy};
 pub use error::{ChangeError, OpenJobsError, SubmitError};
 pub use eventlog::UnixMs;
 pub use handler::{Handler, Outcome, Verdict, Work};
-pub use history::{Happening, Moment};
+pub use history::{Happening, Moment, unreadable_head};
 pub use job::{
     Attempt, CancelRequest, Ending, Facts, FailReason, IfInterrupted, Job, Lane, NewJob, OutputEnd, Pool,
     Priority, Record, RetryPolicy, State, StateName, WaitsUntil, Worker,

@@ -31,7 +31,7 @@ pub(crate) struct Found {
 pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<Found, LogError> {
     let mut found = Found::default();
     for stored in all(log, history::JOB_KIND, Some(StateName::Running)).await? {
-        let Some(job) = history::readable(&stored) else {
+        let Some(job) = history::readable(log, &stored) else {
             continue;
         };
         let State::Running { attempt } = &job.record.state else {
@@ -42,7 +42,7 @@ pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<F
         }
     }
     for stored in all(log, history::JOB_KIND, Some(StateName::Queued)).await? {
-        found.queued.extend(history::readable(&stored));
+        found.queued.extend(history::readable(log, &stored));
     }
     let lanes = all(log, history::LANE_KIND, None).await?;
     found.lanes = lanes.iter().filter_map(Lane::read).collect();

@@ -95,7 +95,7 @@ impl Scout {
                 .await?;
             let is_last = page.len() < PAGE as usize || extent == Extent::Newest;
             after = page.last().map(|stored| stored.stream.clone());
-            self.tell(Message::Found(jobs(&page))).await;
+            self.tell(Message::Found(jobs(&self.log, &page))).await;
             if is_last {
                 return Ok(());
             }
@@ -110,7 +110,7 @@ impl Scout {
                 .page(history::JOB_KIND, Some(StateName::Running.as_str()), after)
                 .await?;
             after = page.last().map(|stored| stored.stream.clone());
-            for job in jobs(&page) {
+            for job in jobs(&self.log, &page) {
                 let State::Running { attempt } = &job.record.state else {
                     continue;
                 };
@@ -222,6 +222,8 @@ impl Scout {
     }
 }
 
-fn jobs(page: &[StoredHead]) -> Vec<Job> {
-    page.iter().filter_map(history::readable).collect()
+fn jobs(log: &Log, page: &[StoredHead]) -> Vec<Job> {
+    page.iter()
+        .filter_map(|stored| history::readable(log, stored))
+        .collect()
 }

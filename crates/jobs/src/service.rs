@@ -203,9 +203,11 @@ impl Jobs {
     /// # Errors
     /// If the log cannot be read.
     pub async fn list(&self, query: ListQuery) -> Result<Vec<Job>, LogError> {
+        let log = &self.shared.log;
         let wanted = query.limit as usize;
         let mut after = query.before.map(history::job_stream);
         let mut found: Vec<Job> = Vec::new();
+        // Those that cannot be read are left out; a page that is short because of them would look like the last one.
         loop {
             let heads = HeadsQuery {
                 kind: history::JOB_KIND.into(),
@@ -214,8 +216,8 @@ impl Jobs {
                 limit: query.limit,
                 order: HeadsOrder::NewestFirst,
             };
-            let heads = self.shared.log.heads(heads).await?;
-            let jobs = heads.iter().filter_map(history::readable);
+            let heads = log.heads(heads).await?;
+            let jobs = heads.iter().filter_map(|stored| history::readable(log, stored));
             found.extend(jobs.filter(|job| !job.record.facts.is_follower()));
             after = heads.last().map(|stored| stored.stream.clone());
             if found.len() >= wanted || heads.len() < wanted || after.is_none() {
@@ -319,8 +321,8 @@ impl Jobs {
             let write = Write {
                 stream: history::job_stream(id),
                 expected: job.version,
-                head: Some(history::head(&step.record)),
-                events: history::new_events(&step.happenings),
+                head: Some(history::head(&step.record).map_err(ChangeError::Commit)?),
+                events: history::new_events(&step.happenings).map_err(ChangeError::Commit)?,
             };
             match self.shared.log.commit(Commit::one(write)).await {
                 Ok(committed) => {
@@ -331,7 +333,9 @@ impl Jobs {
                     self.tell(Message::Cancelled(Box::new(job.clone()))).await;
                     return Ok(job);
                 }
-                Err(CommitError::Conflict { actual, .. }) => job = still_there(id, actual.as_deref())?,
+                Err(CommitError::Conflict { actual, .. }) => {
+                    job = still_there(&self.shared.log, id, actual.as_deref())?
+                }
                 Err(CommitError::Log(error)) => return Err(ChangeError::Log(error)),
                 Err(error) => return Err(ChangeError::Commit(error)),
             }
@@ -466,8 +470,8 @@ impl Jobs {
 }
 
 /// The job that stands in the way of a write.
-fn still_there(id: JobId, actual: Option<&StoredHead>) -> Result<Job, ChangeError> {
+fn still_there(log: &Log, id: JobId, actual: Option<&StoredHead>) -> Result<Job, ChangeError> {
     actual
-        .and_then(history::readable)
+        .and_then(|stored| history::readable(log, stored))
         .ok_or(ChangeError::NotFound { id })
 }

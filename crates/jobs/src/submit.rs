@@ -55,24 +55,29 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Taken,
     } = new;
     let follower = then.map(|then| Follower::new(*then, id, now)).transpose()?;
     facts.followed_by = follower.as_ref().map(|follower| follower.id);
-    let key = facts.idempotency_key.clone().map(|key| Key {
-        job: id.to_string(),
-        asks_for: fingerprint(&facts, essence.as_ref().unwrap_or(&payload), &blobs),
-        key,
-    });
+    let key = match facts.idempotency_key.clone() {
+        None => None,
+        Some(key) => Some(Key {
+            job: id.to_string(),
+            asks_for: fingerprint(&facts, essence.as_ref().unwrap_or(&payload), &blobs).map_err(refused)?,
+            key,
+        }),
+    };
     let (record, _) = state::submitted(facts, delay, now);
     let mut writes = vec![Write {
         stream: history::job_stream(id),
         expected: Version::NONE,
-        head: Some(history::head(&record)),
-        events: vec![history::submitted_event(
-            &record.facts.submitted_by,
-            &payload,
-            blobs.clone(),
-        )],
+        head: Some(history::head(&record).map_err(refused)?),
+        events: vec![
+            history::submitted_event(&record.facts.submitted_by, &payload, blobs.clone()).map_err(refused)?,
+        ],
     }];
-    writes.extend(key.as_ref().map(Key::write));
-    writes.extend(follower.as_ref().map(Follower::write));
+    if let Some(key) = &key {
+        writes.push(key.write().map_err(refused)?);
+    }
+    if let Some(follower) = &follower {
+        writes.push(follower.write().map_err(refused)?);
+    }
     let payload = Payload {
         bytes: payload.into(),
         blobs,
@@ -127,18 +132,15 @@ impl Follower {
         })
     }
 
-    fn write(&self) -> Write {
+    fn write(&self) -> Result<Write, CommitError> {
         let Payload { bytes, blobs } = &self.payload;
-        Write {
+        let submitted = history::submitted_event(&self.record.facts.submitted_by, bytes, blobs.clone())?;
+        Ok(Write {
             stream: history::job_stream(self.id),
             expected: Version::NONE,
-            head: Some(history::head(&self.record)),
-            events: vec![history::submitted_event(
-                &self.record.facts.submitted_by,
-                bytes,
-                blobs.clone(),
-            )],
-        }
+            head: Some(history::head(&self.record)?),
+            events: vec![submitted],
+        })
     }
 
     fn taken(self, version: Version) -> (Job, Payload) {
@@ -181,24 +183,19 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    fn write(&self) -> Write {
-        Write {
+    fn write(&self) -> Result<Write, CommitError> {
+        Ok(Write {
             stream: history::key_stream(&self.key),
             expected: Version::NONE,
-            head: Some(Head {
-                kind: history::KEY_KIND.into(),
-                status: "taken".into(),
-                body: serde_json::to_vec(self).unwrap_or_default().into(),
-                blobs: Vec::new(),
-            }),
+            head: Some(Head::json(history::KEY_KIND, "taken", self)?),
             events: Vec::new(),
-        }
+        })
     }
 }
 
 /// What a job asks for, in short. Who asks, and until when, does not belong to it: a client that tries again says both
 /// anew.
-fn fingerprint(facts: &Facts, essence: &[u8], blobs: &[BlobId]) -> String {
+fn fingerprint(facts: &Facts, essence: &[u8], blobs: &[BlobId]) -> Result<String, CommitError> {
     let facts = Facts {
         submitted_by: String::new(),
         deadline: None,
@@ -206,12 +203,12 @@ fn fingerprint(facts: &Facts, essence: &[u8], blobs: &[BlobId]) -> String {
         ..facts.clone()
     };
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&serde_json::to_vec(&facts).unwrap_or_default());
+    hasher.update(&eventlog::json_body(&facts)?);
     hasher.update(essence);
     for blob in blobs {
         hasher.update(blob.as_bytes());
     }
-    hasher.finalize().to_hex().to_string()
+    Ok(hasher.finalize().to_hex().to_string())
 }
 
 fn check(new: &NewJob) -> Result<(), SubmitError> {

@@ -10,7 +10,7 @@ pub(crate) async fn ended(log: &Log, id: JobId, scope: &Scope) -> Result<Job, Fo
     let stream = history::job_stream(id);
     loop {
         let stored = log.head(&stream).await?.ok_or(FollowEnd::NotFound)?;
-        let job = history::readable(&stored).ok_or(FollowEnd::NotFound)?;
+        let job = history::readable(log, &stored).ok_or(FollowEnd::NotFound)?;
         if job.record.state.is_terminal() {
             return Ok(job);
         }

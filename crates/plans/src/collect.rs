@@ -41,6 +41,11 @@ pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<Co
         }
         needed.insert(plan.record.base);
     }
+    // A plan that cannot be read stands on a base that nobody knows.
+    let is_quarantined = |head: &eventlog::Quarantined| &*head.kind == PLAN_KIND;
+    if shared.log.quarantined().iter().any(is_quarantined) {
+        return Ok(collected);
+    }
     let bases = shared.bases.clone();
     let mode = match policy.run {
         Run::Dry => CollectMode::DryRun,
@@ -59,8 +64,9 @@ pub(crate) async fn own_plans(shared: &Shared) -> Result<Vec<Plan>, PlanError> {
     let mut plans = BTreeMap::new();
     for state in [State::Open, State::Sealed] {
         for stored in store::heads(&shared.log, PLAN_KIND, Some(state.name())).await? {
-            let plan = streams::plan_of(&stored)?;
-            plans.insert(plan.id, plan);
+            if let Some(plan) = shared.log.readable(&stored, streams::plan_of(&stored)) {
+                plans.insert(plan.id, plan);
+            }
         }
     }
     for id in with_directory(shared).await? {
@@ -69,8 +75,8 @@ pub(crate) async fn own_plans(shared: &Shared) -> Result<Vec<Plan>, PlanError> {
         }
         match store::plan(&shared.log, id).await {
             Ok(plan) => drop(plans.insert(id, plan)),
-            // It is being opened right now, or was never opened.
-            Err(PlanError::NotFound(_)) => {}
+            // It is being opened right now, was never opened, or is quarantined.
+            Err(PlanError::NotFound(_) | PlanError::Unreadable { .. }) => {}
             Err(error) => return Err(error),
         }
     }

@@ -195,6 +195,14 @@ pub enum PlanError {
     /// A content of a plan.
     #[error(transparent)]
     Blob(#[from] BlobError),
+    /// What the log has of it cannot be read.
+    #[error("`{stream}` cannot be read")]
+    Unreadable {
+        /// The stream.
+        stream: String,
+        /// Why.
+        source: serde_json::Error,
+    },
     /// The log refused.
     #[error(transparent)]
     Commit(#[from] CommitError),

@@ -44,6 +44,7 @@ mod path;
 mod plan;
 mod reading;
 mod recover;
+mod recovering;
 mod reserve;
 mod sandbox;
 mod scan;
@@ -92,10 +93,14 @@ pub use plan::{
     Actor, Attempt, Check, CheckEnd, CheckRun, CheckState, Facts, Ground, IfChildFails, Landed, NewPlan,
     OpenChangeset, Plan, Record, Recorded, Refused, Running, State, Unrecorded,
 };
+pub use recover::Recovered;
+pub use recovering::{Recovery, RecoveryOf};
 pub use sandbox::{
     Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategies, Strategy, StrategyName,
+    remove_tree,
 };
 pub use service::Plans;
+pub use streams::unreadable_head;
 pub use tree::{FileKind, FileStat, ReadBounds, Tree, TreeError};
 pub use uncarried::BranchInside;
 pub use workspace::{Presence, Workspace, WorkspaceRecord};

@@ -49,7 +49,7 @@ pub(crate) async fn open_plan(shared: &Arc<Shared>, new: NewPlan) -> Result<Open
     let plan = Plan {
         id: next_id(shared).await?,
         version: Version::NONE,
-        record: first_record(shared, &new, &beginning, strategy.name()),
+        record: first_record(shared, &new, &beginning, strategy.name())?,
     };
     let order = sandbox_order(shared, &plan, beginning.base);
     strategy.create(&order).await?;
@@ -267,7 +267,7 @@ fn first_record(
     new: &NewPlan,
     beginning: &Beginning,
     strategy: crate::sandbox::StrategyName,
-) -> Record {
+) -> Result<Record, PlanError> {
     let now = shared.time.now();
     let mut checks: Vec<Check> = Vec::new();
     for command in beginning.checks.iter().chain(&new.checks) {
@@ -276,7 +276,7 @@ fn first_record(
             checks.push(Check { command, run: None });
         }
     }
-    Record {
+    Ok(Record {
         facts: Facts {
             workspace: beginning.workspace,
             root: beginning.root.clone(),
@@ -305,7 +305,7 @@ fn first_record(
         changesets: 0,
         open_changesets: Vec::new(),
         files: 0,
-        fingerprint: store::fingerprint(&[]),
+        fingerprint: store::fingerprint(&[])?,
         running: Vec::new(),
         checks,
         landing: None,
@@ -317,7 +317,7 @@ fn first_record(
         branches: Vec::new(),
         unrecorded: None,
         has_sandbox: true,
-    }
+    })
 }
 
 async fn commit(shared: &Shared, new: &NewPlan, plan: &Plan) -> Result<Version, PlanError> {
@@ -325,14 +325,14 @@ async fn commit(shared: &Shared, new: &NewPlan, plan: &Plan) -> Result<Version, 
     let mut writes = vec![Write {
         stream: streams::plan_stream(plan.id)?,
         expected: Version::NONE,
-        head: Some(streams::plan_head(&plan.record)),
-        events: vec![opened.to_event()],
+        head: Some(streams::plan_head(&plan.record)?),
+        events: vec![opened.to_event()?],
     }];
     if let Some(key) = &new.idempotency_key {
         writes.push(Write {
             stream: streams::key_stream(key)?,
             expected: Version::NONE,
-            head: Some(streams::key_head(plan.id)),
+            head: Some(streams::key_head(plan.id)?),
             events: Vec::new(),
         });
     }

@@ -1,15 +1,22 @@
-//! Truth at start: what an earlier life has left half-way is set right before anybody asks.
+//! Truth at start: what an earlier life has left half-way is set right before anybody gets at it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use eventlog::{CommitError, StreamId, Version};
+use kernel::{PlanId, WorkspaceId};
+use tokio::sync::oneshot;
+
 use crate::collect::own_plans;
+use crate::desk::Desk;
 use crate::error::PlanError;
-use crate::lander::{left_staged, never_begun};
-use crate::plan::State;
+use crate::lander::{Lander, left_staged, never_begun};
+use crate::plan::{Plan, State};
+use crate::recovering::{Recovery, RecoveryOf};
+use crate::sandbox::remove_tree;
 use crate::shared::{Shared, blocking};
 use crate::workspaces;
 
@@ -28,93 +35,257 @@ pub(crate) fn make_directories(directory: &Path) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Sets right what was left: landings first, then commands, then what belongs to nobody. What was done is said.
-pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<String>, PlanError> {
+/// What an earlier life has left, as it was found before anybody could change anything.
+#[derive(Debug, Default)]
+struct Left {
+    /// Workspaces with a landing that was left half-way, or with something staged.
+    workspaces: BTreeMap<WorkspaceId, LeftOnWorkspace>,
+    /// Landings that were written down and never begun.
+    never_begun: Vec<(StreamId, Version)>,
+    /// Plans with commands that were cut off.
+    cut_off: Vec<Plan>,
+    /// Directories of sandboxes that belong to no plan.
+    strays: Vec<PathBuf>,
+}
+
+#[derive(Debug, Default)]
+struct LeftOnWorkspace {
+    root: PathBuf,
+    landing: bool,
+    staged: Vec<String>,
+}
+
+/// The repair of what an earlier life has left. It goes on whether or not anybody waits for it.
+#[derive(Debug)]
+pub struct Recovered {
+    notes: oneshot::Receiver<Vec<String>>,
+}
+
+impl Recovered {
+    /// Waits until everything is set right, and gives what there is to say about it.
+    ///
+    /// *Cancel safety*: may be dropped at any time.
+    pub async fn notes(&mut self) -> Vec<String> {
+        // Nothing is sent if the service is closed before.
+        (&mut self.notes).await.unwrap_or_default()
+    }
+}
+
+/// Begins to set right what was left: landings first, then commands, then what belongs to nobody.
+///
+/// When this returns, every piece of it waits at the desk that it belongs to. So whoever comes to one of these plans or
+/// workspaces finds it set right, and everybody else is not kept waiting.
+pub(crate) async fn begin(shared: &Arc<Shared>) -> Result<Recovered, PlanError> {
+    let (left, unharmed) = survey(shared).await?;
+    let (mut of_workspaces, mut of_plans) = (Vec::new(), Vec::new());
+    let held_up: HashSet<WorkspaceId> = left
+        .workspaces
+        .iter()
+        .filter(|(_, left)| left.landing)
+        .map(|(id, _)| *id)
+        .collect();
+    for (id, left) in left.workspaces {
+        of_workspaces.push(leave_at_workspace(shared, id, left));
+    }
+    let is_held_up = |plan: &Plan| held_up.contains(&plan.record.facts.workspace);
+    let (later, now): (Vec<Plan>, Vec<Plan>) = left.cut_off.into_iter().partition(is_held_up);
+    for plan in now {
+        of_plans.push((plan.id, leave_at_plan(shared, plan.id)));
+    }
+    let (told_later, told_now): (Vec<Plan>, Vec<Plan>) = unharmed.into_iter().partition(is_held_up);
+    let mut notes = tell_at_start(shared, told_now).await;
+    let (finished, waiting) = oneshot::channel();
+    let own = Arc::clone(shared);
+    shared.tasks.spawn("recovering plans", async move {
+        for done in of_workspaces {
+            notes.extend(done.await.unwrap_or_default());
+        }
+        // A landing on the sandbox of a plan needs to find it as it was.
+        for plan in later {
+            of_plans.push((plan.id, leave_at_plan(&own, plan.id)));
+        }
+        notes.extend(tell_at_start(&own, told_later).await);
+        let mut commands = 0;
+        for (plan, done) in of_plans {
+            match done.await {
+                Ok(Ok(count)) => commands += count,
+                Ok(Err(error)) => notes.push(format!("what commands did in {plan} is not recorded: {error}")),
+                Err(_) => notes.push(format!(
+                    "what commands did in {plan} is recorded at the next start"
+                )),
+            }
+        }
+        if commands > 0 {
+            notes.push(format!(
+                "{commands} commands in sandboxes had been cut off; what they did is recorded"
+            ));
+        }
+        notes.extend(clear(&own, left.never_begun, left.strays).await);
+        // Whoever started us may not wait for it.
+        drop(finished.send(notes));
+    });
+    Ok(Recovered { notes: waiting })
+}
+
+/// Has plans compared with each other. One that cannot be is said.
+async fn tell_at_start(shared: &Arc<Shared>, plans: Vec<Plan>) -> Vec<String> {
     let mut notes = Vec::new();
+    for Plan { id, .. } in plans {
+        if let Err(error) = shared.at_plan(id, |desk| Box::pin(desk.tell_at_start())).await {
+            notes.push(format!("{id} is not compared with other plans: {error}"));
+        }
+    }
+    notes
+}
+
+/// Looks for what was left. The plans that are all right and not over come with it.
+async fn survey(shared: &Arc<Shared>) -> Result<(Left, Vec<Plan>), PlanError> {
+    let mut left = Left::default();
+    let mut roots = HashMap::new();
     for workspace in workspaces::registered(shared).await? {
-        if workspace.record.landing.is_none() {
-            continue;
+        if workspace.record.landing.is_some() {
+            left.workspaces.entry(workspace.id).or_default().landing = true;
         }
-        let recovered = shared.at_workspace(workspace.id, |lander| Box::pin(lander.recover()));
-        match recovered.await {
-            Ok(told) => notes.extend(told),
-            // The workspace may be on a disk that is not there today. It stays as it is, and is said.
-            Err(error) => notes.push(format!(
-                "an apply or undo on {} is still half-way: {error}",
-                workspace.record.root.display()
-            )),
-        }
+        roots.insert(workspace.id, workspace.record.root);
     }
-    for (workspace, id) in left_staged(shared).await? {
-        let told = id.clone();
-        let swept = shared.at_workspace(workspace, move |lander| {
-            Box::pin(async move { lander.sweep(&id).await })
-        });
-        match swept.await {
-            Ok(told) => notes.extend(told),
-            Err(error) => notes.push(format!("what was staged for {told} is still there: {error}")),
-        }
+    for (workspace, landing) in left_staged(shared).await? {
+        left.workspaces.entry(workspace).or_default().staged.push(landing);
     }
-    for written in never_begun(shared).await? {
-        shared.log.remove(vec![written]).await?;
+    for (id, on_it) in &mut left.workspaces {
+        on_it.root = roots.remove(id).unwrap_or_default();
     }
+    left.never_begun = never_begun(shared).await?;
     let plans = own_plans(shared).await?;
-    let mut commands = 0;
-    for plan in &plans {
-        if plan.record.running.is_empty() {
-            continue;
-        }
-        match shared.at_plan(plan.id, |desk| Box::pin(desk.leave_all())).await {
-            Ok(count) => commands += count,
-            Err(error) => notes.push(format!(
-                "what commands did in {} is not recorded: {error}",
-                plan.id
-            )),
-        }
-    }
-    if commands > 0 {
-        notes.push(format!(
-            "{commands} commands in sandboxes had been cut off; what they did is recorded"
-        ));
-    }
     let known = plans
         .iter()
         .filter(|plan| plan.record.has_sandbox)
         .map(|plan| plan.id.to_string());
-    let (known, sandboxes): (HashSet<String>, _) = (known.collect(), shared.sandboxes());
-    let removed = blocking(move || remove_others(&sandboxes, &known)).await?;
-    if removed > 0 {
-        notes.push(format!(
-            "{removed} sandboxes that belonged to no plan were taken away"
-        ));
-    }
+    // What belongs to a plan that cannot be read is kept with it.
+    let kept = shared
+        .log
+        .quarantined()
+        .into_iter()
+        .filter_map(|head| Some(head.stream.strip_prefix("plan/")?.to_owned()));
+    let (known, sandboxes): (HashSet<String>, _) = (known.chain(kept).collect(), shared.sandboxes());
+    left.strays = blocking(move || strays(&sandboxes, &known)).await?;
+    let mut unharmed = Vec::new();
     for plan in plans {
-        if matches!(plan.record.state, State::Open | State::Sealed) {
-            let published = shared.at_plan(plan.id, |desk| {
-                Box::pin(async move {
-                    desk.snapshot().await?;
-                    desk.publish_quietly();
-                    Ok(())
-                })
-            });
-            published.await?;
+        if !plan.record.running.is_empty() {
+            left.cut_off.push(plan);
+        } else if matches!(plan.record.state, State::Open | State::Sealed) {
+            unharmed.push(plan);
         }
     }
-    Ok(notes)
+    Ok((left, unharmed))
 }
 
-/// Takes away what was being made when the daemon was killed.
-fn remove_others(sandboxes: &Path, known: &HashSet<String>) -> usize {
-    let Ok(entries) = fs::read_dir(sandboxes) else {
-        return 0;
+/// Leaves the repair of a workspace at its desk.
+fn leave_at_workspace(
+    shared: &Arc<Shared>,
+    id: WorkspaceId,
+    left: LeftOnWorkspace,
+) -> oneshot::Receiver<Vec<String>> {
+    let (done, waiting) = oneshot::channel();
+    let under_way = shared.recovering.begin(Recovery {
+        of: RecoveryOf::Workspace(id),
+        what: format!(
+            "an apply or undo on {} is being finished or undone",
+            left.root.display()
+        ),
+    });
+    let make = || Lander::new(Arc::clone(shared), id);
+    shared.landers.leave(&id, make, move |lander| {
+        Box::pin(async move {
+            let mut notes = Vec::new();
+            if left.landing {
+                match lander.recover().await {
+                    Ok(told) => notes.extend(told),
+                    // The workspace may be on a disk that is not there today. It stays as it is, and is said.
+                    Err(error) => notes.push(format!(
+                        "an apply or undo on {} is still half-way: {error}",
+                        left.root.display()
+                    )),
+                }
+            }
+            for staged in &left.staged {
+                match lander.sweep(staged).await {
+                    Ok(told) => notes.extend(told),
+                    Err(error) => {
+                        notes.push(format!("what was staged for {staged} is still there: {error}"));
+                    }
+                }
+            }
+            drop(under_way);
+            drop(done.send(notes));
+        })
+    });
+    waiting
+}
+
+/// Leaves it to the desk of a plan to record what its commands did.
+fn leave_at_plan(shared: &Arc<Shared>, id: PlanId) -> oneshot::Receiver<Result<usize, PlanError>> {
+    let (done, waiting) = oneshot::channel();
+    let under_way = shared.recovering.begin(Recovery {
+        of: RecoveryOf::Plan(id),
+        what: "what its commands did before the daemon ended is being recorded".to_owned(),
+    });
+    let make = || Desk::new(Arc::clone(shared), id);
+    shared.desks.leave(&id, make, move |desk| {
+        Box::pin(async move {
+            let left = desk.leave_all().await;
+            if let Err(error) = desk.tell_at_start().await {
+                tracing::warn!(%error, plan = %id, "a plan is not compared with others");
+            }
+            drop(under_way);
+            drop(done.send(left));
+        })
+    });
+    waiting
+}
+
+/// Takes away what belongs to nobody.
+async fn clear(
+    shared: &Arc<Shared>,
+    never_begun: Vec<(StreamId, Version)>,
+    strays: Vec<PathBuf>,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    for landing in never_begun {
+        match shared.log.remove(vec![landing]).await {
+            // Its workspace has swept it already.
+            Ok(()) | Err(CommitError::Conflict { .. }) => {}
+            Err(error) => notes.push(format!("a landing that was never begun is still there: {error}")),
+        }
+    }
+    match blocking(move || remove_all(&strays)).await {
+        Ok(0) | Err(_) => {}
+        Ok(removed) => notes.push(format!(
+            "{removed} sandboxes that belonged to no plan were removed"
+        )),
+    }
+    notes
+}
+
+/// What was being made when the daemon was killed. What is made from now on has a name that is not there yet.
+fn strays(sandboxes: &Path, known: &HashSet<String>) -> Vec<PathBuf> {
+    let entries = match fs::read_dir(sandboxes) {
+        Ok(entries) => entries,
+        Err(error) => {
+            tracing::warn!(%error, path = %sandboxes.display(), "sandboxes of no plan are not looked for");
+            return Vec::new();
+        }
     };
     let others = entries
         .flatten()
         .filter(|entry| !known.contains(&*entry.file_name().to_string_lossy()));
-    let removed = others.filter(|entry| match fs::remove_dir_all(entry.path()) {
-        Ok(()) => true,
+    others.map(|entry| entry.path()).collect()
+}
+
+fn remove_all(strays: &[PathBuf]) -> usize {
+    let removed = strays.iter().filter(|path| match remove_tree(path) {
+        Ok(_) => true,
         Err(error) => {
-            tracing::warn!(%error, path = %entry.path().display(), "a sandbox of no plan stays behind");
+            tracing::warn!(%error, path = %path.display(), "a sandbox of no plan stays behind");
             false
         }
     });

@@ -29,7 +29,8 @@ use crate::overlaps::OverlapBook;
 use crate::path::RelPath;
 use crate::plan::{Actor, CheckEnd, NewPlan, Plan, State};
 use crate::reading;
-use crate::recover;
+use crate::recover::{self, Recovered};
+use crate::recovering::{Recovering, Recovery};
 use crate::reserve::Reserve;
 use crate::sandbox::{Strategies, StrategyName};
 use crate::shared::{Shared, base_error, blocking};
@@ -52,12 +53,13 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Opens the plans of a log, and sets right what an earlier life left half-way; that is said in the notes.
+    /// Opens the plans of a log, and begins to set right what an earlier life left half-way. Whoever wants something of
+    /// such a plan or workspace waits for that; everybody else does not. What was done is said in the notes.
     /// *Cancel safety*: dropped half-way, the rest is set right the next time.
     ///
     /// # Errors
     /// The directory cannot be used, or the log failed.
-    pub async fn open(options: PlansOptions) -> Result<(Self, Vec<String>), PlanError> {
+    pub async fn open(options: PlansOptions) -> Result<(Self, Recovered), PlanError> {
         let PlansOptions {
             log,
             directory,
@@ -93,6 +95,7 @@ impl Plans {
             captures: Arc::new(Captures::below(&reading)),
             landers: Desks::new("workspace", tasks.clone(), Arc::clone(&clock)),
             registry: Desks::new("workspaces", tasks.clone(), clock),
+            recovering: Recovering::default(),
             steps,
             log,
             directory,
@@ -102,8 +105,8 @@ impl Plans {
             strategies,
             tasks,
         });
-        let notes = recover::recover(&shared).await?;
-        Ok((Self { shared, reading }, notes))
+        let recovered = recover::begin(&shared).await?;
+        Ok((Self { shared, reading }, recovered))
     }
 
     /// Opens a plan. *Cancel safety*: dropped half-way, it may or may not be there.
@@ -166,7 +169,9 @@ impl Plans {
             };
             let heads = self.shared.log.heads(page).await?;
             for stored in &heads {
-                let plan = streams::plan_of(stored)?;
+                let Some(plan) = self.shared.log.readable(stored, streams::plan_of(stored)) else {
+                    continue;
+                };
                 // A child is younger than its parent, so there are no more from here on.
                 if query.parent.is_some_and(|parent| plan.id < parent) {
                     return Ok(found);
@@ -188,6 +193,12 @@ impl Plans {
             }
             after = heads.last().map(|stored| stored.stream.clone());
         }
+    }
+
+    /// What an earlier life left half-way and is being set right.
+    #[must_use]
+    pub fn recovering(&self) -> Vec<Recovery> {
+        self.shared.recovering.list()
     }
 
     /// How many plans there are, as this daemon knows it.

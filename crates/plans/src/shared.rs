@@ -21,6 +21,7 @@ use crate::looks::Looks;
 use crate::manifest::ManifestId;
 use crate::options::{LandingSteps, PlansSettings};
 use crate::overlaps::OverlapBook;
+use crate::recovering::Recovering;
 use crate::reserve::Reserve;
 use crate::sandbox::Strategies;
 use crate::taking::Waiting;
@@ -58,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) reserve: Arc<Reserve>,
     pub(crate) captures: Arc<Captures>,
     pub(crate) landers: Desks<WorkspaceId, Lander>,
+    pub(crate) recovering: Recovering,
     pub(crate) registry: Desks<(), Registry>,
 }
 

@@ -21,7 +21,8 @@ const PAGE: u32 = 512;
 /// A plan.
 pub(crate) async fn plan(log: &Log, id: PlanId) -> Result<Plan, PlanError> {
     let stored = log.head(&streams::plan_stream(id)?).await?;
-    streams::plan_of(&stored.ok_or(PlanError::NotFound(id))?)
+    let stored = stored.ok_or(PlanError::NotFound(id))?;
+    log.looked_at(&stored, streams::plan_of(&stored))
 }
 
 /// All heads of a kind, or of a kind and a status.
@@ -53,6 +54,7 @@ pub(crate) async fn changesets(log: &Log, plan: PlanId) -> Result<Vec<Changeset>
         .iter()
         .filter_map(|stored| Some((streams::id_of(&stored.stream)?, stored)))
         .map(|(id, stored)| {
+            // One that cannot be read is not left out: the plan would seem to have changed less than it has.
             let record: ChangesetRecord = streams::parse(&stored.stream, &stored.head.body)?;
             Ok(Changeset {
                 id,
@@ -129,6 +131,8 @@ pub(crate) fn count_files(changes: &[Change]) -> u64 {
 }
 
 /// Names what a plan differs in.
-pub(crate) fn fingerprint(changes: &[Change]) -> ManifestId {
-    ManifestId(*blake3::hash(&streams::json(&changes)).as_bytes())
+pub(crate) fn fingerprint(changes: &[Change]) -> Result<ManifestId, PlanError> {
+    Ok(ManifestId(
+        *blake3::hash(&eventlog::json_body(&changes)?).as_bytes(),
+    ))
 }

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use eventlog::{BlobId, Event, Head, LogError, NewEvent, StoredHead, StreamId};
+use eventlog::{BlobId, DAMAGED_EVENT, Event, Head, NewEvent, StoredHead, StreamId};
 use kernel::{ChangesetId, PlanId, WorkspaceId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -28,6 +28,9 @@ pub(crate) const CHANGESET_KIND: &str = "changeset";
 pub(crate) const LANDING_KIND: &str = "landing";
 pub(crate) const WORKSPACE_KIND: &str = "workspace";
 pub(crate) const KEY_KIND: &str = "plan-key";
+
+/// What is wrong with a stream whose name cannot be ours.
+const NOT_AN_ID: &str = "its name is not an id";
 
 /// The kind of the events of a changeset.
 const CHANGE_EVENT: &str = "change";
@@ -63,72 +66,108 @@ pub(crate) fn id_of<T: std::str::FromStr>(stream: &StreamId) -> Option<T> {
     id.parse().ok()
 }
 
-pub(crate) fn plan_head(record: &Record) -> Head {
+pub(crate) fn plan_head(record: &Record) -> Result<Head, PlanError> {
     head(PLAN_KIND, record.state.name(), record)
 }
 
-pub(crate) fn changeset_head(record: &ChangesetRecord) -> Head {
+pub(crate) fn changeset_head(record: &ChangesetRecord) -> Result<Head, PlanError> {
     head(CHANGESET_KIND, &record.plan.to_string(), record)
 }
 
-pub(crate) fn landing_head(record: &LandingRecord) -> Head {
+pub(crate) fn landing_head(record: &LandingRecord) -> Result<Head, PlanError> {
     head(LANDING_KIND, record.state.name(), record)
 }
 
-pub(crate) fn workspace_head(record: &WorkspaceRecord) -> Head {
+pub(crate) fn workspace_head(record: &WorkspaceRecord) -> Result<Head, PlanError> {
     head(WORKSPACE_KIND, "present", record)
 }
 
-pub(crate) fn key_head(plan: PlanId) -> Head {
+pub(crate) fn key_head(plan: PlanId) -> Result<Head, PlanError> {
     head(KEY_KIND, "used", &plan.to_string())
 }
 
-fn head(kind: &str, status: &str, body: &impl Serialize) -> Head {
-    Head {
-        kind: Arc::from(kind),
-        status: Arc::from(status),
-        body: json(body),
-        blobs: Vec::new(),
-    }
-}
-
-/// A body. What is written here are our own plain types, which can always be written.
-pub(crate) fn json(body: &impl Serialize) -> Arc<[u8]> {
-    serde_json::to_vec(body).unwrap_or_default().into()
+fn head(kind: &str, status: &str, body: &impl Serialize) -> Result<Head, PlanError> {
+    Ok(Head::json(kind, status, body)?)
 }
 
 /// Reads a body that we have written.
 pub(crate) fn parse<T: DeserializeOwned>(stream: &StreamId, body: &[u8]) -> Result<T, PlanError> {
-    serde_json::from_slice(body).map_err(|error| damaged(format!("`{stream}` cannot be understood: {error}")))
+    serde_json::from_slice(body).map_err(|source| unreadable(stream, source))
 }
 
-fn damaged(what: String) -> PlanError {
-    PlanError::Log(LogError::Corrupt(Arc::from(Box::<
-        dyn std::error::Error + Send + Sync,
-    >::from(what))))
+fn misnamed(stored: &StoredHead) -> PlanError {
+    unreadable(&stored.stream, serde::de::Error::custom(NOT_AN_ID))
+}
+
+fn unreadable(stream: &StreamId, source: serde_json::Error) -> PlanError {
+    PlanError::Unreadable {
+        stream: stream.to_string(),
+        source,
+    }
 }
 
 pub(crate) fn plan_of(stored: &StoredHead) -> Result<Plan, PlanError> {
     Ok(Plan {
-        id: id_of(&stored.stream).ok_or_else(|| damaged(format!("`{}` has no id", stored.stream)))?,
+        id: id_of(&stored.stream).ok_or_else(|| misnamed(stored))?,
         version: stored.version,
         record: parse(&stored.stream, &stored.head.body)?,
     })
 }
 
+/// The workspace that a head stands for.
+pub(crate) fn workspace_of(stored: &StoredHead) -> Result<(WorkspaceId, WorkspaceRecord), PlanError> {
+    let id = id_of(&stored.stream).ok_or_else(|| misnamed(stored))?;
+    Ok((id, parse(&stored.stream, &stored.head.body)?))
+}
+
+/// The landing that a head stands for.
+pub(crate) fn landing_of(stored: &StoredHead) -> Result<LandingRecord, PlanError> {
+    parse(&stored.stream, &stored.head.body)
+}
+
+/// Why a head of ours cannot be read; nothing if it can be, or is not ours.
+#[must_use]
+pub fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
+    fn problem<T: DeserializeOwned>(body: &[u8]) -> Option<serde_json::Error> {
+        serde_json::from_slice::<T>(body).err()
+    }
+    let is_named = match &*head.kind {
+        PLAN_KIND => id_of::<PlanId>(stream).is_some(),
+        CHANGESET_KIND => id_of::<ChangesetId>(stream).is_some(),
+        WORKSPACE_KIND => id_of::<WorkspaceId>(stream).is_some(),
+        _ => true,
+    };
+    if !is_named {
+        return Some(serde::de::Error::custom(NOT_AN_ID));
+    }
+    match &*head.kind {
+        PLAN_KIND => problem::<Record>(&head.body),
+        CHANGESET_KIND => problem::<ChangesetRecord>(&head.body),
+        LANDING_KIND => problem::<LandingRecord>(&head.body),
+        WORKSPACE_KIND => problem::<WorkspaceRecord>(&head.body),
+        KEY_KIND => problem::<String>(&head.body),
+        _ => None,
+    }
+}
+
 /// The event of a change. It keeps the contents.
-pub(crate) fn change_event(recorded: &Recorded) -> NewEvent {
+pub(crate) fn change_event(recorded: &Recorded) -> Result<NewEvent, PlanError> {
     let mut blobs: Vec<BlobId> = recorded.change.contents().collect();
     blobs.dedup();
-    NewEvent {
-        kind: Arc::from(CHANGE_EVENT),
-        body: json(recorded),
+    Ok(NewEvent {
         blobs,
-    }
+        ..NewEvent::json(CHANGE_EVENT, recorded)?
+    })
 }
 
 /// The change of an event.
 pub(crate) fn change_of(stream: &StreamId, event: &Event) -> Result<Option<Recorded>, PlanError> {
+    if &*event.kind == DAMAGED_EVENT {
+        return Err(unreadable(
+            stream,
+            serde::de::Error::custom("a change was damaged"),
+        ));
+    }
     if &*event.kind != CHANGE_EVENT {
         return Ok(None);
     }
@@ -161,15 +200,12 @@ impl Happening {
         }
     }
 
-    pub(crate) fn to_event(&self) -> NewEvent {
-        NewEvent {
-            kind: Arc::from(self.event),
-            body: json(&HappeningBody {
-                actor: self.actor.to_string(),
-                text: self.text.clone(),
-            }),
-            blobs: Vec::new(),
-        }
+    pub(crate) fn to_event(&self) -> Result<NewEvent, PlanError> {
+        let body = HappeningBody {
+            actor: self.actor.to_string(),
+            text: self.text.clone(),
+        };
+        Ok(NewEvent::json(self.event, &body)?)
     }
 }
 

@@ -98,7 +98,7 @@ impl Registry {
         let write = Write {
             stream: streams::workspace_stream(id)?,
             expected,
-            head: Some(streams::workspace_head(record)),
+            head: Some(streams::workspace_head(record)?),
             events: Vec::new(),
         };
         let committed = self.shared.log.commit(Commit::one(write)).await?;
@@ -132,7 +132,9 @@ pub(crate) async fn registered(shared: &Shared) -> Result<Vec<Registered>, PlanE
     let heads = store::heads(&shared.log, WORKSPACE_KIND, None).await?;
     let mut found = Vec::new();
     for stored in &heads {
-        found.extend(registered_of(shared, stored)?);
+        if let Some(of_this_home) = shared.log.readable(stored, registered_of(shared, stored)) {
+            found.extend(of_this_home);
+        }
     }
     found.sort_by(|one, other| one.record.root.cmp(&other.record.root));
     Ok(found)
@@ -140,9 +142,9 @@ pub(crate) async fn registered(shared: &Shared) -> Result<Vec<Registered>, PlanE
 
 /// The workspace of a head, if it is of this home.
 fn registered_of(shared: &Shared, stored: &StoredHead) -> Result<Option<Registered>, PlanError> {
-    let record: WorkspaceRecord = streams::parse(&stored.stream, &stored.head.body)?;
-    let id = streams::id_of(&stored.stream).filter(|_| record.home == shared.home_id);
-    Ok(id.map(|id| Registered {
+    let (id, record) = streams::workspace_of(stored)?;
+    let is_ours = record.home == shared.home_id;
+    Ok(is_ours.then(|| Registered {
         id,
         version: stored.version,
         record,
@@ -154,8 +156,9 @@ async fn open_plans(shared: &Shared) -> Result<HashMap<WorkspaceId, u64>, PlanEr
     let mut counts = HashMap::<WorkspaceId, u64>::new();
     for state in [State::Open, State::Sealed] {
         for stored in store::heads(&shared.log, PLAN_KIND, Some(state.name())).await? {
-            let plan = streams::plan_of(&stored)?;
-            *counts.entry(plan.record.facts.workspace).or_default() += 1;
+            if let Some(plan) = shared.log.readable(&stored, streams::plan_of(&stored)) {
+                *counts.entry(plan.record.facts.workspace).or_default() += 1;
+            }
         }
     }
     Ok(counts)
@@ -208,7 +211,7 @@ pub(crate) async fn presence(shared: &Shared, id: WorkspaceId) -> Result<Option<
 
 async fn find(shared: &Shared, id: WorkspaceId) -> Result<Option<Registered>, PlanError> {
     match shared.log.head(&streams::workspace_stream(id)?).await? {
-        Some(stored) => registered_of(shared, &stored),
+        Some(stored) => shared.log.looked_at(&stored, registered_of(shared, &stored)),
         None => Ok(None),
     }
 }
@@ -246,6 +249,13 @@ fn locate(directory: &Path, known: &[PathBuf], own: &Path) -> Result<(PathBuf, (
         return Err(bad(root, why));
     }
     let found = must_be_usable(root, own)?;
+    // What is stored and sent of a workspace is JSON, which has no words for other bytes.
+    if root.to_str().is_none() {
+        return Err(bad(
+            root,
+            "its real path is not UTF-8; rename the directory, or move the work to another one".to_owned(),
+        ));
+    }
     Ok((root.to_owned(), (found.dev(), found.ino())))
 }
 

@@ -125,7 +125,7 @@ impl Ledger {
             let is_last = ours.len() < count || ours.is_empty();
             let last = ours.last().map(|head| head.stream.clone());
             for head in ours {
-                rows.take_in(head, &prefix, &mut open);
+                rows.take_in(&log, head, &prefix, &mut open);
             }
             match last {
                 Some(last) if !is_last => after = last,
@@ -193,7 +193,10 @@ impl Ledger {
         };
         // A write of ours whose answer was lost is known by its daemon. Anything else is somebody who should not be
         // there, and then the write is refused.
-        let is_own = record_of(actual).is_some_and(|found| found.daemon_boot_id == self.daemon_boot_id);
+        let is_own = self
+            .log
+            .readable(actual, record_of(actual))
+            .is_some_and(|found| found.daemon_boot_id == self.daemon_boot_id);
         if !is_own {
             return written;
         }
@@ -208,16 +211,10 @@ impl Ledger {
         record: &Record,
         durability: Durability,
     ) -> Result<(), CommitError> {
-        let body = serde_json::to_vec(record).unwrap_or_default();
         let write = Write {
             stream: row.stream.clone(),
             expected,
-            head: Some(Head {
-                kind: Arc::from(KIND),
-                status: Arc::from(status.name()),
-                body: body.into(),
-                blobs: Vec::new(),
-            }),
+            head: Some(Head::json(KIND, status.name(), record)?),
             events: Vec::new(),
         };
         row.known = Known::ToBeRead;
@@ -231,7 +228,7 @@ impl Ledger {
 }
 
 impl Rows {
-    fn take_in(&mut self, head: StoredHead, prefix: &str, open: &mut Vec<OpenRow>) {
+    fn take_in(&mut self, log: &Log, head: StoredHead, prefix: &str, open: &mut Vec<OpenRow>) {
         let number = head
             .stream
             .as_str()
@@ -242,29 +239,33 @@ impl Rows {
         };
         self.next = self.next.max(number + 1);
         let known = Known::At(head.version);
-        match record_of(&head) {
-            Some(record) if &*head.head.status != Status::Ended.name() => open.push(OpenRow {
+        if &*head.head.status == Status::Ended.name() {
+            self.free.insert(number, known);
+        } else if let Some(record) = log.readable(&head, record_of(&head)) {
+            // One that cannot be read stays as it is, and is used for nothing else.
+            open.push(OpenRow {
                 row: Row {
                     number,
                     stream: head.stream,
                     known,
                 },
                 record,
-            }),
-            // What cannot be read names no process.
-            _ => {
-                self.free.insert(number, known);
-            }
+            });
         }
     }
 }
 
-fn record_of(head: &StoredHead) -> Option<Record> {
-    let record = serde_json::from_slice(&head.head.body);
-    if let Err(error) = &record {
-        tracing::warn!(stream = %head.stream, %error, "a row of the ledger cannot be read");
-    }
-    record.ok()
+fn record_of(head: &StoredHead) -> Result<Record, serde_json::Error> {
+    serde_json::from_slice(&head.head.body)
+}
+
+/// Why a row cannot be read; nothing if it can be, or is no row.
+#[must_use]
+pub fn unreadable_head(_stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
+    let is_open_row = &*head.kind == KIND && &*head.status != Status::Ended.name();
+    serde_json::from_slice::<Record>(&head.body)
+        .err()
+        .filter(|_| is_open_row)
 }
 
 /// The rows cannot be read.

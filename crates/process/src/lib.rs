@@ -59,6 +59,7 @@ pub use error::{OpenProcessesError, SpawnError};
 pub use info::{Ancestor, ProcessInfo, ProcessState, Role, Why};
 pub use inlet::{INLET_BYTES, Inlet, InletReader};
 pub use keeper::keep_if_asked;
+pub use ledger::unreadable_head;
 pub use memory::give_memory_back;
 pub use outlet::Outlet;
 pub use processes::{Processes, ProcessesOptions};

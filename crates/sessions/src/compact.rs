@@ -17,7 +17,7 @@ use crate::error::SessionError;
 use crate::follow::{Wholeness, fold};
 use crate::service::Sessions;
 use crate::store;
-use crate::streams::{TURN_KIND, json, turn_head, turn_stream};
+use crate::streams::{TURN_KIND, turn_head, turn_stream};
 use crate::turn::{Turn, TurnState};
 
 /// Turns with fewer events than this stay as they are: there is little to gain.
@@ -91,7 +91,7 @@ async fn compact_if_old(
     head: &StoredHead,
     (now, older_than): (UnixMs, Duration),
 ) -> Result<u64, SessionError> {
-    let Ok(turn) = store::turn_of(head) else {
+    let Some(turn) = log.readable(head, store::turn_of(head)) else {
         return Ok(0);
     };
     let ended_at = turn.record.ended_at;
@@ -139,14 +139,14 @@ async fn write_down(log: &Log, seen: Turn) -> Result<Option<Version>, SessionErr
     if wholeness == Wholeness::Part || after != seen.last_sequence {
         return Ok(None);
     }
-    let (blob, _) = log.put_blob(json(&transcript).as_slice()).await?;
+    let (blob, _) = log.put_blob(&*eventlog::json_body(&transcript)?).await?;
     let mut record = seen.record;
     record.transcript = Some(blob);
     let committed = log
         .commit(Commit::one(Write {
             stream,
             expected: seen.version,
-            head: Some(turn_head(&record)),
+            head: Some(turn_head(&record)?),
             events: Vec::new(),
         }))
         .await?;

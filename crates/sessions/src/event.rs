@@ -6,7 +6,7 @@
 //! Most events are of an item: a piece of text, a piece of reasoning, a call of a tool. Items are numbered from 0 in the
 //! order in which they began; several can grow at the same time.
 
-use eventlog::NewEvent;
+use eventlog::{CommitError, NewEvent};
 use kernel::{ChangesetId, PermissionId, PlanId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -220,7 +220,7 @@ impl TurnEvent {
     }
 
     /// As the log takes it.
-    pub(crate) fn to_log(&self) -> NewEvent {
+    pub(crate) fn to_log(&self) -> Result<NewEvent, CommitError> {
         let blobs = match self {
             Self::Accepted { prompt, .. } | Self::Edited { prompt } => prompt
                 .attachments
@@ -229,11 +229,10 @@ impl TurnEvent {
                 .collect(),
             _ => Vec::new(),
         };
-        NewEvent {
-            kind: self.kind().into(),
-            body: crate::streams::json(self).into(),
+        Ok(NewEvent {
             blobs,
-        }
+            ..NewEvent::json(self.kind(), self)?
+        })
     }
 
     /// Takes it back from the log; nothing if it is of a kind that is not known here.

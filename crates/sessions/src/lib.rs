@@ -78,6 +78,7 @@ pub use service::Sessions;
 pub use session::{ActiveTurn, Actor, Asked, Fork, Session, SessionFacts, SessionRecord, SessionState, Stop};
 pub use sink::{Sink, SinkError, ToolSink};
 pub use state::Happening;
+pub use store::unreadable_head;
 pub use tools::Toolbox;
 pub use transcript::{Item, ToolItem, Transcript};
 pub use turn::{Turn, TurnError, TurnRecord, TurnState, Usage};

@@ -92,8 +92,8 @@ fn birth(id: SessionId, record: &SessionRecord, happened: &Happening) -> Result<
     Ok(Write {
         stream: session_stream(id)?,
         expected: Version::NONE,
-        head: Some(session_head(record)),
-        events: vec![happening_to_log(happened)],
+        head: Some(session_head(record)?),
+        events: vec![happening_to_log(happened)?],
     })
 }
 
@@ -117,13 +117,9 @@ pub(crate) async fn list(shared: &Shared, query: SessionQuery) -> Result<Vec<Ses
             })
             .await?;
         for stored in &page {
-            let session = match store::session_of(stored) {
-                Ok(session) => session,
-                Err(error) => {
-                    // One that cannot be read does not hide the others.
-                    tracing::warn!(%error, "a session cannot be read");
-                    continue;
-                }
+            // One that cannot be read does not hide the others.
+            let Some(session) = shared.log.readable(stored, store::session_of(stored)) else {
+                continue;
             };
             if is_wanted(&session.record, &query) {
                 found.push(session);
@@ -216,8 +212,8 @@ pub(crate) async fn fork(
         let of_parent = Write {
             stream: session_stream(id)?,
             expected: parent.version,
-            head: Some(session_head(&changed)),
-            events: vec![happening_to_log(&told)],
+            head: Some(session_head(&changed)?),
+            events: vec![happening_to_log(&told)?],
         };
         let commit = Commit::all(vec![of_parent, birth(child, &record, &opened)?]);
         match shared.log.commit(commit).await {

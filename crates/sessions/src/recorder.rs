@@ -53,7 +53,11 @@ pub(crate) async fn record(
                     if let Some(observer) = shared.observer.get() {
                         observed.tell(&**observer, &event);
                     }
-                    gathered.take(&event);
+                    if let Err(error) = gathered.take(&event) {
+                        tracing::warn!(%error, %turn, "what an agent says cannot be written");
+                        token.cancel(Cause::new("the log", "it takes nothing more"));
+                        return Recorded::Failed { version, error };
+                    }
                 }
                 Entry::Flush(done) => gathered.flushes.push(done),
                 Entry::Close => is_closed = true,
@@ -108,13 +112,14 @@ enum Wanted {
 }
 
 impl Gathered {
-    fn take(&mut self, event: &crate::event::TurnEvent) {
+    fn take(&mut self, event: &crate::event::TurnEvent) -> Result<(), CommitError> {
         let wanted = if event.is_delta() {
             Wanted::Soon
         } else {
             Wanted::Now
         };
-        self.events.push_back((event.to_log(), wanted));
+        self.events.push_back((event.to_log()?, wanted));
+        Ok(())
     }
 
     /// The next commit; none when everything is written that was gathered.

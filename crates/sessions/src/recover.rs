@@ -28,13 +28,15 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 pub(crate) async fn at_start(shared: &Arc<Shared>) -> Result<Vec<SessionId>, SessionError> {
     bury_all(shared, &Scope::Ours).await?;
     for stored in heads(&shared.log, SESSION_KIND, REMOVING).await? {
-        if let Ok(session) = store::session_of(&stored) {
-            crate::removal::finish(&shared.log, &session).await?;
+        if let Some(session) = shared.log.readable(&stored, store::session_of(&stored)) {
+            crate::removal::finish(&shared.log, &session)
+                .await
+                .or_else(quarantined)?;
         }
     }
     let mut waiting = BTreeSet::new();
     for stored in heads(&shared.log, TURN_KIND, TurnState::Queued.name()).await? {
-        if let Ok(turn) = store::turn_of(&stored) {
+        if let Some(turn) = shared.log.readable(&stored, store::turn_of(&stored)) {
             waiting.insert(turn.record.session);
         }
     }
@@ -69,12 +71,8 @@ pub(crate) async fn look_after_others(shared: Arc<Shared>) {
 
 async fn bury_all(shared: &Arc<Shared>, scope: &Scope) -> Result<(), SessionError> {
     for stored in heads(&shared.log, TURN_KIND, TurnState::Running.name()).await? {
-        let turn = match store::turn_of(&stored) {
-            Ok(turn) => turn,
-            Err(error) => {
-                tracing::warn!(%error, "a turn cannot be read");
-                continue;
-            }
+        let Some(turn) = shared.log.readable(&stored, store::turn_of(&stored)) else {
+            continue;
         };
         let is_ours = turn
             .record
@@ -85,16 +83,24 @@ async fn bury_all(shared: &Arc<Shared>, scope: &Scope) -> Result<(), SessionErro
         }
         let session = match store::session(&shared.log, turn.record.session).await {
             Ok(session) => session,
-            Err(SessionError::NotFound(_)) => continue,
+            Err(SessionError::NotFound(_) | SessionError::Unreadable { .. }) => continue,
             Err(error) => return Err(error),
         };
         match bury(shared, &session).await {
             Ok(Some(made)) if matches!(scope, Scope::All) => go_on(shared, made.session.id),
             Ok(_) | Err(SessionError::Stale { .. } | SessionError::NotStale { .. }) => {}
-            Err(error) => return Err(error),
+            Err(error) => quarantined(error)?,
         }
     }
     Ok(())
+}
+
+/// One session that cannot be read is quarantined by whoever reads it, and stops nobody from starting.
+fn quarantined(error: SessionError) -> Result<(), SessionError> {
+    match error {
+        SessionError::Unreadable { .. } => Ok(()),
+        error => Err(error),
+    }
 }
 
 /// Ends the active turn of a session whose owner is gone, if the session is still as it was read. Nothing to do if none is

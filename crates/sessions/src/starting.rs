@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eventlog::{CommitError, Version, Write};
+use eventlog::{CommitError, Head, Version, Write};
 use kernel::{SessionId, TurnId};
 
 use crate::answers::{Accepted, NewTurn, Started};
@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::state::{self, Draft, Refused};
 use crate::store::{self, On, TRIES};
-use crate::streams::{self, KEY_KIND, key_stream};
+use crate::streams::{KEY_KIND, key_stream};
 use crate::turn::TurnState;
 
 /// Takes a prompt, durably, and begins its turn if it can.
@@ -135,7 +135,7 @@ async fn earlier(
         return Ok(None);
     };
     let record = KeyRecord::of(&stored)?;
-    if record.prompt != fingerprint(new) {
+    if record.prompt != fingerprint(new)? {
         return Err(SessionError::KeyReused { turn: record.turn });
     }
     Ok(Some(Accepted {
@@ -151,20 +151,19 @@ fn key_write(session: SessionId, turn: TurnId, new: &NewTurn) -> Result<Option<W
     };
     let record = KeyRecord {
         turn,
-        prompt: fingerprint(new),
+        prompt: fingerprint(new)?,
     };
     Ok(Some(Write {
         stream: key_stream(session, key)?,
         expected: Version::NONE,
-        head: Some(store::plain_head(KEY_KIND, "used", streams::json(&record))),
+        head: Some(Head::json(KEY_KIND, "used", &record)?),
         events: Vec::new(),
     }))
 }
 
-fn fingerprint(new: &NewTurn) -> String {
-    blake3::hash(&streams::json(&(&new.prompt, &new.agent)))
-        .to_hex()
-        .to_string()
+fn fingerprint(new: &NewTurn) -> Result<String, SessionError> {
+    let body = eventlog::json_body(&(&new.prompt, &new.agent))?;
+    Ok(blake3::hash(&body).to_hex().to_string())
 }
 
 /// Refuses what cannot be a prompt.

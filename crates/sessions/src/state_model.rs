@@ -303,7 +303,7 @@ impl World {
                 .is_none_or(|turn| Some(turn) == self.session.last_turn),
             "invariant 2"
         );
-        let bytes = crate::streams::json(&self.session);
+        let bytes = eventlog::json_body(&self.session).unwrap();
         let again: SessionRecord = serde_json::from_slice(&bytes).unwrap();
         assert_eq!(again, self.session, "what is written is what is read");
     }

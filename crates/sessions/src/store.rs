@@ -1,6 +1,6 @@
 //! Reading sessions and turns whole, and committing steps on what was read.
 
-use eventlog::{Commit, CommitError, Head, Log, NewEvent, StoredHead, Version, Write};
+use eventlog::{Commit, CommitError, Head, Log, NewEvent, StoredHead, StreamId, Version, Write};
 use kernel::{SessionId, TurnId};
 use serde::de::DeserializeOwned;
 
@@ -17,7 +17,8 @@ pub(crate) const TRIES: usize = 1000;
 /// A session, whole. One that is being removed is not there.
 pub(crate) async fn session(log: &Log, id: SessionId) -> Result<Session, SessionError> {
     let stored = log.head(&session_stream(id)?).await?;
-    let session = session_of(&stored.ok_or(SessionError::NotFound(id))?)?;
+    let stored = stored.ok_or(SessionError::NotFound(id))?;
+    let session = log.looked_at(&stored, session_of(&stored))?;
     match session.record.removing {
         true => Err(SessionError::NotFound(id)),
         false => Ok(session),
@@ -27,7 +28,8 @@ pub(crate) async fn session(log: &Log, id: SessionId) -> Result<Session, Session
 /// A turn.
 pub(crate) async fn turn(log: &Log, id: TurnId) -> Result<Turn, SessionError> {
     let stored = log.head(&turn_stream(id)?).await?;
-    turn_of(&stored.ok_or(SessionError::TurnNotFound(id))?)
+    let stored = stored.ok_or(SessionError::TurnNotFound(id))?;
+    log.looked_at(&stored, turn_of(&stored))
 }
 
 pub(crate) fn session_of(stored: &StoredHead) -> Result<Session, SessionError> {
@@ -61,8 +63,33 @@ fn parse<T: DeserializeOwned>(stored: &StoredHead) -> Result<T, SessionError> {
 fn misnamed(stored: &StoredHead) -> SessionError {
     SessionError::Unreadable {
         stream: stored.stream.to_string(),
-        source: serde::de::Error::custom("its name is not an id"),
+        source: not_an_id(),
     }
+}
+
+/// Why a head of ours cannot be read; nothing if it can be, or is not ours.
+#[must_use]
+pub fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
+    let (is_named, read) = match &*head.kind {
+        streams::SESSION_KIND => (
+            streams::id_of::<SessionId>(stream).is_some(),
+            serde_json::from_slice::<SessionRecord>(&head.body).err(),
+        ),
+        streams::TURN_KIND => (
+            streams::id_of::<TurnId>(stream).is_some(),
+            serde_json::from_slice::<TurnRecord>(&head.body).err(),
+        ),
+        streams::KEY_KIND => (
+            true,
+            serde_json::from_slice::<crate::keys::KeyRecord>(&head.body).err(),
+        ),
+        _ => (true, None),
+    };
+    read.or_else(|| (!is_named).then(not_an_id))
+}
+
+fn not_an_id() -> serde_json::Error {
+    serde::de::Error::custom("its name is not an id")
 }
 
 /// What a step is committed on.
@@ -91,15 +118,22 @@ pub(crate) async fn commit(
     let mut writes = vec![Write {
         stream: session_stream(on.session.id)?,
         expected: on.session.version,
-        head: Some(session_head(&step.session)),
-        events: step.happened.iter().map(happening_to_log).collect(),
+        head: Some(session_head(&step.session)?),
+        events: step
+            .happened
+            .iter()
+            .map(happening_to_log)
+            .collect::<Result<_, _>>()?,
     }];
     if let (Some((id, version)), Some(TurnStep { record, events })) = (on.turn, &step.turn) {
         writes.push(Write {
             stream: turn_stream(id)?,
             expected: version,
-            head: Some(turn_head(record)),
-            events: events.iter().map(crate::event::TurnEvent::to_log).collect(),
+            head: Some(turn_head(record)?),
+            events: events
+                .iter()
+                .map(crate::event::TurnEvent::to_log)
+                .collect::<Result<_, _>>()?,
         });
     }
     writes.extend(besides);
@@ -130,20 +164,6 @@ pub(crate) async fn commit(
     })
 }
 
-pub(crate) fn happening_to_log(happening: &Happening) -> NewEvent {
-    NewEvent {
-        kind: streams::name(&happening.event),
-        body: streams::json(happening).into(),
-        blobs: Vec::new(),
-    }
-}
-
-/// The head of something that only has to be there.
-pub(crate) fn plain_head(kind: &str, status: &str, body: Vec<u8>) -> Head {
-    Head {
-        kind: streams::name(kind),
-        status: streams::name(status),
-        body: body.into(),
-        blobs: Vec::new(),
-    }
+pub(crate) fn happening_to_log(happening: &Happening) -> Result<NewEvent, CommitError> {
+    NewEvent::json(&happening.event, happening)
 }

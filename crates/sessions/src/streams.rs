@@ -7,11 +7,8 @@
 //! | `turn-key/KEY` | `turn-key` | `used` | none |
 //! | `acp-session/ID` | `acp-session` | `known` | none |
 
-use std::sync::Arc;
-
-use eventlog::{BadName, Head, StreamId};
+use eventlog::{BadName, CommitError, Head, StreamId};
 use kernel::{SessionId, TurnId};
-use serde::Serialize;
 
 use crate::session::SessionRecord;
 use crate::turn::TurnRecord;
@@ -47,25 +44,16 @@ pub(crate) fn id_of<T: std::str::FromStr>(stream: &StreamId) -> Option<T> {
     id.parse().ok()
 }
 
-pub(crate) fn session_head(record: &SessionRecord) -> Head {
-    Head {
-        kind: SESSION_KIND.into(),
-        status: if record.removing {
-            REMOVING
-        } else {
-            record.state().name()
-        }
-        .into(),
-        body: json(record).into(),
-        blobs: Vec::new(),
-    }
+pub(crate) fn session_head(record: &SessionRecord) -> Result<Head, CommitError> {
+    let status = match record.removing {
+        true => REMOVING,
+        false => record.state().name(),
+    };
+    Head::json(SESSION_KIND, status, record)
 }
 
-pub(crate) fn turn_head(record: &TurnRecord) -> Head {
-    Head {
-        kind: TURN_KIND.into(),
-        status: record.state.name().into(),
-        body: json(record).into(),
+pub(crate) fn turn_head(record: &TurnRecord) -> Result<Head, CommitError> {
+    Ok(Head {
         blobs: record
             .prompt
             .attachments
@@ -73,12 +61,8 @@ pub(crate) fn turn_head(record: &TurnRecord) -> Head {
             .map(|attachment| attachment.content)
             .chain(record.transcript)
             .collect(),
-    }
-}
-
-/// A struct of strings and numbers always becomes JSON.
-pub(crate) fn json<T: Serialize>(value: &T) -> Vec<u8> {
-    serde_json::to_vec(value).unwrap_or_default()
+        ..Head::json(TURN_KIND, record.state.name(), record)?
+    })
 }
 
 /// Ids as text.
@@ -152,9 +136,4 @@ pub(crate) mod list_as_text {
             .map(|text| text.parse().map_err(D::Error::custom))
             .collect()
     }
-}
-
-/// The kind of a head or an event.
-pub(crate) fn name(text: &str) -> Arc<str> {
-    Arc::from(text)
 }

@@ -9,10 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::error::Failure;
 use crate::output;
 
-/// The one line that a daemon in the background writes to standard output.
+/// A line that a daemon in the background writes to standard output. The last one says how its start went.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Announcement {
+    /// It is getting there.
+    Starting { doing: String },
     /// It takes work.
     Serving {
         pid: u32,
@@ -40,6 +42,12 @@ impl Announcement {
     /// Reads a line. `None` when it is not an announcement, or not all of one.
     pub(crate) fn parse(line: &str) -> Option<Announcement> {
         serde_json::from_str(line.strip_suffix('\n')?).ok()
+    }
+
+    /// Tells the parent what is being done, and keeps the pipe for what comes next.
+    pub(crate) fn tell(&self) {
+        // A parent that was killed in the meantime does not matter.
+        drop(output::write(io::stdout(), &output::json_line(self)));
     }
 
     /// Tells the parent, and lets go of the pipe to it: whoever reads from the parent's standard output must not

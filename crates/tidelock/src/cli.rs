@@ -20,6 +20,7 @@ mod place;
 mod plan;
 mod plan_change;
 mod prompt;
+mod quarantine;
 #[cfg(test)]
 mod reference;
 mod sandboxed;
@@ -34,7 +35,8 @@ pub(crate) use breaker::{
 pub(crate) use config::{SettingsArguments, SettingsCommand};
 pub(crate) use context::{ContextArguments, IndexArguments, IndexCommand, Telling};
 pub(crate) use daemon::{
-    ArchiveArguments, BackupArguments, Depth, DoctorArguments, DownArguments, ServeArguments, WhyArguments,
+    ArchiveArguments, BackupArguments, Depth, DoctorArguments, DownArguments, PurgeArguments, ServeArguments,
+    WhyArguments,
 };
 pub(crate) use generate::{CompletionsArguments, ManArguments, ShellName};
 pub(crate) use job::{
@@ -57,6 +59,7 @@ pub(crate) use plan::{
 };
 pub(crate) use plan_change::{Operation, PlanRecordArguments};
 pub(crate) use prompt::{IfDone, PromptArguments, TalkArguments};
+pub(crate) use quarantine::QuarantineCommand;
 pub(crate) use sandboxed::{Afterwards, ExecArguments, SandboxedArguments};
 pub(crate) use session::{
     AgentCommand, AnswerArguments, ArchiveArguments as ArchiveSessionArguments, AttachArguments,
@@ -145,6 +148,14 @@ Examples:
   tidelock down && tidelock up
   tidelock down --timeout 2m")]
     Down(DownArguments),
+    /// Stop the daemon and remove everything that it keeps: plans, sessions, jobs and their history
+    #[command(after_help = "\
+Your workspaces are not touched. Sandboxes can hold directories that `rm -r` cannot remove without root; this can.
+Without --yes nothing is removed, and the exit code is 4.
+
+Examples:
+  tidelock export before.archive && tidelock purge --yes")]
+    Purge(PurgeArguments),
     /// Show whether the daemon runs, and what it is doing
     #[command(after_help = "\
 This never starts a daemon. When none is running the exit code is 3 and the state is `stopped`.
@@ -406,6 +417,19 @@ Examples:
   tidelock join zed --acp --write
   tidelock join cursor --remove")]
     Join(JoinArguments),
+    /// List, show or remove what is in the log and cannot be read
+    #[command(
+        subcommand,
+        after_help = "\
+A plan, session, job or other thing whose record is damaged is quarantined: it stays in the log as it is, lists leave it
+out, and everything else works. `tidelock doctor` says when there is one; `tidelock doctor --deep` reads the whole log.
+
+Examples:
+  tidelock quarantine list
+  tidelock quarantine show plan/plan_01KXYZ
+  tidelock quarantine drop plan/plan_01KXYZ"
+    )]
+    Quarantine(QuarantineCommand),
     /// Copy the log to a new file, while the daemon goes on
     #[command(after_help = "\
 The copy is a log: put it in the place of `log.sqlite3` while no daemon runs, and it is as it was. A file that is

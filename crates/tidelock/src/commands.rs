@@ -22,6 +22,8 @@ mod mcp;
 mod needs;
 mod plan;
 mod ps;
+mod purge;
+mod quarantine;
 mod run;
 mod serve;
 mod session;
@@ -57,10 +59,16 @@ pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
             &context,
             &client(&context)?.impatient(arguments.timeout),
         ),
+        Command::Purge(arguments) => purge::run(
+            &arguments,
+            &context,
+            &client(&context)?.impatient(arguments.timeout),
+        ),
         Command::Status => status::run(&context, &client(&context)?),
         Command::Doctor(arguments) => doctor::run(arguments.depth(), &context, &client(&context)?),
         Command::Backup(arguments) => backup::run(&arguments, &context, &client(&context)?),
         Command::Export(arguments) => export::run(&arguments, &context, format, &client(&context)?),
+        Command::Quarantine(command) => quarantine::run(&command, &context, format, &client(&context)?),
         Command::Join(arguments) => join::run(&arguments, &context, &client(&context)?),
         Command::Import(arguments) => import::run(&arguments, &context),
         Command::Lsp(command) => lsp::run(&command, &context, &client(&context)?),

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::context::Context;
 use crate::error::{Exit, Failure, chain};
 use crate::log_file;
 
-/// How long a new daemon may take until it serves.
-const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a new daemon may take for one step of its start. It is waited for as long as it gets on.
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 /// How many lines of the log are shown when a daemon could not start.
 const LOG_TAIL_LINES: usize = 5;
 /// The most that is read for them.
@@ -41,11 +41,19 @@ pub(crate) fn in_background(context: &Context) -> Result<(), Failure> {
         .stderr(log);
     let mut child = command.spawn().map_err(LaunchError::Spawn)?;
     let heard = match child.stdout.take() {
-        Some(stdout) => listen(stdout, START_TIMEOUT).map_err(LaunchError::Spawn)?,
+        Some(stdout) => listen(stdout, STEP_TIMEOUT).map_err(LaunchError::Spawn)?,
         None => Heard::Nothing,
     };
     let error = match heard {
         Heard::Announcement(Announcement::Serving { .. }) => return Ok(()),
+        // It is never the last thing that is heard.
+        Heard::Announcement(Announcement::Starting { .. }) | Heard::Nothing => {
+            let ended = end(&mut child);
+            LaunchError::Died {
+                ended,
+                log: log_tail(&log_path, log_start),
+            }
+        }
         Heard::Announcement(Announcement::Failed {
             code,
             message,
@@ -56,17 +64,11 @@ pub(crate) fn in_background(context: &Context) -> Result<(), Failure> {
             let failure = Failure::new(Exit::Unreachable, &code, message);
             return Err(Failure { advice, ..failure });
         }
-        Heard::Nothing => {
-            let ended = end(&mut child);
-            LaunchError::Died {
-                ended,
-                log: log_tail(&log_path, log_start),
-            }
-        }
-        Heard::Silence => {
+        Heard::Silence { doing } => {
             end(&mut child);
             LaunchError::Timeout {
-                limit: START_TIMEOUT,
+                doing,
+                limit: STEP_TIMEOUT,
                 log: log_tail(&log_path, log_start),
             }
         }
@@ -84,23 +86,46 @@ enum Heard {
     Announcement(Announcement),
     /// The pipe was closed without one.
     Nothing,
-    /// The time was up.
-    Silence,
+    /// It did not get on with this for too long.
+    Silence {
+        doing: String,
+    },
 }
 
-/// Reads the announcement on a thread of its own, because a pipe cannot be read with a deadline. A thread that is
-/// given up ends with the child.
-fn listen(stdout: ChildStdout, limit: Duration) -> io::Result<Heard> {
+/// Waits for the announcement as long as the daemon gets on.
+fn listen(stdout: impl Read + Send + 'static, limit: Duration) -> io::Result<Heard> {
+    let heard = read_announcements(stdout)?;
+    let mut doing = "its first step".to_owned();
+    loop {
+        match heard.recv_timeout(limit) {
+            Ok(Heard::Announcement(Announcement::Starting { doing: next })) => doing = next,
+            Ok(heard) => return Ok(heard),
+            Err(RecvTimeoutError::Timeout) => return Ok(Heard::Silence { doing }),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Heard::Nothing),
+        }
+    }
+}
+
+/// Reads announcements on a thread of its own, because a pipe cannot be read with a deadline. A thread that is given up
+/// ends with the child.
+fn read_announcements(stdout: impl Read + Send + 'static) -> io::Result<Receiver<Heard>> {
     let (sender, receiver) = mpsc::sync_channel(1);
     thread::Builder::new()
         .name("announcement".to_owned())
         .spawn(move || {
-            let mut line = String::new();
-            let read = BufReader::new(stdout.take(ANNOUNCEMENT_LIMIT_BYTES)).read_line(&mut line);
-            let announcement = read.ok().and_then(|_| Announcement::parse(&line));
-            drop(sender.send(announcement.map_or(Heard::Nothing, Heard::Announcement)));
+            let mut lines = BufReader::new(stdout.take(ANNOUNCEMENT_LIMIT_BYTES));
+            loop {
+                let mut line = String::new();
+                let read = lines.read_line(&mut line);
+                let announcement = read.ok().and_then(|_| Announcement::parse(&line));
+                let is_last = !matches!(announcement, Some(Announcement::Starting { .. }));
+                let heard = announcement.map_or(Heard::Nothing, Heard::Announcement);
+                if sender.send(heard).is_err() || is_last {
+                    return;
+                }
+            }
         })?;
-    Ok(receiver.recv_timeout(limit).unwrap_or(Heard::Silence))
+    Ok(receiver)
 }
 
 /// Ends a child that did not become a daemon, and says how it ended.
@@ -153,8 +178,12 @@ enum LaunchError {
     Spawn(#[source] io::Error),
     #[error("the daemon ended before it served ({ended}){log}")]
     Died { ended: String, log: String },
-    #[error("the daemon did not serve within {} s and was ended{log}", .limit.as_secs())]
-    Timeout { limit: Duration, log: String },
+    #[error("the daemon made no progress for {} s ({doing}) and was ended{log}", .limit.as_secs())]
+    Timeout {
+        doing: String,
+        limit: Duration,
+        log: String,
+    },
 }
 
 impl From<LaunchError> for Failure {
@@ -166,8 +195,37 @@ impl From<LaunchError> for Failure {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::Write;
 
     use super::*;
+    use crate::output;
+
+    #[test]
+    fn a_daemon_is_waited_for_as_long_as_it_gets_on() {
+        let step = |doing: &str| {
+            output::json_line(&Announcement::Starting {
+                doing: doing.to_owned(),
+            })
+        };
+        let limit = Duration::from_millis(300);
+        let (reader, mut writer) = io::pipe().unwrap();
+        let telling = thread::spawn(move || {
+            for _ in 0..6 {
+                thread::sleep(limit / 3);
+                writer.write_all(step("one").as_bytes()).unwrap();
+            }
+            writer.write_all(step("two").as_bytes()).unwrap();
+            writer
+        });
+        match listen(reader, limit).unwrap() {
+            Heard::Silence { doing } => assert_eq!(doing, "two"),
+            other => panic!("{other:?}"),
+        }
+        drop(telling.join().unwrap());
+        let (reader, writer) = io::pipe().unwrap();
+        drop(writer);
+        assert!(matches!(listen(reader, limit).unwrap(), Heard::Nothing));
+    }
 
     #[test]
     fn the_tail_of_a_log_is_its_last_lines_since_the_start() {

@@ -128,8 +128,13 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
 }
 
 /// Writes everything at once, so that a reader sees all of it or nothing.
-pub(crate) fn write(mut stream: impl Write, text: &str) -> io::Result<()> {
-    stream.write_all(text.as_bytes())?;
+pub(crate) fn write(stream: impl Write, text: &str) -> io::Result<()> {
+    write_bytes(stream, text.as_bytes())
+}
+
+/// The same for what need not be text.
+pub(crate) fn write_bytes(mut stream: impl Write, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes)?;
     stream.flush()
 }
 

@@ -24,10 +24,13 @@ use crate::start_lock::{StartLock, StartLockError};
 
 /// How long a daemon that does not take work may go on like that. Its requests in flight have as much time.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(12);
-/// How long to wait for others who start a daemon: as long as it can take one of them to wait and to start.
-pub(crate) const START_LOCK_TIMEOUT: Duration = Duration::from_secs(25);
+/// How long to wait for others who start a daemon: longer than one step of a start may take.
+pub(crate) const START_LOCK_TIMEOUT: Duration = Duration::from_secs(90);
 /// How long to wait for the end of a daemon before asking again whether it serves by now.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(20);
+
+/// The code of a daemon that finds its log in use.
+const LOG_TAKEN: &str = "log_taken";
 
 /// How often something is tried that others can spoil by being faster. The second time finds what they have done,
 /// unless they undo it at once; whoever meets this three times has another problem.
@@ -97,7 +100,8 @@ fn ensure_running(context: &Context, client: &Client) -> Result<Started, Failure
             Room::Free => match launch::in_background(context) {
                 Ok(()) => return Ok(Started::Now),
                 // Somebody was faster: a daemon whose client was killed, and with it the lock on its start.
-                Err(failure) if failure.code == ALREADY_RUNNING => {}
+                // Or its runtime directory was removed, and it is about to make it again.
+                Err(failure) if failure.code == ALREADY_RUNNING || failure.code == LOG_TAKEN => {}
                 Err(failure) => return Err(failure),
             },
         }

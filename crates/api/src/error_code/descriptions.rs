@@ -146,6 +146,12 @@ impl ErrorCode {
                 "A file in focus is not there",
                 "Correct the path, or leave the file out.",
             ),
+            Self::NotQuarantined => (
+                "not_quarantined",
+                404,
+                "This is not quarantined",
+                "See what is with `tidelock quarantine list`.",
+            ),
             Self::MethodNotAllowed => (
                 "method_not_allowed",
                 405,
@@ -338,6 +344,12 @@ impl ErrorCode {
                 "The body does not have the right shape",
                 "Correct the named field; the shape is described at /openapi.json.",
             ),
+            Self::NotStorable => (
+                "not_storable",
+                422,
+                "Something in the request cannot be stored",
+                "Read `detail`. A path that is not UTF-8 is the usual reason: rename the file or directory.",
+            ),
             Self::FileNotUsable => (
                 "file_not_usable",
                 422,
@@ -445,6 +457,12 @@ impl ErrorCode {
                 500,
                 "The log could not be read",
                 "Run `tidelock doctor --deep`; the daemon's log says what happened.",
+            ),
+            Self::RecordUnreadable => (
+                "record_unreadable",
+                500,
+                "What is stored of it cannot be read",
+                "See it with `tidelock quarantine list`. Everything else goes on.",
             ),
             Self::BackupFailed => (
                 "backup_failed",

@@ -127,7 +127,7 @@ impl Service {
     /// Opens the service in a directory; what an earlier life left there is set right first.
     pub(super) async fn open(tidelock: &Path, directory: &Path) -> Result<Self> {
         let starter = Starter::open(tidelock, directory).await?;
-        let (plans, _) = Plans::open(PlansOptions {
+        let (plans, mut recovered) = Plans::open(PlansOptions {
             log: starter.log.clone(),
             directory: directory.join("plans"),
             home_id: starter.home_id,
@@ -139,6 +139,7 @@ impl Service {
             steps: LandingSteps::default(),
         })
         .await?;
+        recovered.notes().await;
         Ok(Self { plans, starter })
     }
 

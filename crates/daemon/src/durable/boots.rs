@@ -104,7 +104,7 @@ pub(crate) async fn begin(
     started_at: SystemTime,
 ) -> Result<(OpenBoot, Boots), LogStartError> {
     let (mut past, mut unfinished) = (VecDeque::new(), Vec::new());
-    each_head(log, KIND, None, |head| match body_of(&head) {
+    each_head(log, KIND, None, |head| match body_of(log, &head) {
         Some(body) if body.home_id == home_id.to_string() => {
             if &*head.head.status == RUNNING {
                 unfinished.push((head.clone(), body.clone()));
@@ -144,7 +144,7 @@ pub(super) async fn newest_home(log: &Log) -> Result<Option<HomeId>, LogError> {
     let mut newest = None;
     // The ids of lives sort by the time at which they began.
     each_head(log, KIND, None, |head| {
-        let home_id = body_of(&head).and_then(|body| body.home_id.parse().ok());
+        let home_id = body_of(log, &head).and_then(|body| body.home_id.parse().ok());
         newest = home_id.or(newest);
     })
     .await?;
@@ -288,12 +288,14 @@ fn event(kind: &str, body: &Value) -> NewEvent {
     }
 }
 
-fn body_of(head: &StoredHead) -> Option<Body> {
-    let body = serde_json::from_slice(&head.head.body);
-    if let Err(error) = &body {
-        tracing::warn!(stream = %head.stream, %error, "the life of a daemon cannot be read");
-    }
-    body.ok()
+/// Why the head of a life cannot be read; nothing if it can be, or is no such head.
+pub(super) fn unreadable_head(_stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
+    let read = serde_json::from_slice::<Body>(&head.body).err();
+    read.filter(|_| &*head.kind == KIND)
+}
+
+fn body_of(log: &Log, head: &StoredHead) -> Option<Body> {
+    log.readable(head, serde_json::from_slice(&head.head.body))
 }
 
 fn id_of(stream: &StreamId) -> &str {

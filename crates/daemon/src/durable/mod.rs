@@ -18,6 +18,7 @@ mod home_id;
 mod offline;
 mod open;
 mod overrides;
+pub(crate) mod quarantine;
 mod trust;
 mod upkeep;
 
@@ -33,7 +34,7 @@ pub(crate) use boots::{Boots, Note};
 pub use error::{ImportLogError, LogStartError};
 pub(crate) use health::{Health, sizes_to_wire};
 pub(crate) use history::{BreakerHistory, to_wire as event_to_wire};
-pub use offline::{Imported, import_log};
+pub use offline::{Imported, check_log_file, import_log};
 pub(crate) use open::open_log;
 pub use open::{Database, DatabaseUrl};
 pub(crate) use overrides::{Change, OverrideError, Overrides, Who};

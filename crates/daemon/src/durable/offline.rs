@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use eventlog::Contents;
+use eventlog::{Contents, Log};
 use kernel::{BootId, SystemClock};
 
 use super::boots;
@@ -14,7 +14,7 @@ use crate::home::Home;
 use crate::ownership::Ownership;
 
 /// What an import brought in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     /// How many streams.
     pub streams: u64,
@@ -22,6 +22,19 @@ pub struct Imported {
     pub events: u64,
     /// How many blobs.
     pub blobs: u64,
+    /// What was damaged where the archive was written, and so is not in it.
+    pub left_out: Vec<String>,
+}
+
+/// Reads the whole log of a home that has no daemon, and lists what is wrong with it. It changes nothing.
+///
+/// # Errors
+/// A daemon has it open, or it cannot be opened at all.
+pub fn check_log_file(home: &Home) -> Result<Vec<String>, LogStartError> {
+    Ok(Log::check_file(
+        &home.log_database(),
+        super::quarantine::unreadable,
+    )?)
 }
 
 /// Fills the empty log of a home from an archive, all or nothing. The home is ours meanwhile, so that no daemon can
@@ -45,6 +58,7 @@ pub async fn import_log(
         .await
         .map_err(LogStartError::from)?;
     let Contents {
+        left_out,
         streams,
         events,
         blobs,
@@ -57,5 +71,6 @@ pub async fn import_log(
         streams,
         events,
         blobs,
+        left_out,
     })
 }

@@ -97,6 +97,7 @@ pub(crate) fn current_status(app: &App) -> Status {
         processes: Some(processes::summary(&app.processes)),
         jobs: Some(counts_to_wire(&app.jobs.counts())),
         plans: Some(plans::wire::counts_to_wire(&app.plans)),
+        recovering: plans::wire::recovering_to_wire(&app.plans),
         sessions: Some(sessions::wire::counts_to_wire(&app.conversations)),
         context: Some(app.contexts.counts()),
         rss_bytes: system::resident_bytes(),

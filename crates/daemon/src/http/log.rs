@@ -20,7 +20,7 @@ use super::log_problem::{not_backed_up, read_failed, reason_text};
 use super::pieces::{Piece, Source, body_of};
 use super::problem::Problem;
 use crate::app::App;
-use crate::durable::sizes_to_wire;
+use crate::durable::{quarantine::unreadable, sizes_to_wire};
 
 /// How many pieces of an archive, of about 128 KiB each, may wait for the connection. Whoever writes it waits when
 /// there is no room.
@@ -44,6 +44,7 @@ pub(crate) async fn show(State(app): State<Arc<App>>) -> Result<Json<LogStatus>,
             .as_ref()
             .map_or(LogState::Writable, |_| LogState::Refusing),
         reason: refusal.as_ref().map(reason_text),
+        lost_writes: durable.log.lost_writes().map(|path| path.display().to_string()),
         sizes: sizes_to_wire(&sizes),
     }))
 }
@@ -57,7 +58,8 @@ pub(crate) async fn show(State(app): State<Arc<App>>) -> Result<Json<LogStatus>,
     ),
 )]
 pub(crate) async fn check(State(app): State<Arc<App>>) -> Result<Json<LogCheck>, Problem> {
-    let problems = app.durable.log.check_integrity().await.map_err(read_failed)?;
+    let checked = app.durable.log.check_with(unreadable).await;
+    let problems = checked.map_err(read_failed)?;
     let state = if problems.is_empty() {
         LogIntegrity::Whole
     } else {
@@ -90,7 +92,7 @@ pub(crate) async fn back_up(
         let detail = "In `path`: an absolute path is needed, since the daemon works in another directory.";
         return Err(Problem::new(ErrorCode::InvalidRequest, detail).in_field("path"));
     }
-    app.durable.log.backup(path).await.map_err(not_backed_up)?;
+    let left_out = app.durable.log.backup(path).await.map_err(not_backed_up)?;
     let written = path.to_owned();
     let size_bytes = blocking(move || written.metadata().map(|found| found.len())).await?;
     let size_bytes = size_bytes.map_err(Problem::internal)?;
@@ -98,6 +100,7 @@ pub(crate) async fn back_up(
     Ok(Json(LogBackup {
         path: request.path,
         size_bytes,
+        left_out,
     }))
 }
 

@@ -15,6 +15,11 @@ pub(crate) fn read_failed(error: LogError) -> Problem {
     Problem::new(ErrorCode::LogFailed, detail).because(error)
 }
 
+/// What the log has of one thing cannot be read. It is quarantined.
+pub(crate) fn unreadable(error: &dyn Error) -> Problem {
+    Problem::new(ErrorCode::RecordUnreadable, sentence("Damaged", error))
+}
+
 /// The log takes no writes.
 pub(crate) fn refusing(reason: &LogError) -> Problem {
     Problem::new(ErrorCode::LogRefusing, sentence("The log refuses writes", reason))
@@ -50,6 +55,9 @@ pub(crate) fn not_changed(error: OverrideError, unknown: impl FnOnce() -> Proble
 pub(crate) fn not_committed(error: CommitError) -> Problem {
     match error {
         CommitError::Log(reason) => refusing(&reason),
+        CommitError::NotStorable(_) => {
+            Problem::new(ErrorCode::NotStorable, sentence("Nothing was stored", &error))
+        }
         error => Problem::internal(error),
     }
 }

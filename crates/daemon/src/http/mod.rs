@@ -25,6 +25,7 @@ mod pieces;
 mod plans;
 pub(crate) mod problem;
 mod processes;
+mod quarantine;
 mod query;
 mod refusals;
 mod refused_lines;
@@ -98,6 +99,11 @@ fn for_callers() -> Router<Arc<App>> {
         .route("/v1/log/check", post(log::check))
         .route("/v1/log/backup", post(log::back_up))
         .route("/v1/log/export", get(log::export))
+        .route("/v1/log/quarantine", get(quarantine::list))
+        .route(
+            "/v1/log/quarantine/{stream}",
+            get(quarantine::show).delete(quarantine::forget),
+        )
         .route("/v1/clients", get(clients::list))
         .route("/v1/processes", get(processes::list))
         .route("/v1/processes/{pid}", get(processes::explain))

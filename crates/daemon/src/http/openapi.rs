@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::refusals;
 use super::{
     activity, boots, breakers, clients, config, context, events, health, jobs, log, lsp, needs, plans,
-    processes, sessions,
+    processes, quarantine, sessions,
 };
 
 #[derive(OpenApi)]
@@ -38,6 +38,9 @@ use super::{
         log::check,
         log::back_up,
         log::export,
+        quarantine::list,
+        quarantine::show,
+        quarantine::forget,
         clients::list,
         processes::list,
         processes::explain,

@@ -1,7 +1,5 @@
 //! How many jobs run at once, as somebody has chosen it for this home. It is kept over restarts.
 
-use std::sync::Arc;
-
 use eventlog::{
     BadName, Commit, CommitError, Head, Log, LogError, NewEvent, StoredHead, StreamId, Version, Write,
 };
@@ -41,7 +39,10 @@ impl Workers {
             return Ok(None);
         };
         let stored = self.log.head(&stream).await?;
-        let choice = stored.and_then(|stored| serde_json::from_slice::<Choice>(&stored.head.body).ok());
+        let choice: Option<Choice> = stored.and_then(|stored| {
+            self.log
+                .readable(&stored, serde_json::from_slice(&stored.head.body))
+        });
         Ok(choice.map(|choice| choice.max_workers))
     }
 
@@ -54,7 +55,7 @@ impl Workers {
         for _ in 0..TRIES {
             match self
                 .log
-                .commit(Commit::one(write(&stream, expected, max_workers)))
+                .commit(Commit::one(write(&stream, expected, max_workers)?))
                 .await
             {
                 Ok(_) => break,
@@ -75,23 +76,12 @@ fn version(stored: Option<&StoredHead>) -> Version {
     stored.map_or(Version::NONE, |stored| stored.version)
 }
 
-fn write(stream: &StreamId, expected: Version, max_workers: usize) -> Write {
-    let body: Arc<[u8]> = serde_json::to_vec(&Choice { max_workers })
-        .unwrap_or_default()
-        .into();
-    Write {
+fn write(stream: &StreamId, expected: Version, max_workers: usize) -> Result<Write, CommitError> {
+    let choice = Choice { max_workers };
+    Ok(Write {
         stream: stream.clone(),
         expected,
-        head: Some(Head {
-            kind: Arc::from(KIND),
-            status: Arc::from(CHOSEN),
-            body: Arc::clone(&body),
-            blobs: Vec::new(),
-        }),
-        events: vec![NewEvent {
-            kind: Arc::from(CHOSEN),
-            body,
-            blobs: Vec::new(),
-        }],
-    }
+        head: Some(Head::json(KIND, CHOSEN, &choice)?),
+        events: vec![NewEvent::json(CHOSEN, &choice)?],
+    })
 }

@@ -74,7 +74,13 @@ pub(crate) async fn run_checks(
 /// Sets checks right that are said to run, when a daemon starts.
 ///
 /// *Cancel safety*: dropped half-way, the rest is set right the next time.
-pub(crate) async fn settle(watch: &Watch) -> Result<(), PlanError> {
+pub(crate) async fn settle_all(watch: Watch) {
+    if let Err(error) = settle(&watch).await {
+        tracing::warn!(%error, "the checks of plans are set right when they are next looked at");
+    }
+}
+
+async fn settle(watch: &Watch) -> Result<(), PlanError> {
     let mut before = None;
     loop {
         let query = PlanQuery {
@@ -87,7 +93,14 @@ pub(crate) async fn settle(watch: &Watch) -> Result<(), PlanError> {
         before = page.last().map(|plan| plan.id);
         let is_last = page.len() < PAGE as usize;
         for plan in page {
-            let plan = settle_plan(watch, plan).await?;
+            let id = plan.id;
+            let plan = match settle_plan(watch, plan).await {
+                Ok(plan) => plan,
+                Err(error) => {
+                    tracing::warn!(%error, plan = %id, "the checks of a plan could not be set right");
+                    continue;
+                }
+            };
             for (check, job) in running(&plan) {
                 follow(watch, plan.id, check, job);
             }

@@ -22,7 +22,7 @@ mod start;
 pub(crate) mod wire;
 
 pub(crate) use acts::{apply, collect, discard, forget, refresh, undo};
-pub(crate) use checks::{CHECK, CheckError, Which, run_checks, settle};
+pub(crate) use checks::{CHECK, CheckError, Which, run_checks, settle_all};
 pub(crate) use diff::{Shown, diff, patch};
 pub(crate) use finish::{FINISH, FinishHandler, finished_of, follower};
 pub(crate) use handlers::{CheckHandler, PlannedHandler};

@@ -4,15 +4,20 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use kernel::Clock;
+use kernel::{Clock, Deadline};
 use plans::{PlanError, Plans, PlansOptions, PlansSettings};
 use process::{Processes, Tasks};
 
 use crate::durable::Durable;
 
-/// Opens the plans of this log. What an earlier daemon left half-way is set right, so what it left running must have
-/// been killed before.
+/// How long a start waits for what an earlier daemon left half-way. Most of it is set right in a moment, and whoever asks
+/// then finds it done; what takes longer goes on while others are served.
+const RECOVERY_GRACE: Duration = Duration::from_secs(5);
+
+/// Opens the plans of this log, and begins to set right what an earlier daemon left half-way; so what it left running must
+/// have been killed before.
 pub(crate) async fn start(
     durable: &Durable,
     processes: &Processes,
@@ -20,7 +25,7 @@ pub(crate) async fn start(
     environment: &[(OsString, OsString)],
     (tasks, clock): (&Tasks, &Arc<dyn Clock>),
 ) -> Result<Plans, PlanError> {
-    let (plans, notes) = Plans::open(PlansOptions {
+    let (plans, mut recovered) = Plans::open(PlansOptions {
         log: durable.log.clone(),
         directory,
         home_id: durable.home_id,
@@ -32,8 +37,19 @@ pub(crate) async fn start(
         clock: Arc::clone(clock),
     })
     .await?;
-    for note in notes {
-        tracing::warn!(note, "something that an earlier daemon left was set right");
+    let said = tasks.to_the_end("recovery", async move {
+        for note in recovered.notes().await {
+            tracing::warn!(note, "something that an earlier daemon left was set right");
+        }
+    });
+    tokio::select! {
+        biased;
+        _ = said => {}
+        () = Deadline::after(clock, RECOVERY_GRACE).passed() => {
+            for recovery in plans.recovering() {
+                tracing::warn!(what = recovery.what, of = ?recovery.of, "the daemon serves while this is set right");
+            }
+        }
     }
     Ok(plans)
 }

@@ -12,7 +12,8 @@ use std::collections::hash_map::Entry;
 use eventlog::UnixMs;
 use kernel::{PlanId, WorkspaceId};
 use plans::{
-    CheckState, LeftOut, Moment, Overlap, Plan, PlanError, PlanQuery, Plans, Presence, Run, Unapplied,
+    CheckState, LeftOut, Moment, Overlap, Plan, PlanError, PlanQuery, Plans, Presence, RecoveryOf, Run,
+    Unapplied,
 };
 
 pub(crate) use changesets::{changeset_to_wire, recorded_to_wire};
@@ -105,7 +106,8 @@ fn around(plans: &Plans, plan: &Plan, workspaces: &HashMap<WorkspaceId, Presence
     Around {
         sandbox_root: plans.sandbox_root(plan).display().to_string(),
         overlaps: plans.overlaps(plan.id),
-        notice: notice(plan, workspaces.get(&plan.record.facts.workspace).copied()),
+        notice: recovering(plans, plan)
+            .or_else(|| notice(plan, workspaces.get(&plan.record.facts.workspace).copied())),
         ..Around::default()
     }
 }
@@ -127,6 +129,16 @@ async fn presences(plans: &Plans, found: &[&Plan]) -> Result<HashMap<WorkspaceId
 fn is_over(plan: &Plan) -> bool {
     use plans::State::{Open, Sealed};
     !matches!(plan.record.state, Open | Sealed)
+}
+
+/// That an earlier daemon left it half-way, and it is being set right.
+fn recovering(plans: &Plans, plan: &Plan) -> Option<String> {
+    let is_about_it = |recovery: &plans::Recovery| match recovery.of {
+        RecoveryOf::Plan(id) => id == plan.id,
+        RecoveryOf::Workspace(id) => id == plan.record.facts.workspace && plan.record.landing.is_some(),
+    };
+    let recovery = plans.recovering().into_iter().find(is_about_it)?;
+    Some(format!("it is being recovered: {}", recovery.what))
 }
 
 /// What a person should know before anything else.
@@ -276,6 +288,15 @@ pub(crate) fn strategies_to_wire(plans: &Plans) -> api::StrategyList {
     api::StrategyList {
         strategies: strategies.collect(),
     }
+}
+
+/// What is being set right, in words.
+pub(crate) fn recovering_to_wire(plans: &Plans) -> Vec<String> {
+    let words = |recovery: plans::Recovery| match recovery.of {
+        RecoveryOf::Plan(id) => format!("{id}: {}", recovery.what),
+        RecoveryOf::Workspace(_) => recovery.what,
+    };
+    plans.recovering().into_iter().map(words).collect()
 }
 
 pub(crate) fn counts_to_wire(plans: &Plans) -> api::PlanCounts {

@@ -114,7 +114,8 @@ pub(crate) struct SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.path) {
+        // Somebody else may have removed it before.
+        if let Err(error) = remove_if_there(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "the socket could not be removed");
         }
     }

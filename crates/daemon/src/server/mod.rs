@@ -4,6 +4,7 @@ mod accept;
 mod bind;
 mod connection;
 mod event_stream;
+mod keep_socket;
 mod places;
 mod relief;
 mod seats;
@@ -20,6 +21,7 @@ use tokio::net::{TcpListener, UnixListener};
 pub use bind::BindError;
 pub(crate) use bind::{Exposure, SocketFile, bind_tcp, bind_unix};
 pub(crate) use connection::KeepsItsPlace;
+pub(crate) use keep_socket::{Kept, Remade, SocketKeeper};
 pub(crate) use places::stream_places;
 pub(crate) use switch::{Switch, Switched};
 
@@ -28,10 +30,11 @@ use process::Tasks;
 use relief::Relief;
 
 /// A server that is running.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Server {
     listeners: Tasks,
     connections: Tasks,
+    context: connection::Context,
 }
 
 impl Server {
@@ -60,11 +63,20 @@ impl Server {
             "accept tcp",
             accept::accept(tcp, context.clone(), connections.clone()),
         );
-        listeners.spawn("accept unix", accept::accept(unix, context, connections.clone()));
-        Self {
+        let server = Self {
             listeners,
             connections,
-        }
+            context,
+        };
+        server.listen(unix);
+        server
+    }
+
+    /// Answers on one more socket.
+    pub(crate) fn listen(&self, unix: UnixListener) {
+        let (context, connections) = (self.context.clone(), self.connections.clone());
+        self.listeners
+            .spawn("accept unix", accept::accept(unix, context, connections));
     }
 
     /// How many connections are open.

@@ -1,6 +1,7 @@
 //! From a log to an archive.
 
 use std::{
+    error::Error,
     io::{self, Write},
     sync::Arc,
 };
@@ -12,10 +13,10 @@ use super::{
     format::{BlobLine, Bytes, ChunkLine, EndLine, EventLine, FORMAT, HeaderLine, Line, StreamLine, VERSION},
 };
 use crate::{
-    blob::BlobId,
-    blob_io::Gathered,
+    blob_io::decompress,
     error::LogError,
     log::Log,
+    mend::Mender,
     record::{QUEUE_RECORDS, Record},
 };
 
@@ -28,16 +29,13 @@ pub enum ExportError {
     /// The archive could not be written to where it goes.
     #[error("the archive cannot be written")]
     Target(#[source] io::Error),
-    /// A blob is damaged, so that no archive with it could be whole.
-    #[error("the blob {0} is damaged")]
-    DamagedBlob(BlobId),
     /// The log itself failed.
     #[error(transparent)]
     Log(#[from] LogError),
 }
 
 /// Writes everything that the log holds at one moment into an archive, while the log is in use, and gives the
-/// target back. On SQLite the write-ahead log grows until it is done. *Cancel safety*: dropped half-way, the
+/// target back. What is damaged is left out and said, in the archive too. On SQLite the write-ahead log grows until it is done. *Cancel safety*: dropped half-way, the
 /// archive is cut short.
 pub async fn export<W: Write + Send + 'static>(log: &Log, target: W) -> Result<(W, Contents), ExportError> {
     let (sender, receiver) = mpsc::channel(QUEUE_RECORDS);
@@ -63,47 +61,58 @@ fn write<W: Write>(
     wanted: &oneshot::Sender<()>,
 ) -> Result<(W, Contents), ExportError> {
     let mut lines = Lines::start(target).map_err(ExportError::Target)?;
-    let (mut contents, mut gathered) = (Contents::default(), Gathered::default());
+    let mut contents = Contents::default();
+    let (mut mender, mut mended) = (Mender::default(), Vec::new());
     while let Some(record) = records.blocking_recv().filter(|_| !wanted.is_closed()) {
-        let line = match record {
-            Record::Chunk { compressed } => {
-                let content = gathered.add_compressed(&compressed);
-                Line::Chunk(ChunkLine {
-                    content: Bytes::encode(&content),
-                })
-            }
-            Record::Blob { id, info } => {
-                if !std::mem::take(&mut gathered).is_whole(id, info) {
-                    return Err(ExportError::DamagedBlob(id));
+        mender.take(record, &mut mended);
+        for record in mended.drain(..) {
+            match line_of(record, &mut contents)? {
+                Some(line) => lines.write(&line).map_err(ExportError::Target)?,
+                None => {
+                    contents.left_out = mender.left_out();
+                    let target = lines.finish(contents.left_out.clone());
+                    return Ok((target.map_err(ExportError::Target)?, contents));
                 }
-                contents.blobs += 1;
-                Line::Blob(BlobLine {
-                    id: id.to_string(),
-                    size_bytes: info.size_bytes,
-                    chunks: info.chunks,
-                })
             }
-            Record::Stream {
-                id,
-                head,
-                first,
-                last,
-            } => {
-                contents.streams += 1;
-                Line::Stream(StreamLine::encode(&id, &head, first, last))
-            }
-            Record::Event { event, blobs } => {
-                contents.events += 1;
-                Line::Event(EventLine::encode(&event, &blobs))
-            }
-            Record::End => {
-                let target = lines.finish().map_err(ExportError::Target)?;
-                return Ok((target, contents));
-            }
-        };
-        lines.write(&line).map_err(ExportError::Target)?;
+        }
     }
     Err(LogError::Closed.into())
+}
+
+/// A record as a line; nothing at the end.
+fn line_of(record: Record, contents: &mut Contents) -> Result<Option<Line>, LogError> {
+    Ok(Some(match record {
+        Record::Chunk { compressed } => {
+            let damaged =
+                || LogError::Corrupt(Arc::from(Box::<dyn Error + Send + Sync>::from("a damaged chunk")));
+            let content = decompress(&compressed).ok_or_else(damaged)?;
+            Line::Chunk(ChunkLine {
+                content: Bytes::encode(&content),
+            })
+        }
+        Record::Blob { id, info } => {
+            contents.blobs += 1;
+            Line::Blob(BlobLine {
+                id: id.to_string(),
+                size_bytes: info.size_bytes,
+                chunks: info.chunks,
+            })
+        }
+        Record::Stream {
+            id,
+            head,
+            first,
+            last,
+        } => {
+            contents.streams += 1;
+            Line::Stream(StreamLine::encode(&id, &head, first, last))
+        }
+        Record::Event { event, blobs } => {
+            contents.events += 1;
+            Line::Event(EventLine::encode(&event, &blobs))
+        }
+        Record::LeftOut { .. } | Record::End => return Ok(None),
+    }))
 }
 
 /// The lines of an archive, as they are written.
@@ -139,8 +148,9 @@ impl<W: Write> Lines<W> {
         self.encoder.write_all(&text)
     }
 
-    fn finish(mut self) -> io::Result<W> {
+    fn finish(mut self, left_out: Vec<String>) -> io::Result<W> {
         let end = EndLine {
+            left_out,
             records: self.records,
             blake3: self.hasher.finalize().to_string(),
         };

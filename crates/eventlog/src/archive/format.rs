@@ -74,6 +74,8 @@ pub(super) struct EventLine {
 pub(super) struct EndLine {
     pub(super) records: u64,
     pub(super) blake3: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) left_out: Vec<String>,
 }
 
 /// Bytes, readable where they can be.

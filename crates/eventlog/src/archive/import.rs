@@ -123,6 +123,7 @@ fn read(
                     return Err(damaged);
                 }
                 lines.finish()?;
+                contents.left_out = end.left_out;
                 Record::End
             }
         };

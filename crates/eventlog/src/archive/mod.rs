@@ -20,7 +20,8 @@
 //!   refers to.
 //! - Bytes are `{"text":…}` where they are UTF-8, and `{"base64":…}` where they are not.
 //! - The end says how many records there are between it and the header, and the BLAKE3 hash of all lines before it,
-//!   line feeds included. An archive without it was cut short.
+//!   line feeds included. An archive without it was cut short. If something was damaged in the log, the end lists it as
+//!   `left_out`; an event of the kind `damaged` stands in the place of each event that could not be read.
 //!
 //! Versions and leases are not in it: they mean something only to those who use the log that they were made in.
 //! Both directions stream: a few records are in memory at a time.
@@ -28,12 +29,14 @@
 mod export;
 mod format;
 mod import;
+mod watch;
 
 pub use export::{ExportError, export};
 pub use import::{ImportError, import};
+pub use watch::ArchiveWatch;
 
 /// What an archive holds.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Contents {
     /// How many streams.
     pub streams: u64,
@@ -41,4 +44,6 @@ pub struct Contents {
     pub events: u64,
     /// How many blobs.
     pub blobs: u64,
+    /// What was damaged when it was written, and so is not in it.
+    pub left_out: Vec<String>,
 }

@@ -114,6 +114,7 @@ async fn fill(
                 last,
             } => restore.stream(&id, &head, first, last).await?,
             Record::Event { event, blobs } => restore.event(event, blobs).await?,
+            Record::LeftOut { .. } => {}
             Record::End => {
                 restore.finish_place()?;
                 return Ok(restore.write_events().await?);

@@ -7,6 +7,7 @@ use std::{
 
 use rusqlite::ErrorCode;
 
+use super::damage::is_damage;
 use crate::error::LogError;
 
 impl From<rusqlite::Error> for LogError {
@@ -14,7 +15,7 @@ impl From<rusqlite::Error> for LogError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::DiskFull,
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Self::ReadOnly,
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt(Arc::new(error)),
+            _ if is_damage(&error) => Self::Corrupt(Arc::new(error)),
             _ => Self::Engine(Arc::new(error)),
         }
     }

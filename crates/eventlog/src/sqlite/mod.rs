@@ -3,12 +3,14 @@
 mod apply;
 mod backup;
 mod blobs;
+mod damage;
 mod desk;
 mod dump;
 mod failure;
 mod heads;
 mod known;
 mod leases;
+mod mark;
 mod open;
 mod readers;
 mod removal;
@@ -23,7 +25,7 @@ mod writer;
 
 use std::{
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     thread::{self, JoinHandle},
     time::Duration,
@@ -41,10 +43,12 @@ use crate::{
     hub::Hub,
     lease::{Lease, LeaseError},
     names::{Sequence, StreamId, Version},
+    quarantine::Quarantine,
     record::{Record, RestoreError},
     store::{BlobStart, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes, Store, UploadId},
 };
 use desk::Desk;
+use mark::OpenMark;
 use open::{BUSY_TIMEOUT, connect, wal_path};
 use readers::Readers;
 use removal::Swept;
@@ -68,14 +72,20 @@ pub(crate) struct Sqlite {
     requests: Option<mpsc::Sender<Request>>,
     readers: Arc<Readers>,
     health: Slot<Health>,
+    quarantine: Quarantine,
+    mark: OpenMark,
     thread: Option<JoinHandle<()>>,
     /// Given back last, when nobody writes any more.
     _lock: FileLock,
 }
 
 impl Sqlite {
-    pub(crate) fn open(options: &SqliteOptions, clock: Arc<dyn Clock>, hub: Hub) -> Result<Self, OpenError> {
-        let (connection, lock) = open::open(&options.path)?;
+    pub(crate) fn open(
+        options: &SqliteOptions,
+        clock: Arc<dyn Clock>,
+        (hub, quarantine): (Hub, Quarantine),
+    ) -> Result<Self, OpenError> {
+        let (connection, lock, mark) = open::open(&options.path)?;
         let desk = Desk::new(connection, clock).map_err(|error| OpenError::File {
             path: options.path.clone(),
             source: error.into(),
@@ -91,6 +101,8 @@ impl Sqlite {
             requests: Some(requests),
             readers: Arc::new(Readers::new(options.path.clone())),
             health,
+            quarantine,
+            mark,
             thread: thread.ok(),
             _lock: lock,
         })
@@ -125,12 +137,38 @@ impl Sqlite {
 impl Drop for Sqlite {
     /// Waits until what was asked for is on disk, so that the file can be opened again at once.
     fn drop(&mut self) {
+        self.mark.remove();
         drop(self.requests.take());
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {
             drop(thread.join());
         }
+    }
+}
+
+/// A file that nobody has open, for somebody who only reads.
+pub(crate) struct Looked {
+    connection: rusqlite::Connection,
+    _lock: FileLock,
+}
+
+impl Looked {
+    pub(crate) fn at(path: &Path) -> Result<Self, OpenError> {
+        let (connection, lock) = open::look(path)?;
+        Ok(Self {
+            connection,
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn problems(&self) -> Result<Vec<String>, LogError> {
+        Ok(upkeep::problems(&self.connection)?)
+    }
+
+    pub(crate) fn dump(&self, records: mpsc::Sender<Record>) -> Result<(), LogError> {
+        // Dropped at the end, which ends whoever takes them.
+        dump::dump(&self.connection, &records)
     }
 }
 
@@ -158,15 +196,27 @@ impl Store for Sqlite {
     }
 
     async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError> {
+        let quarantine = self.quarantine.clone();
         Readers::run(&self.readers, move |connection| {
-            Ok(heads::heads(connection, &query)?)
+            let found = match heads::heads(connection, &query) {
+                Err(error) if damage::is_damage(&error) => damage::heads(connection, &query, &quarantine),
+                found => found,
+            };
+            Ok(found?)
         })
         .await
     }
 
     async fn last_moved(&self, query: MovedQuery) -> Result<Vec<StoredHead>, LogError> {
+        let quarantine = self.quarantine.clone();
         Readers::run(&self.readers, move |connection| {
-            Ok(heads::last_moved(connection, &query)?)
+            let found = match heads::last_moved(connection, &query) {
+                Err(error) if damage::is_damage(&error) => {
+                    damage::last_moved(connection, &query, &quarantine)
+                }
+                found => found,
+            };
+            Ok(found?)
         })
         .await
     }
@@ -355,6 +405,10 @@ impl Store for Sqlite {
 
     async fn backup(&self, path: PathBuf) -> Result<(), BackupError> {
         Readers::run(&self.readers, move |connection| backup::backup(connection, &path)).await
+    }
+
+    fn lost_writes(&self) -> Option<PathBuf> {
+        self.mark.lost_writes()
     }
 
     fn health(&self) -> Health {

@@ -8,7 +8,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
-use super::schema;
+use super::{mark::OpenMark, schema};
 use crate::{
     error::{LogError, OpenError},
     file_lock::{FileLock, LockError},
@@ -23,25 +23,29 @@ const WAL_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
 const CACHED_STATEMENTS: usize = 64;
 
 /// Takes the file for this process, and opens it for the writer.
-pub(super) fn open(path: &Path) -> Result<(Connection, FileLock), OpenError> {
+pub(super) fn open(path: &Path) -> Result<(Connection, FileLock, OpenMark), OpenError> {
     let failed = |source: LogError| OpenError::File {
         path: path.to_owned(),
         source,
     };
-    let lock = FileLock::take(&beside(path, ".lock"), "").map_err(|error| match error {
-        LockError::Taken { holder } => OpenError::Taken {
-            path: path.to_owned(),
-            pid: holder.map(|holder| holder.pid),
-        },
-        LockError::File { source, .. } => failed(source.into()),
-    })?;
+    let lock = lock(path)?;
+    // First of all: whoever opens the file makes a log beside it.
+    let mark = OpenMark::look(path).map_err(|error| failed(error.into()))?;
     refuse_newer(path)?;
     let mut connection =
         connect(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(|error| failed(error.into()))?;
     set_up(&connection)
         .and_then(|()| schema::migrate(&mut connection))
         .map_err(|error| failed(error.into()))?;
-    Ok((connection, lock))
+    mark.set().map_err(|error| failed(error.into()))?;
+    Ok((connection, lock, mark))
+}
+
+/// Looks at a file that nobody has open, without changing it: gives a connection to somebody who only reads.
+pub(super) fn look(path: &Path) -> Result<(Connection, FileLock), OpenError> {
+    let lock = lock(path)?;
+    refuse_newer(path)?;
+    Ok((read_only(path)?, lock))
 }
 
 /// Refuses a file of a newer schema without leaving a trace in it: a plain connection would, when it is closed,
@@ -50,12 +54,7 @@ fn refuse_newer(path: &Path) -> Result<(), OpenError> {
     if std::fs::metadata(path).map_or(true, |metadata| metadata.len() == 0) {
         return Ok(());
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let found = Connection::open_with_flags(path, flags).and_then(|connection| {
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        schema::current(&connection)
-    });
-    let found = found.map_err(|error| OpenError::File {
+    let found = schema::current(&read_only(path)?).map_err(|error| OpenError::File {
         path: path.to_owned(),
         source: error.into(),
     })?;
@@ -67,6 +66,32 @@ fn refuse_newer(path: &Path) -> Result<(), OpenError> {
         });
     }
     Ok(())
+}
+
+fn lock(path: &Path) -> Result<FileLock, OpenError> {
+    FileLock::take(&beside(path, ".lock"), "").map_err(|error| match error {
+        LockError::Taken { holder } => OpenError::Taken {
+            path: path.to_owned(),
+            pid: holder.map(|holder| holder.pid),
+        },
+        LockError::File { source, .. } => OpenError::File {
+            path: path.to_owned(),
+            source: source.into(),
+        },
+    })
+}
+
+/// A connection that leaves no trace.
+fn read_only(path: &Path) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).and_then(|connection| {
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        Ok(connection)
+    });
+    connection.map_err(|error| OpenError::File {
+        path: path.to_owned(),
+        source: error.into(),
+    })
 }
 
 pub(super) fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
@@ -93,7 +118,7 @@ pub(super) fn wal_path(path: &Path) -> PathBuf {
     beside(path, "-wal")
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)

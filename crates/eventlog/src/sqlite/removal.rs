@@ -111,14 +111,13 @@ mod tests {
     use super::super::{Readers, Sqlite, SqliteOptions, request::Request, retention};
     use crate::{
         commit::{Commit, Head, NewEvent, Write},
-        hub::Hub,
         names::{Sequence, StreamId, Version},
         store::{RetentionPolicy, Store},
     };
 
     fn open(directory: &TempDir) -> Sqlite {
         let path = directory.path().join("log.sqlite3");
-        Sqlite::open(&SqliteOptions { path }, SystemClock::shared(), Hub::default()).unwrap()
+        Sqlite::open(&SqliteOptions { path }, SystemClock::shared(), Default::default()).unwrap()
     }
 
     fn stream() -> StreamId {

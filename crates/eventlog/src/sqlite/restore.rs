@@ -72,6 +72,7 @@ pub(super) fn restore(
                 last,
             } => restore.stream(id, &head, first, last)?,
             Record::Event { event, blobs } => restore.event(&event, &blobs)?,
+            Record::LeftOut { .. } => {}
             Record::End => {
                 restore.finish_place()?;
                 return Ok(restore.streams);

@@ -92,6 +92,9 @@ const STEPS: &[&str] = &[
 ",
 ];
 
+/// The schema from which on chunks can be shared by several blobs.
+pub(super) const SHARED_CHUNKS: i64 = 3;
+
 /// The newest schema that is known here.
 pub(super) const NEWEST: i64 = STEPS.len() as i64;
 

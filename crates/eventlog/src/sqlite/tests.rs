@@ -10,7 +10,6 @@ use crate::{
     blob::{BlobError, BlobId, BlobInfo},
     commit::{Commit, CommitError, Durability, Head, NewEvent, Write},
     error::LogError,
-    hub::Hub,
     lease::LeaseError,
     names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
@@ -33,7 +32,7 @@ impl Small {
         let options = SqliteOptions {
             path: directory.path().join("log.sqlite3"),
         };
-        let store = Sqlite::open(&options, clock, Hub::default()).unwrap();
+        let store = Sqlite::open(&options, clock, Default::default()).unwrap();
         Self {
             store,
             _directory: directory,
@@ -279,7 +278,7 @@ async fn an_upload_that_lost_a_chunk_is_no_blob() {
 #[test]
 fn a_lease_that_was_taken_back_is_free() {
     let directory = TempDir::new().unwrap();
-    let (connection, _lock) = super::open::open(&directory.path().join("log.sqlite3")).unwrap();
+    let (connection, _lock, _mark) = super::open::open(&directory.path().join("log.sqlite3")).unwrap();
     let mut desk = Desk::new(connection, SystemClock::shared()).unwrap();
     let ttl = Duration::from_secs(60);
     let mut lease = |owner: &str, ends_well: bool| {

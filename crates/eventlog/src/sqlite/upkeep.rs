@@ -92,6 +92,12 @@ pub(super) fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
 }
 
+/// Whether the write-ahead log is where it should be.
+pub(super) fn has_wal(connection: &Connection) -> bool {
+    let path = connection.path().map(Path::new).map(wal_path);
+    path.is_none_or(|path| path.exists())
+}
+
 /// Makes the write-ahead log empty if it has grown long all the same. With readers that follow each other without a
 /// pause it would never start over by itself.
 pub(super) fn keep_wal_short(connection: &Connection) -> Result<(), LogError> {

@@ -46,6 +46,8 @@ pub(super) struct Writer {
     open: Option<Open>,
     /// How many transactions there were since the last look at the write-ahead log.
     transactions: u32,
+    /// Whether it was said that the write-ahead log is gone.
+    wal_is_missed: bool,
 }
 
 /// What the thread is to do next.
@@ -75,6 +77,7 @@ impl Writer {
             health,
             open: None,
             transactions: 0,
+            wal_is_missed: false,
         }
     }
 
@@ -305,12 +308,28 @@ impl Writer {
         self.hub.tell(&changes);
         let answers = self.open.take().into_iter().flat_map(|open| open.answers);
         answers.for_each(|answer| answer(Ok(())));
+        self.watch_wal();
         self.transactions += 1;
         if self.transactions >= LOOK_AT_WAL_EVERY {
             self.transactions = 0;
             if let Err(error) = upkeep::keep_wal_short(&self.desk.connection) {
                 tracing::warn!(%error, "the write-ahead log could not be shortened");
             }
+        }
+    }
+
+    /// If somebody has removed the write-ahead log, what is in it would be lost with this process. So it is copied into
+    /// the file at once.
+    fn watch_wal(&mut self) {
+        if upkeep::has_wal(&self.desk.connection) {
+            return;
+        }
+        if !self.wal_is_missed {
+            self.wal_is_missed = true;
+            tracing::error!("the write-ahead log was removed while the daemon runs; restart it");
+        }
+        if let Err(error) = upkeep::truncate_wal(&self.desk.connection) {
+            tracing::warn!(%error, "the write-ahead log could not be copied into the file");
         }
     }
 

@@ -70,6 +70,7 @@ async fn a_removed_stream_is_gone_whole(engine: Engine) {
         streams: 1,
         events: 1,
         blobs: 0,
+        left_out: Vec::new(),
     };
     assert_eq!(exported.1, expected);
 }

@@ -1,10 +1,10 @@
 //! Damage to the file: it is said, it is contained, and nothing wrong is handed out as right.
 
-use std::{fs, path::Path};
+use std::{fs, io, path::Path};
 
 use eventlog::{
-    BlobError, BlobId, CHUNK_BYTES, Commit, ExportError, Log, LogError, OpenError, Sequence, SqliteOptions,
-    Version, Write, export,
+    BlobError, BlobId, CHUNK_BYTES, Commit, DAMAGED_EVENT, HeadsOrder, HeadsQuery, Log, LogError, OpenError,
+    Sequence, SqliteOptions, Version, Write, export, import,
 };
 use kernel::SystemClock;
 use tempfile::TempDir;
@@ -147,14 +147,152 @@ async fn a_damaged_blob_is_an_error_and_never_short() {
         );
         let expected = [format!("the blob {id} is damaged")];
         assert_eq!(log.check_integrity().await.unwrap(), expected, "{damage}");
-        let Err(error) = export(&log, Vec::new()).await else {
-            panic!("it was exported: {damage}");
-        };
-        assert!(
-            matches!(error, ExportError::DamagedBlob(damaged) if damaged == id),
-            "{error}"
-        );
+        // The rest is exported, and what is damaged is named.
+        let (archive, contents) = export(&log, Vec::new()).await.unwrap();
+        assert_eq!(contents.left_out, expected, "{damage}");
+        let copy = open(&directory.path().join("copy.sqlite3")).unwrap();
+        let imported = import(&copy, io::Cursor::new(archive)).await.unwrap();
+        assert_eq!(imported, contents, "{damage}");
+        for index in 0..STREAMS {
+            check_stream(&copy, index).await.unwrap();
+        }
+        assert_eq!(copy.check_integrity().await.unwrap(), Vec::<String>::new());
     }
+}
+
+/// The heads of all streams that can be listed, by name.
+async fn listed(log: &Log) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    loop {
+        let query = HeadsQuery {
+            kind: "job".into(),
+            status: None,
+            order: HeadsOrder::OldestFirst,
+            after: names.last().map(|name| stream(name)),
+            limit: 5,
+        };
+        let page = log.heads(query).await.unwrap();
+        names.extend(page.iter().map(|stored| stored.stream.to_string()));
+        if page.len() < 5 {
+            return names;
+        }
+    }
+}
+
+/// Each page in turn is overwritten. A log that can be opened at all lists, exports and backs up the rest.
+#[tokio::test]
+async fn a_damaged_page_costs_what_is_on_it_and_the_rest_can_be_saved() {
+    const PAGE: usize = 4096;
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("log.sqlite3");
+    closed_log(&path).await;
+    let whole = fs::read(&path).unwrap();
+    let (mut saved, mut damaged_events) = (0, 0);
+    for page in (1..whole.len() / PAGE).filter(|page| *page < 60 || page % 16 == 0) {
+        let copy = directory.path().join(format!("page{page}.sqlite3"));
+        let mut damaged = whole.clone();
+        damaged[page * PAGE..(page + 1) * PAGE].fill(0xA5);
+        fs::write(&copy, damaged).unwrap();
+        // What can be found out without opening it.
+        let looked_at = copy.clone();
+        let looked = tokio::task::spawn_blocking(move || Log::check_file(&looked_at, |_, _| None));
+        assert!(
+            !looked.await.unwrap().is_ok_and(|problems| problems.is_empty()),
+            "the damage to page {page} was not found"
+        );
+        let Ok(log) = open(&copy) else { continue };
+        let quarantined = {
+            let names = listed(&log).await;
+            names.len() + log.quarantined().len()
+        };
+        assert_eq!(quarantined, STREAMS, "page {page}: all are listed or quarantined");
+        let (archive, contents) = match export(&log, Vec::new()).await {
+            Ok(exported) => exported,
+            Err(error) => panic!("page {page}: {error:?}"),
+        };
+        let other = open(&directory.path().join(format!("other{page}.sqlite3"))).unwrap();
+        import(&other, io::Cursor::new(archive)).await.unwrap();
+        assert_eq!(other.check_integrity().await.unwrap(), Vec::<String>::new());
+        let backup = directory.path().join(format!("backup{page}.sqlite3"));
+        let left_out = log.backup(&backup).await.unwrap();
+        let backup = open(&backup).unwrap();
+        assert_eq!(
+            listed(&backup).await.len() as u64,
+            contents.streams,
+            "page {page}: {left_out:?}"
+        );
+        for name in listed(&other).await {
+            let events = other
+                .read(&stream(&name), Sequence::START, 1000)
+                .await
+                .unwrap()
+                .events;
+            assert_eq!(events.len() as u64, EVENTS, "page {page}: {name}");
+            damaged_events += events
+                .iter()
+                .filter(|event| &*event.kind == DAMAGED_EVENT)
+                .count();
+        }
+        saved += 1;
+    }
+    assert!(saved > 0 && damaged_events > 0, "{saved} {damaged_events}");
+}
+
+#[tokio::test]
+async fn a_write_ahead_log_that_was_removed_is_noticed() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("log.sqlite3");
+    let wal = directory.path().join("log.sqlite3-wal");
+    // Closed as it should be: there is no such log, and nothing is missed.
+    closed_log(&path).await;
+    assert!(!wal.exists());
+    let log = open(&path).unwrap();
+    assert_eq!(log.lost_writes(), None);
+    log.commit(Commit::one(write("stream/new", Version::NONE, "x", &["one"])))
+        .await
+        .unwrap();
+    // Killed: what it leaves is copied here as the disk has it.
+    let killed = directory.path().join("killed");
+    fs::create_dir(&killed).unwrap();
+    for entry in fs::read_dir(directory.path()).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), killed.join(entry.file_name())).unwrap();
+        }
+    }
+    // With its log it is whole.
+    let again = open(&killed.join("log.sqlite3")).unwrap();
+    assert!(again.head(&stream("stream/new")).await.unwrap().is_some());
+    assert_eq!(again.lost_writes(), None);
+    drop(again);
+    // Removed while it is open: what is written then is in the file.
+    fs::remove_file(&wal).unwrap();
+    log.commit(Commit::one(write("stream/late", Version::NONE, "x", &["one"])))
+        .await
+        .unwrap();
+    let bytes = fs::read(&path).unwrap();
+    let has = |name: &str| bytes.windows(name.len()).any(|window| window == name.as_bytes());
+    assert!(has("stream/new") && has("stream/late"));
+    drop(log);
+    // Killed again, and the log removed before the next start.
+    let log = open(&path).unwrap();
+    log.commit(Commit::one(write("stream/lost", Version::NONE, "x", &["one"])))
+        .await
+        .unwrap();
+    let lost = directory.path().join("lost");
+    fs::create_dir(&lost).unwrap();
+    for name in ["log.sqlite3", "log.sqlite3.open"] {
+        fs::copy(directory.path().join(name), lost.join(name)).unwrap();
+    }
+    let again = open(&lost.join("log.sqlite3")).unwrap();
+    assert!(again.head(&stream("stream/lost")).await.unwrap().is_none());
+    let note = again.lost_writes().unwrap();
+    drop(again);
+    // It is said until somebody has read it.
+    let again = open(&lost.join("log.sqlite3")).unwrap();
+    assert_eq!(again.lost_writes().as_ref(), Some(&note));
+    fs::remove_file(&note).unwrap();
+    assert_eq!(again.lost_writes(), None);
 }
 
 #[tokio::test]

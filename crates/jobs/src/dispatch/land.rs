@@ -146,7 +146,7 @@ impl Dispatcher {
         };
         let Item { job, kind, .. } = batch.items.remove(place);
         self.take_back(batch);
-        let actual = actual.and_then(history::readable);
+        let actual = actual.and_then(|stored| history::readable(&self.parts.log, stored));
         match (kind, actual) {
             (ItemKind::Claim(entry), actual) => {
                 self.counts.lost_claims += 1;

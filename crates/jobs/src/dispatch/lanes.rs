@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use eventlog::{Head, StoredHead, Version, Write};
+use eventlog::{CommitError, Head, StoredHead, Version, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::{history, queue::Queue};
@@ -51,24 +51,18 @@ impl Lane {
     }
 
     /// The write that makes these the jobs that run in the lane.
-    pub(super) fn write(&self, name: &Arc<str>, running: BTreeSet<String>) -> Write {
+    pub(super) fn write(&self, name: &Arc<str>, running: BTreeSet<String>) -> Result<Write, CommitError> {
         let status = if running.is_empty() { IDLE } else { "busy" };
         let body = Body {
             name: Arc::clone(name),
             running,
         };
-        let body = serde_json::to_vec(&body).unwrap_or_default();
-        Write {
+        Ok(Write {
             stream: history::lane_stream(name),
             expected: self.version,
-            head: Some(Head {
-                kind: history::LANE_KIND.into(),
-                status: status.into(),
-                body: body.into(),
-                blobs: Vec::new(),
-            }),
+            head: Some(Head::json(history::LANE_KIND, status, &body)?),
             events: Vec::new(),
-        }
+        })
     }
 }
 

@@ -86,8 +86,13 @@ impl Dispatcher {
             lanes,
         } = draft;
         for (name, running) in lanes {
-            writes.push(self.lanes.get(&name).write(&name, running.clone()));
-            batch.lanes.push((name, running));
+            match self.lanes.get(&name).write(&name, running.clone()) {
+                Ok(write) => {
+                    writes.push(write);
+                    batch.lanes.push((name, running));
+                }
+                Err(error) => tracing::error!(%error, lane = %name, "a lane cannot be stored"),
+            }
         }
         let commit = self.parts.identity.guard(Commit::all(writes));
         let log = self.parts.log.clone();
@@ -194,11 +199,18 @@ impl Dispatcher {
     }
 
     fn add(&mut self, draft: &mut Draft, job: Job, step: Step, kind: ItemKind) {
+        let encoded =
+            history::head(&step.record).and_then(|head| Ok((head, history::new_events(&step.happenings)?)));
+        let (head, events) = match encoded {
+            Ok(encoded) => encoded,
+            // What it was submitted with could be stored, so this is a fault of ours. The job stays as it is.
+            Err(error) => return tracing::error!(%error, job = %job.id, "a change of a job cannot be stored"),
+        };
         draft.writes.push(Write {
             stream: history::job_stream(job.id),
             expected: job.version,
-            head: Some(history::head(&step.record)),
-            events: history::new_events(&step.happenings),
+            head: Some(head),
+            events,
         });
         if let Some(lane) = &job.record.facts.lane {
             let was = matches!(job.record.state, State::Running { .. });

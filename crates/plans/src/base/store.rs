@@ -303,12 +303,10 @@ fn new_pin(pins: &mut HashMap<ManifestId, Weak<Pin>>, id: ManifestId) -> Arc<Pin
     pin
 }
 
-/// Removes a tree of ours. All directories in it can be written by us.
+/// Removes a tree of ours.
 pub(super) fn remove_tree(path: &Path) -> Result<(), BaseError> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(BaseError::io("removing", path)(error)),
-        _ => Ok(()),
-    }
+    crate::sandbox::remove_tree(path).map_err(BaseError::io("removing", path))?;
+    Ok(())
 }
 
 /// Whether nobody wants the work any more.

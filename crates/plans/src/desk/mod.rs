@@ -190,8 +190,8 @@ impl Desk {
         let mut writes = vec![Write {
             stream,
             expected: loaded.version,
-            head: Some(streams::plan_head(&next)),
-            events: said.iter().map(Happening::to_event).collect(),
+            head: Some(streams::plan_head(&next)?),
+            events: said.iter().map(Happening::to_event).collect::<Result<_, _>>()?,
         }];
         writes.extend(with);
         let committed = self.shared.log.commit(Commit::all(writes)).await?;
@@ -214,7 +214,7 @@ impl Desk {
         let mut next = next;
         next.outdated_entries = next.entries;
         next.files = 0;
-        next.fingerprint = store::fingerprint(&[]);
+        next.fingerprint = store::fingerprint(&[])?;
         next.refused = None;
         next.changed_at = self.shared.time.now();
         if self.loaded().await?.version != seen {
@@ -257,8 +257,15 @@ impl Desk {
     }
 
     /// The same at the start of a life, when everybody has been told before.
-    pub(crate) fn publish_quietly(&self) {
+    fn publish_quietly(&self) {
         self.publish_to(Tell::Nobody);
+    }
+
+    /// Looks at the plan as it is, and tells what it differs in, at the start of a life.
+    pub(crate) async fn tell_at_start(&mut self) -> Result<(), PlanError> {
+        self.snapshot().await?;
+        self.publish_quietly();
+        Ok(())
     }
 
     fn publish_to(&self, tell: Tell) {
@@ -270,10 +277,10 @@ impl Desk {
 }
 
 /// What a plan differs in, by numbers.
-fn extent(net: &Net) -> Extent {
+fn extent(net: &Net) -> Result<Extent, PlanError> {
     let changes = net.changes();
-    Extent {
+    Ok(Extent {
         files: store::count_files(&changes),
-        fingerprint: store::fingerprint(&changes),
-    }
+        fingerprint: store::fingerprint(&changes)?,
+    })
 }

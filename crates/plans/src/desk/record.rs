@@ -49,7 +49,7 @@ impl Desk {
             let made = Write {
                 stream: stream.clone(),
                 expected: Version::NONE,
-                head: Some(streams::changeset_head(&record)),
+                head: Some(streams::changeset_head(&record)?),
                 events: Vec::new(),
             };
             match self.commit(next, said, vec![made]).await {
@@ -120,7 +120,7 @@ impl Desk {
             let mut net = loaded.net.clone();
             net.extend(changes);
             let count = changes.len() as u64;
-            let told = (count, extent(&net));
+            let told = (count, extent(&net)?);
             let (next, said) = state::record(plan, &loaded.record, &changeset.actor, told, now)?;
             let others = loaded.record.running.iter().map(|running| &running.actor);
             let mut also_running: Vec<Actor> = others
@@ -142,8 +142,11 @@ impl Desk {
             let write = Write {
                 stream,
                 expected: version,
-                head: Some(streams::changeset_head(&changeset)),
-                events: recorded.iter().map(streams::change_event).collect(),
+                head: Some(streams::changeset_head(&changeset)?),
+                events: recorded
+                    .iter()
+                    .map(streams::change_event)
+                    .collect::<Result<_, _>>()?,
             };
             match self.commit(next, said, vec![write]).await {
                 Ok(()) => {
@@ -174,7 +177,7 @@ impl Desk {
             let write = Write {
                 stream: stream.clone(),
                 expected: version,
-                head: Some(streams::changeset_head(&changeset)),
+                head: Some(streams::changeset_head(&changeset)?),
                 events: Vec::new(),
             };
             match self.commit(next, said, vec![write]).await {

@@ -306,7 +306,7 @@ impl Lander {
         let mut writes = vec![Write {
             stream: streams::landing_stream(id)?,
             expected: begun.written.version,
-            head: Some(streams::landing_head(&record)),
+            head: Some(streams::landing_head(&record)?),
             events: Vec::new(),
         }];
         let mut held = workspace.record.clone();
@@ -314,7 +314,7 @@ impl Lander {
         writes.push(Write {
             stream: streams::workspace_stream(self.id)?,
             expected: workspace.version,
-            head: Some(streams::workspace_head(&held)),
+            head: Some(streams::workspace_head(&held)?),
             events: Vec::new(),
         });
         for Snapshot { plan, .. } in &wanted.snapshots {
@@ -407,8 +407,11 @@ pub(super) fn plan_write(
     Ok(Write {
         stream: streams::plan_stream(plan.id)?,
         expected: plan.version,
-        head: Some(streams::plan_head(next)),
-        events: said.iter().map(crate::streams::Happening::to_event).collect(),
+        head: Some(streams::plan_head(next)?),
+        events: said
+            .iter()
+            .map(crate::streams::Happening::to_event)
+            .collect::<Result<_, _>>()?,
     })
 }
 

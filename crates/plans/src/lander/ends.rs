@@ -274,7 +274,7 @@ impl Lander {
         let mut writes = vec![Write {
             stream: streams::landing_stream(begun.landing.id.as_str())?,
             expected: begun.written.version,
-            head: Some(streams::landing_head(&record)),
+            head: Some(streams::landing_head(&record)?),
             events: Vec::new(),
         }];
         // While the landing is on, nobody else writes these: each says so itself.
@@ -284,7 +284,7 @@ impl Lander {
         writes.push(Write {
             stream: streams::workspace_stream(self.id)?,
             expected: workspace.version,
-            head: Some(streams::workspace_head(&free)),
+            head: Some(streams::workspace_head(&free)?),
             events: Vec::new(),
         });
         let mut plans = Vec::new();

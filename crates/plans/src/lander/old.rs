@@ -63,7 +63,9 @@ async fn forget_if_old(
     stored: &StoredHead,
     which: OldLandings<'_>,
 ) -> Result<BTreeSet<BlobId>, PlanError> {
-    let record: LandingRecord = streams::parse(&stored.stream, &stored.head.body)?;
+    let Some(record) = shared.log.readable(stored, streams::landing_of(stored)) else {
+        return Ok(BTreeSet::new());
+    };
     let is_meant = match which {
         OldLandings::Of(plans) => record.plans.iter().any(|plan| plans.contains(&plan.0)),
         OldLandings::All => shared.time.now().since(record.at) >= KEPT_FOR,

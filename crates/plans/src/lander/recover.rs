@@ -12,7 +12,7 @@ use super::place::Place;
 use super::written::{self, Written};
 use crate::error::PlanError;
 use crate::landing::{self, Landing, LandingId};
-use crate::landings::{LandingRecord, LandingState};
+use crate::landings::LandingState;
 use crate::shared::{Shared, blocking};
 use crate::streams;
 use crate::workspace::{Presence, Workspace};
@@ -133,8 +133,9 @@ pub(crate) async fn left_staged(shared: &Arc<Shared>) -> Result<Vec<(WorkspaceId
         let Some(stored) = shared.log.head(&streams::landing_stream(id.as_str())?).await? else {
             continue;
         };
-        let record: LandingRecord = streams::parse(&stored.stream, &stored.head.body)?;
-        if record.home == shared.home_id {
+        if let Some(record) = shared.log.readable(&stored, streams::landing_of(&stored))
+            && record.home == shared.home_id
+        {
             left.push((record.workspace, name));
         }
     }
@@ -152,8 +153,9 @@ pub(crate) async fn never_begun(
     );
     let mut left = Vec::new();
     for stored in heads.await? {
-        let record: LandingRecord = streams::parse(&stored.stream, &stored.head.body)?;
-        if record.home == shared.home_id {
+        if let Some(record) = shared.log.readable(&stored, streams::landing_of(&stored))
+            && record.home == shared.home_id
+        {
             left.push((stored.stream, stored.version));
         }
     }

@@ -53,11 +53,11 @@ pub(super) async fn write(
     record: LandingRecord,
     deeds: &Deeds,
 ) -> Result<Written, PlanError> {
-    let mut events = listed(None, &deeds.effects);
+    let mut events = listed(None, &deeds.effects)?;
     // One plan alone does what all together do.
     if deeds.each.len() > 1 {
         for (plan, effects) in (0..).zip(&deeds.each) {
-            events.extend(listed(Some(plan), effects));
+            events.extend(listed(Some(plan), effects)?);
         }
     }
     let mut written = Written {
@@ -65,7 +65,7 @@ pub(super) async fn write(
         version: Version::NONE,
         record,
     };
-    let mut head = Some(streams::landing_head(&written.record));
+    let mut head = Some(streams::landing_head(&written.record)?);
     let last = events.split_off(events.len().saturating_sub(1));
     for event in events {
         append(log, &mut written, head.take(), vec![event], Durability::Relaxed).await?;
@@ -74,7 +74,7 @@ pub(super) async fn write(
     Ok(written)
 }
 
-fn listed(plan: Option<u32>, effects: &[Effect]) -> Vec<NewEvent> {
+fn listed(plan: Option<u32>, effects: &[Effect]) -> Result<Vec<NewEvent>, PlanError> {
     effects
         .chunks(TOGETHER)
         .map(|some| event(plan, some, Instead::No))
@@ -87,7 +87,7 @@ enum Instead {
     Yes,
 }
 
-fn event(plan: Option<u32>, effects: &[Effect], instead: Instead) -> NewEvent {
+fn event(plan: Option<u32>, effects: &[Effect], instead: Instead) -> Result<NewEvent, PlanError> {
     let mut blobs: Vec<_> = effects
         .iter()
         .flat_map(|effect| [&effect.before, &effect.after])
@@ -96,15 +96,15 @@ fn event(plan: Option<u32>, effects: &[Effect], instead: Instead) -> NewEvent {
         .collect();
     blobs.sort_unstable();
     blobs.dedup();
-    NewEvent {
-        kind: EFFECTS_EVENT.into(),
-        body: streams::json(&Listed {
-            plan,
-            effects: effects.to_vec(),
-            instead: instead == Instead::Yes,
-        }),
+    let listed = Listed {
+        plan,
+        effects: effects.to_vec(),
+        instead: instead == Instead::Yes,
+    };
+    Ok(NewEvent {
         blobs,
-    }
+        ..NewEvent::json(EFFECTS_EVENT, &listed)?
+    })
 }
 
 async fn append(
@@ -137,7 +137,7 @@ pub(super) async fn correct(
     effects: &[Effect],
 ) -> Result<(), PlanError> {
     for some in effects.chunks(TOGETHER) {
-        let event = event(plan, some, Instead::Yes);
+        let event = event(plan, some, Instead::Yes)?;
         append(log, written, None, vec![event], Durability::Durable).await?;
     }
     Ok(())
@@ -160,7 +160,11 @@ pub(super) async fn deeds(log: &Log, id: &str, plans: usize) -> Result<Deeds, Pl
     let mut after = Sequence::default();
     loop {
         let page = log.read(&stream, after, PAGE).await?;
-        for event in page.events.iter().filter(|event| &*event.kind == EFFECTS_EVENT) {
+        let listed = |event: &&eventlog::Event| {
+            // One that was damaged is no list of effects, and the landing is not carried out without it.
+            [EFFECTS_EVENT, eventlog::DAMAGED_EVENT].contains(&&*event.kind)
+        };
+        for event in page.events.iter().filter(listed) {
             let listed: Listed = streams::parse(&stream, &event.body)?;
             let list = match listed.plan {
                 None => Some(&mut all),

@@ -43,5 +43,5 @@ mod work;
 
 pub use contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName};
 pub use pick::Strategies;
-pub(crate) use removal::remove_tree;
+pub use removal::remove_tree;
 pub(crate) use upper::is_own;

@@ -256,7 +256,8 @@ async fn open(
         clock: Arc::clone(clock),
         steps,
     };
-    Plans::open(options).await.unwrap()
+    let (plans, mut recovered) = Plans::open(options).await.unwrap();
+    (plans, recovered.notes().await)
 }
 
 pub(crate) fn shell(directory: &Path, script: &str) {

@@ -88,8 +88,8 @@ impl Turns {
         let write = Write {
             stream: turn_stream(turn).unwrap(),
             expected,
-            head: Some(turn_head(&record)),
-            events: events.iter().map(TurnEvent::to_log).collect(),
+            head: Some(turn_head(&record).unwrap()),
+            events: events.iter().map(|event| event.to_log().unwrap()).collect(),
         };
         self.log.commit(Commit::one(write)).await.unwrap();
     }

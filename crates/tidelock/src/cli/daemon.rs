@@ -16,6 +16,16 @@ pub(crate) struct DownArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct PurgeArguments {
+    /// Really remove it
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// How long to wait for the daemon to end
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::parse_duration)]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
     /// Read the whole log and check that it is as it was written
     #[arg(long)]

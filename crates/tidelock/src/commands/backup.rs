@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::export::with_damage;
 use crate::cli::BackupArguments;
 use crate::client::Client;
 use crate::context::Context;
@@ -43,5 +44,5 @@ pub(super) fn run(
         ],
     );
     let value = json!({ "state": "written", "path": made.path, "size_bytes": made.size_bytes });
-    Ok(Report::success(value, text))
+    Ok(with_damage(Report::success(value, text), &made.left_out))
 }

@@ -6,10 +6,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use daemon::ArchiveWatch;
 use serde_json::json;
 
 use crate::cli::ArchiveArguments;
 use crate::client::{Client, ClientError};
+use crate::commands::lsp::printable::one_line;
 use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{self, Cell, Format, Report, Tone, fields, json_line};
@@ -31,17 +33,23 @@ pub(super) fn run(
         client.get::<api::Status>("/v1/status")
     })?;
     if arguments.path == Path::new("-") {
-        let size_bytes = download(client, &mut io::stdout().lock())?;
+        let (size_bytes, left_out) = download(client, &mut io::stdout().lock())?;
         // Standard output is the archive's alone.
+        let value = json!({ "state": "written", "size_bytes": size_bytes });
+        let text = format!("{} were exported.\n", format_bytes(size_bytes));
+        let report = with_damage(Report::success(value, text), &left_out);
         let said = match format {
-            Format::Human => format!("{} were exported.\n", format_bytes(size_bytes)),
-            Format::Json => json_line(&json!({ "state": "written", "size_bytes": size_bytes })),
+            Format::Human => format!("{}{}", report.text, report.notes.join("")),
+            Format::Json => json_line(&report.value),
         };
         drop(output::write(io::stderr(), &said));
-        return Ok(Report::already_told());
+        return Ok(Report {
+            exit: report.exit,
+            ..Report::already_told()
+        });
     }
     let path = std::path::absolute(&arguments.path).map_err(|error| unwritable(&arguments.path, &error))?;
-    let size_bytes = to_file(client, &path)?;
+    let (size_bytes, left_out) = to_file(client, &path)?;
     let text = fields(
         context.palette,
         vec![
@@ -51,32 +59,52 @@ pub(super) fn run(
         ],
     );
     let value = json!({ "state": "written", "path": path.display().to_string(), "size_bytes": size_bytes });
-    Ok(Report::success(value, text))
+    Ok(with_damage(Report::success(value, text), &left_out))
 }
 
-fn download(client: &Client, target: &mut impl Write) -> Result<u64, ClientError> {
+/// Says what was damaged and is not in a copy of the log. That is a failure, and the copy is there all the same.
+pub(super) fn with_damage(mut report: Report, left_out: &[String]) -> Report {
+    if left_out.is_empty() {
+        return report;
+    }
+    report.value["left_out"] = json!(left_out);
+    report.exit = Exit::Failed;
+    report
+        .text
+        .push_str("Damaged in the log, and so not in the copy:\n");
+    for what in left_out {
+        report.text.push_str(&format!("  {}\n", one_line(what)));
+    }
+    report
+}
+
+/// Writes the archive to somewhere, and says how large it is and what was left out of it.
+fn download(client: &Client, target: &mut impl Write) -> Result<(u64, Vec<String>), ClientError> {
     let mut progress = Progress::new("exported");
+    let failed = |source| ClientError::Output { source };
+    let mut watch = ArchiveWatch::new().map_err(failed)?;
     client.download("/v1/log/export", &[], SILENCE, |piece| {
         target.write_all(piece)?;
+        watch.write_all(piece)?;
         progress.advance(piece.len());
         Ok(())
     })?;
-    target.flush().map_err(|source| ClientError::Output { source })?;
-    Ok(progress.bytes())
+    target.flush().map_err(failed)?;
+    Ok((progress.bytes(), watch.left_out().map_err(failed)?))
 }
 
 /// The archive gets its name when it is whole and on disk.
-fn to_file(client: &Client, path: &Path) -> Result<u64, Failure> {
+fn to_file(client: &Client, path: &Path) -> Result<(u64, Vec<String>), Failure> {
     if path.symlink_metadata().is_ok() {
         return Err(exists(path));
     }
     let mut unfinished = Unfinished::create(path).map_err(|error| unwritable(path, &error))?;
-    let size_bytes = download(client, &mut unfinished.file)?;
+    let downloaded = download(client, &mut unfinished.file)?;
     unfinished.finish(path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(path),
         _ => unwritable(path, &error),
     })?;
-    Ok(size_bytes)
+    Ok(downloaded)
 }
 
 pub(super) fn exists(path: &Path) -> Failure {

@@ -7,6 +7,7 @@ use std::path::Path;
 use daemon::import_log;
 use serde_json::json;
 
+use super::export::with_damage;
 use crate::cli::ArchiveArguments;
 use crate::context::Context;
 use crate::error::{Exit, Failure};
@@ -52,5 +53,5 @@ pub(super) fn run(arguments: &ArchiveArguments, context: &Context) -> Result<Rep
     let value = json!({
         "state": "filled", "streams": imported.streams, "events": imported.events, "blobs": imported.blobs,
     });
-    Ok(Report::success(value, text))
+    Ok(with_damage(Report::success(value, text), &imported.left_out))
 }

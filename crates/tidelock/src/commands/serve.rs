@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use daemon::{Daemon, Listen, Options, StartError, WhenTaken};
+use daemon::{Daemon, Listen, Options, StartError, StartProgress, WhenTaken};
 use kernel::SystemClock;
 use serde_json::json;
 
@@ -21,6 +21,9 @@ use crate::start_lock::StartLock;
 /// The daemon does little but wait, and what takes long (files, large answers, the log) is done by other threads. A second
 /// thread beside this one would make nearly every request change cores, which costs more than it brings.
 const WORKER_THREADS: usize = 1;
+
+/// How long threads may take to end after everything else has.
+const LAST_GRACE: Duration = Duration::from_secs(1);
 
 pub(super) fn run(arguments: ServeArguments, context: &Context, format: Format) -> Result<Report, Failure> {
     if arguments.background {
@@ -65,19 +68,28 @@ fn serve(arguments: ServeArguments, context: &Context, front: Front) -> Result<R
         Front::Background => Some(LogFile::new(context.home.log_file())),
         Front::Terminal { .. } => None,
     })?;
-    let options = options(arguments, context);
+    let mut options = options(arguments, context);
+    if let Front::Background = front {
+        options.progress = StartProgress::to(|doing| {
+            let doing = doing.to_owned();
+            Announcement::Starting { doing }.tell();
+        });
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKER_THREADS)
         .thread_name("tidelock")
         .enable_all()
         .build()
         .map_err(|error| failed("the daemon's threads cannot be started", &error))?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let daemon = Daemon::start(options, SystemClock::shared()).await?;
         announce(&daemon, context, front)?;
         daemon.wait().await;
         Ok(Report::already_told())
-    })
+    });
+    // A thread that reads a huge file must not keep the process. What it was doing is set right at the next start.
+    runtime.shutdown_timeout(LAST_GRACE);
+    served
 }
 
 /// What is chosen about a daemon that is started here.

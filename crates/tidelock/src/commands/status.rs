@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 
+use super::lsp::printable::one_line;
 use crate::client::{Client, ClientError};
 use crate::context::{Context, VERSION, version_skew};
 use crate::daemon_process::DaemonProcess;
@@ -47,6 +48,9 @@ pub(super) struct Daemon {
     jobs: Option<api::JobCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sessions: Option<api::SessionCounts>,
+    /// What an earlier daemon left half-way and is being set right.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    recovering: Vec<String>,
     rss_bytes: Option<u64>,
     /// What to do when client and daemon are of different versions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +76,7 @@ impl From<api::Status> for Daemon {
             processes: status.processes,
             jobs: status.jobs,
             sessions: status.sessions,
+            recovering: status.recovering,
             rss_bytes: status.rss_bytes,
         }
     }
@@ -115,6 +120,9 @@ fn running(palette: Palette, status: api::Status) -> Report {
         let turns = format_count(running, "turn");
         let text = format!("{turns} running, prompts wait in {waiting}");
         rows.push(("sessions", Cell::new(text)));
+    }
+    for recovery in &daemon.recovering {
+        rows.push(("recovering", Cell::toned(one_line(recovery), Tone::Warning)));
     }
     if let Some(log) = daemon.log {
         let cell = match log {

@@ -34,6 +34,16 @@ impl Project {
         project
     }
 
+    /// Another directory with these files in the same world.
+    pub(crate) fn in_world_at(world: &World, name: &str, files: &[(&str, &str)]) -> PathBuf {
+        let root = world.path().join(name);
+        for (path, text) in files {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), text).unwrap();
+        }
+        root.canonicalize().unwrap()
+    }
+
     /// The same as a git repository with one commit.
     pub(crate) fn with_git(files: &[(&str, &str)]) -> Project {
         Project::new(files).and_git()

@@ -5,7 +5,7 @@ use eventlog::{BlobError, LogError};
 use kernel::PlanId;
 use plans::{PlanError, Plans, SandboxError};
 
-use crate::http::log_problem::{not_committed, read_failed};
+use crate::http::log_problem::{not_committed, read_failed, unreadable};
 use crate::http::problem::Problem;
 use crate::plans::wire::{checks_text, current};
 
@@ -88,6 +88,7 @@ fn without_plan(error: PlanError) -> Problem {
         }
         PlanError::Blob(BlobError::Log(error)) | PlanError::Log(error) => return read_failed(error),
         PlanError::Blob(error) => return Problem::internal(error),
+        PlanError::Unreadable { .. } => return unreadable(&error),
         PlanError::Commit(error) => return not_committed(error),
     };
     Problem::new(code, detail)

@@ -6,7 +6,7 @@ use kernel::{SessionId, TurnId};
 use sessions::SessionError;
 
 use crate::app::App;
-use crate::http::log_problem::{not_committed, read_failed};
+use crate::http::log_problem::{not_committed, read_failed, unreadable};
 use crate::http::plan_problem;
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
@@ -96,7 +96,8 @@ pub(super) fn session_problem(error: SessionError) -> Problem {
         SessionError::Log(error) | SessionError::Blob(BlobError::Log(error)) => return read_failed(error),
         SessionError::Commit(error) => return not_committed(error),
         // What is kept was written by a daemon that knew something else, or is damaged.
-        error @ (SessionError::Unreadable { .. } | SessionError::Plan { .. } | SessionError::Blob(_)) => {
+        SessionError::Unreadable { .. } => return unreadable(&error),
+        error @ (SessionError::Plan { .. } | SessionError::Blob(_)) => {
             return Problem::internal(error);
         }
     };

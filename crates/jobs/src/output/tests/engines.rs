@@ -100,8 +100,8 @@ impl Bench {
         let write = Write {
             stream: history::job_stream(self.job),
             expected: self.version,
-            head: Some(history::head(&self.record)),
-            events: vec![history::submitted_event("a test", b"", Vec::new())],
+            head: Some(history::head(&self.record).unwrap()),
+            events: vec![history::submitted_event("a test", b"", Vec::new()).unwrap()],
         };
         self.version = self.log.commit(Commit::one(write)).await.unwrap()[0].version;
     }
@@ -152,7 +152,7 @@ impl Bench {
         let flush = Write {
             stream: eventlog::StreamId::new(&format!("flush/{}", JobId::generate())).unwrap(),
             expected: Version::NONE,
-            head: Some(history::head(&self.record)),
+            head: Some(history::head(&self.record).unwrap()),
             events: Vec::new(),
         };
         self.log.commit(Commit::one(flush)).await.unwrap();

@@ -4,7 +4,7 @@ use eventlog::{BadName, Commit, Head, Log, StreamId, Version, Write};
 use kernel::{SessionId, TurnId};
 use serde::{Deserialize, Serialize};
 
-use crate::streams::{acp_stream, as_text, json};
+use crate::streams::{acp_stream, as_text};
 
 /// A session that an agent keeps.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -52,11 +52,11 @@ impl Memory {
 
     /// Remembers. If somebody else has written meanwhile, or the log fails, the next turn tells the agent the conversation.
     pub(super) async fn write(&mut self, remembered: Remembered) {
-        let head = Head {
-            kind: "acp-session".into(),
-            status: "known".into(),
-            body: json(&remembered).into(),
-            blobs: Vec::new(),
+        let head = match Head::json("acp-session", "known", &remembered) {
+            Ok(head) => head,
+            Err(error) => {
+                return tracing::warn!(%error, "which session an agent keeps was not written down");
+            }
         };
         let write = Write {
             stream: self.stream.clone(),

@@ -3,19 +3,26 @@
 use std::fs;
 use std::io::ErrorKind;
 
-use api::{BootList, BootState, LogCheck, LogIntegrity, LogState, LogStatus};
+use api::{BootList, BootState, LogCheck, LogIntegrity, LogState, LogStatus, QuarantineList};
 use daemon::Database;
+use serde_json::Value;
 
 use super::Check;
 use crate::cli::Depth;
 use crate::client::{Client, ClientError};
+use crate::commands::lsp::printable::{one_line, printable};
 use crate::context::Context;
 use crate::error::chain;
 use crate::units::{format_bytes, format_count};
 
+/// How many quarantined records are named here; `tidelock quarantine list` has all of them.
+const QUARANTINE_SHOWN: usize = 5;
+
 pub(super) fn check(depth: Depth, context: &Context, client: &Client) -> Vec<Check> {
     let mut checks = match client.get::<LogStatus>("/v1/log") {
-        Ok(status) => vec![log(&status)],
+        Ok(status) => std::iter::once(log(&status))
+            .chain(lost_writes(&status))
+            .collect(),
         // Why the daemon does not answer is told by another check.
         Err(ClientError::Unreachable { .. }) => vec![file(context)],
         Err(error) => vec![Check::failed(
@@ -29,9 +36,51 @@ pub(super) fn check(depth: Depth, context: &Context, client: &Client) -> Vec<Che
         Err(_) => Check::ok("boots", "a daemon is needed to tell"),
     });
     if depth == Depth::Deep {
-        checks.push(integrity(client));
+        checks.push(integrity(context, client));
     }
+    // After the deep look, which finds what nobody has run into yet.
+    checks.extend(quarantine(client));
     checks
+}
+
+/// Reads the log itself while no daemon has it. A doctor starts none.
+fn offline(context: &Context) -> Check {
+    let id = "log_integrity";
+    if let Database::Postgres(_) = context.database {
+        return Check::ok(id, "kept in PostgreSQL; a daemon is needed to look at it");
+    }
+    if !context.home.log_database().exists() {
+        return Check::ok(id, "there is no log yet");
+    }
+    match daemon::check_log_file(&context.home) {
+        Ok(problems) if problems.is_empty() => {
+            Check::ok(id, "everything is as it was written (no daemon runs)")
+        }
+        Ok(problems) => damaged(&problems),
+        Err(error) => Check::failed(id, chain(&error), error.advice()),
+    }
+}
+
+fn damaged(problems: &[String]) -> Check {
+    let named: Vec<String> = problems.iter().map(|problem| one_line(problem)).collect();
+    Check::failed(
+        "log_integrity",
+        named.join("; "),
+        "the rest works: save it with `tidelock export` or `tidelock backup`; `tidelock quarantine list` names records that cannot be read",
+    )
+}
+
+/// Writes that are gone because somebody removed the write-ahead log.
+fn lost_writes(status: &LogStatus) -> Option<Check> {
+    let file = status.lost_writes.as_ref()?;
+    Some(Check::warning(
+        "log_writes",
+        "the write-ahead log of `log.sqlite3` was removed while no daemon ran; the last writes before that are lost",
+        format!(
+            "restore a backup if you miss something; then remove {}",
+            one_line(file)
+        ),
+    ))
 }
 
 fn log(status: &LogStatus) -> Check {
@@ -91,23 +140,41 @@ fn boots(list: &BootList) -> Check {
     }
 }
 
-fn integrity(client: &Client) -> Check {
+/// What cannot be read. That there is a daemon is told by another check.
+fn quarantine(client: &Client) -> Option<Check> {
+    let id = "quarantine";
+    let list = client
+        .get::<Value>("/v1/log/quarantine")
+        .and_then(|answer| printable::<QuarantineList>(&answer));
+    match list {
+        Ok(list) if list.quarantined.is_empty() => Some(Check::ok(id, "nothing is left out")),
+        Ok(list) => {
+            let shown = list.quarantined.iter().take(QUARANTINE_SHOWN);
+            let named: Vec<String> = shown
+                .map(|one| format!("{} ({})", one.stream, one_line(&one.reason)))
+                .collect();
+            let count = format_count(list.quarantined.len() as u64, "record");
+            Some(Check::warning(
+                id,
+                format!("{count} cannot be read and left out: {}", named.join("; ")),
+                "everything else works; see `tidelock quarantine list`",
+            ))
+        }
+        Err(ClientError::Unreachable { .. }) => None,
+        Err(ClientError::Refused(refusal)) if refusal.status == 404 => None,
+        Err(error) => Some(Check::warning(id, chain(&error), "see the log of the daemon")),
+    }
+}
+
+fn integrity(context: &Context, client: &Client) -> Check {
     let id = "log_integrity";
     match client.post_and_wait::<LogCheck>("/v1/log/check", None::<&()>) {
         Ok(LogCheck {
             state: LogIntegrity::Whole,
             ..
         }) => Check::ok(id, "everything is as it was written"),
-        Ok(LogCheck { problems, .. }) => Check::failed(
-            id,
-            problems.join("; "),
-            "stop the daemon, and put a backup in the place of the log",
-        ),
-        Err(ClientError::Unreachable { .. }) => Check::warning(
-            id,
-            "not checked, as there is no daemon",
-            "start one with `tidelock up`, and look again",
-        ),
+        Ok(LogCheck { problems, .. }) => damaged(&problems),
+        Err(ClientError::Unreachable { .. }) => offline(context),
         Err(error) => Check::failed(id, chain(&error), "see the log of the daemon"),
     }
 }

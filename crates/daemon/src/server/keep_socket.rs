@@ -1,0 +1,127 @@
+//! Keeps the socket where clients look for it, also if somebody removes the runtime directory.
+//!
+//! The kernel says when something goes from the directory, so nothing is looked at while nothing happens.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kernel::{BootId, Clock, Deadline, Scope};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use tokio::net::UnixListener;
+use tokio::net::unix::pipe::Receiver;
+
+use super::bind::{SocketFile, bind_unix};
+use crate::home::Home;
+use crate::ownership::Ownership;
+
+/// How long whoever removes things has to come to an end before they are made again.
+const SETTLE: Duration = Duration::from_millis(200);
+/// More than an event of the kernel can have.
+const EVENT_BYTES: usize = 4096;
+
+/// What was made again. It goes when the daemon does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Remade {
+    /// Guards the list; held for a push.
+    made: Arc<Mutex<Vec<(SocketFile, Option<Ownership>)>>>,
+}
+
+/// What has happened to the socket.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// It was made again, and is to be listened on.
+    Again(UnixListener),
+    /// The whole home is gone, and with it everything that the daemon knows.
+    HomeGone,
+}
+
+/// The one who looks after the socket.
+#[derive(Debug)]
+pub(crate) struct SocketKeeper {
+    pub(crate) home: Home,
+    pub(crate) boot_id: BootId,
+    pub(crate) remade: Remade,
+}
+
+impl SocketKeeper {
+    /// Waits until the socket was removed, and makes it again. `None` when the daemon stops, or it cannot be done, which is
+    /// logged. *Cancel safety*: may be dropped at any time.
+    pub(crate) async fn next(&self, clock: &Arc<dyn Clock>, stop: &Scope) -> Option<Kept> {
+        let mut waited = self.watch();
+        // It may have gone before anybody watched.
+        while self.home.socket().exists() {
+            let watched = match &waited {
+                Ok(watched) => watched,
+                Err(error) => {
+                    tracing::warn!(%error, "the socket is not made again if somebody removes it");
+                    return None;
+                }
+            };
+            let went = tokio::select! {
+                _ = stop.wait() => return None,
+                went = something_went(watched) => went,
+            };
+            if let Err(error) = went {
+                waited = Err(error);
+                continue;
+            }
+            tokio::select! {
+                _ = stop.wait() => return None,
+                () = Deadline::after(clock, SETTLE).passed() => {}
+            }
+        }
+        if !self.home.state.exists() {
+            return Some(Kept::HomeGone);
+        }
+        match self.make() {
+            Ok(listener) => {
+                tracing::warn!(socket = %self.home.socket().display(), "the socket was removed, and is made again");
+                Some(Kept::Again(listener))
+            }
+            Err(error) => {
+                tracing::error!(%error, "the socket was removed and cannot be made again; restart the daemon");
+                None
+            }
+        }
+    }
+
+    fn watch(&self) -> io::Result<Receiver> {
+        let watched = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        let gone = WatchFlags::DELETE | WatchFlags::MOVED_FROM;
+        let all_gone = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
+        match inotify::add_watch(&watched, &self.home.runtime, gone | all_gone) {
+            Ok(_) | Err(rustix::io::Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // Not a pipe, but read like one.
+        Receiver::from_owned_fd_unchecked(watched)
+    }
+
+    /// Makes the directory and what is in it again.
+    fn make(&self) -> Result<UnixListener, Box<dyn std::error::Error + Send + Sync>> {
+        self.home.prepare()?;
+        std::fs::create_dir_all(self.home.scratch())?;
+        // The lock on a removed file excludes nobody any more.
+        let ownership = match self.home.daemon_lock().exists() {
+            true => None,
+            false => Some(Ownership::take(&self.home, self.boot_id)?),
+        };
+        let (listener, socket) = bind_unix(&self.home)?;
+        let mut made = self.remade.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.push((socket, ownership));
+        Ok(listener)
+    }
+}
+
+/// Waits until the kernel says that something went from the directory.
+async fn something_went(watched: &Receiver) -> io::Result<()> {
+    loop {
+        watched.readable().await?;
+        match watched.try_read(&mut [0; EVENT_BYTES]) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Makes whole what is left of a log that is damaged in places, so that it can be exported and restored.
+//!
+//! - A blob that is not what its address says is left out, and nothing refers to it any more.
+//! - In the place of an event that cannot be read stands one of the kind [`DAMAGED_EVENT`], so that nobody takes the
+//!   stream for whole.
+//!
+//! What was left out is said.
+
+use std::collections::HashSet;
+
+use crate::{
+    blob::BlobId,
+    blob_io::{Gathered, decompress},
+    commit::Event,
+    names::{Sequence, StreamId},
+    record::Record,
+};
+
+/// The kind of an event that stands in the place of one that could not be read.
+pub const DAMAGED_EVENT: &str = "damaged";
+
+/// How many chunks are held back until their blob is known to be whole: 16 MiB. Of a larger one that is not, what can be
+/// read is kept under the address that it really has.
+const HELD_CHUNKS: usize = 64;
+/// How many problems are listed; more of them say nothing new.
+const LISTED: usize = 100;
+
+/// Takes records as they are, and gives records that are whole.
+#[derive(Debug, Default)]
+pub(crate) struct Mender {
+    held: Vec<Record>,
+    sent: Gathered,
+    is_broken: bool,
+    is_sending: bool,
+    damaged: HashSet<BlobId>,
+    stream: Option<(StreamId, Sequence, Sequence, i64)>,
+    left_out: Vec<String>,
+    unlisted: u64,
+}
+
+impl Mender {
+    /// What follows from a record.
+    pub(crate) fn take(&mut self, record: Record, out: &mut Vec<Record>) {
+        match record {
+            Record::Chunk { compressed } => self.chunk(compressed, out),
+            Record::Blob { id, info } => {
+                let sent = std::mem::take(&mut self.sent);
+                let is_whole = !std::mem::take(&mut self.is_broken) && sent.is_whole(id, info);
+                let was_sending = std::mem::take(&mut self.is_sending);
+                let held = std::mem::take(&mut self.held);
+                if is_whole {
+                    out.extend(held);
+                    out.push(Record::Blob { id, info });
+                    return;
+                }
+                self.damaged.insert(id);
+                self.say(format!("the blob {id} is damaged"));
+                if was_sending {
+                    let (id, info) = (sent.id(), sent.info());
+                    out.push(Record::Blob { id, info });
+                }
+            }
+            Record::Stream {
+                id,
+                mut head,
+                first,
+                last,
+            } => {
+                self.finish_stream(out);
+                head.blobs.retain(|blob| !self.damaged.contains(blob));
+                self.stream = Some((id.clone(), first, last, 0));
+                out.push(Record::Stream {
+                    id,
+                    head,
+                    first,
+                    last,
+                });
+            }
+            Record::Event { event, mut blobs } => {
+                blobs.retain(|blob| !self.damaged.contains(blob));
+                if let Some((stream, next, last, _)) = &self.stream
+                    && !(*next..=*last).contains(&event.sequence)
+                {
+                    let text = format!("the stream `{stream}` has event {} out of place", event.sequence);
+                    return self.say(text);
+                }
+                self.fill(event.sequence, out);
+                if let Some((_, next, _, at_ms)) = &mut self.stream {
+                    (*next, *at_ms) = (event.sequence.next(), event.at_ms);
+                }
+                out.push(Record::Event { event, blobs });
+            }
+            Record::LeftOut { what, blob } => {
+                self.damaged.extend(blob);
+                self.say(what);
+            }
+            Record::End => {
+                self.finish_stream(out);
+                out.push(Record::End);
+            }
+        }
+    }
+
+    /// What was left out, in a sentence each.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        let mut left_out = self.left_out.clone();
+        if self.unlisted > 0 {
+            left_out.push(format!("{} more", self.unlisted));
+        }
+        left_out
+    }
+
+    fn chunk(&mut self, compressed: Vec<u8>, out: &mut Vec<Record>) {
+        let Some(content) = decompress(&compressed).filter(|content| !content.is_empty()) else {
+            self.is_broken = true;
+            return;
+        };
+        self.sent.add(&content, &compressed);
+        let record = Record::Chunk { compressed };
+        if self.is_sending {
+            out.push(record);
+            return;
+        }
+        self.held.push(record);
+        if self.held.len() > HELD_CHUNKS {
+            self.is_sending = true;
+            out.append(&mut self.held);
+        }
+    }
+
+    /// Puts something in the place of the events before this one that are missing.
+    fn fill(&mut self, up_to: Sequence, out: &mut Vec<Record>) {
+        let Some((stream, next, _, at_ms)) = &mut self.stream else {
+            return;
+        };
+        if *next >= up_to {
+            return;
+        }
+        let (stream, from) = (stream.clone(), *next);
+        while *next < up_to {
+            let event = Event {
+                sequence: *next,
+                at_ms: *at_ms,
+                kind: DAMAGED_EVENT.into(),
+                body: b"{}".as_slice().into(),
+            };
+            out.push(Record::Event {
+                event,
+                blobs: Vec::new(),
+            });
+            *next = next.next();
+        }
+        self.say(format!(
+            "the stream `{stream}` lacks events from {from} on, before {up_to}"
+        ));
+    }
+
+    fn finish_stream(&mut self, out: &mut Vec<Record>) {
+        if let Some((_, _, last, _)) = &self.stream {
+            let end = last.next();
+            self.fill(end, out);
+        }
+        self.stream = None;
+    }
+
+    fn say(&mut self, what: String) {
+        match self.left_out.len() < LISTED {
+            true => self.left_out.push(what),
+            false => self.unlisted += 1,
+        }
+    }
+}
