@@ -130,7 +130,7 @@ pub(crate) mod tests {
         let plans = crate::plans::start(
             &durable,
             &processes,
-            (home.plans(), plans::PlansSettings::default()),
+            (home.plans(), Vec::new(), plans::PlansSettings::default()),
             &[],
             (&tasks, &clock),
         )

@@ -117,7 +117,8 @@ impl Daemon {
         let tools = (&background, &clock);
         progress.tell("looking at plans");
         let settings_of_plans = configuration.plans.settings(options.plans.clone());
-        let access = (options.home.plans(), settings_of_plans);
+        let guarded = options.home.guarded(options.configuration.as_deref());
+        let access = (options.home.plans(), guarded, settings_of_plans);
         let plans = plans::start(&durable, &processes, access, &environment, tools).await?;
         let late_jobs = plans::LateJobs::default();
         let plan_watch = late_jobs.watch(&plans, &background, closing.scope());

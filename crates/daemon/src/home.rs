@@ -177,6 +177,17 @@ impl Home {
         self.state.join("context")
     }
 
+    /// What no command in a sandbox may change, as far as it is there: whoever can replace the socket, the token or the
+    /// configuration speaks for the daemon or decides for it.
+    #[must_use]
+    pub fn guarded(&self, configuration: Option<&Path>) -> Vec<PathBuf> {
+        let mut guarded = vec![self.runtime.clone(), self.state.clone()];
+        // With `TIDELOCK_HOME` it is the directory that has the others in it.
+        guarded.extend(configuration.and_then(Path::parent).map(Path::to_owned));
+        guarded.retain(|directory| directory.is_dir());
+        guarded
+    }
+
     /// The id of this home, made at the first start.
     #[must_use]
     pub fn home_id_file(&self) -> PathBuf {

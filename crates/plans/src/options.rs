@@ -19,6 +19,8 @@ pub struct PlansOptions {
     pub log: Log,
     /// Where sandboxes, bases and what is being applied are kept. Nobody else uses it.
     pub directory: PathBuf,
+    /// Other directories of the daemon's, which no command in a sandbox may change. They have to be there.
+    pub guarded: Vec<PathBuf>,
     /// The home of this daemon.
     pub home_id: HomeId,
     /// Who starts commands.

@@ -63,6 +63,7 @@ impl Plans {
         let PlansOptions {
             log,
             directory,
+            guarded,
             home_id,
             processes,
             environment,
@@ -79,7 +80,7 @@ impl Plans {
         });
         let bases = opened.await??;
         let directory = directory.canonicalize().unwrap_or(directory);
-        let strategies = Strategies::probe(&processes, &directory, &environment).await?;
+        let strategies = Strategies::probe(&processes, &directory, &guarded, &environment).await?;
         let reading = CancellationToken::new();
         let shared = Arc::new(Shared {
             contents: LogContents::new(log.clone()),

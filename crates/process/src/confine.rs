@@ -1,7 +1,8 @@
 //! Confinement by Landlock: write only below some directories. What the kernel cannot do is said, never assumed.
 
 use std::io;
-use std::path::PathBuf;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
@@ -15,7 +16,8 @@ use crate::spec::Enforcement;
 /// confinement is about here.
 const COMPLETE: ABI = ABI::V3;
 
-/// Devices that keep nothing. Programs write to them without a thought, and break if they cannot.
+/// Devices that keep nothing. Programs write to them without a thought, and break if they cannot. The terminals below
+/// [`TERMINALS`] are not among them: whoever can write to somebody else's terminal can type and copy there.
 const DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
@@ -24,8 +26,24 @@ const DEVICES: &[&str] = &[
     "/dev/urandom",
     "/dev/tty",
     "/dev/ptmx",
-    "/dev/pts",
 ];
+
+/// Where terminals are.
+const TERMINALS: &str = "/dev/pts";
+
+/// The terminals that a command finds at their place.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Terminals {
+    /// Everybody's. The command may write only to those that it was given.
+    Shared,
+    /// Those of its own view.
+    Private,
+}
+
+/// Tells one set of terminals from another, so that a command knows whether it has entered a view with its own.
+pub(crate) fn terminals_here() -> Option<u64> {
+    Some(rustix::fs::stat(TERMINALS).ok()?.st_dev)
+}
 
 /// A confinement that is ready to be taken on.
 #[derive(Debug)]
@@ -33,21 +51,51 @@ pub(crate) struct Prepared {
     ruleset: RulesetCreated,
 }
 
-/// Prepares a confinement. A directory that is not there is an error: nobody would know that nothing can be written.
-pub(crate) fn prepare(directories: impl Iterator<Item = PathBuf>) -> io::Result<Prepared> {
+/// Prepares a confinement. A place that is not there is an error: nobody would know that nothing can be written.
+pub(crate) fn prepare(places: impl Iterator<Item = PathBuf>, terminals: Terminals) -> io::Result<Prepared> {
     let mut ruleset = handled()?;
-    for directory in directories {
-        let opened = PathFd::new(directory).map_err(first_cause)?;
-        let rule = PathBeneath::new(opened, AccessFs::from_write(COMPLETE));
-        ruleset = ruleset.add_rule(rule).map_err(first_cause)?;
+    for place in places {
+        let opened = PathFd::new(place).map_err(first_cause)?;
+        let rights = match is_directory(&opened)? {
+            true => AccessFs::from_write(COMPLETE),
+            false => file_rights(),
+        };
+        ruleset = add(ruleset, opened, rights)?;
     }
-    let write: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ WriteFile | Truncate });
+    // A container may not have all of them.
     for device in DEVICES.iter().filter_map(|device| PathFd::new(device).ok()) {
-        ruleset = ruleset
-            .add_rule(PathBeneath::new(device, write))
-            .map_err(first_cause)?;
+        ruleset = add(ruleset, device, file_rights())?;
+    }
+    match terminals {
+        Terminals::Shared => {}
+        Terminals::Private => {
+            let own = PathFd::new(Path::new(TERMINALS)).map_err(first_cause)?;
+            ruleset = add(ruleset, own, file_rights())?;
+        }
+    }
+    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    for stream in [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()] {
+        // So that the command can open its own terminal once more, by way of `/dev/stdout` for one.
+        if rustix::termios::isatty(stream) {
+            ruleset = add(ruleset, stream, file_rights())?;
+        }
     }
     Ok(Prepared { ruleset })
+}
+
+/// What can be done to something that is not a directory.
+fn file_rights() -> BitFlags<AccessFs> {
+    make_bitflags!(AccessFs::{ WriteFile | Truncate })
+}
+
+fn is_directory(opened: &PathFd) -> io::Result<bool> {
+    let mode = rustix::fs::fstat(opened)?.st_mode;
+    Ok(rustix::fs::FileType::from_raw_mode(mode) == rustix::fs::FileType::Directory)
+}
+
+fn add(ruleset: RulesetCreated, place: impl AsFd, rights: BitFlags<AccessFs>) -> io::Result<RulesetCreated> {
+    let rule = PathBeneath::new(place, rights);
+    ruleset.add_rule(rule).map_err(first_cause)
 }
 
 impl Prepared {

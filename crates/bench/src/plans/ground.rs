@@ -44,7 +44,7 @@ impl<'a> Ground<'a> {
         let scratch = directory.join("plans");
         let starter = runtime.block_on(Starter::open(tidelock, &directory))?;
         let environment = environment();
-        let probe = Strategies::probe(&starter.processes, &scratch, &environment);
+        let probe = Strategies::probe(&starter.processes, &scratch, &[], &environment);
         let strategies = runtime.block_on(probe)?;
         let warm = take(&scratch, "warm", workspace)?;
         Ok(Self {

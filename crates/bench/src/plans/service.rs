@@ -130,6 +130,7 @@ impl Service {
         let (plans, mut recovered) = Plans::open(PlansOptions {
             log: starter.log.clone(),
             directory: directory.join("plans"),
+            guarded: Vec::new(),
             home_id: starter.home_id,
             processes: starter.processes.clone(),
             environment: environment(),

@@ -21,13 +21,14 @@ const RECOVERY_GRACE: Duration = Duration::from_secs(5);
 pub(crate) async fn start(
     durable: &Durable,
     processes: &Processes,
-    (directory, settings): (PathBuf, PlansSettings),
+    (directory, guarded, settings): (PathBuf, Vec<PathBuf>, PlansSettings),
     environment: &[(OsString, OsString)],
     (tasks, clock): (&Tasks, &Arc<dyn Clock>),
 ) -> Result<Plans, PlanError> {
     let (plans, mut recovered) = Plans::open(PlansOptions {
         log: durable.log.clone(),
         directory,
+        guarded,
         home_id: durable.home_id,
         processes: processes.clone(),
         settings,

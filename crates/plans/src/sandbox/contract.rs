@@ -12,6 +12,8 @@ use kernel::PlanId;
 use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
+use super::surroundings::shared_places;
+use super::work::blocking;
 use crate::base::{Base, Ignored, LeftOut};
 use crate::entry::{Change, Entry};
 use crate::ignores::IgnoreRules;
@@ -116,10 +118,30 @@ pub struct Entrance {
     pub view: Option<process::View>,
     /// The root of the workspace, as the command sees it.
     pub root: PathBuf,
-    /// Where it may write.
+    /// Where it may write of what is its own.
     pub write_below: Vec<PathBuf>,
+    /// What it sees and must not reach by way of a place that is shared with others.
+    pub kept_apart: Vec<PathBuf>,
     /// What is added to its environment.
     pub environment: BTreeMap<OsString, OsString>,
+}
+
+impl Entrance {
+    /// Everywhere that a command with this environment may write: what is its own, temporary files, and the caches and
+    /// the state of programs as they are in its environment. *Cancel safety*: may be dropped at any time.
+    ///
+    /// # Errors
+    /// The daemon is being stopped.
+    pub async fn writable(
+        &self,
+        environment: &BTreeMap<OsString, OsString>,
+    ) -> Result<Vec<PathBuf>, SandboxError> {
+        let (environment, kept_apart) = (environment.clone(), self.kept_apart.clone());
+        let shared = blocking(move || Ok(shared_places(&environment, &kept_apart))).await?;
+        let mut places = self.write_below.clone();
+        places.extend(shared.into_iter().filter(|place| !self.write_below.contains(place)));
+        Ok(places)
+    }
 }
 
 /// What a sandbox is known to hold: its base, and what was recorded since.

@@ -16,7 +16,7 @@ use super::layout::{Layout, check_places, copy_ignored_files, make_directory};
 use super::pinned;
 use super::removal::remove_tree;
 use super::repository::Repository;
-use super::surroundings::{Scratch, Surroundings};
+use super::surroundings::Surroundings;
 use super::whole::Whole;
 use super::work::blocking;
 use crate::path::RelPath;
@@ -29,7 +29,8 @@ const NAMED_DIRECTORIES: usize = 8;
 pub(super) struct Copy {
     /// The scratch space of all plans.
     pub(super) scratch: PathBuf,
-    pub(super) surroundings: Arc<Surroundings>,
+    /// What no command may change: the scratch space, and what else is the daemon's.
+    pub(super) guarded: Arc<[PathBuf]>,
 }
 
 #[async_trait]
@@ -58,13 +59,10 @@ impl Strategy for Copy {
                 directory: &order.directory,
             };
             let (root, temporary) = (layout.tree(), layout.temporary());
-            let seen = Scratch::Seen {
-                scratch: &this.scratch,
-                workspace: &order.workspace,
-            };
             let entrance = Entrance {
                 view: None,
-                write_below: this.surroundings.write_below(&root, &temporary, seen),
+                write_below: vec![root.clone(), temporary.clone()],
+                kept_apart: kept_apart(&order, &this.guarded),
                 environment: Surroundings::of_command(order.plan, &root, &temporary),
                 root,
             };
@@ -138,6 +136,11 @@ pub(super) fn fill_tree(order: &SandboxOrder, layout: &Layout<'_>) -> Result<(),
     copy_ignored_files(order, &tree)?;
     let kept = layout.memory();
     memory.save(&kept).map_err(SandboxError::io("writing", &kept))
+}
+
+/// What a command in a copy or a worktree sees, and must not reach.
+pub(super) fn kept_apart(order: &SandboxOrder, guarded: &[PathBuf]) -> Vec<PathBuf> {
+    guarded.iter().chain([&order.workspace]).cloned().collect()
 }
 
 /// What is to be said of a copy or a worktree.

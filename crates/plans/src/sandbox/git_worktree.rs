@@ -6,6 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,14 +14,14 @@ use async_trait::async_trait;
 use kernel::PlanId;
 
 use super::contract::{Entrance, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName};
-use super::copy::{fill_tree, remarks};
+use super::copy::{fill_tree, kept_apart, remarks};
 use super::fill::copy_file;
 use super::git_dir::SETTINGS;
 use super::git_program::GitProgram;
 use super::layout::{Layout, check_places, make_directory};
 use super::removal::remove_tree;
 use super::repository::{Repository, is_absence};
-use super::surroundings::{Scratch, Surroundings};
+use super::surroundings::Surroundings;
 use super::whole::Whole;
 use super::work::blocking;
 
@@ -37,7 +38,8 @@ pub(super) struct GitWorktree {
     pub(super) git: GitProgram,
     /// The scratch space of all plans.
     pub(super) scratch: PathBuf,
-    pub(super) surroundings: Arc<Surroundings>,
+    /// What no command may change: the scratch space, and what else is the daemon's.
+    pub(super) guarded: Arc<[PathBuf]>,
 }
 
 #[async_trait]
@@ -62,18 +64,13 @@ impl Strategy for GitWorktree {
                 directory: &order.directory,
             };
             let (root, temporary) = (layout.tree(), layout.temporary());
-            let repository = repository_of(&root)?;
-            let seen = Scratch::Seen {
-                scratch: &this.scratch,
-                workspace: &order.workspace,
-            };
-            let mut write_below = this.surroundings.write_below(&root, &temporary, seen);
-            write_below.push(repository.own);
+            let administration = administration_of(&order)?;
             let mut environment = Surroundings::of_command(order.plan, &root, &temporary);
             environment.extend(settings());
             let entrance = Entrance {
                 view: None,
-                write_below,
+                write_below: vec![root.clone(), temporary, administration],
+                kept_apart: kept_apart(&order, &this.guarded),
                 environment,
                 root,
             };
@@ -141,8 +138,13 @@ impl GitWorktree {
             let layout = Layout {
                 directory: &order.directory,
             };
+            // Git has just made it, and no command has been inside.
+            let own = repository_of(&layout.tree())?;
+            let recorded = administration_file(&order.directory);
+            fs::write(&recorded, own.own.as_os_str().as_bytes())
+                .map_err(SandboxError::io("writing", &recorded))?;
             fill_tree(&order, &layout)?;
-            copy_index(&repository, &repository_of(&layout.tree())?)
+            copy_index(&repository, &own)
         })
         .await
     }
@@ -178,6 +180,60 @@ impl GitWorktree {
 /// Where it is kept what HEAD was at the beginning.
 fn start_file(directory: &Path) -> PathBuf {
     directory.join("start")
+}
+
+/// Where it is kept which directory of the repository is the worktree's own. It lies beside the tree, where no command can
+/// write.
+fn administration_file(directory: &Path) -> PathBuf {
+    directory.join("administration")
+}
+
+/// The directory of the repository that belongs to this worktree, which commands in it may write. What the tree itself says
+/// about it is not asked: its `.git` is a file like any other, and a command can make it name the user's own directory.
+fn administration_of(order: &SandboxOrder) -> Result<PathBuf, SandboxError> {
+    let recorded = administration_file(&order.directory);
+    let repository = repository_of(&order.workspace)?;
+    let worktrees = repository.common.join("worktrees");
+    let found = match fs::read(&recorded) {
+        Ok(path) => Some(PathBuf::from(OsString::from_vec(path))),
+        // Worktrees of earlier versions have no record. The repository knows them too.
+        Err(error) if is_absence(&error) => named_by_repository(&worktrees, &order.directory)?,
+        Err(error) => return Err(SandboxError::io("reading", &recorded)(error)),
+    };
+    let is_own = |path: &PathBuf| {
+        let is_plain = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        path.parent() == Some(&worktrees) && is_plain
+    };
+    found.filter(is_own).ok_or_else(|| SandboxError::NotPossible {
+        strategy: StrategyName::GitWorktree,
+        why: format!("the repository no longer knows the worktree {}", order.directory.display()),
+    })
+}
+
+/// The directory that the repository has for a worktree, if it is the only one that claims it.
+fn named_by_repository(worktrees: &Path, directory: &Path) -> Result<Option<PathBuf>, SandboxError> {
+    let pointer = Layout { directory }.tree().join(".git");
+    let items = match fs::read_dir(worktrees) {
+        Ok(items) => items,
+        Err(error) if is_absence(&error) => return Ok(None),
+        Err(error) => return Err(SandboxError::io("reading", worktrees)(error)),
+    };
+    let mut claims = Vec::new();
+    for item in items {
+        let path = item.map_err(SandboxError::io("reading", worktrees))?.path();
+        let claimed = match fs::read(path.join("gitdir")) {
+            Ok(claimed) => claimed,
+            Err(error) if is_absence(&error) => continue,
+            Err(error) => return Err(SandboxError::io("reading", &path)(error)),
+        };
+        if claimed.trim_ascii_end() == pointer.as_os_str().as_bytes() {
+            claims.push(path);
+        }
+    }
+    Ok(match claims.len() {
+        1 => claims.pop(),
+        _ => None,
+    })
 }
 
 fn repository_of(tree: &Path) -> Result<Repository, SandboxError> {

@@ -30,7 +30,7 @@ use super::layout::{Layer, Layout, check_places, copy_ignored_files, make_direct
 use super::memory::Memory;
 use super::removal::remove_tree;
 use super::repository::Repository;
-use super::surroundings::{Scratch, Surroundings};
+use super::surroundings::Surroundings;
 use super::upper::{Walk, walk};
 use super::work::blocking;
 use crate::base::{LeftOut, WhyLeftOut};
@@ -41,12 +41,17 @@ use crate::tree::{ReadBounds, Tree};
 /// How many names of a directory of the workspace are looked at to find out whether it was replaced.
 const LOWER_LIMIT: usize = 10_000;
 
+/// Where terminals are.
+const TERMINALS: &str = "/dev/pts";
+
 /// Makes overlays.
 #[derive(Clone, Debug)]
 pub(super) struct Overlay {
     pub(super) processes: Processes,
     /// The scratch space of all plans.
     pub(super) scratch: PathBuf,
+    /// What no command may change: the scratch space, and what else is the daemon's.
+    pub(super) guarded: Arc<[PathBuf]>,
     pub(super) surroundings: Arc<Surroundings>,
 }
 
@@ -61,7 +66,6 @@ struct OverlaySandbox {
     upper: Tree,
     layers: Vec<LayeredDirectory>,
     ignoring: Ignoring,
-    surroundings: Arc<Surroundings>,
     /// Guards what was read already. It is held to take it out and to put it back, never during a capture.
     memory: Mutex<Memory>,
     remarks: Vec<String>,
@@ -141,9 +145,9 @@ impl Strategy for Overlay {
         let (this, owned) = (self.clone(), order.clone());
         let (spec, layers) = blocking(move || this.view_of(&owned)).await?;
         let view = self.processes.make_view(spec).await.map_err(SandboxError::View)?;
-        let (order, surroundings) = (order.clone(), Arc::clone(&self.surroundings));
+        let order = order.clone();
         blocking(move || {
-            let opened = OverlaySandbox::of(order, view, layers, surroundings)?;
+            let opened = OverlaySandbox::of(order, view, layers)?;
             Ok(Arc::new(opened) as Arc<dyn Sandbox>)
         })
         .await
@@ -213,6 +217,35 @@ impl Overlay {
         Ok(())
     }
 
+    /// What keeps commands from the daemon's own directories where Landlock cannot, because they lie below a directory that
+    /// commands may write: they are mounted over themselves, so that nothing in them can be written. The directories
+    /// above them are mounted over themselves too, because a mount point cannot be renamed. So are those above the
+    /// workspace.
+    fn guards(&self, order: &SandboxOrder) -> Vec<Mount> {
+        let bind = |at: &Path| Mount::Bind {
+            source: at.to_owned(),
+            at: at.to_owned(),
+        };
+        let mut mounts: Vec<Mount> = Vec::new();
+        for place in self.guarded.iter().chain([&order.workspace]) {
+            for above in self.surroundings.above(place).into_iter().map(bind) {
+                if !mounts.contains(&above) {
+                    mounts.push(above);
+                }
+            }
+        }
+        // After all of those, which would cover it.
+        mounts.extend(self.guarded.iter().map(|place| Mount::ReadOnly {
+            source: place.clone(),
+            at: place.clone(),
+        }));
+        let terminals = Path::new(TERMINALS);
+        mounts.extend(terminals.is_dir().then(|| Mount::Terminals {
+            at: terminals.to_owned(),
+        }));
+        mounts
+    }
+
     /// What is mounted where. Everything that is found at a place is covered by what is mounted there later.
     fn view_of(&self, order: &SandboxOrder) -> Result<(ViewSpec, Vec<LayeredDirectory>), SandboxError> {
         let layout = Layout {
@@ -224,11 +257,12 @@ impl Overlay {
             work,
             at,
         };
-        let mut mounts = vec![overlay(
+        let mut mounts = self.guards(order);
+        mounts.push(overlay(
             order.base.tree.clone(),
             layout.layer(),
             order.workspace.clone(),
-        )];
+        ));
         let mut layers = Vec::new();
         for path in layered(order) {
             let (original, layer) = (order.workspace.join(path.as_path()), layout.layer_of(path));
@@ -300,7 +334,6 @@ impl OverlaySandbox {
         order: SandboxOrder,
         view: View,
         layers: Vec<LayeredDirectory>,
-        surroundings: Arc<Surroundings>,
     ) -> Result<Self, SandboxError> {
         let layout = Layout {
             directory: &order.directory,
@@ -317,7 +350,6 @@ impl OverlaySandbox {
             memory: Mutex::new(Memory::default()), // Guarded as said above.
             view,
             layers,
-            surroundings,
             remarks,
             order,
         })
@@ -367,7 +399,9 @@ impl Sandbox for OverlaySandbox {
         let (root, temporary) = (self.order.workspace.clone(), self.order.directory.join("tmp"));
         Entrance {
             view: Some(self.view.clone()),
-            write_below: self.surroundings.write_below(&root, &temporary, Scratch::Hidden),
+            write_below: vec![root.clone(), temporary.clone()],
+            // It does not see the workspace and the scratch space, and what else is the daemon's it cannot write.
+            kept_apart: Vec::new(),
             environment: Surroundings::of_command(self.order.plan, &root, &temporary),
             root,
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use process::{Enforcement, Processes, landlock_support, view_support};
@@ -34,8 +34,8 @@ struct Probed {
 
 impl Strategies {
     /// Tries what works, with sandboxes in this directory. It is the scratch space of all plans: sandboxes lie below it,
-    /// and it is hidden from commands as far as the strategy can. The environment is that of the user; of it, the home,
-    /// the cache and the path count.
+    /// and it is hidden from commands as far as the strategy can. `guarded` are other directories that no command may
+    /// change. The environment is that of the user; of it, the home, the cache and the path count.
     ///
     /// *Cancel safety*: may be dropped at any time.
     ///
@@ -44,12 +44,14 @@ impl Strategies {
     pub async fn probe(
         processes: &Processes,
         directory: &Path,
+        guarded: &[PathBuf],
         environment: &BTreeMap<OsString, OsString>,
     ) -> Result<Self, SandboxError> {
         make_directory(directory)?;
         let scratch = directory
             .canonicalize()
             .map_err(SandboxError::io("finding", directory))?;
+        let guarded = outermost(&scratch, guarded)?;
         let surroundings = Arc::new(Surroundings::of(environment));
         let git = GitProgram {
             processes: processes.clone(),
@@ -62,7 +64,8 @@ impl Strategies {
             strategy: Arc::new(Overlay {
                 processes: processes.clone(),
                 scratch: scratch.clone(),
-                surroundings: Arc::clone(&surroundings),
+                guarded: Arc::clone(&guarded),
+                surroundings,
             }),
         };
         let git_worktree = Probed {
@@ -70,15 +73,12 @@ impl Strategies {
             strategy: Arc::new(GitWorktree {
                 git,
                 scratch: scratch.clone(),
-                surroundings: Arc::clone(&surroundings),
+                guarded: Arc::clone(&guarded),
             }),
         };
         let copy = Probed {
             verdict: Ok(probe_copy(&scratch)),
-            strategy: Arc::new(Copy {
-                scratch,
-                surroundings,
-            }),
+            strategy: Arc::new(Copy { scratch, guarded }),
         };
         Ok(Self {
             all: Arc::new([overlay, git_worktree, copy]),
@@ -128,6 +128,23 @@ impl Strategies {
         // Every name has one, and the first is as good as any to satisfy the compiler.
         Arc::clone(&found.unwrap_or(&self.all[0]).strategy)
     }
+}
+
+/// The scratch space and everything else that no command may change, by its real path. What lies in another such place is
+/// guarded with it.
+fn outermost(scratch: &Path, guarded: &[PathBuf]) -> Result<Arc<[PathBuf]>, SandboxError> {
+    let mut places = vec![scratch.to_owned()];
+    for place in guarded {
+        places.push(place.canonicalize().map_err(SandboxError::io("finding", place))?);
+    }
+    let is_outermost = |place: &PathBuf| {
+        let mut others = places.iter().filter(|other| *other != place);
+        !others.any(|other| place.starts_with(other))
+    };
+    let mut outer: Vec<PathBuf> = places.iter().filter(|place| is_outermost(place)).cloned().collect();
+    outer.sort();
+    outer.dedup();
+    Ok(outer.into())
 }
 
 /// Whether a strategy that works here works for a workspace.

@@ -1,7 +1,13 @@
 //! What a command in a sandbox may use outside of it.
+//!
+//! Which places those are follows from the environment of the command, not of the daemon: its home and its caches are
+//! where it thinks that they are.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use kernel::PlanId;
@@ -9,17 +15,87 @@ use kernel::PlanId;
 /// Directories for what nobody keeps. Programs put sockets and locks there under names that they agreed on.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// Directories below the home where programs keep what they can fetch or make again, and where agents keep their own
-/// sessions. Without the former a build begins with a download, without the latter an agent does not start. Installed
-/// programs and toolchains are not among them.
-const OF_HOME: [&str; 7] = [
-    ".cache",
-    ".cargo",
-    ".npm",
-    ".claude",
-    ".codex",
-    ".config/opencode",
-    ".local/share/opencode",
+/// Caches below the home, which hold what programs can fetch or make again.
+const CACHES: [&str; 2] = [".cache", ".npm"];
+
+/// A program that keeps caches and sessions beside its settings, in one directory. Only what is named here can be
+/// written: settings, hooks, plug-ins and installed programs are code that runs later, outside of every sandbox.
+struct Program {
+    /// Where the directory is if this variable does not say so.
+    home: &'static str,
+    variable: Option<&'static str>,
+    /// Directories that can be written. They are made if they are missing, because the command cannot make them.
+    directories: &'static [&'static str],
+    /// Files that can be written if they are there: credentials that programs renew, and histories that they add to.
+    files: &'static [&'static str],
+    /// Files that are made if they are missing: locks without which two programs would write the same cache.
+    locks: &'static [&'static str],
+}
+
+const PROGRAMS: [Program; 6] = [
+    Program {
+        home: ".cargo",
+        variable: Some("CARGO_HOME"),
+        directories: &["registry", "git"],
+        files: &[],
+        locks: &[".package-cache", ".package-cache-mutate"],
+    },
+    Program {
+        home: ".claude",
+        variable: Some("CLAUDE_CONFIG_DIR"),
+        // Not `shell-snapshots` and `session-env`: Claude Code runs what is in them, in its other sessions too.
+        directories: &[
+            "projects",
+            "todos",
+            "tasks",
+            "plans",
+            "sessions",
+            "file-history",
+            "paste-cache",
+            "cache",
+            "debug",
+            "statsig",
+            "telemetry",
+        ],
+        files: &[".credentials.json", "history.jsonl", "stats-cache.json"],
+        locks: &[],
+    },
+    Program {
+        home: ".codex",
+        variable: Some("CODEX_HOME"),
+        // Not `tmp` and `shell_snapshots`: Codex puts the one on the `PATH` of its commands, and sources the other.
+        directories: &["sessions", "archived_sessions", "log"],
+        files: &["auth.json", "history.jsonl", "version.json", "models_cache.json"],
+        locks: &[],
+    },
+    Program {
+        home: ".gemini",
+        variable: None,
+        directories: &["tmp", "history"],
+        files: &[
+            "oauth_creds.json",
+            "google_accounts.json",
+            "installation_id",
+            "projects.json",
+            "state.json",
+        ],
+        locks: &[],
+    },
+    Program {
+        home: ".local/share/opencode",
+        variable: None,
+        // Its database makes files beside itself.
+        directories: &[""],
+        files: &[],
+        locks: &[],
+    },
+    Program {
+        home: ".local/state/opencode",
+        variable: None,
+        directories: &[""],
+        files: &[],
+        locks: &[],
+    },
 ];
 
 /// What there is around sandboxes: the environment of whoever uses them.
@@ -30,26 +106,13 @@ pub(super) struct Surroundings {
     cache: Option<PathBuf>,
 }
 
-/// Whether a command sees the scratch space of the daemon at its place.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Scratch<'a> {
-    /// No: what is there is hidden from it.
-    Hidden,
-    /// Yes: the sandbox itself lies in it.
-    Seen { scratch: &'a Path, workspace: &'a Path },
-}
-
 impl Surroundings {
     pub(super) fn of(environment: &BTreeMap<OsString, OsString>) -> Self {
-        let absolute = |name: &str| {
-            let path = PathBuf::from(environment.get(OsStr::new(name))?);
-            path.is_absolute().then_some(path)
-        };
         let path = environment.get(OsStr::new("PATH")).cloned();
         Self {
             path: path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
-            home: absolute("HOME"),
-            cache: absolute("XDG_CACHE_HOME"),
+            home: absolute(environment, "HOME"),
+            cache: absolute(environment, "XDG_CACHE_HOME"),
         }
     }
 
@@ -65,27 +128,26 @@ impl Surroundings {
             .collect()
     }
 
-    /// Where a command may write: the sandbox, its own temporary directory, and what there is of the usual places.
-    pub(super) fn write_below(&self, sandbox: &Path, temporary: &Path, scratch: Scratch<'_>) -> Vec<PathBuf> {
-        let of_home = self
-            .home
-            .iter()
-            .flat_map(|home| OF_HOME.map(|name| home.join(name)));
-        let shared = TEMPORARY
-            .iter()
-            .map(PathBuf::from)
-            .chain(of_home)
-            .chain(self.cache.clone())
-            // A place that is a symlink is where it leads to, or nowhere.
-            .filter_map(|place| place.canonicalize().ok())
-            .filter(|place| place.is_dir() && scratch.allows(place));
-        let mut places = vec![sandbox.to_owned(), temporary.to_owned()];
-        for place in shared {
-            if !places.contains(&place) {
-                places.push(place);
-            }
-        }
-        places
+    /// The directories above a place that a command could rename, and so put another one in its place: those below a
+    /// directory that it may write. The outermost comes first.
+    pub(super) fn above<'a>(&self, place: &'a Path) -> Vec<&'a Path> {
+        let caches = self.home.iter().map(|home| home.join(CACHES[0]));
+        let writable = TEMPORARY.iter().map(PathBuf::from).chain(caches);
+        let writable = writable.chain(self.cache.clone());
+        let writable = writable.filter_map(|directory| directory.canonicalize().ok());
+        let above = |directory: PathBuf| {
+            let below = place.ancestors().skip(1);
+            below
+                .take_while(|one| **one != *directory)
+                .collect::<Vec<_>>()
+        };
+        let mut found = writable
+            .filter(|directory| place.starts_with(directory))
+            .map(above)
+            .max_by_key(Vec::len)
+            .unwrap_or_default();
+        found.reverse();
+        found
     }
 
     /// What is added to the environment of a command.
@@ -102,12 +164,101 @@ impl Surroundings {
     }
 }
 
-impl Scratch<'_> {
-    /// Whether a place may be written without reaching the workspace or another sandbox.
-    fn allows(self, place: &Path) -> bool {
-        match self {
-            Self::Hidden => true,
-            Self::Seen { scratch, workspace } => !scratch.starts_with(place) && !workspace.starts_with(place),
+fn absolute(environment: &BTreeMap<OsString, OsString>, name: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(environment.get(OsStr::new(name))?);
+    path.is_absolute().then_some(path)
+}
+
+/// The places outside of its sandbox that a command with this environment may write, as far as there are any. None of
+/// them leads to what has to be kept apart.
+pub(super) fn shared_places(
+    environment: &BTreeMap<OsString, OsString>,
+    kept_apart: &[PathBuf],
+) -> Vec<PathBuf> {
+    let mut places = Places {
+        kept_apart,
+        temporary: TEMPORARY
+            .iter()
+            .filter_map(|place| Path::new(place).canonicalize().ok())
+            .collect(),
+        found: Vec::new(),
+    };
+    for place in places.temporary.clone() {
+        places.add(&place);
+    }
+    let home = absolute(environment, "HOME");
+    for cache in CACHES {
+        places.add_of(home.as_deref(), cache);
+    }
+    if let Some(cache) = absolute(environment, "XDG_CACHE_HOME") {
+        places.add(&cache);
+    }
+    for program in &PROGRAMS {
+        let named = program.variable.and_then(|name| absolute(environment, name));
+        let own = named.or_else(|| home.as_ref().map(|home| home.join(program.home)));
+        // Nothing is made for a program that is not used here.
+        let Some(own) = own.filter(|own| own.is_dir()) else {
+            continue;
+        };
+        for name in program.directories {
+            make_missing(&own.join(name), |path| fs::DirBuilder::new().mode(0o700).create(path));
+            places.add(&own.join(name));
+        }
+        for name in program.locks {
+            make_missing(&own.join(name), |path| {
+                let mut options = fs::OpenOptions::new();
+                options.write(true).create_new(true).mode(0o600);
+                options.open(path).map(drop)
+            });
+        }
+        for name in program.files.iter().chain(program.locks) {
+            places.add(&own.join(name));
+        }
+    }
+    places.found
+}
+
+/// Makes something that is not there. If that fails, the command cannot write it, and says so itself if it minds.
+fn make_missing(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) {
+    match make(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            tracing::debug!(%error, path = %path.display(), "a place for commands in sandboxes was not made");
+        }
+        _ => {}
+    }
+}
+
+struct Places<'a> {
+    kept_apart: &'a [PathBuf],
+    temporary: Vec<PathBuf>,
+    found: Vec<PathBuf>,
+}
+
+impl Places<'_> {
+    fn add_of(&mut self, home: Option<&Path>, name: &str) {
+        if let Some(home) = home {
+            self.add(&home.join(name));
+        }
+    }
+
+    fn add(&mut self, place: &Path) {
+        // A place that is a symlink is where it leads to, or nowhere.
+        let Ok(real) = place.canonicalize() else {
+            return;
+        };
+        let parent = place.parent().and_then(|parent| parent.canonicalize().ok());
+        let is_below = |one: &&PathBuf| {
+            place.starts_with(one) || parent.as_ref().is_some_and(|parent| parent.starts_with(one))
+        };
+        // Where commands can write, there is nothing to add, and a symlink may be theirs: what it leads to would become
+        // theirs as well. The temporary directories are written by some commands even if this one may not.
+        let mut known = self.found.iter();
+        let mut temporary = self.temporary.iter();
+        if known.any(|one| is_below(&one)) || (real != place && temporary.any(|one| is_below(&one))) {
+            return;
+        }
+        if !self.kept_apart.iter().any(|apart| apart.starts_with(&real)) {
+            self.found.push(real);
         }
     }
 }
@@ -116,48 +267,135 @@ impl Scratch<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_command_may_write_its_sandbox_and_what_nobody_keeps() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path().canonicalize().unwrap();
-        for name in ["home/.cargo", "home/.ssh", "home/.config/opencode", "cache"] {
-            std::fs::create_dir_all(root.join(name)).unwrap();
+    /// A home with everything in it that programs keep there.
+    fn home(root: &Path) -> BTreeMap<OsString, OsString> {
+        for name in [
+            "home/.cargo/bin",
+            "home/.cargo/registry",
+            "home/.ssh",
+            "home/.config/opencode",
+            "home/.local/share/opencode",
+            "home/.claude/hooks",
+            "home/.codex",
+            "cache",
+        ] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        for name in [
+            "home/.cargo/env",
+            "home/.cargo/config.toml",
+            "home/.claude/settings.json",
+            "home/.claude/.credentials.json",
+            "home/.codex/config.toml",
+        ] {
+            fs::write(root.join(name), "").unwrap();
         }
         std::os::unix::fs::symlink("/nowhere", root.join("home/.npm")).unwrap();
         let variables = [
             ("HOME", root.join("home")),
             ("XDG_CACHE_HOME", root.join("cache")),
         ];
-        let surroundings = Surroundings::of(
-            &variables
-                .map(|(name, path)| (name.into(), path.into_os_string()))
-                .into(),
-        );
-        let (sandbox, temporary) = (Path::new("/elsewhere/tree"), Path::new("/elsewhere/tmp"));
-        let own = [sandbox, temporary].map(Path::to_owned);
-        let of_home = ["home/.cargo", "home/.config/opencode", "cache"].map(|name| root.join(name));
-        let shared: Vec<PathBuf> = TEMPORARY
-            .iter()
-            .filter_map(|place| Path::new(place).canonicalize().ok())
-            .collect();
-        let expected = |shared: &[PathBuf]| {
-            let mut all = own.to_vec();
-            all.extend(shared.iter().cloned());
-            all.extend(of_home.iter().cloned());
-            all
-        };
+        variables
+            .map(|(name, path)| (name.into(), path.into_os_string()))
+            .into()
+    }
+
+    fn root() -> (tempfile::TempDir, PathBuf) {
+        // Not below a temporary directory, where everything can be written.
+        let root = tempfile::tempdir_in(std::env::current_dir().unwrap()).unwrap();
+        let path = root.path().canonicalize().unwrap();
+        (root, path)
+    }
+
+    #[test]
+    fn caches_and_sessions_can_be_written_and_settings_and_programs_cannot() {
+        let (_root, root) = root();
+        let found = shared_places(&home(&root), &[]);
+        let can = |name: &str| found.iter().any(|place| root.join(name).starts_with(place));
+        for name in [
+            "cache/x",
+            "home/.cargo/registry/x",
+            "home/.cargo/git/x",
+            "home/.cargo/.package-cache",
+            "home/.claude/projects/x",
+            "home/.claude/todos/x",
+            "home/.claude/.credentials.json",
+            "home/.codex/sessions/x",
+            "home/.codex/log/x",
+            "home/.local/share/opencode/x",
+        ] {
+            assert!(can(name), "{name} in {found:?}");
+        }
+        for name in [
+            "home/.cargo/bin/x",
+            "home/.cargo/env",
+            "home/.cargo/config.toml",
+            "home/.claude/settings.json",
+            "home/.claude/hooks/x",
+            "home/.claude/x",
+            "home/.claude/history.jsonl",
+            "home/.codex/config.toml",
+            "home/.codex/x",
+            "home/.config/opencode/x",
+            "home/.ssh/x",
+            "home/.gemini/tmp",
+            "home/x",
+        ] {
+            assert!(!can(name), "{name} in {found:?}");
+        }
+        assert!(!root.join("home/.gemini").exists(), "made for nobody");
+    }
+
+    #[test]
+    fn what_is_kept_apart_cannot_be_reached_through_a_place_above_it() {
+        let (_root, root) = root();
+        let environment = home(&root);
+        let temporary = Path::new("/tmp").canonicalize().unwrap();
+        for (apart, lost) in [
+            (temporary.join("tidelock-0"), &temporary),
+            (root.join("cache/project"), &root.join("cache")),
+        ] {
+            let all = shared_places(&environment, &[]);
+            let expected: Vec<PathBuf> = all.iter().filter(|place| *place != lost).cloned().collect();
+            assert_eq!(all.len(), expected.len() + 1);
+            assert_eq!(shared_places(&environment, &[apart]), expected);
+        }
+    }
+
+    #[test]
+    fn a_symlink_that_a_command_may_have_made_gives_it_nothing() {
+        let (_root, root) = root();
+        let environment = home(&root);
+        let link = |at: &str| std::os::unix::fs::symlink(root.join("home/.ssh"), root.join(at)).unwrap();
+        // The user's own may lead anywhere.
+        fs::remove_dir(root.join("home/.cargo/registry")).unwrap();
+        link("home/.cargo/registry");
+        assert!(shared_places(&environment, &[]).contains(&root.join("home/.ssh")));
+        fs::remove_file(root.join("home/.cargo/registry")).unwrap();
+        // One in a cache may be a command's.
+        let mut moved = environment;
+        fs::create_dir(root.join("cache/cargo")).unwrap();
+        moved.insert("CARGO_HOME".into(), root.join("cache/cargo").into_os_string());
+        link("cache/cargo/registry");
+        assert!(!shared_places(&moved, &[]).contains(&root.join("home/.ssh")));
+        // So may one in a temporary directory, also where this command cannot write there.
+        let temporary = tempfile::tempdir().unwrap();
+        moved.insert("CARGO_HOME".into(), temporary.path().as_os_str().to_owned());
+        std::os::unix::fs::symlink(root.join("home/.ssh"), temporary.path().join("registry")).unwrap();
+        for apart in [Vec::new(), vec![temporary.path().join("workspace")]] {
+            assert!(!shared_places(&moved, &apart).contains(&root.join("home/.ssh")));
+        }
+    }
+
+    #[test]
+    fn directories_that_could_be_renamed_are_found_from_the_outside_in() {
+        let temporary = Path::new("/tmp").canonicalize().unwrap();
+        let place = temporary.join("a/b/run");
+        let surroundings = Surroundings::default();
         assert_eq!(
-            surroundings.write_below(sandbox, temporary, Scratch::Hidden),
-            expected(&shared)
+            surroundings.above(&place),
+            [temporary.join("a").as_path(), &temporary.join("a/b")]
         );
-        // The temporary directory holds the workspace.
-        let seen = Scratch::Seen {
-            scratch: Path::new("/elsewhere"),
-            workspace: &shared[0].join("project"),
-        };
-        assert_eq!(
-            surroundings.write_below(sandbox, temporary, seen),
-            expected(&shared[1..])
-        );
+        assert_eq!(surroundings.above(Path::new("/usr/lib/x")), [Path::new(""); 0]);
     }
 }

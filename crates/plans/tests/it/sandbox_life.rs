@@ -1,5 +1,6 @@
 //! Sandboxes are picked, made, opened, kept apart and taken away.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use plans::{LeftOut, SandboxError, StrategyName, WhyLeftOut};
@@ -56,11 +57,8 @@ async fn a_command_reaches_its_own_sandbox_and_no_other_place() {
         let places = [world.outside.clone(), taken.base.tree.clone(), others.clone()];
         let before = places.each_ref().map(|place| snapshot(place, &|_| false));
         // Where the tests themselves run below a temporary directory, a command in an overlay may write around it.
-        let entrance = one.sandbox.entrance();
-        let is_open = entrance
-            .write_below
-            .iter()
-            .any(|place| world.outside.starts_with(place));
+        let writable = one.sandbox.entrance().writable(&BTreeMap::new()).await.unwrap();
+        let is_open = writable.iter().any(|place| world.outside.starts_with(place));
         let outside = [
             "echo x > \"$OUTSIDE/file\"",
             "rm \"$OUTSIDE/file\"",

@@ -102,7 +102,7 @@ impl World {
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
             ("HOME".into(), root.join("home").into_os_string()),
         ]);
-        let strategies = Strategies::probe(&processes, &scratch, &environment)
+        let strategies = Strategies::probe(&processes, &scratch, &[], &environment)
             .await
             .unwrap();
         let world = Self {
@@ -217,12 +217,13 @@ impl World {
     pub(crate) async fn run_in(&self, subject: &Subject, script: &str) -> Said {
         let entrance = subject.sandbox.entrance();
         let mut spec = self.spec(script, &entrance.root);
-        spec.environment.extend(entrance.environment);
+        spec.environment.extend(entrance.environment.clone());
         spec.environment
             .insert("OUTSIDE".into(), self.outside.clone().into_os_string());
         spec.environment
             .insert("WORKSPACE".into(), self.workspace.clone().into_os_string());
-        spec.confinement = Confinement::WriteBelow(entrance.write_below);
+        let writable = entrance.writable(&spec.environment).await.unwrap();
+        spec.confinement = Confinement::WriteBelow(writable);
         spec.view = entrance.view;
         self.run(spec).await
     }

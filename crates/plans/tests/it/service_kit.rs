@@ -183,6 +183,7 @@ impl Kit {
     pub(crate) async fn command(&self, stay: &Stay, line: &str) -> Exit {
         let mut environment = BTreeMap::from([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]);
         environment.extend(stay.entrance.environment.clone());
+        let writable = stay.entrance.writable(&environment).await.unwrap();
         let spec = Spec {
             program: "sh".into(),
             arguments: vec!["-c".into(), line.into()],
@@ -192,7 +193,7 @@ impl Kit {
             reason: line.to_owned(),
             generation: 1,
             limits: Limits::default(),
-            confinement: Confinement::WriteBelow(stay.entrance.write_below.clone()),
+            confinement: Confinement::WriteBelow(writable),
             stderr: StandardError::KeptAsTail,
             terminal: None,
             view: stay.entrance.view.clone(),
@@ -245,7 +246,8 @@ async fn open(
     let options = PlansOptions {
         log: log.clone(),
         directory: root.join("data"),
-        home_id,
+        guarded: Vec::new(),
+            home_id,
         processes: processes.clone(),
         environment: BTreeMap::from([
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),

@@ -1,7 +1,7 @@
 //! Starting the command.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use rustix::process::{
 
 use super::enter::{Namespaces, give_up_rights};
 use super::receive::Descriptors;
-use crate::confine;
+use crate::confine::{self, Terminals};
 use crate::descriptors;
 use crate::identity::Identity;
 use crate::spec::{Enforcement, Limits};
@@ -102,6 +102,10 @@ const AT_VIEW: u8 = b'v';
 const AT_DIRECTORY: u8 = b'd';
 /// What new files of a command are not: writable by others. Shells begin with it nearly everywhere.
 const USUAL_MASK: u32 = 0o022;
+/// Where a process says how gladly it would be ended when memory runs out: from -1000, never, to 1000.
+const OOM_ADJUSTMENT: &str = "/proc/self/oom_score_adj";
+/// What a command says: as if it had half of the memory more than it has.
+const COMMAND_OOM_ADJUSTMENT: i32 = 500;
 
 const AT_PARENT: u8 = b'p';
 const AT_LIMITS: u8 = b'l';
@@ -113,6 +117,10 @@ const AT_PROGRAM_NONE: u8 = b'N';
 
 impl Setup {
     fn apply(&mut self) -> io::Result<()> {
+        self.progress.write_all(&[AT_LIMITS])?;
+        // First of all, since a view may cover `/proc`.
+        offer_to_the_oom_killer()?;
+        let terminals = confine::terminals_here();
         if let Some(namespaces) = &self.namespaces {
             self.progress.write_all(&[AT_VIEW])?;
             namespaces.enter()?;
@@ -139,7 +147,13 @@ impl Setup {
         self.progress.write_all(&[AT_CONFINEMENT])?;
         let enforced = match self.write_below.take() {
             None => Enforcement::None,
-            Some(directories) => confine::prepare(directories.into_iter())?.enforce()?,
+            Some(places) => {
+                let terminals = match confine::terminals_here() == terminals {
+                    true => Terminals::Shared,
+                    false => Terminals::Private,
+                };
+                confine::prepare(places.into_iter(), terminals)?.enforce()?
+            }
         };
         let letter = match enforced {
             Enforcement::Full => AT_PROGRAM_FULL,
@@ -162,6 +176,16 @@ fn before_exec(command: &mut Command, mut setup: Setup) {
     // the closure may do what it likes, allocate included. What it owns lives in `command`, which outlives the fork.
     unsafe {
         command.pre_exec(move || setup.apply());
+    }
+}
+
+/// When memory runs out, the system shall end a command before the daemon, which may be far larger than a command that
+/// has just begun. It is inherited by everything that the command starts; only the superuser can lower it again.
+fn offer_to_the_oom_killer() -> io::Result<()> {
+    let now = fs::read_to_string(OOM_ADJUSTMENT)?;
+    match now.trim().parse::<i32>() {
+        Ok(now) if now >= COMMAND_OOM_ADJUSTMENT => Ok(()),
+        _ => fs::write(OOM_ADJUSTMENT, COMMAND_OOM_ADJUSTMENT.to_string()),
     }
 }
 

@@ -53,4 +53,10 @@ pub enum Mount {
         /// What is hidden. It is made if it is not there, so that it stays hidden when it comes.
         at: PathBuf,
     },
+    /// Terminals of the view's own, in place of everybody's: what is opened inside cannot be written from elsewhere, nor
+    /// the other way round. Where the kernel gives none, it is the same as [`Hidden`](Self::Hidden).
+    Terminals {
+        /// Where they are seen. It has to be there.
+        at: PathBuf,
+    },
 }

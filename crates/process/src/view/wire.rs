@@ -40,6 +40,9 @@ pub(super) enum WireMount {
     Hidden {
         at: OsText,
     },
+    Terminals {
+        at: OsText,
+    },
 }
 
 /// What became of it.
@@ -85,6 +88,7 @@ impl From<&ViewSpec> for ToMaker {
                 at: text(at),
             },
             Mount::Hidden { at } => WireMount::Hidden { at: text(at) },
+            Mount::Terminals { at } => WireMount::Terminals { at: text(at) },
         });
         Self {
             mounts: mounts.collect(),
@@ -116,6 +120,7 @@ impl From<ToMaker> for ViewSpec {
                 at: path(at),
             },
             WireMount::Hidden { at } => Mount::Hidden { at: path(at) },
+            WireMount::Terminals { at } => Mount::Terminals { at: path(at) },
         });
         Self {
             mounts: mounts.collect(),

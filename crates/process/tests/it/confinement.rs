@@ -1,6 +1,7 @@
 //! Where a child may write, and what it may use.
 
-use process::{Confinement, Enforcement, Exit, landlock_support};
+use process::{Confinement, Enforcement, Exit, StandardError, TerminalSize, landlock_support};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tokio::io::AsyncReadExt;
 
 use crate::support::Service;
@@ -56,6 +57,53 @@ async fn a_confined_child_writes_only_where_it_may() {
             Enforcement::None => assert_eq!(said.join(" "), everything),
         }
     }
+}
+
+#[tokio::test]
+async fn a_confined_child_writes_to_its_own_terminal_and_to_no_other() {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let script = format!(
+        "test -t 1 && echo own > /proc/self/fd/1; if (echo other > {name}) 2>/dev/null; then echo written; fi; exit 0"
+    );
+    let is_confined = landlock_support() != Enforcement::None;
+    for (confinement, expected) in [
+        (Confinement::None, "own\nwritten\n"),
+        (
+            Confinement::WriteBelow(Vec::new()),
+            if is_confined { "own\n" } else { "own\nwritten\n" },
+        ),
+    ] {
+        let service = Service::new().await;
+        let mut spec = service.sh(&script);
+        spec.terminal = Some(TerminalSize {
+            columns: 80,
+            rows: 24,
+        });
+        spec.stderr = StandardError::WithOutput;
+        spec.confinement = confinement;
+        let child = service.processes.spawn(spec).await.unwrap();
+        let mut said = String::new();
+        child.stdout().unwrap().read_to_string(&mut said).await.unwrap();
+        assert_eq!((child.ended().await.exit, &*said), (Exit::Code(0), expected));
+    }
+}
+
+#[tokio::test]
+async fn a_child_is_ended_before_its_daemon_when_memory_runs_out() {
+    let service = Service::new().await;
+    let child = service
+        .processes
+        .spawn(service.sh("cat /proc/self/oom_score_adj"))
+        .await
+        .unwrap();
+    let mut said = String::new();
+    child.stdout().unwrap().read_to_string(&mut said).await.unwrap();
+    assert_eq!((child.ended().await.exit, &*said), (Exit::Code(0), "500\n"));
+    let own = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap();
+    assert!(own.trim().parse::<i32>().unwrap() < 500, "{own}");
 }
 
 #[tokio::test]

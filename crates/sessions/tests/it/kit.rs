@@ -209,6 +209,7 @@ impl Kit {
         let (plans, _) = Plans::open(PlansOptions {
             log: log.clone(),
             directory: root.join("plans"),
+            guarded: Vec::new(),
             home_id,
             processes,
             environment: BTreeMap::new(),

@@ -89,6 +89,7 @@ mod plan_kill_steps;
 mod plan_life;
 mod plan_recovering;
 mod plan_stage;
+mod plan_walls;
 mod plan_writers;
 mod played;
 mod postgres;

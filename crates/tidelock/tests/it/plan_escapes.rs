@@ -149,22 +149,22 @@ fn outside(project: &Project, strategy: &str, other: &Path) -> Vec<(&'static str
         ("another sandbox", image(other)),
         ("the staging directory", image(&state.join("plans/staging"))),
     ];
+    let own = [
+        "plans",
+        "daemon.log",
+        "log.sqlite3",
+        "log.sqlite3-shm",
+        "log.sqlite3-wal",
+        "log.sqlite3.lock",
+    ];
+    all.push(("the daemon's state", image_but(&state, &own)));
+    all.push((
+        "the daemon's socket",
+        image_but(&project.world.home().runtime, &["scratch"]),
+    ));
     // In an overlay, temporary directories are the user's own.
     if strategy != "overlay" || !is_temporary(project.world.path()) {
         all.push(("a directory beside", image(&project.world.path().join("outside"))));
-        let own = [
-            "plans",
-            "daemon.log",
-            "log.sqlite3",
-            "log.sqlite3-shm",
-            "log.sqlite3-wal",
-            "log.sqlite3.lock",
-        ];
-        all.push(("the daemon's state", image_but(&state, &own)));
-        all.push((
-            "the daemon's socket",
-            image_but(&project.world.home().runtime, &["scratch"]),
-        ));
     }
     // Permissions are the one thing that Landlock does not know of. Only what a command does not see is safe from that.
     let hidden = [
@@ -213,11 +213,8 @@ fn try_everything(strategy: &str) {
     let plan = project.open(&["--strategy", strategy]);
     let before = outside(&project, strategy, &other);
 
-    // In an overlay, what is in a temporary directory is everybody's, the daemon's files there included.
-    let open = strategy == "overlay" && is_temporary(project.world.path());
     let script: String = ATTEMPTS
         .iter()
-        .filter(|(name, _)| *name != "daemon" || !open)
         .map(|(name, attempt)| {
             let name = name.replace(' ', "-");
             format!("(E=escape-by-{name}; {attempt}) >/dev/null 2>&1 </dev/null\ncd \"$HERE\" || exit 1\n")

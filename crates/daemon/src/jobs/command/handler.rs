@@ -178,13 +178,16 @@ impl CommandHandler {
             Ok(stay) => stay,
             Err(outcome) => return outcome,
         };
-        let spec = self.spec_inside(payload, place, &stay.entrance, order);
-        let outcome = match self.processes.spawn(spec).await {
-            Ok(child) => {
-                let (why, ended, fed) = see_through(&child, content, sink, &order.scope, &self.clock).await;
-                with_input(of_end(why, &ended, Some(child.confinement())), fed)
-            }
-            Err(error) => of_spawn_error(&error),
+        let outcome = match self.spec_inside(payload, place, &stay.entrance, order).await {
+            Ok(spec) => match self.processes.spawn(spec).await {
+                Ok(child) => {
+                    let (why, ended, fed) =
+                        see_through(&child, content, sink, &order.scope, &self.clock).await;
+                    with_input(of_end(why, &ended, Some(child.confinement())), fed)
+                }
+                Err(error) => of_spawn_error(&error),
+            },
+            Err(outcome) => outcome,
         };
         self.access.leave(&stay, outcome).await
     }
@@ -256,13 +259,13 @@ impl CommandHandler {
     }
 
     /// The same command, as it is run in a sandbox.
-    fn spec_inside(
+    async fn spec_inside(
         &self,
         payload: CommandPayload,
         place: &PlanPlace,
         entrance: &Entrance,
         order: &Order,
-    ) -> Spec {
+    ) -> Result<Spec, Outcome> {
         let asked_for = payload.write_below.clone();
         let inside = CommandPayload {
             write_below: None,
@@ -274,10 +277,10 @@ impl CommandHandler {
             *working = spec.directory.clone().into();
         }
         spec.environment.extend(entrance.environment.clone());
-        let below = self.access.write_below(entrance, asked_for.as_deref());
-        spec.confinement = Confinement::WriteBelow(below);
+        let writable = self.access.writable(entrance, &spec.environment, asked_for.as_deref());
+        spec.confinement = Confinement::WriteBelow(writable.await?);
         spec.view = entrance.view.clone();
-        spec
+        Ok(spec)
     }
 }
 

@@ -1,5 +1,7 @@
 //! A command in the sandbox of a plan: how it gets in, and what is known of it when it has left.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -72,13 +74,21 @@ impl SandboxAccess {
         }
     }
 
-    /// Everywhere that a command may write: in the sandbox and where that lets it, where it asked for, and where the owner
-    /// of the daemon lets all of them.
-    pub(super) fn write_below(&self, entrance: &Entrance, asked_for: Option<&[String]>) -> Vec<PathBuf> {
-        let mut below = entrance.write_below.clone();
-        below.extend(asked_for.unwrap_or_default().iter().map(PathBuf::from));
-        below.extend(self.write_below.iter().cloned());
-        below
+    /// Everywhere that a command with this environment may write: what the sandbox lets it, where it asked for, and where
+    /// the owner of the daemon lets all of them.
+    pub(super) async fn writable(
+        &self,
+        entrance: &Entrance,
+        environment: &BTreeMap<OsString, OsString>,
+        asked_for: Option<&[String]>,
+    ) -> Result<Vec<PathBuf>, Outcome> {
+        let mut writable = entrance.writable(environment).await.map_err(|error| {
+            let text = with_causes(&error);
+            never_ran(Verdict::Failed, format!("it did not get into its sandbox: {text}"))
+        })?;
+        writable.extend(asked_for.unwrap_or_default().iter().map(PathBuf::from));
+        writable.extend(self.write_below.iter().cloned());
+        Ok(writable)
     }
 }
 

@@ -36,6 +36,8 @@ fn let_in(bench: &Bench, root: &Path) {
         view: None,
         root: root.to_owned(),
         write_below: vec![root.to_owned()],
+        // So that nothing outside can be written, the tests being where temporary files are.
+        kept_apart: vec![root.to_owned()],
         environment: BTreeMap::from([(OsString::from("MARK"), OsString::from("from the entrance"))]),
     };
     *bench.sandboxes.entrance.lock().unwrap() = Some(Ok(entrance));

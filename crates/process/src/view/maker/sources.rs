@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
-    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
+    fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
 use super::super::error::ViewStep;
@@ -22,6 +22,7 @@ pub(super) enum Source<'spec> {
     Overlay { layers: Layers, at: &'spec Path },
     Bind { tree: OwnedFd, at: &'spec Path },
     Hidden { at: &'spec Path },
+    Terminals { at: &'spec Path },
 }
 
 impl<'spec> Source<'spec> {
@@ -50,6 +51,7 @@ impl<'spec> Source<'spec> {
                 Self::Bind { tree, at }
             }
             Mount::Hidden { at } => Self::Hidden { at },
+            Mount::Terminals { at } => Self::Terminals { at },
         })
     }
 
@@ -68,6 +70,13 @@ impl<'spec> Source<'spec> {
                 let place = place(at)?;
                 nothing()
                     .and_then(|nothing| attach(&nothing, &place))
+                    .map_err(refused(ViewStep::Hide, at))
+            }
+            Self::Terminals { at } => {
+                let place = places::existing(at).map_err(refused(ViewStep::Place, at))?;
+                terminals()
+                    .or_else(|_| nothing())
+                    .and_then(|terminals| attach(&terminals, &place))
                     .map_err(refused(ViewStep::Hide, at))
             }
         }
@@ -142,6 +151,17 @@ fn nothing() -> Result<OwnedFd, Errno> {
         | MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+/// Terminals that nobody has opened yet. Old kernels need to be told that they are not everybody's.
+fn terminals() -> Result<OwnedFd, Errno> {
+    let context = fsopen(c"devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_flag(&context, c"newinstance")?;
+    fsconfig_set_string(&context, c"mode", c"0620")?;
+    fsconfig_set_string(&context, c"ptmxmode", c"0666")?;
+    fsconfig_create(&context)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 

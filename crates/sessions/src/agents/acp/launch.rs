@@ -131,7 +131,7 @@ impl Launcher {
         scope: &Scope,
     ) -> Result<(Child, Connection, Initialized), (Trouble, Option<Child>)> {
         // It is not dropped half-way: when a start has failed, no process of it is left.
-        let spec = self.spec(site, stay, generation);
+        let spec = self.spec(site, stay, generation).await?;
         let child = self.processes.spawn(spec).await.map_err(|error| {
             let text = format!("the agent cannot be started: {}", in_words(&error));
             (Trouble::new("acp_start", text), None)
@@ -146,14 +146,23 @@ impl Launcher {
         }
     }
 
-    fn spec(&self, site: &Site, stay: &Stay, generation: ServerGeneration) -> Spec {
+    async fn spec(
+        &self,
+        site: &Site,
+        stay: &Stay,
+        generation: ServerGeneration,
+    ) -> Result<Spec, (Trouble, Option<Child>)> {
         let entrance = &stay.entrance;
         let mut command = self.settings.command.iter();
         let mut environment = self.settings.environment.clone();
         environment.extend(entrance.environment.clone());
-        let mut write_below = entrance.write_below.clone();
+        let writable = entrance.writable(&environment).await.map_err(|error| {
+            let text = format!("the agent cannot be started: {}", in_words(&error));
+            (Trouble::new("acp_start", text), None)
+        });
+        let mut write_below = writable?;
         write_below.extend(self.settings.write_below.iter().cloned());
-        Spec {
+        Ok(Spec {
             program: command.next().map(Into::into).unwrap_or_default(),
             arguments: command.map(OsString::from).collect(),
             directory: site.directory(&entrance.root),
@@ -169,7 +178,7 @@ impl Launcher {
             stderr: StandardError::KeptAsTail,
             terminal: None,
             view: entrance.view.clone(),
-        }
+        })
     }
 
     async fn shake_hands(&self, connection: &mut Connection, scope: &Scope) -> Result<Initialized, Trouble> {
