@@ -25,6 +25,8 @@ pub enum ErrorCode {
     OriginNotAllowed,
     /// A form was sent without the token that the page put into it.
     FormTokenInvalid,
+    /// A command in a sandbox, or an agent's, wants to change the user's files.
+    ApplyNotAllowed,
     /// There is nothing at this path.
     NotFound,
     /// No breaker of this name is known.
@@ -197,13 +199,14 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, in the order of `docs/errors.md`.
-    pub const ALL: [Self; 90] = [
+    pub const ALL: [Self; 91] = [
         Self::MalformedJson,
         Self::InvalidName,
         Self::InvalidQuery,
         Self::Unauthorized,
         Self::OriginNotAllowed,
         Self::FormTokenInvalid,
+        Self::ApplyNotAllowed,
         Self::NotFound,
         Self::BreakerUnknown,
         Self::ProcessNotFound,

@@ -382,6 +382,15 @@ pub struct JobCounts {
     pub foreground: u64,
 }
 
+/// The body of `POST /v1/jobs/{id}/retry`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetryJob {
+    /// The whole environment of the command; that of the daemon if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<BTreeMap<String, String>>,
+}
+
 /// The answer of `POST /v1/jobs` and `POST /v1/jobs/{id}/retry`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobSubmitted {

@@ -51,7 +51,7 @@ pub use input::{
 pub use jobs::{
     CancelJob, CollectJobs, Job, JobCancelRequest, JobChannel, JobCommand, JobCounts, JobExit, JobHistory,
     JobIfInterrupted, JobKilled, JobLane, JobLimits, JobList, JobMoment, JobOutput, JobProgress, JobState,
-    JobSubmitted, JobTerminal, JobWaiting, JobsCollected, SetJobWorkers, SubmitJob,
+    JobSubmitted, JobTerminal, JobWaiting, JobsCollected, RetryJob, SetJobWorkers, SubmitJob,
 };
 pub use log::{
     ARCHIVE_MEDIA_TYPE, BackupLog, LogBackup, LogCheck, LogEngine, LogIntegrity, LogSizes, LogState,

@@ -17,7 +17,7 @@ use crate::access::{Hosts, Secret, Sessions};
 use crate::context::ContextService;
 use crate::durable::Durable;
 use crate::http::RefusedLines;
-use crate::jobs::{Inputs, Workers};
+use crate::jobs::{Environments, Inputs, Workers};
 use crate::language_servers::LanguageServers;
 use crate::life::Life;
 use crate::mcp::Mcp;
@@ -41,6 +41,7 @@ pub(crate) struct App {
     pub(crate) job_workers: Workers,
     /// Where commands meet the clients that feed them.
     pub(crate) job_inputs: Inputs,
+    pub(crate) environments: Environments,
     pub(crate) plans: Plans,
     /// Questions about code.
     pub(crate) contexts: ContextService,
@@ -143,11 +144,13 @@ pub(crate) mod tests {
             write_below: Vec::new(),
         };
         let job_inputs = crate::jobs::Inputs::default();
+        let environments =
+            crate::jobs::Environments::open(home.environments(), &tasks, &life.scope()).unwrap();
         let (jobs, job_workers) = crate::jobs::start(
             &durable,
             boot_id,
             &processes,
-            Vec::new(),
+            (Vec::new(), &environments),
             (access, &job_inputs),
             (&plan_watch, &late_jobs),
             crate::plans::FinishingKill::default(),
@@ -180,6 +183,7 @@ pub(crate) mod tests {
                 processes: &processes,
                 language_servers: &language_servers,
                 jobs: &jobs,
+                environments: &environments,
                 plans: &plans,
                 contexts: &contexts,
                 environment: &[],
@@ -211,6 +215,7 @@ pub(crate) mod tests {
             jobs,
             job_workers,
             job_inputs,
+            environments,
             plans,
             contexts,
             conversations,

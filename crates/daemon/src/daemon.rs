@@ -127,12 +127,15 @@ impl Daemon {
             write_below: options.plans.write_below,
         };
         let job_inputs = jobs::Inputs::default();
+        let environments = options.home.environments();
+        let environments = jobs::Environments::open(environments, &background, &closing.scope())
+            .map_err(StartError::Scratch)?;
         progress.tell("looking at jobs");
         let (jobs, job_workers) = jobs::start(
             &durable,
             boot_id,
             &processes,
-            for_commands.clone(),
+            (for_commands.clone(), &environments),
             (access, &job_inputs),
             (&plan_watch, &late_jobs),
             plans::FinishingKill::of(&environment),
@@ -168,6 +171,7 @@ impl Daemon {
                 processes: &processes,
                 language_servers: &language_servers,
                 jobs: &jobs,
+                environments: &environments,
                 plans: &plans,
                 contexts: &contexts,
                 environment: &environment,
@@ -198,6 +202,7 @@ impl Daemon {
             jobs,
             job_workers,
             job_inputs,
+            environments,
             plans,
             contexts,
             conversations: sessions,

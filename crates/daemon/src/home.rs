@@ -171,6 +171,12 @@ impl Home {
         self.state.join("plans")
     }
 
+    /// Where the environments of commands are kept that have not ended.
+    #[must_use]
+    pub fn environments(&self) -> PathBuf {
+        self.state.join("environments")
+    }
+
     /// Where the indexes of trees are kept.
     #[must_use]
     pub fn context(&self) -> PathBuf {

@@ -10,6 +10,8 @@ use serde_json::Value;
 /// A job to be submitted. [`NewJob::new`] has the usual choices.
 #[derive(Clone, Debug)]
 pub struct NewJob {
+    /// Its id, if it is taken.
+    pub id: JobId,
     /// What is asked for, as it stands in every list.
     pub facts: Facts,
     /// The work itself, in the words of its handler; at most [`PAYLOAD_LIMIT_BYTES`](crate::PAYLOAD_LIMIT_BYTES).
@@ -30,6 +32,7 @@ impl NewJob {
     #[must_use]
     pub fn new(handler: &str, title: &str, payload: Vec<u8>, submitted_by: &str) -> Self {
         Self {
+            id: JobId::generate(),
             facts: Facts {
                 handler: Arc::from(handler),
                 title: title.to_owned(),

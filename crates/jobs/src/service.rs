@@ -343,13 +343,13 @@ impl Jobs {
         Ok(job)
     }
 
-    /// Submits a job that has ended once more, as a new one. The old one stays what it is.
+    /// Submits a job that has ended once more, as a new one of another id. The old one stays what it is.
     ///
     /// *Cancel safety*: dropped half-way, the new job may or may not be taken.
     ///
     /// # Errors
     /// See [`ChangeError`]; no new job was taken.
-    pub async fn retry(&self, id: JobId, by: &str) -> Result<Job, ChangeError> {
+    pub async fn retry(&self, id: JobId, new_id: JobId, by: &str) -> Result<Job, ChangeError> {
         let job = self.get(id).await?.ok_or(ChangeError::NotFound { id })?;
         if !job.record.state.is_terminal() {
             return Err(ChangeError::NotEnded { job: Box::new(job) });
@@ -369,6 +369,7 @@ impl Jobs {
         by.clone_into(&mut facts.submitted_by);
         let submitted = self
             .submit(NewJob {
+                id: new_id,
                 facts,
                 payload: payload.bytes.to_vec(),
                 blobs: payload.blobs,
@@ -389,6 +390,7 @@ impl Jobs {
         let mut facts = job.record.facts;
         by.clone_into(&mut facts.submitted_by);
         Ok(Some(Box::new(NewJob {
+            id: JobId::generate(),
             facts,
             payload: payload.bytes.to_vec(),
             blobs: payload.blobs,

@@ -44,8 +44,8 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Taken,
             return Err(SubmitError::UnknownDependency { id: *id });
         }
     }
-    let id = JobId::generate();
     let NewJob {
+        id,
         mut facts,
         payload,
         blobs,
@@ -123,7 +123,7 @@ impl Follower {
         check(&new)?;
         let (record, _) = state::submitted(new.facts, new.delay, now);
         Ok(Self {
-            id: JobId::generate(),
+            id: new.id,
             record,
             payload: Payload {
                 bytes: new.payload.into(),

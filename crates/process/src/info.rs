@@ -70,6 +70,17 @@ pub enum Why {
     NoSuchProcess,
 }
 
+/// To whom a process belongs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Belongs {
+    /// To this owner of ours.
+    To(String),
+    /// To nobody here.
+    ToOthers,
+    /// There is no such process.
+    NoSuchProcess,
+}
+
 /// What a process is in an owned tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Role {
@@ -113,6 +124,24 @@ pub(crate) fn info(entry: &Entry, table: &Table) -> ProcessInfo {
         rss_bytes: tree.iter().copied().map(Stat::resident_bytes).sum(),
         argv: facts.argv.clone(),
         confinement: started.map_or(Enforcement::None, |started| started.confinement),
+    }
+}
+
+/// Says to which of these children a process belongs.
+pub(crate) fn owner_of<'entry>(
+    upwards: &[Stat],
+    mut entries: impl Iterator<Item = &'entry Entry>,
+) -> Belongs {
+    if upwards.is_empty() {
+        return Belongs::NoSuchProcess;
+    }
+    let is_above = |entry: &&Entry| {
+        let keeper = entry.keeper.get();
+        keeper.is_some_and(|keeper| upwards.iter().any(|stat| stat.identity() == *keeper))
+    };
+    match entries.find(is_above) {
+        Some(entry) => Belongs::To(entry.facts.owner.clone()),
+        None => Belongs::ToOthers,
     }
 }
 

@@ -56,7 +56,7 @@ pub use confine::landlock_support;
 pub use descriptors::raise_open_files;
 pub use ended::{Ended, Exit, KeeperEnd, Killed, KilledProcess};
 pub use error::{OpenProcessesError, SpawnError};
-pub use info::{Ancestor, ProcessInfo, ProcessState, Role, Why};
+pub use info::{Ancestor, Belongs, ProcessInfo, ProcessState, Role, Why};
 pub use inlet::{INLET_BYTES, Inlet, InletReader};
 pub use keeper::keep_if_asked;
 pub use ledger::unreadable_head;

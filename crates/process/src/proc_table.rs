@@ -123,6 +123,17 @@ impl Table {
     }
 }
 
+/// A process and its parents, upwards, without a look at any other.
+pub(crate) fn upwards(pid: u32) -> Vec<Stat> {
+    let (mut line, mut visited) = (Vec::new(), BTreeSet::new());
+    let mut next = Stat::read(pid);
+    while let Some(stat) = next.filter(|stat| visited.insert(stat.pid)) {
+        next = Stat::read(stat.parent);
+        line.push(stat);
+    }
+    line
+}
+
 /// Everything below a process, without it. Where the kernel lists the children of a process this looks at the tree
 /// alone; otherwise it reads the whole table.
 pub(crate) fn below(root: u32) -> Vec<Stat> {

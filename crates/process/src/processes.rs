@@ -12,9 +12,9 @@ use crate::child::Child;
 use crate::entry::{Entry, Facts};
 use crate::error::{OpenProcessesError, SpawnError};
 use crate::identity::machine_boot_id;
-use crate::info::{self, ProcessInfo, Why};
+use crate::info::{self, Belongs, ProcessInfo, Why};
 use crate::ledger::{Ledger, OpenError};
-use crate::proc_table::Table;
+use crate::proc_table::{self, Table};
 use crate::reclaim::{Reclaimed, reclaim};
 use crate::spec::{KeeperProgram, Spec, StopPlan};
 use crate::supervise::supervise;
@@ -167,6 +167,15 @@ impl Processes {
         let children = self.shared.children();
         let table = Table::read();
         info::why(pid, &table, children.iter().map(AsRef::as_ref))
+    }
+
+    /// To whom a process belongs: the owner of the child that it is part of. It looks at the parents of the process alone,
+    /// which is a few reads of `/proc`.
+    #[must_use]
+    pub fn owner_of(&self, pid: u32) -> Belongs {
+        let children = self.shared.children();
+        let keepers = children.iter().map(AsRef::as_ref);
+        info::owner_of(&proc_table::upwards(pid), keepers)
     }
 
     /// How many children there are.

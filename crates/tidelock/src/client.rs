@@ -206,7 +206,10 @@ impl Client {
         }
         let connecting = UnixStream::connect(&socket);
         let connected = within("accept the connection", CONNECT_TIMEOUT, connecting).await?;
-        connected.map_err(unreachable)
+        let stream = connected.map_err(unreachable)?;
+        let peer = stream.peer_cred().map_err(unreachable)?.uid();
+        check_peer(peer, rustix::process::geteuid().as_raw())?;
+        Ok(stream)
     }
 
     fn build(
@@ -235,6 +238,14 @@ impl Client {
             path: self.token_file.clone(),
             source: io::Error::new(ErrorKind::InvalidData, error),
         })
+    }
+}
+
+/// Whoever answers gets to see the token, so it has to be the user themselves.
+fn check_peer(peer: u32, ours: u32) -> Result<(), ClientError> {
+    match peer == ours {
+        true => Ok(()),
+        false => Err(ClientError::ForeignPeer { peer, ours }),
     }
 }
 
@@ -358,6 +369,8 @@ pub(crate) enum ClientError {
     Unreachable { socket: PathBuf, source: io::Error },
     #[error(transparent)]
     Home(HomeError),
+    #[error("a process of user {peer} answers at the daemon's socket, and you are user {ours}")]
+    ForeignPeer { peer: u32, ours: u32 },
     #[error("the token file `{path}` cannot be used", path = .path.display())]
     Token { path: PathBuf, source: io::Error },
     #[error("the daemon did not {what} within {}", format_duration(*.limit))]
@@ -402,6 +415,16 @@ mod tests {
         ] {
             assert_eq!(path_segment(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn only_the_same_user_is_shown_the_token() {
+        assert!(check_peer(1000, 1000).is_ok());
+        let error = check_peer(1001, 1000).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a process of user 1001 answers at the daemon's socket, and you are user 1000"
+        );
     }
 
     #[test]

@@ -150,6 +150,10 @@ impl From<ClientError> for Failure {
                     .advise("make sure that there is room where the output goes, and try again");
             }
             ClientError::Unreachable { .. } => (UNREACHABLE, "start it with `tidelock up`"),
+            ClientError::ForeignPeer { .. } => (
+                "home_unusable",
+                "somebody else has put a socket there: stop that process, or set TIDELOCK_HOME to a private directory",
+            ),
             ClientError::Token { .. } => (
                 "token_unreadable",
                 "see `tidelock doctor`; a daemon makes the file when it starts",

@@ -86,7 +86,8 @@ fn may_be_repeated(error: &ClientError, repeat: Repeat) -> bool {
         | ClientError::Timeout { .. }
         | ClientError::TooLarge
         | ClientError::Output { .. }
-        | ClientError::NotUnderstood { .. } => false,
+        | ClientError::NotUnderstood { .. }
+        | ClientError::ForeignPeer { .. } => false,
     }
 }
 

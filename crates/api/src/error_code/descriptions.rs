@@ -50,6 +50,13 @@ impl ErrorCode {
                 "The form is not from this session",
                 "Load the page again and send the form from there.",
             ),
+            Self::ApplyNotAllowed => (
+                "apply_not_allowed",
+                403,
+                "Commands of agents do not change your files",
+                "Run it in your own terminal or on the page. To let agents do it, set `mcp.apply = \"allow\"` in \
+                 config.toml and restart the daemon.",
+            ),
             Self::NotFound => (
                 "not_found",
                 404,

@@ -393,7 +393,7 @@ pub static KEYS: &[Key] = &[
     Key::new(
         "mcp.apply",
         Kind::OneOf(&["ask", "allow", "never"]),
-        "Whether clients of the Model Context Protocol may apply their plans and take them back.",
+        "Whether clients of the Model Context Protocol may apply their plans, undo them, and run commands outside of them.",
         |now, _| match now.apply {
             ApplyWord::Ask => json!("ask"),
             ApplyWord::Allow => json!("allow"),

@@ -8,6 +8,7 @@ mod boots;
 pub(crate) mod breakers;
 mod clients;
 mod config;
+pub(crate) mod consent;
 pub(crate) mod context;
 mod events;
 mod finish;

@@ -9,7 +9,7 @@ use jobs::{Handler, Jobs, JobsOptions, OpenJobsError, Sharing};
 use kernel::{BootId, Clock};
 use process::{Processes, Tasks};
 
-use super::{CommandHandler, Inputs, SandboxAccess, Workers};
+use super::{CommandHandler, Environments, Inputs, SandboxAccess, Workers};
 use crate::durable::Durable;
 use crate::plans::{
     CHECK, CheckHandler, FINISH, FinishHandler, FinishingKill, LateJobs, PlannedHandler, Watch,
@@ -29,7 +29,7 @@ pub(crate) async fn start(
     durable: &Durable,
     boot_id: BootId,
     processes: &Processes,
-    environment: Vec<(OsString, OsString)>,
+    (environment, environments): (Vec<(OsString, OsString)>, &Environments),
     (access, inputs): (SandboxAccess, &Inputs),
     (watch, late): (&Watch, &LateJobs),
     kill: FinishingKill,
@@ -40,10 +40,13 @@ pub(crate) async fn start(
         processes.clone(),
         durable.log.clone(),
         // How this daemon is set up is nobody else's business, and some of it is secret.
-        environment
-            .into_iter()
-            .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"TIDELOCK_"))
-            .collect(),
+        (
+            environment
+                .into_iter()
+                .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"TIDELOCK_"))
+                .collect(),
+            environments.clone(),
+        ),
         (access, inputs.clone()),
         Arc::clone(clock),
     );
@@ -71,6 +74,7 @@ pub(crate) async fn start(
         clock: Arc::clone(clock),
     })
     .await?;
+    environments.take_over(&jobs).await?;
     late.fill(&jobs);
     Ok((jobs, workers))
 }

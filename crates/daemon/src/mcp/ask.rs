@@ -40,7 +40,9 @@ pub(super) async fn verdict(call: &Call<'_>, question: &str, seen: &str) -> Resu
     match (call.app.mcp.section.apply(), call.client.about.grant) {
         (ApplyWord::Never, _) => {
             return Err(ToolError::NotAllowed(
-                "agents may not change the workspace here (`mcp.apply` is `never` in config.toml)".to_owned(),
+                "agents may not change the workspace here (`mcp.apply` is `never` in config.toml); plan_shell works \
+                 in the plan"
+                    .to_owned(),
             ));
         }
         (ApplyWord::Allow, _) | (ApplyWord::Ask, Grant::Allowed) => return Ok(Verdict::Yes),

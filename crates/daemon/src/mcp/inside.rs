@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::bounds::Excerpt;
 use crate::access::Transport;
+use crate::http::consent::OnBehalfOfAgent;
 
 const ACTOR: HeaderName = HeaderName::from_static("tidelock-actor");
 
@@ -68,6 +69,18 @@ impl Inside {
         read(answer).await
     }
 
+    /// Has a command run that the user has said yes to, outside of every sandbox.
+    pub(super) async fn start_for_agent<A: DeserializeOwned>(
+        &self,
+        actor: &str,
+        order: &api::SubmitJob,
+    ) -> Result<A, Refused> {
+        let body = serde_json::to_vec(order).map_err(|error| Refused::Broken(error.to_string()))?;
+        let mut request = built(actor, Method::POST, "/v1/jobs", body.into())?;
+        request.extensions_mut().insert(OnBehalfOfAgent);
+        read(self.answer(request).await?).await
+    }
+
     /// Reads an answer that is a text, as much of it as the excerpt has room for.
     pub(super) async fn excerpt(
         &self,
@@ -92,22 +105,29 @@ impl Inside {
         path: &str,
         body: Bytes,
     ) -> Result<Response<Body>, Refused> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(ACTOR, actor)
-            .extension(Transport::Unix);
-        if !body.is_empty() {
-            request = request.header(CONTENT_TYPE, "application/json");
-        }
-        let request = request.body(Body::from(body));
-        let request = request.map_err(|error| Refused::Broken(error.to_string()))?;
+        self.answer(built(actor, method, path, body)?).await
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, Refused> {
         let Ok(answer) = self.routes.call(request).await;
         match answer.status().is_success() {
             true => Ok(answer),
             false => Err(refusal(answer).await),
         }
     }
+}
+
+fn built(actor: &str, method: Method, path: &str, body: Bytes) -> Result<Request<Body>, Refused> {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(ACTOR, actor)
+        .extension(Transport::Unix);
+    if !body.is_empty() {
+        request = request.header(CONTENT_TYPE, "application/json");
+    }
+    let request = request.body(Body::from(body));
+    request.map_err(|error| Refused::Broken(error.to_string()))
 }
 
 async fn refusal(answer: Response<Body>) -> Refused {

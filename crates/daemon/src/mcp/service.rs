@@ -3,7 +3,7 @@
 use process::Tasks;
 
 use super::clients::Clients;
-use crate::configuration::McpSection;
+use crate::configuration::{ApplyWord, McpSection};
 
 /// The part of a daemon that speaks the protocol.
 #[derive(Debug)]
@@ -15,6 +15,11 @@ pub(crate) struct Mcp {
 }
 
 impl Mcp {
+    /// Whether clients may change a workspace.
+    pub(crate) fn apply(&self) -> ApplyWord {
+        self.section.apply()
+    }
+
     pub(crate) fn new(section: McpSection, tasks: &Tasks) -> Self {
         Self {
             clients: Clients::default(),

@@ -155,7 +155,7 @@ pub(super) async fn retry(
 ) -> Result<Redirect, PageError> {
     let (notice, id) = match parsed(&fields.id) {
         Err(notice) => (notice, fields.id),
-        Ok(id) => match app.jobs.retry(id, BY).await {
+        Ok(id) => match app.environments.retry(&app.jobs, id, BY, None).await {
             Ok(job) => {
                 let job = shown(&app, &job).await?;
                 let id = job.id.clone();

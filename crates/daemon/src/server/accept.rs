@@ -12,6 +12,7 @@ use super::connection::{Context, serve};
 use super::places::CONNECTIONS;
 use super::seats::{Seat, Seats};
 use crate::access::Transport;
+use crate::http::consent::Peer;
 use process::Tasks;
 
 /// How long to pause after the system refused to hand out a connection, typically for want of descriptors.
@@ -24,6 +25,9 @@ pub(super) trait Listener: Send + Sync + 'static {
     const TRANSPORT: Transport;
 
     fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// The process at the other end, as far as the system says so.
+    fn peer(stream: &Self::Stream) -> Peer;
 }
 
 impl Listener for TcpListener {
@@ -36,6 +40,10 @@ impl Listener for TcpListener {
         stream.set_nodelay(true)?;
         Ok(stream)
     }
+
+    fn peer(_stream: &TcpStream) -> Peer {
+        Peer(None)
+    }
 }
 
 impl Listener for UnixListener {
@@ -44,6 +52,15 @@ impl Listener for UnixListener {
 
     async fn next(&self) -> io::Result<UnixStream> {
         self.accept().await.map(|(stream, _)| stream)
+    }
+
+    fn peer(stream: &UnixStream) -> Peer {
+        let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
+        // One that this daemon cannot see, in another container, has the pid 0.
+        Peer(
+            pid.and_then(|pid| u32::try_from(pid).ok())
+                .filter(|pid| *pid != 0),
+        )
     }
 }
 
@@ -61,7 +78,8 @@ pub(super) async fn accept<L: Listener>(listener: L, context: Context, connectio
         match taken {
             Ok((stream, seat)) => {
                 let context = context.clone();
-                connections.spawn("connection", serve(stream, L::TRANSPORT, context, seat));
+                let caller = (L::TRANSPORT, L::peer(&stream));
+                connections.spawn("connection", serve(stream, caller, context, seat));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {

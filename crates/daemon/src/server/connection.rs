@@ -23,6 +23,7 @@ use super::switch::{Switch, Switched};
 use super::timer::ClockTimer;
 use super::write_limit::WriteLimit;
 use crate::access::Transport;
+use crate::http::consent::Peer;
 use crate::http::{EVENT_STREAM, Problem, REQUEST_ID_HEADER};
 
 /// How long the head of a request may take, and how long a connection may be idle.
@@ -55,7 +56,7 @@ pub(super) struct Context {
 const LEAVE_WITHIN: Duration = Duration::from_secs(1);
 
 /// Serves one connection to its end. It has its place until then, or until an answer is a stream.
-pub(super) async fn serve<S>(stream: S, transport: Transport, context: Context, seat: Seat)
+pub(super) async fn serve<S>(stream: S, (transport, peer): (Transport, Peer), context: Context, seat: Seat)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -65,7 +66,7 @@ where
     );
     let seat = Arc::new(seat);
     // What HTTP takes is given back when it is over: some connections go on for hours.
-    match Box::pin(speak_http(stream, transport, context, Arc::clone(&seat))).await {
+    match Box::pin(speak_http(stream, (transport, peer), context, Arc::clone(&seat))).await {
         Afterwards::Nothing => {}
         Afterwards::Stream(stream, answer) => {
             if let Err(error) = event_stream::serve(stream, answer, scopes.1).await {
@@ -90,7 +91,12 @@ enum Afterwards<S> {
 }
 
 /// Answers requests one after the other.
-async fn speak_http<S>(stream: S, transport: Transport, context: Context, seat: Arc<Seat>) -> Afterwards<S>
+async fn speak_http<S>(
+    stream: S,
+    (transport, peer): (Transport, Peer),
+    context: Context,
+    seat: Arc<Seat>,
+) -> Afterwards<S>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -101,6 +107,7 @@ where
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         of_service.work();
         request.extensions_mut().insert(transport);
+        request.extensions_mut().insert(peer);
         let (has_body, version) = (request.method() != Method::HEAD, request.version());
         let (answered, seat) = (router.call(request), Arc::clone(&of_service));
         let (agreed, stream_answer) = (agreed.clone(), stream_answer.clone());
@@ -272,7 +279,7 @@ mod tests {
         let requests = "GET /stumble HTTP/1.1\r\n\r\nGET /fine HTTP/1.1\r\nConnection: close\r\n\r\n";
         client.write_all(requests.as_bytes()).await.unwrap();
         let seat = Seats::new(1).take().await.unwrap();
-        serve(server, Transport::Unix, context, seat).await;
+        serve(server, (Transport::Unix, Peer(None)), context, seat).await;
         let mut answers = String::new();
         client.read_to_string(&mut answers).await.unwrap();
 

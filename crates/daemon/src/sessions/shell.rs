@@ -16,6 +16,8 @@ use sessions::{Shell, ShellEnd, ShellError, ShellOrder};
 use tokio::sync::mpsc;
 
 use crate::app::whole_ms;
+use crate::http::consent::StartedFor;
+use crate::jobs::Environments;
 use crate::jobs::wire::to_new_job;
 
 /// What is said of a job that is cancelled because its turn is.
@@ -28,6 +30,7 @@ pub(crate) struct JobShell {
     pub(crate) plans: Plans,
     pub(crate) log: Log,
     pub(crate) home_id: HomeId,
+    pub(crate) environments: Environments,
     /// What a command gets that wants something besides the usual.
     pub(crate) environment: Arc<[(OsString, OsString)]>,
     /// Cancelled when the daemon has ended everything else.
@@ -68,13 +71,13 @@ impl JobShell {
             ..api::SubmitJob::default()
         };
         let place = (&self.log, self.home_id);
-        let new = to_new_job(request, &order.actor, place, &self.plans).await;
+        let new = to_new_job(request, &order.actor, StartedFor::Anybody, place, &self.plans).await;
         let mut new = new.map_err(|problem| failed(problem.detail()))?;
         // Somebody waits for it, so it goes before what nobody waits for.
-        new.facts.priority = Priority::HIGHEST;
+        new.job.facts.priority = Priority::HIGHEST;
         // The wait in the queue counts as well: whoever asked has no use for it later.
-        new.facts.deadline = Some(UnixMs::from(SystemTime::now()).after(order.timeout));
-        match self.jobs.submit(new).await {
+        new.job.facts.deadline = Some(UnixMs::from(SystemTime::now()).after(order.timeout));
+        match self.environments.submit(&self.jobs, new).await {
             Ok(submitted) => Ok(submitted.job().id),
             Err(error) => Err(failed(error.to_string())),
         }

@@ -17,6 +17,7 @@ use super::shell::JobShell;
 use crate::configuration::{Configuration, ConfigurationError};
 use crate::context::ContextService;
 use crate::durable::Durable;
+use crate::jobs::Environments;
 use crate::language_servers::LanguageServers;
 use crate::start_error::StartError;
 
@@ -29,6 +30,7 @@ pub(crate) struct Around<'a> {
     pub(crate) processes: &'a Processes,
     pub(crate) language_servers: &'a LanguageServers,
     pub(crate) jobs: &'a Jobs,
+    pub(crate) environments: &'a Environments,
     pub(crate) plans: &'a Plans,
     pub(crate) contexts: &'a ContextService,
     /// The variables of the daemon. Agents get them, since they have their own keys there.
@@ -99,6 +101,7 @@ fn ports(around: Around<'_>) -> Ports {
             plans: around.plans.clone(),
             log: around.durable.log.clone(),
             home_id: around.durable.home_id,
+            environments: around.environments.clone(),
             environment: around.for_commands.into(),
             closing: around.closing.clone(),
         }),

@@ -487,7 +487,7 @@ async fn a_job_that_deals_with_an_end_runs_after_any_end_and_survives_a_restart(
     );
     ended(&daemon.jobs, follower).await;
     // What is done again is dealt with again.
-    let again = daemon.jobs.retry(id, "a test").await.unwrap();
+    let again = daemon.jobs.retry(id, JobId::generate(), "a test").await.unwrap();
     let another = again.record.facts.followed_by.unwrap();
     assert_ne!(another, follower);
     daemon.jobs.cancel(again.id, by_a_test()).await.unwrap();

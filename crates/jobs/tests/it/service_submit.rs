@@ -129,7 +129,7 @@ async fn a_job_is_done_again_as_a_new_one() {
     let jobs = &daemon.jobs;
     let first = submit(jobs, keyed("a key", "again")).await;
     let before = ended(jobs, first).await;
-    let again = jobs.retry(first, "somebody").await.unwrap();
+    let again = jobs.retry(first, JobId::generate(), "somebody").await.unwrap();
     let again = ended(jobs, again.id).await;
     assert_eq!(get(jobs, first).await, before);
     let mut expected = before.record.facts.clone();
@@ -143,14 +143,14 @@ async fn a_job_is_done_again_as_a_new_one() {
     );
 
     let running = submit(jobs, job("running", Script::UntilStopped)).await;
-    let refused = jobs.retry(running, "somebody").await;
+    let refused = jobs.retry(running, JobId::generate(), "somebody").await;
     assert!(
         matches!(refused, Err(ChangeError::NotEnded { .. })),
         "{refused:?}"
     );
     jobs.cancel(running, by_a_test()).await.unwrap();
     ended(jobs, running).await;
-    let nobody = jobs.retry(JobId::generate(), "somebody").await;
+    let nobody = jobs.retry(JobId::generate(), JobId::generate(), "somebody").await;
     assert!(matches!(nobody, Err(ChangeError::NotFound { .. })), "{nobody:?}");
 }
 

@@ -139,7 +139,11 @@ impl Entrance {
         let (environment, kept_apart) = (environment.clone(), self.kept_apart.clone());
         let shared = blocking(move || Ok(shared_places(&environment, &kept_apart))).await?;
         let mut places = self.write_below.clone();
-        places.extend(shared.into_iter().filter(|place| !self.write_below.contains(place)));
+        places.extend(
+            shared
+                .into_iter()
+                .filter(|place| !self.write_below.contains(place)),
+        );
         Ok(places)
     }
 }

@@ -206,7 +206,10 @@ fn administration_of(order: &SandboxOrder) -> Result<PathBuf, SandboxError> {
     };
     found.filter(is_own).ok_or_else(|| SandboxError::NotPossible {
         strategy: StrategyName::GitWorktree,
-        why: format!("the repository no longer knows the worktree {}", order.directory.display()),
+        why: format!(
+            "the repository no longer knows the worktree {}",
+            order.directory.display()
+        ),
     })
 }
 

@@ -330,11 +330,7 @@ fn layered(order: &SandboxOrder) -> impl Iterator<Item = &RelPath> {
 }
 
 impl OverlaySandbox {
-    fn of(
-        order: SandboxOrder,
-        view: View,
-        layers: Vec<LayeredDirectory>,
-    ) -> Result<Self, SandboxError> {
+    fn of(order: SandboxOrder, view: View, layers: Vec<LayeredDirectory>) -> Result<Self, SandboxError> {
         let layout = Layout {
             directory: &order.directory,
         };

@@ -141,7 +141,11 @@ fn outermost(scratch: &Path, guarded: &[PathBuf]) -> Result<Arc<[PathBuf]>, Sand
         let mut others = places.iter().filter(|other| *other != place);
         !others.any(|other| place.starts_with(other))
     };
-    let mut outer: Vec<PathBuf> = places.iter().filter(|place| is_outermost(place)).cloned().collect();
+    let mut outer: Vec<PathBuf> = places
+        .iter()
+        .filter(|place| is_outermost(place))
+        .cloned()
+        .collect();
     outer.sort();
     outer.dedup();
     Ok(outer.into())

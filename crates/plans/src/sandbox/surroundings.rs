@@ -15,34 +15,49 @@ use kernel::PlanId;
 /// Directories for what nobody keeps. Programs put sockets and locks there under names that they agreed on.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// Caches below the home, which hold what programs can fetch or make again.
-const CACHES: [&str; 2] = [".cache", ".npm"];
+/// The directory below the home for what programs can fetch or make again. It is made if it is missing and one of the
+/// programs below is used here.
+const CACHE: &str = ".cache";
 
-/// A program that keeps caches and sessions beside its settings, in one directory. Only what is named here can be
-/// written: settings, hooks, plug-ins and installed programs are code that runs later, outside of every sandbox.
+/// A program that keeps caches and sessions beside its settings. Only what is named here can be written: settings, hooks,
+/// plug-ins and installed programs are code that runs later, outside of every sandbox.
 struct Program {
-    /// Where the directory is if this variable does not say so.
+    /// Where it keeps them, below the home.
     home: &'static str,
+    /// The variable that says so instead.
     variable: Option<&'static str>,
+    /// What is there, below the home, if the program is used here. Nothing is made for a program that is not.
+    marks: &'static [&'static str],
     /// Directories that can be written. They are made if they are missing, because the command cannot make them.
     directories: &'static [&'static str],
+    /// Files that can be written, and are made if they are missing: locks without which two programs would write the
+    /// same cache, and what a program does not start without.
+    made: &'static [&'static str],
     /// Files that can be written if they are there: credentials that programs renew, and histories that they add to.
     files: &'static [&'static str],
-    /// Files that are made if they are missing: locks without which two programs would write the same cache.
-    locks: &'static [&'static str],
 }
 
 const PROGRAMS: [Program; 6] = [
     Program {
+        home: ".npm",
+        variable: None,
+        marks: &[".npm"],
+        directories: &[""],
+        made: &[],
+        files: &[],
+    },
+    Program {
         home: ".cargo",
         variable: Some("CARGO_HOME"),
+        marks: &[".cargo"],
         directories: &["registry", "git"],
+        made: &[".package-cache", ".package-cache-mutate"],
         files: &[],
-        locks: &[".package-cache", ".package-cache-mutate"],
     },
     Program {
         home: ".claude",
         variable: Some("CLAUDE_CONFIG_DIR"),
+        marks: &[".claude"],
         // Not `shell-snapshots` and `session-env`: Claude Code runs what is in them, in its other sessions too.
         directories: &[
             "projects",
@@ -57,21 +72,24 @@ const PROGRAMS: [Program; 6] = [
             "statsig",
             "telemetry",
         ],
+        made: &[],
         files: &[".credentials.json", "history.jsonl", "stats-cache.json"],
-        locks: &[],
     },
     Program {
         home: ".codex",
         variable: Some("CODEX_HOME"),
+        marks: &[".codex"],
         // Not `tmp` and `shell_snapshots`: Codex puts the one on the `PATH` of its commands, and sources the other.
-        directories: &["sessions", "archived_sessions", "log"],
+        directories: &["sessions", "archived_sessions", "log", "thread-writer-locks"],
+        made: &["installation_id"],
         files: &["auth.json", "history.jsonl", "version.json", "models_cache.json"],
-        locks: &[],
     },
     Program {
         home: ".gemini",
         variable: None,
+        marks: &[".gemini"],
         directories: &["tmp", "history"],
+        made: &[],
         files: &[
             "oauth_creds.json",
             "google_accounts.json",
@@ -79,22 +97,15 @@ const PROGRAMS: [Program; 6] = [
             "projects.json",
             "state.json",
         ],
-        locks: &[],
     },
     Program {
-        home: ".local/share/opencode",
+        home: ".local",
         variable: None,
-        // Its database makes files beside itself.
-        directories: &[""],
+        marks: &[".config/opencode", ".local/share/opencode"],
+        // All of each, since its database makes files beside itself.
+        directories: &["share/opencode", "state/opencode"],
+        made: &[],
         files: &[],
-        locks: &[],
-    },
-    Program {
-        home: ".local/state/opencode",
-        variable: None,
-        directories: &[""],
-        files: &[],
-        locks: &[],
     },
 ];
 
@@ -131,15 +142,13 @@ impl Surroundings {
     /// The directories above a place that a command could rename, and so put another one in its place: those below a
     /// directory that it may write. The outermost comes first.
     pub(super) fn above<'a>(&self, place: &'a Path) -> Vec<&'a Path> {
-        let caches = self.home.iter().map(|home| home.join(CACHES[0]));
+        let caches = self.home.iter().map(|home| home.join(CACHE));
         let writable = TEMPORARY.iter().map(PathBuf::from).chain(caches);
         let writable = writable.chain(self.cache.clone());
         let writable = writable.filter_map(|directory| directory.canonicalize().ok());
         let above = |directory: PathBuf| {
             let below = place.ancestors().skip(1);
-            below
-                .take_while(|one| **one != *directory)
-                .collect::<Vec<_>>()
+            below.take_while(|one| **one != *directory).collect::<Vec<_>>()
         };
         let mut found = writable
             .filter(|directory| place.starts_with(directory))
@@ -186,41 +195,64 @@ pub(super) fn shared_places(
     for place in places.temporary.clone() {
         places.add(&place);
     }
-    let home = absolute(environment, "HOME");
-    for cache in CACHES {
-        places.add_of(home.as_deref(), cache);
+    let home = absolute(environment, "HOME").filter(|home| home.is_dir());
+    if let Some(home) = &home {
+        if PROGRAMS.iter().any(|program| program.is_used(home)) {
+            make_directory(&home.join(CACHE));
+        }
+        places.add(&home.join(CACHE));
     }
     if let Some(cache) = absolute(environment, "XDG_CACHE_HOME") {
         places.add(&cache);
     }
     for program in &PROGRAMS {
-        let named = program.variable.and_then(|name| absolute(environment, name));
-        let own = named.or_else(|| home.as_ref().map(|home| home.join(program.home)));
-        // Nothing is made for a program that is not used here.
-        let Some(own) = own.filter(|own| own.is_dir()) else {
+        let Some(own) = program.directory(home.as_deref(), environment) else {
             continue;
         };
         for name in program.directories {
-            make_missing(&own.join(name), |path| fs::DirBuilder::new().mode(0o700).create(path));
-            places.add(&own.join(name));
+            make_directory(&own.join(name));
         }
-        for name in program.locks {
-            make_missing(&own.join(name), |path| {
-                let mut options = fs::OpenOptions::new();
-                options.write(true).create_new(true).mode(0o600);
-                options.open(path).map(drop)
-            });
+        for name in program.made {
+            make_file(&own.join(name));
         }
-        for name in program.files.iter().chain(program.locks) {
+        for name in [program.directories, program.made, program.files].concat() {
             places.add(&own.join(name));
         }
     }
     places.found
 }
 
-/// Makes something that is not there. If that fails, the command cannot write it, and says so itself if it minds.
-fn make_missing(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) {
-    match make(path) {
+impl Program {
+    /// Where it keeps things, if it is used here.
+    fn directory(&self, home: Option<&Path>, environment: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+        if let Some(named) = self.variable.and_then(|name| absolute(environment, name)) {
+            return Some(named).filter(|named| named.is_dir());
+        }
+        let home = home?;
+        self.is_used(home).then(|| home.join(self.home))
+    }
+
+    fn is_used(&self, home: &Path) -> bool {
+        self.marks.iter().any(|mark| home.join(mark).is_dir())
+    }
+}
+
+fn make_directory(path: &Path) {
+    unless_there(
+        path,
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path),
+    );
+}
+
+fn make_file(path: &Path) {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    unless_there(path, options.open(path).map(drop));
+}
+
+/// If something cannot be made, the command cannot write it, and says so itself if it minds.
+fn unless_there(path: &Path, made: io::Result<()>) {
+    match made {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             tracing::debug!(%error, path = %path.display(), "a place for commands in sandboxes was not made");
         }
@@ -235,12 +267,6 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    fn add_of(&mut self, home: Option<&Path>, name: &str) {
-        if let Some(home) = home {
-            self.add(&home.join(name));
-        }
-    }
-
     fn add(&mut self, place: &Path) {
         // A place that is a symlink is where it leads to, or nowhere.
         let Ok(real) = place.canonicalize() else {
@@ -322,7 +348,10 @@ mod tests {
             "home/.claude/.credentials.json",
             "home/.codex/sessions/x",
             "home/.codex/log/x",
+            "home/.codex/installation_id",
             "home/.local/share/opencode/x",
+            "home/.local/state/opencode/x",
+            "home/.cache/x",
         ] {
             assert!(can(name), "{name} in {found:?}");
         }
@@ -396,6 +425,6 @@ mod tests {
             surroundings.above(&place),
             [temporary.join("a").as_path(), &temporary.join("a/b")]
         );
-        assert_eq!(surroundings.above(Path::new("/usr/lib/x")), [Path::new(""); 0]);
+        assert_eq!(surroundings.above(Path::new("/usr/lib/x")), Vec::<&Path>::new());
     }
 }

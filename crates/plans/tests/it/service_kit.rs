@@ -247,7 +247,7 @@ async fn open(
         log: log.clone(),
         directory: root.join("data"),
         guarded: Vec::new(),
-            home_id,
+        home_id,
         processes: processes.clone(),
         environment: BTreeMap::from([
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),

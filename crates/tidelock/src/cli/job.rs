@@ -169,7 +169,8 @@ pub(crate) struct RunArguments {
     /// How much of its output is kept, such as 64M
     #[arg(long, value_name = "BYTES", value_parser = units::parse_bytes)]
     pub(crate) output_limit: Option<u64>,
-    /// Let any daemon that shares the log run it, not only the one of this home
+    /// Let any daemon that shares the log run it, not only the one of this home. Of the environment it gets what
+    /// `--clean-env` leaves, and what you name with `--env`
     #[arg(long)]
     anywhere: bool,
     /// Do not let it write to a terminal, so that most commands use no colour
@@ -259,7 +260,8 @@ impl RunArguments {
     }
 
     pub(crate) fn inherited(&self) -> Inherited {
-        if self.clean_env {
+        // What goes to another machine stands in the log, where the variables of here have no business.
+        if self.clean_env || self.anywhere {
             Inherited::Little
         } else {
             Inherited::Everything

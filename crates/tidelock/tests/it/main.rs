@@ -42,6 +42,7 @@ mod job_logs;
 mod job_postgres;
 mod job_rules;
 mod job_run;
+mod job_secrets;
 mod job_skew;
 mod job_stage;
 mod job_terminal;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::harness::World;
+use crate::harness::{World, program};
 use crate::lsp_stage::{Player, Stage};
 use crate::mcp_stage::{Agent, told};
 use crate::plan_stage::{Project, files};
@@ -223,9 +223,79 @@ fn the_owner_of_the_machine_has_the_last_word() {
 }
 
 #[test]
+fn what_needs_a_yes_is_not_had_by_way_of_a_command() {
+    for (word, capabilities) in [("never", json!({})), ("ask", json!({}))] {
+        let project = project();
+        let home = project.world.path().join("home");
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(home.join("config.toml"), format!("[mcp]\napply = \"{word}\"\n")).unwrap();
+        let before = project.tree();
+        let mut agent = Agent::with(&project, "eager", &[], &capabilities);
+        // A command outside of the plan would write the user's files.
+        let started = agent.call(
+            "job_start",
+            &json!({ "command": "echo x > job.txt", "wait_seconds": 60 }),
+        );
+        match word {
+            "never" => assert!(started.text.starts_with("error: not_allowed\n"), "{started:?}"),
+            _ => assert_eq!(started.value["outcome"], "needs_a_person", "{started:?}"),
+        }
+        // A command in the plan, or in one that it makes, cannot apply it or start one outside.
+        agent.done("plan_open", &json!({}));
+        agent.done("plan_write", &json!({ "path": "new.txt", "text": "new\n" }));
+        let tool = program().display().to_string();
+        for line in [
+            format!("{tool} plan apply $TIDELOCK_PLAN"),
+            format!("{tool} job run --wait --shell 'echo x > job.txt'"),
+            format!("{tool} plan exec $TIDELOCK_PLAN -- {tool} plan apply $TIDELOCK_PLAN"),
+            format!("setsid -f sh -c 'sleep 0.2; {tool} plan apply $TIDELOCK_PLAN'; sleep 1"),
+        ] {
+            let home = home.display();
+            let line = format!("export TIDELOCK_HOME={home}; ({line}) 2>&1");
+            let told = agent.call("plan_shell", &json!({ "command": line, "wait_seconds": 60 }));
+            assert!(
+                told.text.contains("may not change files outside of its sandbox"),
+                "{line}: {told:?}"
+            );
+            assert_eq!(project.tree(), before, "{line}");
+        }
+        // A person can.
+        let plans = project.run(&["plan", "list", "--json"]).expect(0);
+        let plan = plans.json()["plans"][0]["id"].as_str().unwrap().to_owned();
+        project.run(&["plan", "apply", &plan]).expect(0);
+        assert_eq!(project.tree()["new.txt"], "new\n");
+    }
+}
+
+#[test]
+fn whoever_is_asked_about_a_command_decides_about_it() {
+    let project = project();
+    let capabilities = json!({ "elicitation": {} });
+    let mut agent = Agent::with(&project, "polite", &[], &capabilities);
+    let order = json!({ "command": "echo x > job.txt", "wait_seconds": 60 });
+    agent.user = json!({ "action": "decline" });
+    assert_eq!(agent.done("job_start", &order).value["outcome"], "declined");
+    assert!(!project.root.join("job.txt").exists());
+    agent.user = json!({ "action": "accept", "content": { "confirm": true } });
+    assert_eq!(agent.done("job_start", &order).value["state"], "succeeded");
+    assert!(project.root.join("job.txt").exists());
+    // A yes to one command is not a yes to what that asks for.
+    agent.done("plan_open", &json!({}));
+    agent.done("plan_write", &json!({ "path": "new.txt", "text": "new\n" }));
+    let line = format!(
+        "TIDELOCK_HOME={} {} plan apply @ 2>&1",
+        project.world.path().join("home").display(),
+        program().display()
+    );
+    let started = agent.done("job_start", &json!({ "command": line, "wait_seconds": 60 }));
+    assert_eq!(started.value["state"], "failed", "{started:?}");
+    assert!(!project.root.join("new.txt").exists());
+}
+
+#[test]
 fn long_work_comes_back_with_a_handle() {
     let project = project();
-    let mut agent = Agent::new(&project, "patient", &[]);
+    let mut agent = Agent::new(&project, "patient", &["--allow-apply"]);
     agent.done("plan_open", &json!({}));
     let flag = project.world.path().join("flag");
     let line = format!(

@@ -156,18 +156,20 @@ fn a_home_below_a_temporary_directory_is_not_for_commands() {
             ("TOOL", tool.as_path()),
         ];
         // Whoever is inside still speaks to the daemon.
-        let script = format!("({ON_THE_DAEMON}) 2>/dev/null; $TOOL plan show $TIDELOCK_PLAN > /dev/null && echo asked");
+        let script = format!(
+            "({ON_THE_DAEMON}) 2>/dev/null; $TOOL plan show $TIDELOCK_PLAN > /dev/null && echo asked"
+        );
         let said = run_in(&project, &plan, &at, &script).expect(0);
         assert_eq!(said.stdout, "asked\n", "{strategy}: {said:?}");
         assert_same(&image_but(&home, &moving), &before, strategy);
         assert_eq!(around(&directory), in_directory, "{strategy}");
-        assert_eq!(image(&project.root).len(), image(&directory.join("project")).len());
+        assert_eq!(
+            image(&project.root).len(),
+            image(&directory.join("project")).len()
+        );
         // A file for everybody can be made where the home is not in the way.
         let temporary = if strategy == "overlay" { "/tmp" } else { "$TMPDIR" };
-        project.work(
-            &plan,
-            &format!("at=$(mktemp {temporary}/wallXXXXXX) && rm $at"),
-        );
+        project.work(&plan, &format!("at=$(mktemp {temporary}/wallXXXXXX) && rm $at"));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{CancelJob, CollectJobs, JobCounts, JobSubmitted, JobsCollected, SetJobWorkers};
+use api::{CancelJob, CollectJobs, JobCounts, JobSubmitted, JobsCollected, RetryJob, SetJobWorkers};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -15,6 +15,7 @@ use super::problems::not_changed;
 use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::consent::{Peer, may_change_workspace};
 use crate::http::log_problem::{not_committed, read_failed};
 use crate::http::problem::Problem;
 use crate::jobs::MOST_WORKERS;
@@ -63,11 +64,16 @@ pub(crate) async fn cancel(
 }
 
 /// Submits a job that has ended once more, as a new one that names it in `retry_of`.
+///
+/// The environment of a command is not kept after its end, so the new one has the environment of this request, or else
+/// that of the daemon.
 #[utoipa::path(
-    post, path = "/v1/jobs/{id}/retry", operation_id = "retry_job", tag = "jobs",
+    post, path = "/v1/jobs/{id}/retry", operation_id = "retry_job", tag = "jobs", request_body = Option<RetryJob>,
     params(("id" = String, Path, description = "The id of the job that has ended.")),
     responses(
         (status = 201, description = "The new job.", body = JobSubmitted),
+        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = api::Problem,
+         content_type = "application/problem+json"),
         (status = 404, description = "`job_not_found`", body = api::Problem, content_type = "application/problem+json"),
         (status = 409, description = "`job_not_ended`, with the job as `current`", body = api::Problem,
          content_type = "application/problem+json"),
@@ -79,8 +85,15 @@ pub(crate) async fn retry(
     State(app): State<Arc<App>>,
     TheJob(id): TheJob,
     Actor(actor): Actor,
+    peer: Peer,
+    body::OptionalJson(request): body::OptionalJson<RetryJob>,
 ) -> Result<Response, Problem> {
-    let job = match app.jobs.retry(id, &actor).await {
+    may_change_workspace(&app, peer).await?;
+    let retried = app
+        .environments
+        .retry(&app.jobs, id, &actor, request.environment)
+        .await;
+    let job = match retried {
         Ok(job) => job,
         Err(error) => return Err(not_changed(&app, error).await),
     };

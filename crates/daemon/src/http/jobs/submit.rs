@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use api::{JobSubmitted, SubmitJob};
+use api::{FinishThen, JobSubmitted, SubmitJob};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use jobs::Submitted;
+use kernel::PlanId;
 
 use super::problems::not_submitted;
 use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::consent::{Peer, StartedFor, may_apply, may_change_workspace};
 use crate::http::idempotency::one_key;
 use crate::http::log_problem::read_failed;
 use crate::http::problem::Problem;
@@ -30,6 +32,8 @@ use crate::jobs::wire::{to_new_job, view};
     responses(
         (status = 200, description = "It was submitted before with the same idempotency key.", body = JobSubmitted),
         (status = 201, description = "It is new.", body = JobSubmitted),
+        (status = 403, description = "`apply_not_allowed`: a command in a sandbox starts one outside", body = api::Problem,
+         content_type = "application/problem+json"),
         (status = 404, description = "`plan_not_found`", body = api::Problem,
          content_type = "application/problem+json"),
         (status = 409, description = "`idempotency_key_reused`, with the job that has it as `current`",
@@ -45,12 +49,22 @@ pub(crate) async fn submit(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
     Actor(actor): Actor,
+    (peer, started_for): (Peer, StartedFor),
     body::Json(mut request): body::Json<SubmitJob>,
 ) -> Result<Response, Problem> {
+    match &request.command.plan {
+        None => may_change_workspace(&app, peer).await?,
+        // What is applied at its end reaches the user's files as well. An id that is none is refused below.
+        Some(id) if is_applied(&request) => {
+            let plan: Option<PlanId> = id.parse().ok();
+            may_apply(&app, peer, plan.as_slice()).await?;
+        }
+        Some(_) => {}
+    }
     request.idempotency_key = one_key(&headers, request.idempotency_key)?;
     let place = (&app.durable.log, app.durable.home_id);
-    let new = to_new_job(request, &actor, place, &app.plans).await?;
-    let submitted = match app.jobs.submit(new).await {
+    let new = to_new_job(request, &actor, started_for, place, &app.plans).await?;
+    let submitted = match app.environments.submit(&app.jobs, new).await {
         Ok(submitted) => submitted,
         Err(error) => return Err(not_submitted(&app, error).await),
     };
@@ -60,4 +74,10 @@ pub(crate) async fn submit(
     };
     let job = view(&app.jobs, submitted.job()).await.map_err(read_failed)?;
     Ok((status, Json(JobSubmitted { job, known })).into_response())
+}
+
+/// Whether what the command changes is applied when it has ended.
+fn is_applied(request: &SubmitJob) -> bool {
+    let finish = request.finish.as_ref();
+    finish.is_some_and(|finish| finish.then == FinishThen::Apply)
 }

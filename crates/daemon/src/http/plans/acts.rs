@@ -17,6 +17,7 @@ use super::{ThePlan, changeset_id, plan_id};
 use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::consent::{Peer, may_apply};
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
 use crate::plans;
@@ -37,6 +38,8 @@ const MESSAGE_LIMIT_BYTES: usize = 64 * 1024;
     post, path = "/v1/plans/apply", operation_id = "apply_plans", tag = "plans", request_body = ApplyPlans,
     responses(
         (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
+        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = api::Problem,
+         content_type = "application/problem+json"),
         (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
         (status = 409, description = "`stale_generation`, `checks_not_passed`, `plan_wrong_state` or `plan_busy` with the plan as \
           `current`, `plan_elsewhere` or `git_commit_refused`", body = api::Problem, content_type = "application/problem+json"),
@@ -52,10 +55,15 @@ const MESSAGE_LIMIT_BYTES: usize = 64 * 1024;
 pub(crate) async fn apply(
     State(app): State<Arc<App>>,
     Actor(actor): Actor,
+    peer: Peer,
     body::Json(request): body::Json<ApplyPlans>,
 ) -> Result<Json<PlanOutcome>, Problem> {
+    let plans = several(&request.plans)?;
+    if !request.dry_run {
+        may_apply(&app, peer, &plans).await?;
+    }
     let order = ApplyOrder {
-        plans: several(&request.plans)?,
+        plans,
         seen: seen_in(&request)?,
         by: actor.into(),
         run: wire::run_of(request.dry_run),
@@ -72,6 +80,8 @@ pub(crate) async fn apply(
     params(("id" = String, Path, description = "The id of the plan.")),
     responses(
         (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
+        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = api::Problem,
+         content_type = "application/problem+json"),
         (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = api::Problem,
          content_type = "application/problem+json"),
         (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`",
@@ -86,8 +96,12 @@ pub(crate) async fn undo(
     State(app): State<Arc<App>>,
     ThePlan(plan): ThePlan,
     Actor(actor): Actor,
+    peer: Peer,
     body::OptionalJson(request): body::OptionalJson<UndoPlan>,
 ) -> Result<Json<PlanOutcome>, Problem> {
+    if !request.dry_run {
+        may_apply(&app, peer, &[plan]).await?;
+    }
     let order = UndoOrder {
         plan,
         changeset: request.changeset.as_deref().map(changeset_id).transpose()?,

@@ -15,6 +15,7 @@ use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use super::super::environments::Environments;
 use super::handler::{CommandHandler, Order, Tool};
 use super::payload::{CommandLine, CommandPayload};
 use super::sandbox::{SandboxAccess, Sandboxes};
@@ -67,9 +68,17 @@ impl Bench {
         let handler = CommandHandler::new(
             processes.clone(),
             log.clone(),
-            environment
-                .map(|(name, value)| (name.into(), value.into()))
-                .into(),
+            (
+                environment
+                    .map(|(name, value)| (name.into(), value.into()))
+                    .into(),
+                Environments::open(
+                    directory.path().join("environments"),
+                    &Tasks::default(),
+                    &CancellationToken::new().scope(),
+                )
+                .unwrap(),
+            ),
             (
                 SandboxAccess {
                     sandboxes: Arc::clone(&sandboxes) as Arc<dyn Sandboxes>,
@@ -98,6 +107,8 @@ impl Bench {
             line,
             directory: self.directory.path().to_str().unwrap().to_owned(),
             environment: None,
+            environment_is_kept: false,
+            is_of_agent: false,
             terminal: None,
             write_below: None,
             limits: process::Limits::default(),

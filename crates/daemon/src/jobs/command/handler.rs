@@ -13,6 +13,7 @@ use process::{
     Confinement, Enforcement, Processes, Spec, StandardError, StopPlan, TerminalSize, landlock_support,
 };
 
+use super::super::environments::Environments;
 use super::attempt::see_through;
 use super::feed::{Content, Fed};
 use super::outcome::{never_ran, of_end, of_spawn_error, with_causes};
@@ -27,6 +28,10 @@ const TERMINAL_NAME: &str = "xterm-256color";
 const NOT_CONFINED: &str =
     "the command was not run: it may write only below some directories, and this kernel cannot see to that";
 
+/// What is said where the environment of a command is gone. Without it, it would be another command.
+const NO_ENVIRONMENT: &str =
+    "the command was not run: the environment that it was submitted with is gone; submit it again";
+
 /// Runs commands.
 #[derive(Debug)]
 pub(crate) struct CommandHandler {
@@ -35,6 +40,7 @@ pub(crate) struct CommandHandler {
     log: Log,
     /// What a command gets that names no environment.
     environment: BTreeMap<OsString, OsString>,
+    environments: Environments,
     access: SandboxAccess,
     /// Where their clients feed them.
     inputs: Inputs,
@@ -76,7 +82,7 @@ impl CommandHandler {
     pub(crate) fn new(
         processes: Processes,
         log: Log,
-        environment: BTreeMap<OsString, OsString>,
+        (environment, environments): (BTreeMap<OsString, OsString>, Environments),
         (access, inputs): (SandboxAccess, Inputs),
         clock: Arc<dyn Clock>,
     ) -> Self {
@@ -84,6 +90,7 @@ impl CommandHandler {
             processes,
             log,
             environment,
+            environments,
             access,
             inputs,
             clock,
@@ -109,12 +116,22 @@ impl CommandHandler {
 
     /// Runs a command to its end.
     pub(super) async fn attempt(&self, order: Order, sink: &impl Sink) -> Outcome {
-        let payload = match CommandPayload::decode(&order.payload) {
+        let mut payload = match CommandPayload::decode(&order.payload) {
             Ok(payload) => payload,
             Err(error) => {
                 return never_ran(Verdict::Hopeless, format!("the command cannot be read: {error}"));
             }
         };
+        if payload.environment_is_kept {
+            match self.environments.read(&order.job).await {
+                Ok(Some(environment)) => payload.environment = environment,
+                Ok(None) => return never_ran(Verdict::Hopeless, NO_ENVIRONMENT),
+                Err(error) => {
+                    let text = format!("its environment could not be read: {error}");
+                    return never_ran(Verdict::Failed, text);
+                }
+            }
+        }
         let content = match self.content(order.stdin).await {
             Ok(_) if payload.attach_stdin => match order.job.parse() {
                 Ok(job) => Content::Client(self.inputs.command(job)),
@@ -277,7 +294,9 @@ impl CommandHandler {
             *working = spec.directory.clone().into();
         }
         spec.environment.extend(entrance.environment.clone());
-        let writable = self.access.writable(entrance, &spec.environment, asked_for.as_deref());
+        let writable = self
+            .access
+            .writable(entrance, &spec.environment, asked_for.as_deref());
         spec.confinement = Confinement::WriteBelow(writable.await?);
         spec.view = entrance.view.clone();
         Ok(spec)

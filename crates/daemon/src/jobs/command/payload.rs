@@ -18,9 +18,16 @@ pub(crate) struct CommandPayload {
     pub(crate) line: CommandLine,
     /// The absolute path of the directory that it starts in.
     pub(crate) directory: String,
-    /// Its whole environment; that of the daemon if there is none.
+    /// Its whole environment; that of the daemon if there is none. It may have secrets in it, so it goes into the log only
+    /// if another daemon may have to run the command. Earlier versions always put it there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) environment: Option<BTreeMap<String, String>>,
+    /// Whether the environment is kept beside the log, under the id of the job.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) environment_is_kept: bool,
+    /// Whether an agent has started it, outside of every sandbox.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_of_agent: bool,
     /// The terminal that it writes to, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) terminal: Option<Terminal>,
@@ -129,6 +136,8 @@ impl CommandPayload {
             line: CommandLine::Shell(command.to_owned()),
             directory: workspace.display().to_string(),
             environment: None,
+            environment_is_kept: false,
+            is_of_agent: false,
             terminal: None,
             write_below: None,
             limits: process::Limits::default(),
@@ -138,6 +147,13 @@ impl CommandPayload {
             }),
             attach_stdin: false,
         }
+    }
+
+    /// Takes the environment out, for it to be kept beside the log.
+    pub(crate) fn take_environment(&mut self) -> Option<BTreeMap<String, String>> {
+        let environment = self.environment.take();
+        self.environment_is_kept = environment.is_some();
+        environment
     }
 
     /// The plan that it runs in, if it does.
@@ -159,6 +175,8 @@ impl CommandPayload {
             line,
             directory: command.directory.clone(),
             environment: command.environment.clone(),
+            environment_is_kept: false,
+            is_of_agent: false,
             terminal: command.terminal.map(|size| Terminal {
                 columns: size.columns,
                 rows: size.rows,
@@ -227,6 +245,7 @@ impl CommandPayload {
     pub(crate) fn essence(&self) -> Vec<u8> {
         let essence = Self {
             environment: None,
+            environment_is_kept: false,
             terminal: None,
             ..self.clone()
         };

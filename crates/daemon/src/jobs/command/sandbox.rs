@@ -84,7 +84,10 @@ impl SandboxAccess {
     ) -> Result<Vec<PathBuf>, Outcome> {
         let mut writable = entrance.writable(environment).await.map_err(|error| {
             let text = with_causes(&error);
-            never_ran(Verdict::Failed, format!("it did not get into its sandbox: {text}"))
+            never_ran(
+                Verdict::Failed,
+                format!("it did not get into its sandbox: {text}"),
+            )
         })?;
         writable.extend(asked_for.unwrap_or_default().iter().map(PathBuf::from));
         writable.extend(self.write_below.iter().cloned());

@@ -12,25 +12,27 @@ use jobs::{IfInterrupted, Lane, NewJob, Pool, Priority, RetryPolicy, UnixMs};
 use kernel::{HomeId, PlanId};
 use plans::{Plan, PlanError, Plans};
 
+use crate::http::consent::StartedFor;
 use crate::http::log_problem::refusing;
 use crate::http::plan_problem;
 use crate::http::{Problem, blocking};
-use crate::jobs::{COMMAND, CommandPayload, PlanSite};
+use crate::jobs::{COMMAND, CommandPayload, NewCommand, PlanSite};
 use crate::plans::follower;
 
 /// The most output that a job may ask to be kept: the log has to hold it.
 const MOST_OUTPUT_BYTES: u64 = 1 << 30;
 
 /// The job that a request asks for. How long its names may be, and such, is looked at when it is submitted. What the command reads is put into the log on the way; if the job is then not
-/// submitted, it is dropped again after a while.
+/// submitted, it is dropped again after a while. The environment is not in it.
 ///
 /// *Cancel safety*: dropped half-way, no job is there, and what was put into the log is collected later.
 pub(crate) async fn to_new_job(
     request: SubmitJob,
     by: &str,
+    started_for: StartedFor,
     (log, home_id): (&Log, HomeId),
     plans: &Plans,
-) -> Result<NewJob, Problem> {
+) -> Result<NewCommand, Problem> {
     let stdin = stdin_of(&request)?;
     check_attached(&request)?;
     let plan = plan_of(&request, plans, home_id).await?;
@@ -48,7 +50,13 @@ pub(crate) async fn to_new_job(
             CommandPayload::from_wire_in(&request.command, site)
         }
     };
-    let payload = payload.map_err(|bad| invalid(bad.field, &bad.why))?;
+    let mut payload = payload.map_err(|bad| invalid(bad.field, &bad.why))?;
+    payload.is_of_agent = started_for == StartedFor::Agent;
+    let environment = match request.anywhere {
+        // Who runs it finds everything in the log.
+        true => None,
+        false => payload.take_environment(),
+    };
     let title = match request.title {
         Some(title) if title.trim().is_empty() => return Err(invalid("title", "is empty")),
         Some(title) => title,
@@ -114,7 +122,10 @@ pub(crate) async fn to_new_job(
     if let Some(stdin) = stdin {
         new.blobs.push(put(log, &stdin).await?);
     }
-    Ok(new)
+    Ok(NewCommand {
+        job: new,
+        environment,
+    })
 }
 
 /// The plan that a command is to run in, if it is; one that takes commands, and is with this daemon.
@@ -262,10 +273,17 @@ mod tests {
         let shown = request.to_string();
         let request = serde_json::from_value(request).unwrap();
         let home_id = HomeId::generate();
-        let found = to_new_job(request, "me", (&app.durable.log, home_id), &app.plans).await;
+        let found = to_new_job(
+            request,
+            "me",
+            StartedFor::Anybody,
+            (&app.durable.log, home_id),
+            &app.plans,
+        )
+        .await;
         let found = found
             .as_ref()
-            .map(|new| members(new, home_id))
+            .map(|new| members(&new.job, home_id))
             .map_err(Problem::detail);
         assert_eq!(found, expected, "{shown}");
     }
@@ -394,12 +412,18 @@ mod tests {
         let request = json!({ "command": { "argv": ["true"], "directory": "/" }, "deadline_ms": 3_600_000 });
         let request = serde_json::from_value(request).unwrap();
         let before = UnixMs::from(SystemTime::now());
-        let new = to_new_job(request, "me", (&app.durable.log, app.durable.home_id), &app.plans)
-            .await
-            .unwrap();
+        let new = to_new_job(
+            request,
+            "me",
+            StartedFor::Anybody,
+            (&app.durable.log, app.durable.home_id),
+            &app.plans,
+        )
+        .await
+        .unwrap();
         let after = UnixMs::from(SystemTime::now());
         let hour = Duration::from_secs(3600);
-        let deadline = new.facts.deadline.unwrap();
+        let deadline = new.job.facts.deadline.unwrap();
         assert!(
             before.after(hour) <= deadline && deadline <= after.after(hour),
             "{deadline}"

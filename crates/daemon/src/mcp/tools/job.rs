@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::entry::{
     Answer, Entry, Interruption, Nature, directory_member, number, object, reads, text, wait_member,
 };
+use crate::mcp::ask::{Verdict, verdict};
 use crate::mcp::call::{Call, Reply, arguments};
 use crate::mcp::current::segment;
 use crate::mcp::error::ToolError;
@@ -23,7 +24,7 @@ pub(super) const TOOLS: &[Entry] = &[
         name: "job_start",
         title: "Start a command outside of the plan",
         description: "Runs a command in the real repository, not in a plan, as a job that goes on whether you stay or not: \
-            servers, long downloads, watches. To build or test your changes use plan_shell. \
+            servers, long downloads, watches. The user is asked first. To build or test your changes use plan_shell. \
             Example: {\"command\": \"make docs\", \"wait_seconds\": 5}",
         schema: start_schema,
         nature: Nature::Runs,
@@ -130,6 +131,23 @@ async fn start(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Too
         directory,
     } = arguments(given)?;
     let directory = directory_of(call, directory.as_deref()).await?;
+    // It can write what the user can, which is what applying a plan can.
+    let question = format!(
+        "Let {} run `{command}` in {}, outside of its sandbox? It can change your files.",
+        call.client.actor,
+        directory.display()
+    );
+    match verdict(call, &question, &format!("{}\n{command}", directory.display())).await? {
+        Verdict::Yes => {}
+        Verdict::No => return Ok(not_started("declined", "ask the user what to do instead")),
+        Verdict::NobodyToAsk => {
+            return Ok(not_started(
+                "needs_a_person",
+                "use plan_shell, which runs in your plan, or ask the user to run the command in their terminal",
+            ));
+        }
+        Verdict::ComeBack(question) => return Ok(Answer::ComeBack(question)),
+    }
     let order = SubmitJob {
         command: JobCommand {
             shell: Some(command),
@@ -141,13 +159,20 @@ async fn start(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Too
         time_limit_ms: time_limit_seconds.map(|seconds| seconds.saturating_mul(1000)),
         ..SubmitJob::default()
     };
-    let submitted: JobSubmitted = call.post("/v1/jobs", &order).await?;
+    let submitted: JobSubmitted = call.inside.start_for_agent(&call.client.actor, &order).await?;
     let waited = wait_for(call, &submitted.job.id, &patience(call, wait_seconds)).await?;
     match waited {
         // A job is meant to go on whether somebody stays or not.
         Waited::Interrupted => Err(ToolError::Cancelled),
         Waited::Ended(job) | Waited::StillThere(job) => Ok(shown(&job)),
     }
+}
+
+fn not_started(outcome: &str, next: &str) -> Answer {
+    let text = format!("The command was not run: it would run outside of the plan. Next: {next}.\n");
+    Reply::text(text)
+        .with(json!({ "outcome": outcome, "next": next }))
+        .into()
 }
 
 #[derive(Debug, Deserialize)]

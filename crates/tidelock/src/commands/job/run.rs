@@ -2,13 +2,13 @@
 
 use std::io::{self, IsTerminal};
 
-use api::{Job, JobSubmitted, SubmitJob};
+use api::{Job, JobSubmitted, RetryJob, SubmitJob};
 use serde_json::{Value, json};
 
 use super::follow::{Ended, WhenInterrupted, follow};
 use super::input::{Feeding, Source};
 use super::outcome;
-use super::submission::{self, Submission};
+use super::submission::{self, Submission, environment_here};
 use super::tell::{Escapes, Teller};
 use super::{JOBS, ask, path, pick};
 use crate::cli::{RetryArguments, RunArguments, Stamps, Stay};
@@ -57,8 +57,13 @@ pub(super) fn retry(
     client: &Client,
 ) -> Result<Report, Failure> {
     let id = pick::find(&arguments.job.job, context, client)?;
+    // What it had the first time is gone with its end.
+    let (environment, _) = environment_here();
+    let again = RetryJob {
+        environment: Some(environment),
+    };
     let answer = ask(context, client, Repeat::Harmful, |client| {
-        client.post(&path(&id, "/retry"), None::<&()>)
+        client.post(&path(&id, "/retry"), Some(&again))
     })?;
     let escapes = Escapes::for_here();
     stay(arguments.stay(), answer, (escapes, None), (format, client))

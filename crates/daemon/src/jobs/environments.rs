@@ -1,0 +1,174 @@
+//! The environments of commands that have not ended.
+//!
+//! A command runs with the environment of whoever asked for it, and that often has secrets in it. The log is kept for
+//! weeks, is exported and is backed up; so an environment is never in it. It is in a file beside it, which is made before
+//! its job and goes when the job has ended. What a killed daemon leaves behind is taken over or removed by the next one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use eventlog::LogError;
+use jobs::{Job, Jobs, NewJob, SubmitError, Submitted};
+use kernel::{Deadline, JobId, Scope};
+use process::Tasks;
+
+/// The variables of a command, or `None` for those that every command of this daemon gets.
+pub(crate) type Variables = Option<BTreeMap<String, String>>;
+
+/// A job, and the environment of its command if that is kept.
+#[derive(Debug)]
+pub(crate) struct NewCommand {
+    pub(crate) job: NewJob,
+    pub(crate) environment: Variables,
+}
+
+/// Where environments are kept. Clones are the same place.
+#[derive(Clone, Debug)]
+pub(crate) struct Environments {
+    directory: Arc<PathBuf>,
+    tasks: Tasks,
+    closing: Scope,
+}
+
+impl Environments {
+    /// Opens the directory, and makes it if it is missing.
+    pub(crate) fn open(directory: PathBuf, tasks: &Tasks, closing: &Scope) -> io::Result<Self> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)?;
+        Ok(Self {
+            directory: Arc::new(directory),
+            tasks: tasks.clone(),
+            closing: closing.clone(),
+        })
+    }
+
+    /// Submits a job. Its environment is there before the job is, and goes with it.
+    ///
+    /// *Cancel safety*: dropped half-way, the job may have been taken; a file that belongs to no job is removed at the
+    /// next start.
+    pub(crate) async fn submit(&self, jobs: &Jobs, new: NewCommand) -> Result<Submitted, SubmitError> {
+        let id = new.job.id;
+        let is_kept = new.environment.is_some();
+        if is_kept {
+            self.keep(id, new.environment).await?;
+        }
+        let submitted = jobs.submit(new.job).await;
+        match &submitted {
+            Ok(Submitted::New(_)) if is_kept => self.forget_with(jobs, id),
+            _ if is_kept => self.forget(id).await,
+            _ => {}
+        }
+        submitted
+    }
+
+    /// Submits a job that has ended once more. Its environment is gone, so it gets another one.
+    ///
+    /// *Cancel safety*: as for [`submit`](Self::submit).
+    pub(crate) async fn retry(
+        &self,
+        jobs: &Jobs,
+        ended: JobId,
+        by: &str,
+        environment: Variables,
+    ) -> Result<Job, jobs::ChangeError> {
+        let id = JobId::generate();
+        self.keep(id, environment).await?;
+        let retried = jobs.retry(ended, id, by).await;
+        match &retried {
+            Ok(_) => self.forget_with(jobs, id),
+            Err(_) => self.forget(id).await,
+        }
+        retried
+    }
+
+    /// The environment of a job, if it is there.
+    pub(crate) async fn read(&self, job: &str) -> io::Result<Option<Variables>> {
+        let path = self.directory.join(job);
+        blocking(move || match fs::read(&path) {
+            // What a machine that lost its power has left of it is nothing.
+            Ok(bytes) if bytes.is_empty() => Ok(None),
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(io::Error::from),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
+    /// Takes over what an earlier daemon left: environments of jobs that have ended or were never taken are removed.
+    pub(crate) async fn take_over(&self, jobs: &Jobs) -> Result<(), LogError> {
+        let directory = Arc::clone(&self.directory);
+        let names = blocking(move || {
+            let names = fs::read_dir(&*directory)?.map(|item| Ok(item?.file_name()));
+            names.collect::<io::Result<Vec<_>>>()
+        });
+        for name in names.await.map_err(not_written)? {
+            let Some(id) = name.to_str().and_then(|name| name.parse::<JobId>().ok()) else {
+                tracing::warn!(?name, "this is not the environment of a job, and was left alone");
+                continue;
+            };
+            match jobs.get(id).await? {
+                Some(job) if !job.record.state.is_terminal() => self.forget_with(jobs, id),
+                _ => self.forget(id).await,
+            }
+        }
+        Ok(())
+    }
+
+    async fn keep(&self, job: JobId, environment: Variables) -> Result<(), LogError> {
+        let path = self.directory.join(job.to_string());
+        let kept = blocking(move || {
+            let bytes = serde_json::to_vec(&environment)?;
+            let mut options = fs::OpenOptions::new();
+            options.write(true).create_new(true).mode(0o600);
+            options.open(path)?.write_all(&bytes)
+        });
+        let kept = kept.await;
+        if kept.is_err() {
+            self.forget(job).await;
+        }
+        kept.map_err(not_written)
+    }
+
+    /// Removes the environment of a job when that has ended.
+    fn forget_with(&self, jobs: &Jobs, job: JobId) {
+        let (this, jobs) = (self.clone(), jobs.clone());
+        self.tasks.spawn("job-environment", async move {
+            // If this daemon ends first, the next one sees to it.
+            if jobs.wait(job, &Deadline::never(), &this.closing).await.is_ok() {
+                this.forget(job).await;
+            }
+        });
+    }
+
+    async fn forget(&self, job: JobId) {
+        let path = self.directory.join(job.to_string());
+        let removed = blocking(move || match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        });
+        if let Err(error) = removed.await {
+            tracing::warn!(%error, %job, "the environment of a job was not removed; the next start tries again");
+        }
+    }
+}
+
+async fn blocking<R: Send + 'static>(work: impl FnOnce() -> io::Result<R> + Send + 'static) -> io::Result<R> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(io::Error::other)?
+}
+
+/// The file lies beside the log, and what is wrong with the one is wrong with the other.
+fn not_written(error: io::Error) -> LogError {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => LogError::DiskFull,
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => LogError::ReadOnly,
+        _ => LogError::Engine(Arc::new(error)),
+    }
+}
