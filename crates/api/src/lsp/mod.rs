@@ -14,7 +14,7 @@ pub use answer::{
     NotAnswered, Position, Range, RawAnswer, Related, Signature, SignatureAnswer, Symbol, SymbolsAnswer,
     TextEdit,
 };
-pub use query::{CallDirection, CodeQuery, RawRequest};
+pub use query::{CallDirection, CodeQuery, RawRequest, SEARCH_VARIABLES};
 pub use server::{
     Availability, ChangeServer, ConfigNote, ConfiguredServer, LspConfig, Server, ServerHealth, ServerList,
     ServerLog, ServerLogLine, ServerProgress, ServerReadiness, ServerState, StartServer, TrustConfig,

@@ -1,5 +1,7 @@
 //! What is asked of language servers.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -26,6 +28,10 @@ pub struct CodeQuery {
     /// relative to. Left out, it is the repository that the file is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// Variables of the caller that say where programs are, those of [`SEARCH_VARIABLES`]; others are ignored. A server is
+    /// looked for with them before those of the daemon, and gets them if it does not run yet.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
     /// The one server to ask, by name. Left out, those for the file's language are asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
@@ -55,6 +61,24 @@ pub struct CodeQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
+
+/// The variables that say where programs, toolchains and virtual environments are.
+pub const SEARCH_VARIABLES: [&str; 14] = [
+    "PATH",
+    "HOME",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "GOPATH",
+    "GOBIN",
+    "GOROOT",
+    "JAVA_HOME",
+    "NVM_BIN",
+    "PYENV_VERSION",
+    "PYTHONHOME",
+];
 
 /// Which side of a call is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use context::{Lines, Place, PortError, TreePath};
 use kernel::{Deadline, Scope};
 use lsp::{
-    Answered, Ask, AskError, At, Declarations, Detail, Location, Outcome, Position, Query, QueryError,
-    ReadyState, RequestError, ServerView, Standing, WhenIndexing, WhenStarting, path_of_uri,
+    Answered, Ask, AskError, At, Declarations, Detail, Environment, Location, Outcome, Position, Query,
+    QueryError, ReadyState, RequestError, ServerView, Standing, WhenIndexing, WhenStarting, path_of_uri,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -95,6 +95,7 @@ impl LanguageServers {
             query: query(path.as_path().into()),
             path,
             workspace: Some(root.to_owned()),
+            environment: Environment::default(),
             server: None,
             when_starting: WhenStarting::Refuse,
             when_indexing: WhenIndexing::Refuse,

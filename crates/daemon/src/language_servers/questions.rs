@@ -1,12 +1,15 @@
 //! Questions in the words of the API, read.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{CodeQuery, ErrorCode};
+use api::{CodeQuery, ErrorCode, SEARCH_VARIABLES};
 use lsp::{
-    Ask, At, CallDirection, Declarations, Indentation, Position, Query, Range, WhenIndexing, WhenStarting,
+    Ask, At, CallDirection, Declarations, Environment, Indentation, Position, Query, Range, WhenIndexing,
+    WhenStarting,
 };
 
 use crate::http::Problem;
@@ -102,6 +105,7 @@ pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
         query: question,
         path: PathBuf::from(&query.path),
         workspace: query.workspace.map(PathBuf::from),
+        environment: Environment::new(searched(query.environment)),
         server: query.server,
         when_starting: match query.no_wait {
             Some(true) => WhenStarting::Refuse,
@@ -114,6 +118,14 @@ pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
         },
         timeout: query.timeout_ms.map(Duration::from_millis),
     })
+}
+
+/// What of the variables of a caller says where programs are.
+fn searched(given: BTreeMap<String, String>) -> impl Iterator<Item = (OsString, OsString)> {
+    given
+        .into_iter()
+        .filter(|(name, _)| SEARCH_VARIABLES.contains(&name.as_str()))
+        .map(|(name, value)| (name.into(), value.into()))
 }
 
 /// The range from a place to the end that was given; none is the place itself.

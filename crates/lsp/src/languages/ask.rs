@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     queries::{Answer, Query, merge_answers},
-    servers::{Chosen, ConfigNote},
+    servers::{Chosen, ConfigNote, Environment},
 };
 
 /// How long a server may take to come up, if the caller does not say how long all of it may take.
@@ -62,6 +62,9 @@ pub struct Ask {
     pub path: PathBuf,
     /// The workspace, if it is not the repository around the file.
     pub workspace: Option<PathBuf>,
+    /// Variables of the caller that say where programs are. Servers are looked for with them before the daemon's own, and
+    /// one that does not run yet is started with them. One that runs is everybody's, whoever started it.
+    pub environment: Environment,
     /// The one server to ask.
     pub server: Option<String>,
     /// What to do while a server comes up.
@@ -99,7 +102,7 @@ impl Languages {
     /// *Cancel safety*: may be dropped at any time; servers are told to give up what they work on.
     pub async fn ask(&self, ask: Ask, scope: &Scope) -> Result<Answered, AskError> {
         let choice = self
-            .choice(&ask.path, ask.workspace.as_deref(), &ask.query)
+            .choice(&ask.path, ask.workspace.as_deref(), &ask.query, &ask.environment)
             .await?;
         let asked = servers_to_ask(&choice, &ask)?;
         let times = Times {

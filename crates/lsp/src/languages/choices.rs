@@ -12,7 +12,7 @@ use kernel::Clock;
 use super::workspace::{Placed, place};
 use crate::{
     languages::error::AskError,
-    servers::{Chosen, ConfigNote, Fingerprint, MissingServer, Registry},
+    servers::{Chosen, ConfigNote, Environment, Fingerprint, MissingServer, Registry},
 };
 
 /// For so long nothing is looked at again.
@@ -48,9 +48,12 @@ impl Choice {
 pub(super) struct Choices {
     registry: Registry,
     clock: Arc<dyn Clock>,
-    /// Guards what is remembered, by file and workspace as they were asked for.
-    remembered: Mutex<BTreeMap<(PathBuf, Option<PathBuf>), Remembered>>,
+    /// Guards what is remembered, by what was asked for.
+    remembered: Mutex<BTreeMap<Asked, Remembered>>,
 }
+
+/// A file and a workspace as they were asked for, and the variables of the caller.
+type Asked = (PathBuf, Option<PathBuf>, Environment);
 
 #[derive(Debug)]
 struct Remembered {
@@ -74,8 +77,13 @@ impl Choices {
     }
 
     /// The servers of a file, if they were chosen a moment ago. It answers at once.
-    pub(super) fn fresh(&self, path: &Path, workspace: Option<&Path>) -> Option<Arc<Choice>> {
-        let key = (path.to_owned(), workspace.map(Path::to_owned));
+    pub(super) fn fresh(
+        &self,
+        path: &Path,
+        workspace: Option<&Path>,
+        caller: &Environment,
+    ) -> Option<Arc<Choice>> {
+        let key = (path.to_owned(), workspace.map(Path::to_owned), caller.clone());
         let now = self.clock.now();
         let remembered = self.remembered();
         let known = remembered.get(&key)?;
@@ -84,8 +92,13 @@ impl Choices {
     }
 
     /// The servers of a file. Blocks.
-    pub(super) fn choose(&self, path: &Path, workspace: Option<&Path>) -> Result<Arc<Choice>, AskError> {
-        let key = (path.to_owned(), workspace.map(Path::to_owned));
+    pub(super) fn choose(
+        &self,
+        path: &Path,
+        workspace: Option<&Path>,
+        caller: &Environment,
+    ) -> Result<Arc<Choice>, AskError> {
+        let key = (path.to_owned(), workspace.map(Path::to_owned), caller.clone());
         let now = self.clock.now();
         let placed = place(path, workspace, self.registry.home().as_deref())?;
         let fingerprint = self.registry.fingerprint(&placed.workspace)?;
@@ -97,7 +110,7 @@ impl Choices {
             known.looked_at = now;
             return Ok(Arc::clone(&known.choice));
         }
-        let choice = Arc::new(self.look(&placed)?);
+        let choice = Arc::new(self.look(&placed, caller)?);
         let mut remembered = self.remembered();
         if choice.primary.is_some() {
             if remembered.len() >= MOST {
@@ -123,7 +136,7 @@ impl Choices {
             path: path.to_owned(),
             workspace: beside.workspace.to_path_buf(),
         };
-        self.look(&placed).map(Arc::new)
+        self.look(&placed, &Environment::default()).map(Arc::new)
     }
 
     /// Something has changed that cannot be seen in a fingerprint.
@@ -131,8 +144,9 @@ impl Choices {
         self.remembered().clear();
     }
 
-    fn look(&self, placed: &Placed) -> Result<Choice, AskError> {
-        let selection = self.registry.servers_for(&placed.path, &placed.workspace)?;
+    fn look(&self, placed: &Placed, caller: &Environment) -> Result<Choice, AskError> {
+        let registry = self.registry.seen_from(caller);
+        let selection = registry.servers_for(&placed.path, &placed.workspace)?;
         Ok(Choice {
             path: placed.path.as_path().into(),
             workspace: placed.workspace.as_path().into(),
@@ -143,7 +157,7 @@ impl Choices {
         })
     }
 
-    fn remembered(&self) -> MutexGuard<'_, BTreeMap<(PathBuf, Option<PathBuf>), Remembered>> {
+    fn remembered(&self) -> MutexGuard<'_, BTreeMap<Asked, Remembered>> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@ use super::{
     choices::{Choice, Choices},
     error::AskError,
 };
-use crate::servers::Chosen;
+use crate::servers::{Chosen, Environment};
 
 /// How many files of a directory are looked at. The first ones of each kind are enough.
 const MOST_FILES: usize = 5_000;
@@ -21,11 +21,12 @@ pub(super) fn of_directory(
     choices: &Choices,
     directory: &Path,
     workspace: Option<&Path>,
+    caller: &Environment,
 ) -> Result<Arc<Choice>, AskError> {
     // The directory itself is looked at first, so that what is wrong with it is said.
-    let of_directory = choices.choose(directory, workspace)?;
+    let of_directory = choices.choose(directory, workspace, caller)?;
     for file in one_of_each_kind(&of_directory.path) {
-        let choice = choices.choose(&file, workspace)?;
+        let choice = choices.choose(&file, workspace, caller)?;
         if choice.primary.is_some() {
             return Ok(choice);
         }
@@ -40,11 +41,13 @@ pub(super) fn to_start(
     workspace: Option<&Path>,
     server: Option<&str>,
 ) -> Result<Vec<Arc<Chosen>>, AskError> {
-    let of_path = choices.choose(path, workspace)?;
+    // Whoever starts servers by hand gets those that the daemon finds.
+    let caller = &Environment::default();
+    let of_path = choices.choose(path, workspace, caller)?;
     let mut found: Vec<Arc<Choice>> = vec![Arc::clone(&of_path)];
     if of_path.path.is_dir() {
         for file in one_of_each_kind(&of_path.path) {
-            found.push(choices.choose(&file, workspace)?);
+            found.push(choices.choose(&file, workspace, caller)?);
         }
         // A server that is named is started even if there is no file for it yet.
         if let Some(server) = server {

@@ -24,7 +24,7 @@ use crate::{
     documents::DocumentSettings,
     queries::{Query, QueryLimits},
     server::{Launcher, Site, Sites},
-    servers::{Chosen, ConfigHash, Overview, Registry, WorkspaceError},
+    servers::{Chosen, ConfigHash, Environment, Overview, Registry, WorkspaceError},
 };
 
 /// How long a server may take to show that it answers.
@@ -194,19 +194,21 @@ impl Languages {
         path: &Path,
         workspace: Option<&Path>,
         query: &Query,
+        caller: &Environment,
     ) -> Result<Arc<Choice>, AskError> {
-        if let Some(choice) = self.shared.choices.fresh(path, workspace) {
+        if let Some(choice) = self.shared.choices.fresh(path, workspace, caller) {
             return Ok(choice);
         }
         let this = self.clone();
         let (path, workspace) = (path.to_owned(), workspace.map(Path::to_owned));
         let of_workspace = matches!(query, Query::WorkspaceSymbols { .. });
+        let caller = caller.clone();
         self.blocking(move || {
             let choices = &this.shared.choices;
             if of_workspace && path.is_dir() {
-                return representatives::of_directory(choices, &path, workspace.as_deref());
+                return representatives::of_directory(choices, &path, workspace.as_deref(), &caller);
             }
-            choices.choose(&path, workspace.as_deref())
+            choices.choose(&path, workspace.as_deref(), &caller)
         })
         .await?
     }

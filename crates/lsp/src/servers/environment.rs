@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 /// Variables, as the daemon has them. Nothing here reads those of the process, so that a test can say what they are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
 }
@@ -16,6 +16,12 @@ impl Environment {
         Self {
             variables: variables.into_iter().collect(),
         }
+    }
+
+    /// The same, with what another one has in place of its own.
+    pub(crate) fn with(&self, other: &Self) -> Self {
+        let own = self.variables.clone().into_iter();
+        Self::new(own.chain(other.variables.clone()))
     }
 
     /// One variable, if it is set to anything.

@@ -72,6 +72,21 @@ impl Registry {
         }
     }
 
+    /// The same servers, looked for and started with the variables of a caller before those of the daemon.
+    pub(crate) fn seen_from(&self, caller: &Environment) -> Self {
+        let RegistrySettings {
+            environment,
+            user_configuration,
+            data_directory,
+        } = &*self.settings;
+        let settings = RegistrySettings {
+            environment: environment.with(caller),
+            user_configuration: user_configuration.clone(),
+            data_directory: data_directory.clone(),
+        };
+        Self::new(settings, Arc::clone(&self.trust))
+    }
+
     /// The user's directory.
     pub(crate) fn home(&self) -> Option<PathBuf> {
         self.settings.environment.home()

@@ -239,6 +239,7 @@ fn name_of(uri: &str) -> String {
 /// A question that waits for everything.
 pub(crate) fn question(query: Query, path: &Path) -> Ask {
     Ask {
+        environment: lsp::Environment::default(),
         query,
         path: path.to_owned(),
         workspace: None,

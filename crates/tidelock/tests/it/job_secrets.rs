@@ -62,13 +62,13 @@ fn a_secret_in_the_environment_is_in_no_file_once_the_command_has_ended() {
     let never = run(&["job", "run", "--delay", "1h", "--json", "--shell", length])
         .expect(0)
         .json();
-    run(&["job", "cancel", never["job"]["id"].as_str().unwrap()]).expect(0);
+    run(&["job", "cancel", never["id"].as_str().unwrap()]).expect(0);
     let state = world.home().state;
     let kept = state.join("environments");
     wait_for("all but one to be gone", || {
         fs::read_dir(&kept).unwrap().count() == 1
     });
-    let later = later["job"]["id"].as_str().unwrap();
+    let later = later["id"].as_str().unwrap();
     assert_eq!(found_in(world.path()), [kept.join(later).display().to_string()]);
 
     // The next daemon still has the one that waits.
@@ -100,7 +100,7 @@ fn a_command_whose_environment_is_gone_is_not_run_with_another() {
         .run(&["job", "run", "--delay", "2s", "--json", "--", "true"])
         .expect(0)
         .json();
-    let id = first["job"]["id"].as_str().unwrap();
+    let id = first["id"].as_str().unwrap();
     fs::remove_file(world.home().state.join("environments").join(id)).unwrap();
     wait_for("the job to end", || {
         world.run(&["job", "show", id, "--json"]).expect(0).json()["state"] == "failed"

@@ -330,7 +330,7 @@ pub(crate) fn players_of(world: &World) -> Vec<u32> {
 }
 
 /// The fault server, which belongs to another package: it lies beside our program, or is built once.
-fn fault_server() -> PathBuf {
+pub(crate) fn fault_server() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT
         .get_or_init(|| {

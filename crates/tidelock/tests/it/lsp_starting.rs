@@ -1,12 +1,13 @@
 //! Servers on their way up: what they say too early, how long they take, and what others notice of it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::thread;
 
 use serde_json::json;
 
-use crate::harness::wait_for;
-use crate::lsp_stage::{Player, Stage, problem, told, usual_hover};
+use crate::harness::{finish, wait_for};
+use crate::lsp_stage::{Player, Stage, fault_server, problem, told, usual_hover};
 
 #[test]
 fn messages_before_the_answer_to_initialize_are_taken() {
@@ -183,4 +184,30 @@ fn an_error_is_never_an_empty_answer() {
     let answer = stage.ask("implementation", "alpha", &json!({}));
     assert_eq!(problem(&answer).1, "query_unsupported", "{answer:?}");
     assert_eq!(stage.pids("alpha", "server").len(), 1);
+}
+
+#[test]
+fn a_server_is_found_where_the_caller_has_it() {
+    let player = Player::new("alpha", json!({})).settings(json!({ "command": ["server-of-a-venv"] }));
+    let stage = Stage::new(&[player]);
+    let venv = stage.world.path().join("venv/bin");
+    fs::create_dir_all(&venv).unwrap();
+    let script = format!(
+        "#!/bin/sh\nexec '{}' --script '{}'\n",
+        fault_server().display(),
+        stage.path("alpha", "script").display()
+    );
+    fs::write(venv.join("server-of-a-venv"), script).unwrap();
+    fs::set_permissions(venv.join("server-of-a-venv"), fs::Permissions::from_mode(0o755)).unwrap();
+    let place = format!("{}:1:1", stage.file("alpha").display());
+    let arguments = ["lsp", "hover", &place];
+    // The daemon was started before the environment was activated.
+    let before = stage.world.run(&arguments);
+    assert_ne!(before.code, Some(0), "{before:?}");
+    let mut command = stage.world.command(&arguments);
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", venv.display()));
+    finish(command).expect(0);
+    // It runs now, so it is everybody's.
+    stage.world.run(&["lsp", "list"]).expect(0);
 }

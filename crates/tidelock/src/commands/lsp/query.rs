@@ -1,9 +1,10 @@
 //! One verb per query: what is sent, and how the answer reads.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use api::{CodeQuery, RawAnswer, RawRequest};
+use api::{CodeQuery, RawAnswer, RawRequest, SEARCH_VARIABLES};
 use serde_json::Value;
 
 use super::printable::printable;
@@ -202,9 +203,16 @@ fn at(place: &Place) -> Result<CodeQuery, Failure> {
     })
 }
 
+/// Where programs are for whoever asks: a virtual environment that was activated after the daemon was started, for one.
+fn search_variables() -> BTreeMap<String, String> {
+    let set = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
+    SEARCH_VARIABLES.iter().filter_map(set).collect()
+}
+
 fn with_options(query: CodeQuery, options: &QueryOptions) -> Result<CodeQuery, Failure> {
     let waiting = options.waiting();
     Ok(CodeQuery {
+        environment: search_variables(),
         wait_ready: (waiting == Waiting::UntilReady).then_some(true),
         no_wait: (waiting == Waiting::Not).then_some(true),
         timeout_ms: options.timeout.map(whole_ms),
