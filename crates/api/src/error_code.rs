@@ -47,6 +47,8 @@ pub enum ErrorCode {
     FileNotFound,
     /// There is no workspace of this id.
     WorkspaceNotFound,
+    /// There is no rescued content of this id.
+    RescuedNotFound,
     /// There is no session of this id.
     SessionNotFound,
     /// There is no turn of this id in the session.
@@ -93,6 +95,16 @@ pub enum ErrorCode {
     PlanElsewhere,
     /// The workspace has plans that are not over.
     WorkspaceInUse,
+    /// An apply or undo of the workspace is half-way, and can neither be finished nor taken back.
+    LandingStuck,
+    /// Something is where rescued content is to go.
+    RestoreOccupied,
+    /// The user of the daemon may not change a path of the workspace.
+    PathNotPermitted,
+    /// A path of the workspace is on a read-only file system.
+    PathReadOnly,
+    /// A pipe, a socket or a device is where a file is to go.
+    SpecialFileInTheWay,
     /// A write to a file of the sandbox was refused.
     FileRefused,
     /// The file is not what the caller saw.
@@ -169,6 +181,8 @@ pub enum ErrorCode {
     BackupFailed,
     /// A file of a sandbox or of a workspace could not be read or written.
     SandboxFailed,
+    /// A content that the durable log should have is missing or damaged.
+    ContentDamaged,
     /// The log is kept by a database server, which has its own tools.
     BackupNotSupported,
     /// The language server does not offer this.
@@ -195,11 +209,13 @@ pub enum ErrorCode {
     ServerTimeout,
     /// There is no room for another sandbox.
     SandboxesFull,
+    /// No space is left on the disk.
+    DiskFull,
 }
 
 impl ErrorCode {
     /// Every code, in the order of `docs/errors.md`.
-    pub const ALL: [Self; 91] = [
+    pub const ALL: [Self; 99] = [
         Self::MalformedJson,
         Self::InvalidName,
         Self::InvalidQuery,
@@ -217,6 +233,7 @@ impl ErrorCode {
         Self::ChangesetNotFound,
         Self::FileNotFound,
         Self::WorkspaceNotFound,
+        Self::RescuedNotFound,
         Self::SessionNotFound,
         Self::TurnNotFound,
         Self::AgentNotFound,
@@ -240,6 +257,11 @@ impl ErrorCode {
         Self::ChecksNotPassed,
         Self::PlanElsewhere,
         Self::WorkspaceInUse,
+        Self::LandingStuck,
+        Self::RestoreOccupied,
+        Self::PathNotPermitted,
+        Self::PathReadOnly,
+        Self::SpecialFileInTheWay,
         Self::FileRefused,
         Self::FileStale,
         Self::GitCommitRefused,
@@ -278,6 +300,7 @@ impl ErrorCode {
         Self::RecordUnreadable,
         Self::BackupFailed,
         Self::SandboxFailed,
+        Self::ContentDamaged,
         Self::BackupNotSupported,
         Self::QueryUnsupported,
         Self::ServerFailed,
@@ -291,6 +314,7 @@ impl ErrorCode {
         Self::ServerNotReady,
         Self::ServerTimeout,
         Self::SandboxesFull,
+        Self::DiskFull,
     ];
 
     /// The name on the wire.

@@ -73,8 +73,9 @@ pub use plans::{
     OutcomeKind, OutcomePath, Plan, PlanBranch, PlanCheck, PlanCommand, PlanConflict, PlanConflictHunk,
     PlanCounts, PlanDiff, PlanFile, PlanFinish, PlanForgotten, PlanHistory, PlanLeftOut, PlanList,
     PlanMoment, PlanOutcome, PlanOverlap, PlanOverlapPath, PlanRefused, PlanState, PlanUnrecorded,
-    PlansCollected, RecordedChange, SandboxStrategy, SetWorkspaceChecks, StartChangeset, StrategyList,
-    StrategyState, UndoPlan, Workspace, WorkspaceList, WorkspaceState,
+    PlansCollected, RecordedChange, RepairState, RepairWorkspace, Rescued, RescuedList, RescuedRestored,
+    RestoreRescued, SandboxStrategy, SetWorkspaceChecks, StartChangeset, StrategyList, StrategyState,
+    StuckLanding, UndoPlan, Workspace, WorkspaceList, WorkspaceRepaired, WorkspaceState,
 };
 pub use problem::{Current, PROBLEM_MEDIA_TYPE, Problem};
 pub use processes::{

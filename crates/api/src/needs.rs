@@ -9,6 +9,10 @@ use utoipa::ToSchema;
 pub enum NeedKind {
     /// An agent stands still until somebody answers.
     Permission,
+    /// An apply or undo is stuck half-way, and its workspace cannot be used.
+    Stuck,
+    /// Content of a user was kept beside the workspace, and waits to be restored or dropped.
+    Rescued,
     /// Others have changed the same places as a plan.
     Conflict,
     /// A check of a plan has failed.
@@ -34,7 +38,8 @@ pub enum NeedKind {
 pub struct Need {
     /// Why it waits.
     pub kind: NeedKind,
-    /// The id of what waits: a session, a plan, a language server or a job, or the name of a breaker.
+    /// The id of what waits: a session, a plan, a language server, a job, a workspace or rescued content, or the name of a
+    /// breaker.
     #[schema(example = "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
     pub id: String,
     /// What that is for; may be empty.

@@ -7,13 +7,14 @@ use ::jobs::{ListQuery, StateName};
 use ::plans::{PlanQuery, State as PlanWord};
 use ::sessions::{SessionQuery, SessionState as SessionWord};
 use api::{
-    Breaker, BreakerState, CheckState, Job, NeedKind, NeedList, Plan, PlanOverlap, PlanState, Server,
-    ServerState, Session, TurnState, WaitingPermission,
+    Breaker, BreakerState, CheckState, Job, NeedKind, NeedList, Plan, PlanOverlap, PlanState, Rescued,
+    Server, ServerState, Session, StuckLanding, TurnState, WaitingPermission, Workspace,
 };
 
 use crate::app::App;
 use crate::http::breakers;
 use crate::page::{counted_files, overlap_words};
+use crate::plans::wire::{rescued_to_wire, workspace_to_wire};
 use crate::times::{now_ms, parse};
 use crate::{jobs, plans, sessions};
 
@@ -25,6 +26,8 @@ const READ_RESTING: u32 = 50;
 const READ_PLANS: u32 = 100;
 /// How many failed jobs are looked at, the newest ones.
 const READ_JOBS: u32 = 20;
+/// How many pieces of rescued content are named, the newest ones. `tidelock workspace rescued` lists all.
+const READ_RESCUED: usize = 50;
 /// For how long a failed job is worth a look.
 const JOB_NEWS_MS: u64 = 60 * 60 * 1000;
 /// From here on nobody counts.
@@ -40,6 +43,10 @@ pub(crate) const REFUSED: &str = "calls to it are refused";
 pub(crate) enum Need {
     /// An agent stands still until somebody answers.
     Permission(Box<Session>, WaitingPermission),
+    /// An apply or undo is stuck half-way.
+    Stuck(Box<Workspace>, StuckLanding),
+    /// Content of a user is kept beside the workspace.
+    Rescued(Box<Rescued>),
     /// A plan is to be looked at, and why.
     Plan(Box<Plan>, PlanNeed),
     /// Two open plans touch the same files.
@@ -89,6 +96,17 @@ pub(crate) fn server_words(server: &Server) -> &str {
     server.last_error.as_deref().unwrap_or("it was given up")
 }
 
+/// What is said of an apply or undo that is stuck.
+pub(crate) fn stuck_words(stuck: &StuckLanding) -> String {
+    let what = stuck.what.as_deref().unwrap_or("apply or undo");
+    format!("an {what} is stuck half-way: {}", stuck.why)
+}
+
+/// What is said of rescued content.
+pub(crate) fn rescued_words(rescued: &Rescued) -> String {
+    format!("{} of {}. {}", rescued.kind, rescued.root, rescued.why)
+}
+
 impl Need {
     fn to_wire(&self) -> api::Need {
         let need = |kind, id: &str, title: &str, text: String| api::Need {
@@ -106,6 +124,14 @@ impl Need {
                     other: Some(question.permission.clone()),
                     ..need(NeedKind::Permission, &session.id, &session.title, text)
                 }
+            }
+            Self::Stuck(workspace, stuck) => {
+                let text = stuck_words(stuck);
+                need(NeedKind::Stuck, &workspace.id, &workspace.root, text)
+            }
+            Self::Rescued(rescued) => {
+                let text = rescued_words(rescued);
+                need(NeedKind::Rescued, &rescued.id, &rescued.path, text)
             }
             Self::Plan(plan, why) => {
                 let text = format!("{} · {}", why.words(), counted_files(plan.summary.files));
@@ -173,6 +199,8 @@ impl Needs {
 struct Found {
     asking: Vec<Session>,
     resting: Vec<Session>,
+    stuck: Vec<Workspace>,
+    rescued: Vec<Rescued>,
     plans: Vec<Plan>,
     servers: Vec<Server>,
     jobs: Vec<Job>,
@@ -198,16 +226,27 @@ pub(crate) async fn read(app: &App) -> Needs {
         before: None,
         limit: READ_JOBS,
     };
-    let (asking, resting, plans, jobs) = tokio::join!(
+    let (asking, resting, plans, jobs, workspaces, rescued) = tokio::join!(
         sessions::wire::list(&app.conversations, sessions_in(SessionWord::Asking, READ_ASKING)),
         sessions::wire::list(&app.conversations, sessions_in(SessionWord::Idle, READ_RESTING)),
         plans::wire::list(&app.plans, not_over),
         jobs::wire::list(&app.jobs, failed),
+        app.plans.workspaces(),
+        app.plans.rescued(),
     );
-    let is_partial = asking.is_err() || resting.is_err() || plans.is_err() || jobs.is_err();
+    let is_partial = asking.is_err()
+        || resting.is_err()
+        || plans.is_err()
+        || jobs.is_err()
+        || workspaces.is_err()
+        || rescued.is_err();
+    let stuck = workspaces.unwrap_or_default();
+    let rescued = rescued.unwrap_or_default().rescued;
     let found = Found {
         asking: asking.map(|list| list.sessions).unwrap_or_default(),
         resting: resting.map(|list| list.sessions).unwrap_or_default(),
+        stuck: stuck.iter().map(workspace_to_wire).collect(),
+        rescued: rescued.iter().take(READ_RESCUED).map(rescued_to_wire).collect(),
         plans: plans.map(|list| list.plans).unwrap_or_default(),
         servers: app.language_servers.states(),
         jobs: jobs.map(|list| list.jobs).unwrap_or_default(),
@@ -227,6 +266,16 @@ fn needs_of(found: Found, now_ms: u64) -> Vec<Need> {
             needs.push(Need::Permission(Box::new(session.clone()), question));
         }
     }
+    needs.extend(found.stuck.into_iter().filter_map(|workspace| {
+        let stuck = workspace.stuck.clone()?;
+        Some(Need::Stuck(Box::new(workspace), stuck))
+    }));
+    needs.extend(
+        found
+            .rescued
+            .into_iter()
+            .map(|rescued| Need::Rescued(Box::new(rescued))),
+    );
     let mut plans: Vec<(PlanNeed, &Plan)> = found
         .plans
         .iter()
@@ -342,6 +391,43 @@ pub(crate) mod tests {
         }
     }
 
+    /// A workspace with an apply that is stuck.
+    pub(crate) fn stuck_workspace(root: &str) -> Workspace {
+        Workspace {
+            id: "workspace_1".to_owned(),
+            state: api::WorkspaceState::Present,
+            root: root.to_owned(),
+            git: true,
+            checks: Vec::new(),
+            registered_at: NOW.to_owned(),
+            open_plans: 1,
+            stuck: Some(StuckLanding {
+                what: Some("apply".to_owned()),
+                plans: vec!["plan_1".to_owned()],
+                since: None,
+                why: "permission denied: `a`".to_owned(),
+            }),
+            notice: None,
+        }
+    }
+
+    /// Rescued content of a path.
+    pub(crate) fn rescued(path: &str) -> Rescued {
+        Rescued {
+            id: "rescued_1".to_owned(),
+            workspace: "workspace_1".to_owned(),
+            root: "/w".to_owned(),
+            path: path.to_owned(),
+            kind: "file".to_owned(),
+            bytes: Some(3),
+            what: "apply".to_owned(),
+            plans: Vec::new(),
+            since: NOW.to_owned(),
+            why: "Written while the path was being changed.".to_owned(),
+            kept_at: "/home/kept/rescued_1/content".to_owned(),
+        }
+    }
+
     #[test]
     fn what_is_most_urgent_comes_first_and_the_rest_is_left_out() {
         let named = |id: &str, plan: Plan| Plan {
@@ -379,7 +465,16 @@ pub(crate) mod tests {
         );
         let asking = session(SessionState::Asking);
         let question = asking.active.as_ref().unwrap().asking[0].clone();
+        let workspace = stuck_workspace("/w");
         let found = Found {
+            stuck: vec![
+                workspace.clone(),
+                Workspace {
+                    stuck: None,
+                    ..workspace.clone()
+                },
+            ],
+            rescued: vec![rescued("a")],
             asking: vec![asking.clone()],
             resting: vec![session(SessionState::Idle), interrupted.clone()],
             plans: vec![sealed.clone(), conflicted.clone(), second, first.clone()],
@@ -394,6 +489,8 @@ pub(crate) mod tests {
         };
         let expected = [
             Need::Permission(Box::new(asking), question),
+            Need::Stuck(Box::new(workspace.clone()), workspace.stuck.unwrap()),
+            Need::Rescued(Box::new(rescued("a"))),
             Need::Plan(Box::new(conflicted), PlanNeed::Conflicted),
             Need::Plan(Box::new(sealed), PlanNeed::Review),
             Need::Overlap(Box::new(first.clone()), first.overlaps[0].clone()),
@@ -414,6 +511,14 @@ pub(crate) mod tests {
             (
                 NeedKind::Permission,
                 "rehearsal wants to use shell: rm -rf target",
+            ),
+            (
+                NeedKind::Stuck,
+                "an apply is stuck half-way: permission denied: `a`",
+            ),
+            (
+                NeedKind::Rescued,
+                "file of /w. Written while the path was being changed.",
             ),
             (
                 NeedKind::Conflict,

@@ -84,6 +84,10 @@ id!(
     ChangesetId, "changeset"
 );
 id!(
+    /// Names content of a user that an apply or undo had to keep beside the workspace.
+    RescuedId, "rescued"
+);
+id!(
     /// Names a workspace: a directory that agents work on.
     WorkspaceId, "workspace"
 );

@@ -44,8 +44,8 @@ pub use clock::{Alarm, Clock, ManualClock, SystemClock};
 pub use deadline::{Deadline, DeadlineExceeded, Passed, PastDeadline};
 pub use generation::Generation;
 pub use ids::{
-    BootId, ChangesetId, HomeId, IdError, JobId, PermissionId, PlanId, RequestId, SessionId, TurnId,
-    WorkspaceId,
+    BootId, ChangesetId, HomeId, IdError, JobId, PermissionId, PlanId, RequestId, RescuedId, SessionId,
+    TurnId, WorkspaceId,
 };
 pub use slot::{Seen, Slot, Stale, WaitError, WaitUntil};
 pub use slots::{Held, Slots};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eventlog::Sequence;
-use kernel::{ChangesetId, PlanId, WorkspaceId};
+use kernel::{ChangesetId, PlanId, RescuedId, WorkspaceId};
 
 use crate::entry::Entry;
 use crate::manifest::ManifestId;
@@ -11,7 +11,9 @@ use crate::merge::Conflict;
 use crate::oracle::OverlapPath;
 use crate::path::RelPath;
 use crate::plan::{Actor, Plan, Recorded, State};
+use crate::rescued::Rescued;
 use crate::sandbox::Entrance;
+use crate::workspace::StuckLanding;
 
 /// Which plans are wanted.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -108,8 +110,74 @@ pub struct Outcome {
     pub conflicts: Vec<Conflict>,
     /// The git commit that was made.
     pub commit: Option<String>,
+    /// Why the git commit that was wanted could not be made, after everything was applied.
+    pub commit_failed: Option<String>,
     /// What a person should know beside that.
     pub notes: Vec<String>,
+}
+
+/// What to do with an apply or undo that was left half-way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Repair {
+    /// Finish it or take it back.
+    Recover,
+    /// The same; if neither is possible, set it aside, and keep everything that it holds.
+    Abort,
+}
+
+/// What a repair came to.
+#[derive(Clone, Debug)]
+pub struct Repaired {
+    /// What became of the landing.
+    pub end: RepairEnd,
+    /// What it had to keep.
+    pub rescued: Vec<Rescued>,
+    /// The paths that stay as the landing wanted them, if it was set aside.
+    pub changed: Vec<RelPath>,
+}
+
+/// What became of a landing that was left half-way.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum RepairEnd {
+    /// There was none.
+    Nothing,
+    /// It was finished.
+    Finished,
+    /// It was taken back.
+    TakenBack,
+    /// It is still half-way.
+    Stuck(StuckLanding),
+    /// It was set aside.
+    SetAside(StuckLanding),
+}
+
+/// A piece of rescued content is to go back to the workspace.
+#[derive(Clone, Debug)]
+pub struct RestoreOrder {
+    /// The piece.
+    pub id: RescuedId,
+    /// Where it goes; to the path that it belongs to if it is not given.
+    pub to: Option<RelPath>,
+    /// What becomes of something that is there.
+    pub occupied: Occupied,
+}
+
+/// What becomes of something that is where rescued content is to go.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Occupied {
+    /// It stays, and nothing is restored.
+    Refuse,
+    /// It is rescued in turn.
+    Swap,
+}
+
+/// Rescued content that is back.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// Where it is.
+    pub path: RelPath,
+    /// What was there before, which is rescued now.
+    pub replaced: Option<Rescued>,
 }
 
 /// What became of an attempt.

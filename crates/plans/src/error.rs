@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use eventlog::{BlobError, CommitError, LogError};
-use kernel::{ChangesetId, PlanId, WorkspaceId};
+use kernel::{ChangesetId, PlanId, RescuedId, WorkspaceId};
 
 use crate::path::BadPath;
 use crate::plan::{CheckState, State};
@@ -136,6 +136,55 @@ pub enum PlanError {
         root: PathBuf,
         /// What is there.
         why: String,
+    },
+    /// An apply or undo of the workspace is half-way, and can neither be finished nor taken back.
+    #[error("an apply or undo of {} is half-way and cannot be brought to an end: {why}", root.display())]
+    LandingStuck {
+        /// The workspace.
+        root: PathBuf,
+        /// What is in the way.
+        why: String,
+    },
+    /// The user that the daemon runs as may not change a path.
+    #[error("permission denied: `{path}`")]
+    NotPermitted {
+        /// The path.
+        path: String,
+    },
+    /// A path is on a file system that cannot be written.
+    #[error("`{path}` is on a read-only file system")]
+    ReadOnly {
+        /// The path.
+        path: String,
+    },
+    /// There is no room left.
+    #[error("no space is left on the disk, or the quota is used up; it was needed for `{path}`")]
+    DiskFull {
+        /// For which path.
+        path: String,
+    },
+    /// A pipe, a socket or a device is where a file is to go.
+    #[error("`{path}` is a pipe, a socket or a device, and can be neither merged nor replaced")]
+    SpecialFile {
+        /// The path.
+        path: String,
+    },
+    /// A content that the log should have is missing or damaged.
+    #[error("the stored content of `{path}` cannot be read: {why}")]
+    ContentDamaged {
+        /// The path.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no rescued content of this id.
+    #[error("there is no rescued content {0}")]
+    RescuedNotFound(RescuedId),
+    /// Something is where rescued content is to go.
+    #[error("`{path}` is occupied; nothing was restored")]
+    RestoreOccupied {
+        /// The path.
+        path: String,
     },
     /// The workspace has plans that are not over.
     #[error("the workspace has {plans} plans that are open or sealed")]

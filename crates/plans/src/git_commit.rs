@@ -5,7 +5,8 @@
 //! are brought up to date, and only those of which nothing was staged.
 //!
 //! No hooks are run: not `pre-commit`, not `commit-msg`, none. What was applied has passed the checks of its plan, and a hook
-//! would see an index that the user never made. The commit is not signed.
+//! would see an index that the user never made. The commit is not signed. What does run are the clean filters that
+//! `.gitattributes` and the configuration of git name (`filter.NAME.clean`, as of git-lfs), as with `git add`.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -62,6 +63,9 @@ pub enum GitCommitError {
     /// The paths are in HEAD as they are in the working tree.
     #[error("there is nothing to commit")]
     Nothing,
+    /// Git does not know whom a commit is by.
+    #[error("git does not know who you are; set user.name and user.email with `git config`")]
+    NoIdentity,
     /// The message is empty.
     #[error("a commit needs a message")]
     NoMessage,
@@ -82,6 +86,25 @@ pub enum GitCommitError {
         /// What it said.
         said: String,
     },
+}
+
+/// Whether a commit could be made now: it is a repository, nothing is going on in it, and git knows whom a commit is by.
+/// It blocks.
+///
+/// # Errors
+/// Says what is in the way.
+pub(crate) fn may_commit(root: &Path) -> Result<(), GitCommitError> {
+    let git = Git { root };
+    let directory = git.directory()?;
+    git.nothing_going_on(&directory)?;
+    for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+        match git.run(None, &["var", who], b"") {
+            Ok(_) => {}
+            Err(GitCommitError::Git { .. }) => return Err(GitCommitError::NoIdentity),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Commits paths as they are in the working tree, on the current branch, or on a HEAD that is detached. It blocks.

@@ -53,6 +53,8 @@ pub(crate) enum LandingState {
     Done,
     /// Nothing of it is done.
     TakenBack,
+    /// It could neither be finished nor taken back, and somebody gave it up. Part of it may be done.
+    SetAside,
 }
 
 impl LandingState {
@@ -62,6 +64,7 @@ impl LandingState {
             Self::Begun => "begun",
             Self::Done => "done",
             Self::TakenBack => "taken_back",
+            Self::SetAside => "set_aside",
         }
     }
 }

@@ -45,6 +45,7 @@ mod plan;
 mod reading;
 mod recover;
 mod recovering;
+mod rescued;
 mod reserve;
 mod sandbox;
 mod scan;
@@ -66,8 +67,8 @@ mod workspaces;
 
 pub use answers::{
     ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FileOperation, FilesChanged, Forgotten, GcPolicy,
-    GitMessage, Moment, NewStay, Opened, Outcome, OutcomeKind, OutcomePath, Overlap, PlanQuery, Run,
-    SeenFile, Stay, Unapplied, UndoOrder,
+    GitMessage, Moment, NewStay, Occupied, Opened, Outcome, OutcomeKind, OutcomePath, Overlap, PlanQuery,
+    Repair, RepairEnd, Repaired, RestoreOrder, Restored, Run, SeenFile, Stay, Unapplied, UndoOrder,
 };
 pub use base::{Base, BaseError, Bases, CollectMode, Freed, Ignored, LeftOut, Taken, WhyLeftOut};
 pub use changeset::{Changeset, ChangesetRecord, ChangesetState, NewChangeset};
@@ -95,12 +96,13 @@ pub use plan::{
 };
 pub use recover::Recovered;
 pub use recovering::{Recovery, RecoveryOf};
+pub use rescued::{RescueReason, Rescued, RescuedKind, RescuedList, RescuedRecord};
 pub use sandbox::{
     Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategies, Strategy, StrategyName,
     remove_tree,
 };
 pub use service::Plans;
 pub use streams::unreadable_head;
-pub use tree::{FileKind, FileStat, ReadBounds, Tree, TreeError};
+pub use tree::{Attributes, FileKind, FileStat, ReadBounds, Tree, TreeError};
 pub use uncarried::BranchInside;
-pub use workspace::{Presence, Workspace, WorkspaceRecord};
+pub use workspace::{Presence, StuckLanding, Workspace, WorkspaceRecord};

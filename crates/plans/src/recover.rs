@@ -76,6 +76,9 @@ impl Recovered {
 /// When this returns, every piece of it waits at the desk that it belongs to. So whoever comes to one of these plans or
 /// workspaces finds it set right, and everybody else is not kept waiting.
 pub(crate) async fn begin(shared: &Arc<Shared>) -> Result<Recovered, PlanError> {
+    // Before anybody keeps anything: what is unfinished now is of an earlier life, and its original is where it was.
+    let shelf = shared.shelf();
+    let swept = blocking(move || shelf.sweep()).await?;
     let (left, unharmed) = survey(shared).await?;
     let (mut of_workspaces, mut of_plans) = (Vec::new(), Vec::new());
     let held_up: HashSet<WorkspaceId> = left
@@ -94,6 +97,11 @@ pub(crate) async fn begin(shared: &Arc<Shared>) -> Result<Recovered, PlanError> 
     }
     let (told_later, told_now): (Vec<Plan>, Vec<Plan>) = unharmed.into_iter().partition(is_held_up);
     let mut notes = tell_at_start(shared, told_now).await;
+    if let Err(error) = swept {
+        notes.push(format!(
+            "unfinished copies of rescued content stay behind: {error}"
+        ));
+    }
     let (finished, waiting) = oneshot::channel();
     let own = Arc::clone(shared);
     shared.tasks.spawn("recovering plans", async move {

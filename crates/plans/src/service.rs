@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{HeadsOrder, HeadsQuery, Moves, Sequence, Tail, WallClock};
-use kernel::{CancellationToken, ChangesetId, PlanId, Scope, WorkspaceId};
+use kernel::{CancellationToken, ChangesetId, PlanId, RescuedId, Scope, WorkspaceId};
 
 use crate::answers::{
     ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FilesChanged, Forgotten, GcPolicy, Moment,
-    NewStay, Opened, Outcome, Overlap, PlanQuery, Stay, Unapplied, UndoOrder,
+    NewStay, Opened, Outcome, Overlap, PlanQuery, Repair, Repaired, RestoreOrder, Restored, Stay, Unapplied,
+    UndoOrder,
 };
 use crate::base::Bases;
 use crate::changeset::{Changeset, ChangesetState, NewChangeset};
@@ -31,14 +32,15 @@ use crate::plan::{Actor, CheckEnd, NewPlan, Plan, State};
 use crate::reading;
 use crate::recover::{self, Recovered};
 use crate::recovering::{Recovering, Recovery};
+use crate::rescued::{Rescued, RescuedList};
 use crate::reserve::Reserve;
 use crate::sandbox::{Strategies, StrategyName};
-use crate::shared::{Shared, base_error, blocking};
+use crate::shared::{Notices, Shared, Stuck, base_error, blocking};
 use crate::state;
 use crate::store;
 use crate::streams::{self, PLAN_KIND};
 use crate::taking::Waiting;
-use crate::workspace::{Presence, Workspace};
+use crate::workspace::{Presence, StuckLanding, Workspace};
 use crate::{collect, forget, workspaces};
 
 /// How many plans are looked at for one page of a list at most.
@@ -98,6 +100,8 @@ impl Plans {
             registry: Desks::new("workspaces", tasks.clone(), clock),
             recovering: Recovering::default(),
             steps,
+            stuck: Stuck::default(),
+            notices: Notices::default(),
             log,
             directory,
             home_id,
@@ -388,6 +392,14 @@ impl Plans {
         seen: Option<u64>,
         work: Unapplied,
     ) -> Result<Plan, PlanError> {
+        let found = self.get(plan).await?;
+        if found.record.landing.is_some() {
+            self.shared
+                .at_workspace(found.record.facts.workspace, move |lander| {
+                    Box::pin(lander.release(work))
+                })
+                .await?;
+        }
         let called_off = (work == Unapplied::GiveUp).then(|| Captures::call_off(&self.shared.captures, plan));
         self.shared
             .at_plan(plan, move |desk| {
@@ -539,11 +551,89 @@ impl Plans {
         workspaces::presence(&self.shared, id).await
     }
 
-    /// Forgets a workspace that has no plans that are not over.
+    /// An apply or undo of a workspace that was left half-way and could not be brought to an end when that was last tried.
+    #[must_use]
+    pub fn stuck_landing(&self, id: WorkspaceId) -> Option<StuckLanding> {
+        self.shared.stuck.of(id)
+    }
+
+    /// What is weaker in a workspace than elsewhere, as far as it was found out in this life of the daemon.
+    #[must_use]
+    pub fn workspace_notice(&self, id: WorkspaceId) -> Option<String> {
+        self.shared.notices.of(id).flatten()
+    }
+
+    /// Brings an apply or undo to its end that was left half-way on a workspace, or sets it aside. *Cancel safety*: dropped
+    /// half-way, it goes on.
+    ///
+    /// # Errors
+    /// There is no workspace of this id, or the log failed. That it cannot be brought to an end is an answer.
+    pub async fn repair_workspace(&self, id: WorkspaceId, how: Repair) -> Result<Repaired, PlanError> {
+        self.shared
+            .at_workspace(id, move |lander| Box::pin(lander.repair(how)))
+            .await
+    }
+
+    /// Content of users that applies and undos had to keep, newest first.
+    ///
+    /// # Errors
+    /// The directory that it is kept in cannot be read.
+    pub async fn rescued(&self) -> Result<RescuedList, PlanError> {
+        let shelf = self.shared.shelf();
+        let list = blocking(move || shelf.list()).await?;
+        list.map_err(|source| PlanError::Io {
+            what: "listing rescued content".to_owned(),
+            source,
+        })
+    }
+
+    /// Puts rescued content back into its workspace. *Cancel safety*: dropped half-way, it goes on.
+    ///
+    /// # Errors
+    /// There is none of this id, its workspace is gone, or something is at the path.
+    pub async fn restore_rescued(&self, order: RestoreOrder) -> Result<Restored, PlanError> {
+        let rescued = self.rescued_of(order.id).await?;
+        self.shared
+            .at_workspace(rescued.record.workspace, move |lander| {
+                Box::pin(lander.restore(rescued, order))
+            })
+            .await
+    }
+
+    /// Removes rescued content for good.
+    ///
+    /// # Errors
+    /// There is none of this id, or it cannot be removed.
+    pub async fn drop_rescued(&self, id: RescuedId) -> Result<Rescued, PlanError> {
+        let rescued = self.rescued_of(id).await?;
+        let shelf = self.shared.shelf();
+        let removed = blocking(move || shelf.remove(id)).await?;
+        removed.map_err(|source| PlanError::Io {
+            what: format!("removing {}", rescued.at.display()),
+            source,
+        })?;
+        Ok(rescued)
+    }
+
+    async fn rescued_of(&self, id: RescuedId) -> Result<Rescued, PlanError> {
+        let shelf = self.shared.shelf();
+        let found = blocking(move || shelf.read(id)).await?;
+        let found = found.map_err(|source| PlanError::Io {
+            what: format!("reading the record of {id}"),
+            source,
+        })?;
+        found.ok_or(PlanError::RescuedNotFound(id))
+    }
+
+    /// Forgets a workspace that has no plans that are not over. An undo that is stuck there is set aside first.
     ///
     /// # Errors
     /// There is none of this id, or it has such plans.
     pub async fn forget_workspace(&self, id: WorkspaceId) -> Result<(), PlanError> {
+        let workspace = workspaces::get(&self.shared, id).await?;
+        if workspace.record.landing.is_some() && workspace.open_plans == 0 {
+            self.repair_workspace(id, Repair::Abort).await?;
+        }
         self.shared
             .at_registry(move |registry| Box::pin(registry.forget(id)))
             .await

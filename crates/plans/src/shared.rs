@@ -1,8 +1,9 @@
 //! What all parts of the service share.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use eventlog::{Log, WallClock};
 use kernel::{HomeId, PlanId, Scope, WorkspaceId};
@@ -22,9 +23,11 @@ use crate::manifest::ManifestId;
 use crate::options::{LandingSteps, PlansSettings};
 use crate::overlaps::OverlapBook;
 use crate::recovering::Recovering;
+use crate::rescued::Shelf;
 use crate::reserve::Reserve;
 use crate::sandbox::Strategies;
 use crate::taking::Waiting;
+use crate::workspace::StuckLanding;
 use crate::workspaces::Registry;
 
 /// A piece of work at a desk.
@@ -61,6 +64,44 @@ pub(crate) struct Shared {
     pub(crate) landers: Desks<WorkspaceId, Lander>,
     pub(crate) recovering: Recovering,
     pub(crate) registry: Desks<(), Registry>,
+    pub(crate) stuck: Stuck,
+    pub(crate) notices: Notices,
+}
+
+/// What is weaker about some workspaces, in words; found out once in a life of the daemon.
+#[derive(Debug, Default)]
+pub(crate) struct Notices(Mutex<HashMap<WorkspaceId, Option<String>>>);
+
+impl Notices {
+    /// What was found out; nothing if nobody has tried yet.
+    pub(crate) fn of(&self, workspace: WorkspaceId) -> Option<Option<String>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&workspace).cloned()
+    }
+
+    pub(crate) fn set(&self, workspace: WorkspaceId, notice: Option<String>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(workspace, notice);
+    }
+}
+
+/// Landings that could not be brought to an end, by workspace. It is only what was last seen: each try finds it out again.
+#[derive(Debug, Default)]
+pub(crate) struct Stuck(Mutex<HashMap<WorkspaceId, StuckLanding>>);
+
+impl Stuck {
+    pub(crate) fn of(&self, workspace: WorkspaceId) -> Option<StuckLanding> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&workspace).cloned()
+    }
+
+    pub(crate) fn set(&self, workspace: WorkspaceId, stuck: Option<StuckLanding>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match stuck {
+            Some(stuck) => all.insert(workspace, stuck),
+            None => all.remove(&workspace),
+        };
+    }
 }
 
 impl Shared {
@@ -70,6 +111,11 @@ impl Shared {
 
     pub(crate) fn staging(&self) -> PathBuf {
         self.directory.join("staging")
+    }
+
+    /// Where content of others is kept that has no place in a workspace.
+    pub(crate) fn shelf(&self) -> Shelf {
+        Shelf::new(self.directory.join("kept"))
     }
 
     /// The file that remembers what the files of a workspace were like.

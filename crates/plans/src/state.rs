@@ -369,6 +369,30 @@ pub(crate) fn refused(record: &Record, refused: Refused, now: UnixMs) -> (Record
     (next, vec![said])
 }
 
+/// It could neither be carried out nor taken back, and was given up. The plan is as it was before the attempt; what is in the
+/// workspace is another matter.
+pub(crate) fn set_aside(
+    record: &Record,
+    (what, by): (Option<Attempt>, &Actor),
+    why: &str,
+    now: UnixMs,
+) -> (Record, Vec<Happening>) {
+    let mut next = record.clone();
+    next.landing = None;
+    next.running.retain(|running| running.tool != "merge");
+    next.changed_at = now;
+    let what = match what {
+        Some(Attempt::Undo) => "undo",
+        _ => "apply",
+    };
+    let said = Happening::new(
+        "set_aside",
+        by,
+        format!("the {what} was given up half-way: {why}"),
+    );
+    (next, vec![said])
+}
+
 /// Adds checks; those that are there already are not added again.
 pub(crate) fn add_checks(plan: PlanId, record: &Record, commands: Vec<String>, now: UnixMs) -> Step {
     let mut next = record.clone();

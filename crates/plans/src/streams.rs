@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | `plan/ID` | `plan` | its state | what happened to the plan |
 //! | `changeset/ID` | `changeset` | the id of its plan, so that those of one plan can be listed | the changes, in order |
-//! | `landing/ID` | `landing` | `begun`, `done` or `taken_back` | what it does, path by path |
+//! | `landing/ID` | `landing` | `begun`, `done`, `taken_back` or `set_aside` | what it does, path by path |
 //! | `workspace/ID` | `workspace` | `present` | none |
 //! | `plan-key/KEY` | `plan-key` | `used` | none |
 //!

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use eventlog::{UnixMs, Version};
-use kernel::{HomeId, WorkspaceId};
+use kernel::{HomeId, PlanId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
 use crate::as_text;
+use crate::plan::Attempt;
 
 /// A workspace, as the log has it.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -56,4 +57,23 @@ pub struct Workspace {
     pub is_git: bool,
     /// How many of its plans are open or sealed.
     pub open_plans: u64,
+    /// An apply or undo that was left half-way and could not be brought to an end when that was last tried.
+    pub stuck: Option<StuckLanding>,
+    /// What is weaker here than elsewhere, in one line, as far as it was found out in this life of the daemon.
+    pub notice: Option<String>,
+}
+
+/// An apply or undo that is half-way and cannot be brought to an end.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct StuckLanding {
+    /// Names it.
+    pub landing: String,
+    /// What it is, if that is known.
+    pub what: Option<Attempt>,
+    /// The plans that it is for.
+    pub plans: Vec<PlanId>,
+    /// When it began, if that is known.
+    pub since: Option<UnixMs>,
+    /// What is in the way.
+    pub why: String,
 }

@@ -185,6 +185,11 @@ async fn looked_at(
         presence: look.presence,
         is_git: look.is_git,
         open_plans: counts.get(&id).copied().unwrap_or_default(),
+        stuck: shared
+            .stuck
+            .of(id)
+            .filter(|stuck| record.landing.as_ref() == Some(&stuck.landing)),
+        notice: shared.notices.of(id).flatten(),
         record,
     }
 }

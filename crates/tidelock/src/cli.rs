@@ -66,7 +66,9 @@ pub(crate) use session::{
     ExportArguments, ForkArguments, QueueArguments, QueueCommand, RenameSessionArguments, SendArguments,
     SessionCancelArguments, SessionCommand, SessionListArguments,
 };
-pub(crate) use workspace::{ChecksArguments, WorkspaceCommand};
+pub(crate) use workspace::{
+    ChecksArguments, RepairArguments, RescuedArguments, RescuedCommand, RestoreArguments, WorkspaceCommand,
+};
 
 use crate::environment;
 use crate::output::Format;

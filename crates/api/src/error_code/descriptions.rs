@@ -117,6 +117,12 @@ impl ErrorCode {
                 "There is no such workspace",
                 "GET /v1/workspaces lists the workspaces.",
             ),
+            Self::RescuedNotFound => (
+                "rescued_not_found",
+                404,
+                "There is no such rescued content",
+                "GET /v1/rescued lists what is kept; it may have been restored or dropped already.",
+            ),
             Self::SessionNotFound => (
                 "session_not_found",
                 404,
@@ -255,6 +261,37 @@ impl ErrorCode {
                 "The workspace has plans that are not over",
                 "Apply or discard its plans first.",
             ),
+            Self::LandingStuck => (
+                "landing_stuck",
+                409,
+                "An apply or undo is stuck half-way",
+                "Fix what `detail` names and run `tidelock workspace repair DIR`. If it cannot be fixed, \
+                 `tidelock workspace repair DIR --abort` sets it aside and keeps everything it holds.",
+            ),
+            Self::RestoreOccupied => (
+                "restore_occupied",
+                409,
+                "Something is at the path",
+                "Restore to another path with `--to PATH`, or use `--swap`, which keeps what is there in turn.",
+            ),
+            Self::PathNotPermitted => (
+                "path_not_permitted",
+                409,
+                "Permission denied in the workspace",
+                "Make the path and the directory it is in writable for the user that runs the daemon, and try again.",
+            ),
+            Self::PathReadOnly => (
+                "path_read_only",
+                409,
+                "The file system is read-only",
+                "Remount it writable (`mount -o remount,rw`), and try again.",
+            ),
+            Self::SpecialFileInTheWay => (
+                "special_file_in_the_way",
+                409,
+                "A pipe, socket or device is in the way",
+                "Move it away, and try again. The plan has a file at this path.",
+            ),
             Self::FileRefused => (
                 "file_refused",
                 409,
@@ -271,7 +308,7 @@ impl ErrorCode {
                 "git_commit_refused",
                 409,
                 "No git commit can be made",
-                "Apply without `commit`, or mend what `detail` names.",
+                "Fix what `detail` names, or apply without `--commit`. Nothing was changed.",
             ),
             Self::TurnActive => (
                 "turn_active",
@@ -481,7 +518,13 @@ impl ErrorCode {
                 "sandbox_failed",
                 500,
                 "The sandbox could not be used",
-                "Make sure that there is room on the disk; the daemon's log says what failed.",
+                "The daemon's log says which file it was and why; look for the request id.",
+            ),
+            Self::ContentDamaged => (
+                "content_damaged",
+                500,
+                "Stored content is missing or damaged",
+                "Run `tidelock doctor --deep`. Restore a backup of the log, or discard the plan.",
             ),
             Self::BackupNotSupported => (
                 "backup_not_supported",
@@ -560,6 +603,12 @@ impl ErrorCode {
                 507,
                 "There is no room for another sandbox",
                 "List what is open with `tidelock plan list`, then apply or discard some; or free space on the disk.",
+            ),
+            Self::DiskFull => (
+                "disk_full",
+                507,
+                "No space left on the disk",
+                "Free some space (`tidelock plan gc` removes sandboxes that nobody needs), and try again.",
             ),
         };
         Description {

@@ -118,6 +118,9 @@ pub struct PlanOutcome {
     /// The git commit that was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Why the git commit that was wanted could not be made. The apply itself is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_failed: Option<String>,
     /// What a person should know beside that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -192,6 +195,9 @@ pub struct PlanFinish {
     /// The git commit that was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Why the git commit that was wanted could not be made, after everything was applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_failed: Option<String>,
     /// What a person should know beside that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -25,5 +25,6 @@ pub use plan::{
     SandboxStrategy,
 };
 pub use workspaces::{
-    SetWorkspaceChecks, StrategyList, StrategyState, Workspace, WorkspaceList, WorkspaceState,
+    RepairState, RepairWorkspace, Rescued, RescuedList, RescuedRestored, RestoreRescued, SetWorkspaceChecks,
+    StrategyList, StrategyState, StuckLanding, Workspace, WorkspaceList, WorkspaceRepaired, WorkspaceState,
 };

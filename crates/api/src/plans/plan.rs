@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::acts::PlanRefused;
 use super::diff::DiffSummary;
+use super::workspaces::Rescued;
 
 /// The body of `POST /v1/plans`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -147,6 +148,9 @@ pub struct Plan {
     /// What does not work in its sandbox, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+    /// Content of users that its apply or undo had to keep; empty in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rescued: Vec<Rescued>,
     /// What a person should know, in one line; for example that the workspace is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
@@ -292,7 +296,7 @@ pub struct PlanMoment {
     pub at: String,
     /// What happened: `opened`, `changeset_started`, `changed`, `changeset_closed`, `command_started`, `command_ended`,
     /// `sealed`, `reopened`, `check_started`, `check_ended`, `overlapped`, `applied`, `refused`, `undone`, `refreshed`,
-    /// `child_merged` or `discarded`.
+    /// `child_merged`, `rescued`, `set_aside` or `discarded`.
     pub event: String,
     /// Who did it; may be empty.
     pub actor: String,

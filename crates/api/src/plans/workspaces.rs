@@ -24,6 +24,129 @@ pub struct Workspace {
     pub registered_at: String,
     /// How many of its plans are open or sealed.
     pub open_plans: u64,
+    /// An apply or undo that is stuck half-way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<StuckLanding>,
+    /// What a person should know, in one line; for example that its file system cannot exchange two files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+/// An apply or undo that is half-way, and could neither be finished nor taken back when that was last tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StuckLanding {
+    /// What it is: `apply` or `undo`; not given if that cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what: Option<String>,
+    /// The plans.
+    pub plans: Vec<String>,
+    /// When it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "date-time")]
+    pub since: Option<String>,
+    /// What is in the way.
+    pub why: String,
+}
+
+/// The body of `POST /v1/workspaces/{id}/repair`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RepairWorkspace {
+    /// If it can neither be finished nor taken back, give it up as it is, and keep everything that it holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub abort: bool,
+}
+
+/// The answer of `POST /v1/workspaces/{id}/repair`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkspaceRepaired {
+    /// What became of it.
+    pub state: RepairState,
+    /// What is or was stuck.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<StuckLanding>,
+    /// What had to be kept.
+    pub rescued: Vec<Rescued>,
+    /// The paths that were changed and stay so, if it was set aside.
+    pub changed: Vec<String>,
+}
+
+/// What became of an apply or undo that was left half-way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RepairState {
+    /// There was none.
+    Nothing,
+    /// It was finished.
+    Finished,
+    /// It was taken back.
+    TakenBack,
+    /// It is still stuck.
+    Stuck,
+    /// It was given up as it was.
+    SetAside,
+}
+
+/// Content of a user that an apply or undo could not leave in the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Rescued {
+    /// Its id.
+    #[schema(example = "rescued_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
+    pub id: String,
+    /// The workspace that it was in.
+    pub workspace: String,
+    /// Where that is.
+    pub root: String,
+    /// The path that it belongs to.
+    pub path: String,
+    /// What it is: `file`, `symlink`, `directory` or `special`.
+    pub kind: String,
+    /// How many bytes, for a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// What was being done: `apply` or `undo`.
+    pub what: String,
+    /// The plans.
+    pub plans: Vec<String>,
+    /// Since when it is kept.
+    #[schema(format = "date-time")]
+    pub since: String,
+    /// Why it is kept, in a sentence.
+    pub why: String,
+    /// Where it is now.
+    pub kept_at: String,
+}
+
+/// The answer of `GET /v1/rescued`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RescuedList {
+    /// What is kept, newest first.
+    pub rescued: Vec<Rescued>,
+    /// Directories of kept content whose description cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<String>,
+}
+
+/// The optional body of `POST /v1/rescued/{id}/restore`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreRescued {
+    /// Another path of the workspace; the one that it belongs to if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// If something is at the path, keep that in turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub swap: bool,
+}
+
+/// The answer of `POST /v1/rescued/{id}/restore`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RescuedRestored {
+    /// Where it is.
+    pub path: String,
+    /// What was there, which is kept now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<Rescued>,
 }
 
 /// Whether a workspace is there.

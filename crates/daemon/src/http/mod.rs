@@ -30,6 +30,7 @@ mod quarantine;
 mod query;
 mod refusals;
 mod refused_lines;
+mod rescued;
 mod sessions;
 mod sse;
 mod who;
@@ -124,6 +125,7 @@ fn for_callers() -> Router<Arc<App>> {
         .merge(sessions::router())
         .merge(context::router())
         .merge(workspaces::router())
+        .merge(rescued::router())
 }
 
 async fn not_found(headers: HeaderMap, uri: Uri) -> Response {

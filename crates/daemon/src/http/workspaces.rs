@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use api::{ErrorCode, SetWorkspaceChecks, WorkspaceList};
+use ::plans::Repair;
+use api::{ErrorCode, RepairWorkspace, SetWorkspaceChecks, WorkspaceList, WorkspaceRepaired};
 use axum::extract::{FromRequestParts, Path, State};
-use axum::routing::{delete, get, put};
+use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
 use http::StatusCode;
 use http::request::Parts;
@@ -14,7 +15,7 @@ use super::body;
 use super::plans::{checked_checks, plan_problem};
 use super::problem::Problem;
 use crate::app::App;
-use crate::plans::wire::workspace_to_wire;
+use crate::plans::wire::{repaired_to_wire, workspace_to_wire};
 
 /// The paths of workspaces.
 pub(super) fn router() -> Router<Arc<App>> {
@@ -22,6 +23,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         .route("/v1/workspaces", get(list))
         .route("/v1/workspaces/{id}", delete(forget))
         .route("/v1/workspaces/{id}/checks", put(set_checks))
+        .route("/v1/workspaces/{id}/repair", post(repair))
 }
 
 /// The workspaces, by path.
@@ -82,6 +84,37 @@ pub(crate) async fn set_checks(
     let checks = checked_checks("checks", request.checks)?;
     match app.plans.set_workspace_checks(id, checks).await {
         Ok(workspace) => Ok(Json(workspace_to_wire(&workspace))),
+        Err(error) => Err(plan_problem(&app.plans, error).await),
+    }
+}
+
+/// Finishes an apply or undo that was left half-way, or takes it back.
+///
+/// If neither is possible, the answer is `stuck` and says why. With `abort` it is given up as it is then: everything that it
+/// holds is kept and listed by `GET /v1/rescued`, and the workspace can be used again.
+#[utoipa::path(
+    post, path = "/v1/workspaces/{id}/repair", operation_id = "repair_workspace", tag = "workspaces",
+    request_body = Option<RepairWorkspace>,
+    params(("id" = String, Path, description = "The id of the workspace.")),
+    responses(
+        (status = 200, description = "What became of it.", body = WorkspaceRepaired),
+        (status = 404, description = "`workspace_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn repair(
+    State(app): State<Arc<App>>,
+    TheWorkspace(id): TheWorkspace,
+    body::OptionalJson(request): body::OptionalJson<RepairWorkspace>,
+) -> Result<Json<WorkspaceRepaired>, Problem> {
+    let how = match request.abort {
+        true => Repair::Abort,
+        false => Repair::Recover,
+    };
+    match app.plans.repair_workspace(id, how).await {
+        Ok(repaired) => Ok(Json(repaired_to_wire(&repaired))),
         Err(error) => Err(plan_problem(&app.plans, error).await),
     }
 }

@@ -9,7 +9,7 @@ use super::plan_state::{overlap_words, titled};
 use super::plan_text::exact;
 use super::sign_in::Visitor;
 use super::{breakers, history, job_state, plan_state, server_log, server_state, session_state};
-use crate::needs::{INTERRUPTED, Need, Needs, PlanNeed, REFUSED, server_words};
+use crate::needs::{INTERRUPTED, Need, Needs, PlanNeed, REFUSED, rescued_words, server_words, stuck_words};
 
 /// How many are shown. Whoever has more begins with these.
 const SHOWN_NEEDS: usize = 20;
@@ -63,6 +63,34 @@ fn titled_link(href: &str, key: &str, title: &str) -> Markup {
 fn row(need: &Need, visitor: &Visitor) -> Markup {
     match need {
         Need::Permission(session, question) => permission(session, question, visitor),
+        Need::Stuck(workspace, stuck) => {
+            let root = one_line(&workspace.root);
+            let command = format!("tidelock workspace repair {}", workspace.id);
+            let more = html! {
+                small class="error" { (one_line(&stuck_words(stuck))) }
+                small { "Run " code tabindex="0" { (command) } ", or the same with " code { "--abort" } " to set it aside and keep everything it holds." }
+            };
+            let what = titled_link("/workspaces", &format!("need {}", workspace.id), &root);
+            html! {
+                li data-need="stuck" {
+                    (line(&html! { span class="badge bad" { "Stuck" } }, &what, &more, &html! {}))
+                }
+            }
+        }
+        Need::Rescued(rescued) => {
+            let more = html! {
+                small { (one_line(&rescued_words(rescued))) }
+                small { "Restore it with " code tabindex="0" { "tidelock workspace rescued restore " (rescued.id) }
+                    ", or drop it with " code tabindex="0" { "tidelock workspace rescued drop " (rescued.id) } "." }
+                small { "It is kept in " code tabindex="0" { (exact(&rescued.kept_at)) } }
+            };
+            let what = html! { span class="row-title" { (exact(&rescued.path)) } };
+            html! {
+                li data-need="rescued" {
+                    (line(&html! { span class="badge warn" { "Rescued" } }, &what, &more, &html! {}))
+                }
+            }
+        }
         Need::Plan(plan, why) => {
             let (href, title) = (plan_state::path(&plan.id), plan_state::title(plan));
             let more = html! {
@@ -229,7 +257,7 @@ mod tests {
     use super::super::session_state::tests::session;
     use super::*;
     use crate::app::tests::detached;
-    use crate::needs::tests::breaker;
+    use crate::needs::tests::{breaker, rescued, stuck_workspace};
 
     async fn rendered(list: Vec<Need>) -> String {
         let app = detached().await;
@@ -273,6 +301,13 @@ mod tests {
         job.text = Some(text.to_owned());
         vec![
             Need::Permission(Box::new(asking), question),
+            {
+                let workspace = stuck_workspace(text);
+                let mut stuck = workspace.stuck.clone().unwrap();
+                stuck.why = text.to_owned();
+                Need::Stuck(Box::new(workspace), stuck)
+            },
+            Need::Rescued(Box::new(rescued(text))),
             Need::Plan(Box::new(titled.clone()), PlanNeed::Review),
             Need::Overlap(Box::new(titled), overlap),
             Need::Server(Box::new(failed)),
@@ -287,6 +322,8 @@ mod tests {
         let page = rendered(all("Some work")).await;
         for kind in [
             "permission",
+            "stuck",
+            "rescued",
             "plan",
             "overlap",
             "server",
@@ -301,7 +338,9 @@ mod tests {
             );
         }
         for part in [
-            "<span class=\"number\">7</span>",
+            "<span class=\"number\">9</span>",
+            "tidelock workspace rescued restore rescued_1",
+            "tidelock workspace repair workspace_1",
             "name=\"after\" value=\"overview\"",
             "data-answer-button=\"allow_always\"",
             "waits to be applied · 2 files",

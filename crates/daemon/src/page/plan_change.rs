@@ -197,6 +197,9 @@ fn attempted(title: String, action: Action, outcome: &Outcome) -> PlanNotice {
             .as_ref()
             .map(|commit| format!("The git commit is {commit}.")),
     );
+    notes.extend(outcome.commit_failed.as_ref().map(|why| {
+        format!("The changes are in the workspace, but no git commit was made: {why}. Commit by hand, or undo the plan.")
+    }));
     PlanNotice::Done {
         title,
         outcome: super::plan_notice::landed(word, outcome.paths.len() as u64, merged),

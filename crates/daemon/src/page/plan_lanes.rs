@@ -140,6 +140,8 @@ fn mark(moment: &PlanMoment, at: u64) -> Option<Mark> {
         "sealed" => ('■', "warn", "sealed"),
         "applied" => ('▲', "good", "applied"),
         "child_merged" => ('▲', "good", "child merged"),
+        "rescued" => ('◆', "warn", "rescued"),
+        "set_aside" => ('◆', "bad", "set aside"),
         "refused" => ('✕', "bad", "not done"),
         "undone" => ('↩', "warn", "taken back"),
         "overlapped" => ('!', "warn", "overlap"),

@@ -222,6 +222,7 @@ pub(super) mod tests {
             checks: Vec::new(),
             refused: None,
             overlaps: Vec::new(),
+            rescued: Vec::new(),
             left_out: Vec::new(),
             branches: Vec::new(),
             not_carried: Vec::new(),

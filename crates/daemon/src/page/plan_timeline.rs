@@ -50,6 +50,8 @@ fn words(event: &str) -> (&str, &'static str) {
         "undone" => ("Taken back", "warn"),
         "refreshed" => ("Refreshed", "plain"),
         "child_merged" => ("Child merged", "good"),
+        "rescued" => ("Rescued", "warn"),
+        "set_aside" => ("Set aside", "bad"),
         "discarded" => ("Discarded", "plain"),
         other => (other, "plain"),
     }

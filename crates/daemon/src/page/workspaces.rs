@@ -183,6 +183,8 @@ mod tests {
             checks: vec!["make <test>".to_owned()],
             registered_at: "2026-01-31T09:30:00Z".to_owned(),
             open_plans,
+            stuck: None,
+            notice: None,
         }
     }
 

@@ -268,11 +268,11 @@ impl Finishing<'_> {
                     .as_ref()
                     .and_then(|landed| landed.commit.clone());
                 let is_missed = self.payload.order.commit.is_some() && commit.is_none();
-                let note = "the daemon was restarted after the changes were applied; no git commit was made";
+                let why = "the daemon was restarted after the changes were applied";
                 PlanFinish {
                     files: Some(plan.record.files),
                     commit,
-                    notes: is_missed.then(|| note.to_owned()).into_iter().collect(),
+                    commit_failed: is_missed.then(|| why.to_owned()),
                     ..finish(FinishOutcome::Done)
                 }
             }
@@ -349,6 +349,7 @@ impl Finishing<'_> {
             files: Some(outcome.paths.len() as u64),
             paths: outcome.paths.iter().take(KEPT_PATHS).map(path_to_wire).collect(),
             commit: outcome.commit,
+            commit_failed: outcome.commit_failed,
             notes: notes
                 .map(|note| note.chars().take(NOTE_CHARACTERS).collect())
                 .collect(),
@@ -422,6 +423,7 @@ fn finish(outcome: FinishOutcome) -> PlanFinish {
         files: None,
         paths: Vec::new(),
         commit: None,
+        commit_failed: None,
         notes: Vec::new(),
     }
 }

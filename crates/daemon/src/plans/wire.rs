@@ -20,7 +20,9 @@ pub(crate) use changesets::{changeset_to_wire, recorded_to_wire};
 pub(crate) use files::{BadOperation, file_to_wire, operation_of};
 pub(crate) use outcomes::{collected_to_wire, outcome_to_wire, path_to_wire};
 pub(crate) use words::kind_name;
-pub(crate) use workspaces::{workspace_of, workspace_to_wire};
+pub(crate) use workspaces::{
+    repaired_to_wire, rescued_list_to_wire, rescued_to_wire, workspace_of, workspace_to_wire,
+};
 
 use super::diff::{Shown, diff};
 use crate::times::rfc3339_ms;
@@ -39,6 +41,7 @@ struct Around {
     overlaps: Vec<Overlap>,
     /// Lines added and removed, if they were counted.
     lines: Option<(u64, u64)>,
+    rescued: Vec<api::Rescued>,
     notice: Option<String>,
 }
 
@@ -65,9 +68,12 @@ pub(crate) async fn show(plans: &Plans, plan: &Plan) -> Result<api::Plan, PlanEr
         }
         _ => None,
     };
+    let rescued = plans.rescued().await?.rescued;
+    let of_plan = |rescued: &&plans::Rescued| rescued.record.plans().any(|id| id == plan.id);
     let around = Around {
         children,
         lines,
+        rescued: rescued.iter().filter(of_plan).map(rescued_to_wire).collect(),
         ..around(plans, plan, &workspaces)
     };
     Ok(to_wire(plan, around))
@@ -107,7 +113,13 @@ fn around(plans: &Plans, plan: &Plan, workspaces: &HashMap<WorkspaceId, Presence
         sandbox_root: plans.sandbox_root(plan).display().to_string(),
         overlaps: plans.overlaps(plan.id),
         notice: recovering(plans, plan)
-            .or_else(|| notice(plan, workspaces.get(&plan.record.facts.workspace).copied())),
+            .or_else(|| stuck_notice(plans, plan))
+            .or_else(|| notice(plan, workspaces.get(&plan.record.facts.workspace).copied()))
+            .or_else(|| {
+                plans
+                    .workspace_notice(plan.record.facts.workspace)
+                    .filter(|_| !is_over(plan))
+            }),
         ..Around::default()
     }
 }
@@ -139,6 +151,18 @@ fn recovering(plans: &Plans, plan: &Plan) -> Option<String> {
     };
     let recovery = plans.recovering().into_iter().find(is_about_it)?;
     Some(format!("it is being recovered: {}", recovery.what))
+}
+
+/// That an apply or undo of it was left half-way and cannot be brought to an end.
+fn stuck_notice(plans: &Plans, plan: &Plan) -> Option<String> {
+    let stuck = plans.stuck_landing(plan.record.facts.workspace)?;
+    let is_its_own = plan.record.landing.as_ref() == Some(&stuck.landing);
+    is_its_own.then(|| {
+        format!(
+            "its apply or undo is stuck half-way: {}; run `tidelock workspace repair`",
+            stuck.why
+        )
+    })
 }
 
 /// What a person should know before anything else.
@@ -213,6 +237,7 @@ fn to_wire(plan: &Plan, around: Around) -> api::Plan {
             job: failed.job.clone(),
             why: failed.why.clone(),
         }),
+        rescued: around.rescued,
         notice: around.notice,
     }
 }

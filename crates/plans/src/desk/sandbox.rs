@@ -95,6 +95,13 @@ impl Desk {
         Ok(())
     }
 
+    /// Whether the directory of the sandbox, and the base that it is made of, are still there.
+    pub(super) async fn sandbox_is_there(&self, plan: &Plan) -> Result<bool, PlanError> {
+        let place = directory(&self.shared, plan);
+        let is_there = blocking(move || place.is_dir()).await?;
+        Ok(is_there && self.shared.base(plan.record.base).await?.is_some())
+    }
+
     /// The sandbox for somebody who looks.
     pub(crate) async fn look(&mut self) -> Result<Arc<dyn Sandbox>, PlanError> {
         self.sandbox().await

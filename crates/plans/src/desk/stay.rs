@@ -11,7 +11,7 @@ use crate::answers::Unapplied;
 use crate::answers::{NewStay, Stay};
 use crate::changeset::Changeset;
 use crate::error::PlanError;
-use crate::plan::{Actor, Plan, Running};
+use crate::plan::{Actor, Plan, Running, State};
 use crate::shared::{blocking, with_causes};
 use crate::state;
 use crate::store;
@@ -150,8 +150,13 @@ impl Desk {
     /// sealed or applied.
     pub(crate) async fn catch_up(&mut self) -> Result<(), PlanError> {
         self.leave_all().await?;
-        let record = self.plan().await?.record;
+        let plan = self.plan().await?;
+        let record = plan.record.clone();
         if record.has_sandbox && record.running.is_empty() && record.landing.is_none() {
+            // What a sealed plan changes is recorded. If its sandbox is gone, nothing can be added to that.
+            if record.state == State::Sealed && !self.sandbox_is_there(&plan).await? {
+                return Ok(());
+            }
             self.sandbox().await?;
             let doing = match record.unrecorded {
                 Some(failed) => Doing::again(failed),
@@ -172,7 +177,7 @@ impl Desk {
     /// The work is done.
     pub(crate) async fn seal(&mut self, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
         let plan = self.plan().await?;
-        if plan.record.state == crate::plan::State::Open {
+        if plan.record.state == State::Open {
             self.catch_up().await?;
         }
         self.change(seen, |plan, record, now| state::seal(plan, record, &by, now))
@@ -186,7 +191,7 @@ impl Desk {
         seen: Option<u64>,
         work: Unapplied,
     ) -> Result<Plan, PlanError> {
-        if work == Unapplied::Keep && self.plan().await?.record.state == crate::plan::State::Open {
+        if work == Unapplied::Keep && self.plan().await?.record.state == State::Open {
             self.catch_up().await?;
         }
         let plan = match self.give_up(&by, seen, work).await {

@@ -27,7 +27,7 @@ pub struct Diff {
     pub files: Vec<FileDiff>,
     /// How many files were left out because there are too many.
     pub files_left_out: u64,
-    /// How many lines were added, in the files that are shown.
+    /// How many lines were added, in all files, also in those that are left out.
     pub added_lines: u64,
     /// How many were removed.
     pub removed_lines: u64,
@@ -102,13 +102,19 @@ pub fn diff(changes: &[Change], contents: &dyn Contents) -> io::Result<Diff> {
         ..Diff::default()
     };
     let mut lines_left = TOTAL_LINE_LIMIT;
-    for change in shown.into_iter().take(FILE_LIMIT) {
+    for (number, change) in shown.into_iter().enumerate() {
+        if number == FILE_LIMIT {
+            // From here on, lines are only counted.
+            lines_left = 0;
+        }
         let file = file_diff(change, contents, lines_left.min(FILE_LINE_LIMIT))?;
-        let lines = file.hunks.iter().map(|hunk| hunk.lines.len() as u64);
-        lines_left -= lines.sum::<u64>();
         diff.added_lines += file.added_lines;
         diff.removed_lines += file.removed_lines;
-        diff.files.push(file);
+        if number < FILE_LIMIT {
+            let lines = file.hunks.iter().map(|hunk| hunk.lines.len() as u64);
+            lines_left -= lines.sum::<u64>();
+            diff.files.push(file);
+        }
     }
     diff.files.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(diff)

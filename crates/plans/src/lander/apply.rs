@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kernel::PlanId;
 
 use super::begin::Wanted;
-use super::written;
+use super::written::{self, Known};
 use super::{Lander, TRIES};
 use crate::answers::{ApplyOrder, Outcome, OutcomeKind};
 use crate::desk::Snapshot;
@@ -38,9 +38,11 @@ impl Lander {
                     });
                 }
             }
-            let mut lists = Vec::new();
+            let (mut lists, mut attributes) = (Vec::new(), Vec::new());
             for snapshot in &snapshots {
-                lists.push(self.wanted_by(snapshot).await?);
+                let (wanted, known) = self.wanted_by(snapshot).await?;
+                lists.push(wanted);
+                attributes.extend(known);
             }
             let wanted = Wanted {
                 what: Attempt::Apply,
@@ -50,6 +52,7 @@ impl Lander {
                 snapshots,
                 lists,
                 changeset: None,
+                attributes,
             };
             let notes: Vec<String> = wanted
                 .snapshots
@@ -79,18 +82,24 @@ impl Lander {
         snapshot.await
     }
 
-    /// What a plan wants to be changed. One that was taken back wants what that took.
-    async fn wanted_by(&self, snapshot: &Snapshot) -> Result<Vec<Change>, PlanError> {
+    /// What a plan wants to be changed. One that was taken back wants what that took, with all that it had.
+    async fn wanted_by(&self, snapshot: &Snapshot) -> Result<(Vec<Change>, Known), PlanError> {
         let plan = &snapshot.plan;
         match plan.record.state {
-            State::Undone => Ok(fold(&invert(&last_deeds(&self.shared, snapshot).await?))),
-            _ => Ok(snapshot.changes.to_vec()),
+            State::Undone => {
+                let (done, had) = last_deeds(&self.shared, snapshot).await?;
+                Ok((fold(&invert(&done)), had))
+            }
+            _ => Ok((snapshot.changes.to_vec(), Known::new())),
         }
     }
 }
 
-/// What the last landing of a plan did, as changes.
-pub(super) async fn last_deeds(shared: &Shared, snapshot: &Snapshot) -> Result<Vec<Change>, PlanError> {
+/// What the last landing of a plan did, as changes, and what files that went had beside their content.
+pub(super) async fn last_deeds(
+    shared: &Shared,
+    snapshot: &Snapshot,
+) -> Result<(Vec<Change>, Known), PlanError> {
     let plan = &snapshot.plan;
     let landed = plan.record.landed.as_ref().ok_or(PlanError::WrongState {
         plan: plan.id,
@@ -100,9 +109,9 @@ pub(super) async fn last_deeds(shared: &Shared, snapshot: &Snapshot) -> Result<V
     let mut deeds = written::deeds(&shared.log, &landed.landing, plans).await?;
     let number = landed.number as usize;
     if number >= deeds.each.len() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Known::new()));
     }
-    Ok(as_changes(deeds.each.swap_remove(number)))
+    Ok((as_changes(deeds.each.swap_remove(number)), deeds.had))
 }
 
 fn as_changes(effects: Vec<Effect>) -> Vec<Change> {

@@ -6,28 +6,31 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use eventlog::{BlobId, Commit, CommitError, Write};
 use kernel::ChangesetId;
+use rustix::io::Errno;
 
 use super::Lander;
 use super::again::MergeAgain;
 use super::place::{Place, TreeOurs, Whereabouts};
 use super::telling::would;
-use super::written::{self, Deeds, Written};
+use super::written::{self, Deeds, Known, Written};
 use crate::answers::{GitMessage, Outcome, Run};
 use crate::attributes::Attributes;
 use crate::contents::Contents;
 use crate::desk::{Snapshot, new_stay_id};
 use crate::entry::{Change, Entry};
 use crate::error::PlanError;
-use crate::landing::{self, Ground, Landing, LandingId, Staged, StepKind};
+use crate::git_commit;
+use crate::landing::{self, Ground, LandError, Landing, LandingId, Staged, StepKind};
 use crate::landings::{LandingRecord, LandingState, PlanText};
 use crate::log_contents::{self, Source};
-use crate::merge::{MergedAll, merge_all};
+use crate::merge::{Effect, MergedAll, merge_all};
 use crate::path::RelPath;
 use crate::plan::{Actor, Attempt, Plan, Running};
 use crate::shared::{Hold, blocking};
 use crate::state;
 use crate::store;
 use crate::streams;
+use crate::tree::{Attributes, TreeError};
 use crate::workspace::Workspace;
 
 /// What is to land.
@@ -43,6 +46,8 @@ pub(super) struct Wanted {
     pub(super) lists: Vec<Vec<Change>>,
     /// The one changeset that is taken back.
     pub(super) changeset: Option<ChangesetId>,
+    /// What files had beside their content that come back.
+    pub(super) attributes: Known,
 }
 
 /// A landing that has begun: files may change from now on.
@@ -58,6 +63,8 @@ pub(super) struct Begun {
     pub(super) stay: Option<String>,
     /// Paths that both sides had changed.
     pub(super) combined: HashSet<RelPath>,
+    /// Where the workspace is, for people.
+    pub(super) root: String,
     /// The desks of everybody who takes part. Nothing is written to their sandboxes that could not be recorded.
     pub(super) holds: Vec<Hold>,
 }
@@ -69,7 +76,7 @@ impl Lander {
         let workspace = self.settle(&workspace).await?;
         let place = self.place(&workspace, &wanted).await?;
         if wanted.commit.is_some() {
-            must_have_git(&workspace, &place)?;
+            must_have_git(&workspace, &place).await?;
         }
         let Some(merged) = self.merge(&place, &workspace, &wanted).await? else {
             return Ok(None);
@@ -83,7 +90,11 @@ impl Lander {
         let Some(begun) = self.begin(&workspace, &wanted, place, merged).await? else {
             return Ok(None);
         };
-        let ended = self.carry_out(begun).await?;
+        let id = begun.landing.id.clone();
+        let ended = match self.carry_out(begun).await {
+            Ok(ended) => ended,
+            Err(error) => return Err(self.stuck(&workspace, id.as_str(), error).await),
+        };
         self.end(&workspace, &wanted, ended).await.map(Some)
     }
 
@@ -146,10 +157,7 @@ impl Lander {
         match merged.await?? {
             Ok(merged) => Ok(Some(merged)),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => Ok(None),
-            Err(source) => Err(PlanError::Io {
-                what: "merging".to_owned(),
-                source,
-            }),
+            Err(error) => Err(merge_error(error)),
         }
     }
 
@@ -161,13 +169,17 @@ impl Lander {
         place: Place,
         merged: MergedAll,
     ) -> Result<Option<Begun>, PlanError> {
+        let (had, given) = self.attributes(&place, wanted, &merged.effects).await?;
         let landing = Landing {
             id: LandingId::generate(),
             effects: merged.effects,
+            attributes: given.clone(),
         };
         let deeds = Deeds {
             effects: landing.effects.clone(),
             each: merged.each,
+            had,
+            given,
         };
         let made = merged
             .made
@@ -216,6 +228,7 @@ impl Lander {
             holds.push(self.shared.hold(plan).await?);
         }
         let mut begun = Begun {
+            root: workspace.record.root.display().to_string(),
             holds,
             landing,
             staged: Some(staged),
@@ -240,6 +253,54 @@ impl Lander {
                 Err(error)
             }
         }
+    }
+
+    /// What files have beside their content that go, and what those are given that come.
+    async fn attributes(
+        &self,
+        place: &Place,
+        wanted: &Wanted,
+        effects: &[Effect],
+    ) -> Result<(Known, Known), PlanError> {
+        let is_file = |entry: &Option<Entry>| matches!(entry, Some(Entry::File { .. }));
+        let goes = effects
+            .iter()
+            .filter(|effect| is_file(&effect.before) && !is_file(&effect.after));
+        let goes: Vec<RelPath> = goes.map(|effect| effect.path.clone()).collect();
+        let comes: HashSet<&RelPath> = effects
+            .iter()
+            .filter(|effect| is_file(&effect.after) && !is_file(&effect.before))
+            .map(|effect| &effect.path)
+            .collect();
+        let place = place.clone();
+        let had = blocking(move || {
+            place.with_tree(|tree| {
+                let mut had = Known::new();
+                for path in goes {
+                    if let Some(attributes) = tree.attributes(&path)?.filter(Attributes::is_special) {
+                        had.push((path, attributes));
+                    }
+                }
+                Ok::<_, TreeError>(had)
+            })
+        });
+        let had = had.await??.map_err(tree_error)?;
+        let mut given: Known = wanted
+            .attributes
+            .iter()
+            .filter(|(path, _)| comes.contains(path))
+            .cloned()
+            .collect();
+        // What is renamed takes along what it has.
+        for change in wanted.lists.iter().flatten() {
+            let from = change.from.as_ref();
+            if let Some((_, attributes)) = had.iter().find(|(path, _)| Some(path) == from)
+                && comes.contains(&change.path)
+            {
+                given.push((change.path.clone(), attributes.clone()));
+            }
+        }
+        Ok((had, given))
     }
 
     /// Puts what the tree holds now into the log, so that it can be brought back. Says whether it is still that.
@@ -289,7 +350,7 @@ impl Lander {
                 ground.stage(&landing, &shared.scope)
             })
         });
-        staged.await??.map_err(|error| land_error(&error))
+        staged.await??.map_err(land_error)
     }
 
     /// From here on, files may change.
@@ -363,12 +424,18 @@ impl Lander {
         let (begun, outcome) = done.await?;
         match outcome? {
             Ok(outcome) => Ok((begun, outcome)),
-            Err(error) => Err(land_error(&error)),
+            Err(error) => Err(land_error(error)),
         }
     }
 
     /// Takes away what was staged and written down of a landing that was not begun.
     pub(super) async fn discard(&self, begun: &Begun) -> Result<(), PlanError> {
+        self.remove_staged(begun).await?;
+        written::forget(&self.shared.log, &begun.written).await
+    }
+
+    /// Takes away what was staged, whatever it is.
+    pub(super) async fn remove_staged(&self, begun: &Begun) -> Result<(), PlanError> {
         let (shared, place, id) = (
             Arc::clone(&self.shared),
             begun.place.clone(),
@@ -381,8 +448,7 @@ impl Lander {
                 ground(tree, &staging, (&contents, &again), &*shared.steps.0).discard(&id)
             })
         });
-        discarded.await??.map_err(|error| land_error(&error))?;
-        written::forget(&self.shared.log, &begun.written).await
+        discarded.await??.map_err(land_error)
     }
 }
 
@@ -430,27 +496,149 @@ pub(super) fn ground<'a>(
     }
 }
 
-pub(super) fn land_error(error: &(dyn std::error::Error + 'static)) -> PlanError {
+/// Why a landing was not carried out, for whoever asked for it.
+pub(super) fn land_error(error: LandError) -> PlanError {
+    match error {
+        LandError::Cancelled => PlanError::Closing,
+        LandError::Content { path, source } => content_error(path, &source),
+        LandError::Staging { place, source } => match tree_error(source) {
+            PlanError::NotPermitted { path } => PlanError::NotPermitted {
+                path: format!("{place}/{path}"),
+            },
+            PlanError::ReadOnly { path } => PlanError::ReadOnly {
+                path: format!("{place}/{path}"),
+            },
+            error => error,
+        },
+        LandError::Stuck { source } => tree_error(source),
+        LandError::Keeping { path, source } => of_system("keep what was written to", path, source),
+        error @ (LandError::Twice { .. } | LandError::StagedAlready | LandError::Note { .. }) => {
+            PlanError::Io {
+                what: "carrying the changes out".to_owned(),
+                source: std::io::Error::other(in_one_line(&error)),
+            }
+        }
+    }
+}
+
+/// Why something could not be done to a path of the workspace.
+pub(super) fn tree_error(error: TreeError) -> PlanError {
+    match error {
+        TreeError::Io { what, path, source } => of_system(what, path, source),
+        TreeError::Root { path, source } => of_system("open", path, source),
+        TreeError::Source { path, source } => content_error(path, &source),
+        TreeError::NotAFile { path } => PlanError::SpecialFile { path },
+        error => PlanError::Io {
+            what: "carrying the changes out".to_owned(),
+            source: std::io::Error::other(in_one_line(&error)),
+        },
+    }
+}
+
+/// Why a merge failed.
+fn merge_error(error: std::io::Error) -> PlanError {
+    match error.downcast::<TreeError>() {
+        Ok(error) => tree_error(error),
+        Err(source) => of_system("read", String::new(), source),
+    }
+}
+
+fn content_error(path: String, source: &std::io::Error) -> PlanError {
+    PlanError::ContentDamaged {
+        path,
+        why: in_one_line(source),
+    }
+}
+
+fn of_system(what: &str, path: String, source: std::io::Error) -> PlanError {
+    match Errno::from_io_error(&source) {
+        Some(Errno::ACCESS | Errno::PERM) => PlanError::NotPermitted { path },
+        Some(Errno::ROFS) => PlanError::ReadOnly { path },
+        Some(Errno::NOSPC | Errno::DQUOT) => PlanError::DiskFull { path },
+        _ => PlanError::Io {
+            what: format!("{what} {path}"),
+            source,
+        },
+    }
+}
+
+/// An error with all its causes.
+pub(super) fn in_one_line(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {
         text = format!("{text}: {deeper}");
         cause = deeper.source();
     }
-    PlanError::Io {
-        what: "carrying the changes out".to_owned(),
-        source: std::io::Error::other(text),
-    }
+    text
 }
 
-fn must_have_git(workspace: &Workspace, place: &Place) -> Result<(), PlanError> {
+/// Refuses, before anything is changed, what could not be committed afterwards.
+async fn must_have_git(workspace: &Workspace, place: &Place) -> Result<(), PlanError> {
     match place {
         Place::Parent(..) => Err(PlanError::NoGitCommit {
             why: "the plan is merged into its parent, not into the workspace".to_owned(),
         }),
         Place::Workspace(_) if !workspace.is_git => Err(PlanError::NoGitCommit {
-            why: "the workspace is no git repository".to_owned(),
+            why: "the workspace is not a git repository".to_owned(),
         }),
-        Place::Workspace(_) => Ok(()),
+        Place::Workspace(root) => {
+            let root = root.clone();
+            let checked = blocking(move || git_commit::may_commit(&root)).await?;
+            checked.map_err(|error| PlanError::NoGitCommit {
+                why: error.to_string(),
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn each_trouble_with_a_path_is_told_apart_and_names_the_path() {
+        let io = |errno: Errno| TreeError::Io {
+            what: "rename to",
+            path: "a/b".to_owned(),
+            source: errno.into(),
+        };
+        let place = |source| LandError::Staging {
+            place: "/w".to_owned(),
+            source,
+        };
+        let missing = LandError::Content {
+            path: "a".to_owned(),
+            source: io::Error::other("it is not there"),
+        };
+        let pipe = TreeError::NotAFile { path: "a".to_owned() };
+        for (error, expected) in [
+            (tree_error(io(Errno::ACCESS)), "permission denied: `a/b`"),
+            (tree_error(io(Errno::PERM)), "permission denied: `a/b`"),
+            (tree_error(io(Errno::ROFS)), "`a/b` is on a read-only file system"),
+            (
+                land_error(place(io(Errno::ROFS))),
+                "`/w/a/b` is on a read-only file system",
+            ),
+            (
+                land_error(LandError::Stuck {
+                    source: io(Errno::NOSPC),
+                }),
+                "no space is left on the disk, or the quota is used up; it was needed for `a/b`",
+            ),
+            (
+                merge_error(pipe.into()),
+                "`a` is a pipe, a socket or a device, and can be neither merged nor replaced",
+            ),
+            (
+                land_error(missing),
+                "the stored content of `a` cannot be read: it is not there",
+            ),
+            (tree_error(io(Errno::IO)), "rename to a/b failed"),
+        ] {
+            assert_eq!(error.to_string(), expected);
+        }
     }
 }

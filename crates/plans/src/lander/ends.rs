@@ -1,44 +1,38 @@
 //! How a landing ends: what became of it is committed, and then what was staged goes.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use eventlog::{Commit, Write};
 
 use super::Lander;
-use super::begin::{Begun, Wanted, ground, land_error, plan_write};
+use super::begin::{Begun, Wanted, plan_write, tree_error};
+use super::keeping::{rescued_happenings, rescued_note};
 use super::place::Place;
+use super::recover::Recovered;
 use super::telling::outcome_paths;
 use super::written;
 use crate::answers::{Outcome, OutcomeKind};
 use crate::entry::Entry;
 use crate::error::PlanError;
 use crate::git_commit;
-use crate::landing::{self, Cleaned, Kept, StepKind, WhyTakenBack};
+use crate::landing::{self, Kept, StepKind, WhyTakenBack};
 use crate::landings::LandingState;
 use crate::log_contents::{self, Source};
 use crate::merge::{Conflict, Effect};
 use crate::path::RelPath;
 use crate::plan::{Attempt, Landed, Plan, Refused, State};
+use crate::rescued::Rescued;
 use crate::shared::blocking;
 use crate::state;
 use crate::store;
 use crate::streams;
 use crate::workspace::Workspace;
 
-/// How often what was staged is looked at again before it goes, because somebody still writes to an old file.
-const CLEANINGS: usize = 3;
-
-/// How many contents of one name are kept of one landing. Each is a save in one of a few instants.
-const KEPT_LIMIT: usize = 10_000;
-
 /// What is said of an end beside its outcome.
 struct Told {
     plans: Vec<Plan>,
-    notes: Vec<String>,
+    rescued: Vec<Rescued>,
 }
 
 impl Lander {
@@ -59,7 +53,8 @@ impl Lander {
                     paths: outcome_paths(&effects, &combined),
                     conflicts: Vec::new(),
                     commit: None,
-                    notes: told.notes,
+                    commit_failed: None,
+                    notes: told.rescued.iter().map(rescued_note).collect(),
                 };
                 if let Some(message) = &wanted.commit {
                     self.commit_to_git(workspace, wanted, message.text.clone(), &effects, &mut answer)
@@ -71,7 +66,7 @@ impl Lander {
                 let conflicts = conflicts(&why);
                 let told = self.end_taken_back(begun, conflicts.clone(), kept).await?;
                 if let WhyTakenBack::Failed(error) = why {
-                    return Err(land_error(&error));
+                    return Err(tree_error(error));
                 }
                 Ok(Outcome {
                     kind: OutcomeKind::Conflicted,
@@ -79,7 +74,8 @@ impl Lander {
                     paths: Vec::new(),
                     conflicts,
                     commit: None,
-                    notes: told.notes,
+                    commit_failed: None,
+                    notes: told.rescued.iter().map(rescued_note).collect(),
                 })
             }
         }
@@ -90,17 +86,20 @@ impl Lander {
         &self,
         begun: Begun,
         outcome: landing::Outcome,
-    ) -> Result<&'static str, PlanError> {
-        match outcome {
+    ) -> Result<Recovered, PlanError> {
+        let (state, told) = match outcome {
             landing::Outcome::Landed { effects, kept } => {
-                self.end_landed(begun, &effects, kept).await?;
-                Ok("it was finished")
+                (LandingState::Done, self.end_landed(begun, &effects, kept).await?)
             }
             landing::Outcome::TakenBack { why, kept } => {
-                self.end_taken_back(begun, conflicts(&why), kept).await?;
-                Ok("it was taken back")
+                let told = self.end_taken_back(begun, conflicts(&why), kept).await?;
+                (LandingState::TakenBack, told)
             }
-        }
+        };
+        Ok(Recovered {
+            state,
+            rescued: told.rescued,
+        })
     }
 
     async fn end_landed(
@@ -110,7 +109,8 @@ impl Lander {
         kept: Vec<Kept>,
     ) -> Result<Told, PlanError> {
         self.correct(&mut begun, effects).await?;
-        let mut notes = self.save_kept(&begun, &kept).await?;
+        let mut rescued = self.save_kept(&begun, &kept).await?;
+        let said = rescued_happenings(&begun, &rescued);
         let record = begun.written.record.clone();
         let (state, what) = match (record.what, record.changeset) {
             (Attempt::Apply | Attempt::Refresh, _) => (State::Applied, "applied"),
@@ -133,18 +133,20 @@ impl Lander {
                         commit: None,
                     },
                 };
-                state::landed(
+                let (next, mut happened) = state::landed(
                     &plan.record,
                     (record.what, &record.by),
                     (state, landed),
                     text.clone(),
                     now,
-                )
+                );
+                happened.extend(said.clone());
+                (next, happened)
             })
             .await?;
         begun.holds.clear();
-        self.finish(&begun, kept, &mut notes).await?;
-        Ok(Told { plans, notes })
+        rescued.extend(self.finish(&begun, kept).await?);
+        Ok(Told { plans, rescued })
     }
 
     async fn end_taken_back(
@@ -153,7 +155,8 @@ impl Lander {
         conflicts: Vec<Conflict>,
         kept: Vec<Kept>,
     ) -> Result<Told, PlanError> {
-        let mut notes = self.save_kept(&begun, &kept).await?;
+        let mut rescued = self.save_kept(&begun, &kept).await?;
+        let said = rescued_happenings(&begun, &rescued);
         let record = begun.written.record.clone();
         let plans = self
             .commit_end(&begun, LandingState::TakenBack, |_, plan, now| {
@@ -163,12 +166,14 @@ impl Lander {
                     at: now,
                     conflicts: conflicts.clone(),
                 };
-                state::refused(&plan.record, refused, now)
+                let (next, mut happened) = state::refused(&plan.record, refused, now);
+                happened.extend(said.clone());
+                (next, happened)
             })
             .await?;
         begun.holds.clear();
-        self.finish(&begun, kept, &mut notes).await?;
-        Ok(Told { plans, notes })
+        rescued.extend(self.finish(&begun, kept).await?);
+        Ok(Told { plans, rescued })
     }
 
     /// Writes down what was carried out in another way than was planned.
@@ -226,38 +231,6 @@ impl Lander {
             log_contents::put_all(&self.shared.log, sources.collect()).await?;
         }
         Ok(())
-    }
-
-    /// What others saved and what has no place in the tree is put where they can find it.
-    async fn save_kept(&self, begun: &Begun, kept: &[Kept]) -> Result<Vec<String>, PlanError> {
-        if kept.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (shared, place) = (Arc::clone(&self.shared), begun.place.clone());
-        let (id, kept) = (begun.landing.id.clone(), kept.to_vec());
-        let saved = blocking(move || {
-            let (contents, staging) = (shared.contents.clone(), shared.staging());
-            let to = shared.directory.join("kept").join(id.as_str());
-            place.with_tree(|tree| {
-                let again = landing::NoRemerge;
-                let ground = ground(tree, &staging, (&contents, &again), &*shared.steps.0);
-                let mut notes = Vec::new();
-                for kept in &kept {
-                    let file = ground.open_kept(&id, kept).map_err(|error| land_error(&error))?;
-                    let at = save(&to, &kept.path, file).map_err(|source| PlanError::Io {
-                        what: format!("keeping what was saved to `{}`", kept.path),
-                        source,
-                    })?;
-                    notes.push(format!(
-                        "what somebody saved to `{}` meanwhile is kept in {}",
-                        kept.path,
-                        at.display()
-                    ));
-                }
-                Ok::<_, PlanError>(notes)
-            })
-        });
-        saved.await??
     }
 
     /// One commit for the landing, the workspace, the plans and the parent.
@@ -322,13 +295,9 @@ impl Lander {
         Ok(answer.collect())
     }
 
-    /// After the commit: the plans' desks look again, the parent records what came, and what was staged goes.
-    pub(super) async fn finish(
-        &self,
-        begun: &Begun,
-        mut kept: Vec<Kept>,
-        notes: &mut Vec<String>,
-    ) -> Result<(), PlanError> {
+    /// After the commit: the plans' desks look again, the parent records what came, and what was staged goes. What had to be
+    /// kept of that.
+    pub(super) async fn finish(&self, begun: &Begun, kept: Vec<Kept>) -> Result<Vec<Rescued>, PlanError> {
         for plan in &begun.written.record.plans {
             // Whether it still stands in anybody's way may have changed.
             let looked = self.shared.at_plan(plan.0, |desk| {
@@ -349,33 +318,11 @@ impl Lander {
             });
             recorded.await?;
         }
-        for _ in 0..CLEANINGS {
-            match self.clean(begun, &kept).await? {
-                Cleaned::Gone => return Ok(()),
-                Cleaned::More(more) => {
-                    notes.extend(self.save_kept(begun, &more).await?);
-                    kept.extend(more);
-                }
-            }
-        }
-        notes.push("somebody still writes to a file that was replaced; the old file is kept".to_owned());
-        Ok(())
+        self.clean(begun, kept).await
     }
 
-    async fn clean(&self, begun: &Begun, kept: &[Kept]) -> Result<Cleaned, PlanError> {
-        let (shared, place) = (Arc::clone(&self.shared), begun.place.clone());
-        let (landing, kept) = (begun.landing.clone(), kept.to_vec());
-        let cleaned = blocking(move || {
-            let (contents, staging) = (shared.contents.clone(), shared.staging());
-            place.with_tree(|tree| {
-                let again = landing::NoRemerge;
-                ground(tree, &staging, (&contents, &again), &*shared.steps.0).clean(&landing, &kept)
-            })
-        });
-        cleaned.await??.map_err(|error| land_error(&error))
-    }
-
-    /// Makes a git commit of what was applied. If that is not possible, the apply stands, and it is said.
+    /// Makes a git commit of what was applied. If that is not possible although it was before, the apply stands, and the
+    /// answer says why there is no commit.
     async fn commit_to_git(
         &self,
         workspace: &Workspace,
@@ -413,9 +360,11 @@ impl Lander {
                 );
                 answer.commit = Some(commit.id);
             }
-            Err(error) => answer
-                .notes
-                .push(format!("it was applied, and no git commit was made: {error}")),
+            // What was applied is in HEAD already.
+            Err(error @ git_commit::GitCommitError::Nothing) => {
+                answer.notes.push(format!("no git commit was made: {error}"));
+            }
+            Err(error) => answer.commit_failed = Some(error.to_string()),
         }
         Ok(())
     }
@@ -444,22 +393,4 @@ fn conflicts(why: &WhyTakenBack) -> Vec<Conflict> {
         WhyTakenBack::Conflicts(conflicts) => conflicts.clone(),
         WhyTakenBack::Failed(_) | WhyTakenBack::NeverStaged | WhyTakenBack::Unknown => Vec::new(),
     }
-}
-
-/// Copies a content to a place of its own: what was kept before, of this landing too, stays.
-fn save(to: &Path, path: &RelPath, mut file: fs::File) -> io::Result<PathBuf> {
-    fs::create_dir_all(to)?;
-    let name = String::from_utf8_lossy(std::os::unix::ffi::OsStrExt::as_bytes(path.name())).into_owned();
-    for number in 0..KEPT_LIMIT {
-        let at = to.join(format!("{number}-{name}"));
-        let mut copy = match fs::File::create_new(&at) {
-            Ok(copy) => copy,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            Err(error) => return Err(error),
-        };
-        io::copy(&mut file, &mut copy)?;
-        copy.sync_all()?;
-        return Ok(at);
-    }
-    Err(io::Error::other("too much was kept of this landing"))
 }

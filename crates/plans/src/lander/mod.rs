@@ -9,12 +9,16 @@
 
 mod again;
 mod apply;
+mod aside;
 mod begin;
 mod ends;
+mod keeping;
 mod old;
 mod place;
+mod probe;
 mod recover;
 mod refresh;
+mod restore;
 mod telling;
 mod undo;
 mod written;
@@ -62,6 +66,7 @@ impl Lander {
     pub(crate) async fn take_base(&mut self) -> Result<Taken, PlanError> {
         let workspace = self.workspace().await?;
         self.settle(&workspace).await?;
+        self.probe(&workspace).await?;
         let (bases, scope) = (self.shared.bases.clone(), self.shared.scope.clone());
         let cache = self.shared.stat_cache(self.id);
         let taken = blocking(move || bases.take(&workspace.record.root, &cache, &scope)).await?;

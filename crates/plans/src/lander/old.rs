@@ -35,7 +35,11 @@ pub(crate) async fn forget_landings(
     which: OldLandings<'_>,
 ) -> Result<BTreeSet<BlobId>, PlanError> {
     let mut contents = BTreeSet::new();
-    for state in [LandingState::Done, LandingState::TakenBack] {
+    for state in [
+        LandingState::Done,
+        LandingState::TakenBack,
+        LandingState::SetAside,
+    ] {
         let mut after = None;
         loop {
             let query = HeadsQuery {

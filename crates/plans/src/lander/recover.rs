@@ -7,15 +7,17 @@ use std::sync::Arc;
 use kernel::WorkspaceId;
 
 use super::Lander;
-use super::begin::Begun;
+use super::begin::{Begun, in_one_line};
+use super::keeping::rescued_note;
 use super::place::Place;
 use super::written::{self, Written};
 use crate::error::PlanError;
 use crate::landing::{self, Landing, LandingId};
 use crate::landings::LandingState;
+use crate::rescued::Rescued;
 use crate::shared::{Shared, blocking};
 use crate::streams;
-use crate::workspace::{Presence, Workspace};
+use crate::workspace::{Presence, StuckLanding, Workspace};
 use crate::workspaces;
 
 impl Lander {
@@ -23,7 +25,8 @@ impl Lander {
     /// then.
     pub(super) async fn settle(&self, workspace: &Workspace) -> Result<Workspace, PlanError> {
         if let Some(id) = &workspace.record.landing {
-            let told = self.recover_landing(workspace, id).await?;
+            let ended = self.recover_landing(workspace, id).await?;
+            let told = ended.sentence();
             tracing::warn!(landing = %id, workspace = %workspace.record.root.display(), "{told}");
             return workspaces::get(&self.shared, self.id).await;
         }
@@ -36,9 +39,8 @@ impl Lander {
         let Some(id) = workspace.record.landing.clone() else {
             return Ok(None);
         };
-        let workspace = self.workspace().await?;
-        let told = self.recover_landing(&workspace, &id).await?;
-        let root = workspace.record.root.display();
+        let ended = self.recover_landing(&workspace, &id).await?;
+        let (root, told) = (workspace.record.root.display(), ended.sentence());
         Ok(Some(format!(
             "an apply or undo on {root} had been left half-way; {told}"
         )))
@@ -55,20 +57,73 @@ impl Lander {
             LandingState::Begun => {}
             LandingState::Written => self.discard(&begun).await?,
             LandingState::Done | LandingState::TakenBack => {
-                self.finish(&begun, Vec::new(), &mut notes).await?;
+                let rescued = self.finish(&begun, Vec::new()).await?;
+                notes.extend(rescued.iter().map(rescued_note));
             }
+            // What it held was kept before that was written down.
+            LandingState::SetAside => self.remove_staged(&begun).await?,
         }
         Ok(notes)
     }
 
-    async fn recover_landing(&self, workspace: &Workspace, id: &str) -> Result<&'static str, PlanError> {
+    /// Finishes a landing or takes it back. If neither is possible, that is remembered and said.
+    pub(super) async fn recover_landing(
+        &self,
+        workspace: &Workspace,
+        id: &str,
+    ) -> Result<Recovered, PlanError> {
+        let ended = match workspace.presence {
+            Presence::Present => self.try_to_recover(workspace, id).await,
+            Presence::Missing | Presence::Replaced | Presence::Unreachable => {
+                Err(workspaces::gone(workspace))
+            }
+        };
+        match ended {
+            Ok(ended) => {
+                self.shared.stuck.set(self.id, None);
+                Ok(ended)
+            }
+            Err(error) => Err(self.stuck(workspace, id, error).await),
+        }
+    }
+
+    async fn try_to_recover(&self, workspace: &Workspace, id: &str) -> Result<Recovered, PlanError> {
         let begun = self.begun_before(workspace, id).await?;
         let (begun, outcome) = self.carry_out(begun).await?;
         self.end_recovered(begun, outcome).await
     }
 
+    /// Remembers that a landing cannot be brought to an end, and says so. What will pass by itself is not remembered.
+    pub(super) async fn stuck(&self, workspace: &Workspace, id: &str, error: PlanError) -> PlanError {
+        if matches!(
+            error,
+            PlanError::Closing | PlanError::Log(_) | PlanError::Commit(_) | PlanError::WorkspaceGone { .. }
+        ) {
+            return error;
+        }
+        let record = written::record(&self.shared.log, id).await.ok();
+        let why = in_one_line(&error);
+        self.shared.stuck.set(
+            self.id,
+            Some(StuckLanding {
+                landing: id.to_owned(),
+                what: record.as_ref().map(|record| record.what),
+                plans: record
+                    .iter()
+                    .flat_map(|record| record.plans.iter().map(|plan| plan.0))
+                    .collect(),
+                since: record.as_ref().map(|record| record.at),
+                why: why.clone(),
+            }),
+        );
+        PlanError::LandingStuck {
+            root: workspace.record.root.clone(),
+            why,
+        }
+    }
+
     /// A landing of an earlier life, as the log has it.
-    async fn begun_before(&self, workspace: &Workspace, id: &str) -> Result<Begun, PlanError> {
+    pub(super) async fn begun_before(&self, workspace: &Workspace, id: &str) -> Result<Begun, PlanError> {
         let (version, record) = written::stored(&self.shared.log, id).await?;
         let deeds = written::deeds(&self.shared.log, id, record.plans.len()).await?;
         let landing = Landing {
@@ -76,6 +131,7 @@ impl Lander {
                 .parse()
                 .map_err(|_| PlanError::Base(format!("`{id}` is no landing")))?,
             effects: deeds.effects.clone(),
+            attributes: deeds.given.clone(),
         };
         let (place, stay) = match record.parent {
             None => (Place::Workspace(workspace.record.root.clone()), None),
@@ -92,6 +148,7 @@ impl Lander {
             }
         };
         Ok(Begun {
+            root: workspace.record.root.display().to_string(),
             landing,
             staged: None,
             written: Written {
@@ -105,6 +162,27 @@ impl Lander {
             combined: std::collections::HashSet::new(),
             holds: Vec::new(),
         })
+    }
+}
+
+/// What became of a landing that was recovered.
+#[derive(Debug)]
+pub(super) struct Recovered {
+    pub(super) state: LandingState,
+    pub(super) rescued: Vec<Rescued>,
+}
+
+impl Recovered {
+    fn sentence(&self) -> String {
+        let mut text = match self.state {
+            LandingState::Done => "it was finished".to_owned(),
+            _ => "it was taken back".to_owned(),
+        };
+        for rescued in &self.rescued {
+            text.push_str("; ");
+            text.push_str(&rescued_note(rescued));
+        }
+        text
     }
 }
 

@@ -59,6 +59,7 @@ impl Lander {
                     snapshots: vec![snapshot],
                     lists: Vec::new(),
                     changeset: None,
+                    attributes: Vec::new(),
                 };
                 let conflicts = merged.conflicts;
                 let plan = self.keep_refusal(plan, &wanted, conflicts.clone()).await?;
@@ -68,6 +69,7 @@ impl Lander {
                     paths: Vec::new(),
                     conflicts,
                     commit: None,
+                    commit_failed: None,
                     notes: Vec::new(),
                 });
             }
@@ -186,6 +188,7 @@ impl Lander {
             paths: outcome_paths(&merged.effects, &combined),
             conflicts: Vec::new(),
             commit: None,
+            commit_failed: None,
             notes: Vec::new(),
         }))
     }

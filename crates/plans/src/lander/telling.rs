@@ -39,6 +39,7 @@ impl Lander {
             paths: Vec::new(),
             conflicts,
             commit: None,
+            commit_failed: None,
             notes: Vec::new(),
         })
     }
@@ -80,6 +81,7 @@ pub(super) fn would(wanted: &Wanted, merged: MergedAll) -> Outcome {
         paths: outcome_paths(&merged.effects, &combined),
         conflicts: Vec::new(),
         commit: None,
+        commit_failed: None,
         notes: Vec::new(),
     }
 }

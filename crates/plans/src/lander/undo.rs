@@ -24,8 +24,10 @@ impl Lander {
                 return Err(PlanError::Stale { plan, actual });
             }
             state::may_land(order.plan, &snapshot.plan.record, Attempt::Undo)?;
+            // Also for one changeset: what the files had that it deleted was seen when the plan was applied.
+            let (all, attributes) = last_deeds(&self.shared, &snapshot).await?;
             let done: Vec<Change> = match order.changeset {
-                None => last_deeds(&self.shared, &snapshot).await?,
+                None => all,
                 Some(id) => {
                     let changeset = store::changeset(&self.shared.log, order.plan, id).await?;
                     changeset
@@ -43,6 +45,7 @@ impl Lander {
                 lists: vec![fold(&invert(&done))],
                 snapshots: vec![snapshot],
                 changeset: order.changeset,
+                attributes,
             };
             if let Some(outcome) = self.land(wanted).await? {
                 return Ok(outcome);

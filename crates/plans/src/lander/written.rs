@@ -7,12 +7,18 @@ use crate::entry::Entry;
 use crate::error::PlanError;
 use crate::landings::LandingRecord;
 use crate::merge::Effect;
+use crate::path::RelPath;
 use crate::streams;
+use crate::tree::Attributes;
 
 /// How many effects go into one event. Each refers to up to two contents, and a commit has room for 1,024 things.
 const TOGETHER: usize = 256;
 /// The kind of the events that list effects.
 const EFFECTS_EVENT: &str = "effects";
+/// The kind of the events that list what files have beside their content.
+const ATTRIBUTES_EVENT: &str = "attributes";
+/// How much of that goes into one event.
+const ATTRIBUTES_BYTES: usize = 128 * 1024;
 /// How many events are read at a time.
 const PAGE: u32 = 64;
 
@@ -23,6 +29,28 @@ pub(super) struct Deeds {
     pub(super) effects: Vec<Effect>,
     /// The same, plan by plan: what each does on top of the ones before it.
     pub(super) each: Vec<Vec<Effect>>,
+    /// What files that go have beside their content, for an undo that brings them back.
+    pub(super) had: Known,
+    /// What files that come are given beside their content.
+    pub(super) given: Known,
+}
+
+/// What files have beside their content, by path.
+pub(super) type Known = Vec<(RelPath, Attributes)>;
+
+/// The body of an event that lists what files have beside their content.
+#[derive(Debug, Serialize, Deserialize)]
+struct ListedAttributes {
+    of: AttributesOf,
+    attributes: Known,
+}
+
+/// Whose attributes they are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AttributesOf {
+    WhatGoes,
+    WhatComes,
 }
 
 /// The body of an event that lists effects.
@@ -60,6 +88,8 @@ pub(super) async fn write(
             events.extend(listed(Some(plan), effects)?);
         }
     }
+    events.extend(listed_attributes(AttributesOf::WhatGoes, &deeds.had)?);
+    events.extend(listed_attributes(AttributesOf::WhatComes, &deeds.given)?);
     let mut written = Written {
         id: id.to_owned(),
         version: Version::NONE,
@@ -79,6 +109,31 @@ fn listed(plan: Option<u32>, effects: &[Effect]) -> Result<Vec<NewEvent>, PlanEr
         .chunks(TOGETHER)
         .map(|some| event(plan, some, Instead::No))
         .collect()
+}
+
+/// Events that list attributes, each of a size that a commit has room for.
+fn listed_attributes(of: AttributesOf, known: &Known) -> Result<Vec<NewEvent>, PlanError> {
+    let mut parts: Vec<Known> = Vec::new();
+    let mut room = 0;
+    for (path, attributes) in known {
+        let bytes = path.as_bytes().len() + attributes.bytes();
+        if bytes > room || parts.is_empty() {
+            parts.push(Vec::new());
+            room = ATTRIBUTES_BYTES;
+        }
+        room = room.saturating_sub(bytes);
+        if let Some(part) = parts.last_mut() {
+            part.push((path.clone(), attributes.clone()));
+        }
+    }
+    let event = |attributes| {
+        Ok(NewEvent {
+            kind: ATTRIBUTES_EVENT.into(),
+            body: streams::json(&ListedAttributes { of, attributes })?,
+            blobs: Vec::new(),
+        })
+    };
+    parts.into_iter().map(event).collect()
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -157,9 +212,21 @@ pub(super) async fn deeds(log: &Log, id: &str, plans: usize) -> Result<Deeds, Pl
     let stream = streams::landing_stream(id)?;
     let mut all = Lists::default();
     let mut each: Vec<Lists> = (0..plans).map(|_| Lists::default()).collect();
+    let (mut had, mut given) = (Known::new(), Known::new());
     let mut after = Sequence::default();
     loop {
         let page = log.read(&stream, after, PAGE).await?;
+        for event in page
+            .events
+            .iter()
+            .filter(|event| &*event.kind == ATTRIBUTES_EVENT)
+        {
+            let listed: ListedAttributes = streams::parse(&stream, &event.body)?;
+            match listed.of {
+                AttributesOf::WhatGoes => had.extend(listed.attributes),
+                AttributesOf::WhatComes => given.extend(listed.attributes),
+            }
+        }
         let listed = |event: &&eventlog::Event| {
             // One that was damaged is no list of effects, and the landing is not carried out without it.
             [EFFECTS_EVENT, eventlog::DAMAGED_EVENT].contains(&&*event.kind)
@@ -184,7 +251,12 @@ pub(super) async fn deeds(log: &Log, id: &str, plans: usize) -> Result<Deeds, Pl
         1 => vec![effects.clone()],
         _ => each.into_iter().map(|list| list.0).collect(),
     };
-    Ok(Deeds { effects, each })
+    Ok(Deeds {
+        effects,
+        each,
+        had,
+        given,
+    })
 }
 
 /// Effects, of which some may be listed again.

@@ -64,7 +64,6 @@ impl Area {
             }
             _ => Self::make_inside(tree, name)?,
         };
-        area.check_exchange()?;
         Ok(area)
     }
 
@@ -198,22 +197,32 @@ impl Area {
         }
     }
 
-    /// Whether the file system can exchange. To find that out half-way would be late.
-    fn check_exchange(&self) -> Result<(), LandError> {
+    /// Whether the file system can exchange two files in one step.
+    pub(super) fn can_exchange(&self) -> Result<Exchange, TreeError> {
         let (one, other) = (plain_name("probe.1"), plain_name("probe.2"));
         let tried = self
             .tree
             .make_directory(&one)
             .and_then(|()| self.tree.write(&other, &b""[..], 0o600))
-            .and_then(|_| self.tree.exchange(&one, &other));
-        for probe in [&one, &other] {
-            // If it stays behind it goes with the directory.
-            self.tree.remove(probe).ok();
+            .and_then(|_| {
+                self.tree
+                    .rename_into(&one, &self.tree, &other, RenameFlags::EXCHANGE)
+            });
+        match tried {
+            Ok(()) => Ok(Exchange::OneStep),
+            Err(TreeError::CannotExchange { .. }) => Ok(Exchange::ThreeSteps),
+            Err(error) => Err(error),
         }
-        tried.map_err(|_| LandError::NoExchange {
-            place: self.tree.path().display().to_string(),
-        })
     }
+}
+
+/// How a file is exchanged with another one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Exchange {
+    /// In one step of the kernel: the path always has a file.
+    OneStep,
+    /// In three: the path is empty for an instant.
+    ThreeSteps,
 }
 
 pub(super) fn staging(place: &Path, source: TreeError) -> LandError {

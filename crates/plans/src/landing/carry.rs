@@ -12,7 +12,7 @@ use crate::landing::kept::Verdict;
 use crate::landing::steps::StepKind;
 use crate::merge::ConflictKind;
 use crate::path::RelPath;
-use crate::tree::{FileKind, TreeError};
+use crate::tree::{Attributes, FileKind, TreeError};
 
 /// Up to how many directories are brought to the disk one by one, see the same for files.
 const SYNC_ONE_BY_ONE: usize = 64;
@@ -91,6 +91,9 @@ impl Hands<'_> {
 
     fn create(&self, item: &mut Item) -> Result<Progress, Stop> {
         let name = item.new_name(item.round);
+        if let Some(attributes) = &item.attributes {
+            self.give_attributes(item, &name, attributes)?;
+        }
         self.area.tree.touch(&name)?;
         self.reached(StepKind::PuttingIn, Some(&item.path));
         match self
@@ -112,19 +115,39 @@ impl Hands<'_> {
             return Ok(Progress::Changed);
         }
         let name = item.new_name(item.round);
+        self.hand_on_attributes(item, &name)?;
         self.area.tree.touch(&name)?;
         self.reached(StepKind::Exchanging, Some(&item.path));
-        match self
-            .area
-            .tree
-            .rename_into(&name, self.ground.tree, &item.path, RenameFlags::EXCHANGE)
-        {
+        match self.exchange(item, &name) {
             Ok(()) => {}
+            Err(TreeError::Exists { .. }) => return Ok(Progress::Changed),
             Err(TreeError::NotFound { .. }) if self.parent_is_there(item)? => return Ok(Progress::Changed),
             Err(error) => return Err(self.no_way(item, error)),
         }
         self.reached(StepKind::Exchanged, Some(&item.path));
         self.look_at_exchanged(item)
+    }
+
+    /// Gives the new file what the user's file has beside its content: access lists, other extended attributes, its owner,
+    /// and the bits for set-user-id and such. If another kind of thing is there, what is known of the file that comes.
+    fn hand_on_attributes(&self, item: &Item, name: &RelPath) -> Result<(), TreeError> {
+        let is_file = |entry: &Option<Entry>| matches!(entry, Some(Entry::File { .. }));
+        let attributes = match is_file(&item.before) {
+            true => self.ground.tree.attributes(&item.path)?,
+            false => item.attributes.clone(),
+        };
+        match attributes {
+            Some(attributes) => self.give_attributes(item, name, &attributes),
+            None => Ok(()),
+        }
+    }
+
+    fn give_attributes(&self, item: &Item, name: &RelPath, attributes: &Attributes) -> Result<(), TreeError> {
+        let Some(Entry::File { mode, .. }) = &item.after else {
+            return Ok(());
+        };
+        let given = self.area.tree.set_attributes(name, attributes, *mode);
+        given.map_err(|error| error.about(&item.path))
     }
 
     /// Whether somebody's save is there already. It is not moved then, not even for an instant: who reads the path in that
@@ -166,7 +189,7 @@ impl Hands<'_> {
                 self.let_be(item, None)?;
                 return Ok(Progress::Done);
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error.about(&item.path).into()),
         }
         self.reached(StepKind::TakenOut, Some(&item.path));
         self.look_at_taken_out(item)
@@ -218,6 +241,9 @@ impl Hands<'_> {
                 if stand_in.is_none() {
                     self.area.tree.make_directory(&name)?;
                     self.area.tree.set_mode(&name, stat.mode)?;
+                    if let Some(attributes) = self.ground.tree.attributes(&item.path)? {
+                        self.area.tree.set_attributes(&name, &attributes, stat.mode)?;
+                    }
                 }
             }
             _ => return Ok(Progress::Changed),

@@ -63,12 +63,6 @@ pub enum LandError {
         #[source]
         source: io::Error,
     },
-    /// The file system cannot exchange two files in one step. Nothing was touched.
-    #[error("the file system of {place} cannot exchange two files in one step")]
-    NoExchange {
-        /// Where.
-        place: String,
-    },
     /// Two effects have the same path. Nothing was touched.
     #[error("two effects have the path `{path}`")]
     Twice {
@@ -84,6 +78,15 @@ pub enum LandError {
         /// The cause.
         #[source]
         source: TreeError,
+    },
+    /// What somebody else wrote could not be kept.
+    #[error("what is to be kept of `{path}` cannot be copied")]
+    Keeping {
+        /// The path.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
     },
     /// A note in the staging directory cannot be read.
     #[error("the note {name} in the staging directory cannot be read")]

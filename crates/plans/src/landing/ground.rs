@@ -1,20 +1,21 @@
 //! Where a landing happens, and the three things that can be done there.
 
-use std::fs::File;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use kernel::Scope;
 
 use crate::contents::Contents;
 use crate::landing::again::Remerge;
-use crate::landing::area::{Area, staging};
+use crate::landing::area::{Area, Exchange, staging};
+use crate::landing::aside::Aside;
 use crate::landing::error::{LandError, Outcome};
 use crate::landing::hands::Hands;
 use crate::landing::item::{self, Item};
 use crate::landing::journal::{Landing, LandingId};
-use crate::landing::kept::{Cleaned, Kept};
+use crate::landing::kept::{Keep, Kept};
 use crate::landing::steps::Steps;
-use crate::tree::Tree;
+use crate::tree::{Tree, TreeError};
 
 /// Where a landing happens. Everything here blocks, and nothing but staging can be cancelled.
 #[derive(Clone, Copy)]
@@ -39,13 +40,24 @@ pub struct Staged {
 }
 
 impl Ground<'_> {
+    /// Finds out how files are exchanged here, where a landing would be staged. Nothing stays of that.
+    ///
+    /// # Errors
+    /// Nothing can be staged here.
+    pub fn probe(&self) -> Result<Exchange, LandError> {
+        let area = Area::make(self.tree, self.staging, &LandingId::generate())?;
+        let probed = area.can_exchange();
+        area.remove(self.tree)?;
+        probed.map_err(|error| staging(area.tree.path(), error))
+    }
+
     /// Stages a landing: afterwards everything that is needed to carry it out is on the disk. When this fails, nothing is
     /// left of it.
     ///
     /// # Errors
     /// It was cancelled, a content cannot be had, or there is no place for it.
     pub fn stage(&self, landing: &Landing, scope: &Scope) -> Result<Staged, LandError> {
-        let items = item::in_order(&landing.effects)?;
+        let items = item::in_order(landing)?;
         let area = Area::make(self.tree, self.staging, &landing.id)?;
         let hands = Hands {
             ground: self,
@@ -84,13 +96,22 @@ impl Ground<'_> {
         crate::landing::recover::recover(self, landing)
     }
 
-    /// Removes what a landing has staged, after its outcome was committed, unless somebody has written into an old file
-    /// since it was last looked at. None there is no error.
+    /// Removes what a landing has staged, after its outcome was committed. What somebody has written into an old file since
+    /// it was last looked at goes to `keep`, unless it was `seen` before. None there is no error.
     ///
     /// # Errors
-    /// It cannot be looked at or removed.
-    pub fn clean(&self, landing: &Landing, seen: &[Kept]) -> Result<Cleaned, LandError> {
-        crate::landing::kept::clean(self, landing, seen)
+    /// It cannot be looked at, kept or removed.
+    pub fn clean(&self, landing: &Landing, seen: &[Kept], keep: &mut Keep<'_>) -> Result<(), LandError> {
+        crate::landing::kept::clean(self, landing, seen, keep)
+    }
+
+    /// Says what there is to keep of a landing that can neither be finished nor taken back, and how far the tree is.
+    /// Nothing is changed.
+    ///
+    /// # Errors
+    /// The tree or the staging directory cannot be read.
+    pub fn look_at_rest(&self, landing: &Landing) -> Result<Aside, LandError> {
+        crate::landing::aside::look_at_rest(self, landing)
     }
 
     /// Removes what a landing has staged, whatever is in it.
@@ -104,18 +125,26 @@ impl Ground<'_> {
         }
     }
 
-    /// Opens a content that was kept. It is there until the landing is cleaned.
+    /// Does something with what was kept, through a path that is good for as long as that takes. It is there until the
+    /// landing is cleaned.
     ///
     /// # Errors
-    /// It is not there any more, or is not a file.
-    pub fn open_kept(&self, id: &LandingId, kept: &Kept) -> Result<File, LandError> {
-        let not_there = || crate::tree::TreeError::NotFound {
+    /// It is not there any more, or the work failed.
+    pub fn with_kept<R>(
+        &self,
+        id: &LandingId,
+        kept: &Kept,
+        work: impl FnOnce(PathBuf) -> io::Result<R>,
+    ) -> Result<R, LandError> {
+        let not_there = || TreeError::NotFound {
             path: kept.at.to_string(),
         };
         let area = Area::find(self.tree, self.staging, id)?;
         let area = area.ok_or_else(|| staging(self.staging, not_there()))?;
-        let opened = area.tree.open_file(&kept.at);
-        opened.map_err(|error| staging(area.tree.path(), error))
+        work(area.tree.through(&kept.at)).map_err(|source| LandError::Keeping {
+            path: kept.path.to_string(),
+            source,
+        })
     }
 }
 

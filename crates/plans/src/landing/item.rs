@@ -1,10 +1,13 @@
 //! One effect on its way, and its names in the staging directory.
 
+use std::collections::HashMap;
+
 use crate::entry::Entry;
 use crate::landing::error::LandError;
+use crate::landing::journal::Landing;
 use crate::merge::Effect;
 use crate::path::RelPath;
-use crate::tree::FileStat;
+use crate::tree::{Attributes, FileStat};
 
 /// One effect on its way. Its entries are those of the present round.
 #[derive(Debug)]
@@ -18,6 +21,8 @@ pub(super) struct Item {
     pub(super) after: Option<Entry>,
     /// What was expected at the path, and what was put there, in the rounds before this one.
     pub(super) earlier: Vec<(Option<Entry>, Option<Entry>)>,
+    /// What it is given beside its content, if it does not replace a file.
+    pub(super) attributes: Option<Attributes>,
     /// What the file system said of what came out when it was last looked at.
     pub(super) out: Option<FileStat>,
 }
@@ -81,9 +86,22 @@ impl Item {
         self.name(round, "old")
     }
 
+    /// What was moved out of the way in a round, see `exchange.rs`.
+    pub(super) fn aside_name(&self, round: u32) -> RelPath {
+        self.name(round, "aside")
+    }
+
     /// The note that says what the effect of a round is.
     pub(super) fn note_name(&self, round: u32) -> RelPath {
         self.name(round, "effect")
+    }
+
+    /// What it has in the staging directory in each round, as far as it is there.
+    pub(super) fn names(&self) -> impl Iterator<Item = (u32, RelPath)> + use<> {
+        let index = self.index;
+        (0..=self.round).flat_map(move |round| {
+            ["new", "old", "aside"].map(|what| (round, plain_name(&format!("{index}.{round}.{what}"))))
+        })
     }
 
     fn name(&self, round: u32, what: &str) -> RelPath {
@@ -101,8 +119,13 @@ pub(super) fn plain_name(name: &str) -> RelPath {
 
 /// The effects in the order in which they are carried out: what goes, the deepest first; then what comes, directories
 /// before what is in them. It is the order of the journal's effects, whatever they became in later rounds.
-pub(super) fn in_order(effects: &[Effect]) -> Result<Vec<Item>, LandError> {
-    let mut by_path: Vec<_> = effects.iter().enumerate().collect();
+pub(super) fn in_order(landing: &Landing) -> Result<Vec<Item>, LandError> {
+    let attributes: HashMap<&RelPath, &Attributes> = landing
+        .attributes
+        .iter()
+        .map(|(path, known)| (path, known))
+        .collect();
+    let mut by_path: Vec<_> = landing.effects.iter().enumerate().collect();
     // In the order of bytes a directory stands before everything that is in it.
     by_path.sort_by(|(_, one), (_, other)| one.path.cmp(&other.path));
     if let Some(pair) = by_path.windows(2).find(|pair| pair[0].1.path == pair[1].1.path) {
@@ -117,6 +140,7 @@ pub(super) fn in_order(effects: &[Effect]) -> Result<Vec<Item>, LandError> {
         before: effect.before.clone(),
         after: effect.after.clone(),
         earlier: Vec::new(),
+        attributes: attributes.get(&effect.path).map(|known| (*known).clone()),
         out: None,
     };
     let goes = |(_, effect): &&(usize, &Effect)| effect.after.is_none();

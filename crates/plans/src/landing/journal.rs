@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::merge::Effect;
+use crate::path::RelPath;
+use crate::tree::Attributes;
 
 /// What is to be landed. It is committed before anything is touched; with it and the staging directory a landing can be
 /// finished or taken back after a kill.
@@ -15,6 +17,10 @@ pub struct Landing {
     pub id: LandingId,
     /// What is to be done; one effect per path.
     pub effects: Vec<Effect>,
+    /// What files that come where none is have beside their content, as far as that is known: of a file that was deleted and
+    /// comes back, or that was renamed. What is replaced hands on what it has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attributes: Vec<(RelPath, Attributes)>,
 }
 
 /// Names a landing.

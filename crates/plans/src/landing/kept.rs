@@ -1,6 +1,10 @@
 //! What others wrote and what must not be lost with the staging directory.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Seek};
+use std::path::PathBuf;
 
 use crate::entry::Entry;
 use crate::landing::area::{Area, staging};
@@ -11,33 +15,46 @@ use crate::landing::item::{self, Item};
 use crate::landing::journal::Landing;
 use crate::landing::steps::StepKind;
 use crate::path::RelPath;
-use crate::tree::{FileKind, FileStat, TreeError};
+use crate::tree::{FileKind, FileStat, TreeError, entry_of_open, stat_of};
 
 /// How much older the time of a content must be than that of the file's last rename, so that the two times alone prove that
 /// it was not written since. The clocks of file systems tick in up to 10 ms.
 const SURELY_OLDER_NS: i128 = 100_000_000;
-/// How deep a directory is looked into that somebody filled where a landing had one of its own.
-const DEPTH: usize = 64;
 
-/// A content that somebody wrote and that is not in the tree. It is in the staging directory until that is cleaned.
+/// Something that somebody wrote, or had, and that is not in the tree. It is in the staging directory until that is cleaned.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Kept {
-    /// The path that it was written to.
+    /// The path that it belongs to.
     pub path: RelPath,
-    /// What it is.
-    pub entry: Entry,
+    /// What kind of thing it is.
+    pub kind: FileKind,
+    /// What it is exactly, if it is a file or a symlink.
+    pub entry: Option<Entry>,
+    /// Whether it was at the path before the landing, and was not written meanwhile.
+    pub was_there: bool,
     /// Where it is in the staging directory.
     pub(super) at: RelPath,
 }
 
-/// What became of the staging directory.
-#[derive(Debug, Eq, PartialEq)]
-pub enum Cleaned {
-    /// It is gone.
-    Gone,
-    /// Somebody has written into an old file meanwhile. Keep these and clean again.
-    More(Vec<Kept>),
+impl Kept {
+    /// Its name in the staging directory, which no other thing of the landing has.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.at.to_string()
+    }
 }
+
+/// Where something is that has to be kept.
+#[derive(Debug)]
+pub enum KeptAt {
+    /// At this path, for as long as the call takes.
+    Path(PathBuf),
+    /// In this file, whose last name was just removed. It is at its beginning.
+    File(File),
+}
+
+/// Keeps something that would otherwise go with the staging directory.
+pub type Keep<'a> = dyn FnMut(&Kept, KeptAt) -> io::Result<()> + 'a;
 
 /// How a landing ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -46,95 +63,140 @@ pub(super) enum Verdict {
     TakenBack,
 }
 
-pub(super) fn clean(ground: &Ground<'_>, landing: &Landing, seen: &[Kept]) -> Result<Cleaned, LandError> {
+pub(super) fn clean(
+    ground: &Ground<'_>,
+    landing: &Landing,
+    seen: &[Kept],
+    keep: &mut Keep<'_>,
+) -> Result<(), LandError> {
     let Some(area) = Area::find(ground.tree, ground.staging, &landing.id)? else {
-        return Ok(Cleaned::Gone);
+        return Ok(());
     };
     let hands = Hands { ground, area: &area };
     if area.is_complete()? {
-        let mut items = item::in_order(&landing.effects)?;
-        for item in &mut items {
-            hands.read_notes(item)?;
-            // They were all looked at when the outcome was found; what is asked here is whether somebody wrote since.
-            item.out = hands.unwritten(item);
-        }
+        let failed = |error| staging(area.tree.path(), error);
         let verdict = if area.is_back()? {
             Verdict::TakenBack
         } else {
             Verdict::Landed
         };
-        let mut more = hands
-            .kept(&items, verdict)
-            .map_err(|error| staging(area.tree.path(), error))?;
-        more.retain(|kept| !seen.contains(kept));
-        if !more.is_empty() {
-            return Ok(Cleaned::More(more));
+        let names = hands.names().map_err(failed)?;
+        for mut item in item::in_order(landing)? {
+            hands.read_notes(&mut item)?;
+            // It was looked at when the outcome was found; what is asked here is whether somebody wrote since.
+            item.out = hands.unwritten(&item);
+            for (round, name) in item.names().filter(|(_, name)| names.contains(name.name())) {
+                hands
+                    .remove_one(&item, (round, name), verdict, seen, keep)
+                    .map_err(failed)?;
+            }
         }
     }
     hands.reached(StepKind::Cleaning, None);
     area.remove(ground.tree)?;
     hands.reached(StepKind::Cleaned, None);
-    Ok(Cleaned::Gone)
+    Ok(())
 }
 
 impl Hands<'_> {
+    fn names(&self) -> Result<HashSet<OsString>, TreeError> {
+        let names = self.area.tree.list(None)?.into_iter();
+        Ok(names.map(|(name, _)| name).collect())
+    }
+
     /// Everything in the staging directory that is neither what was expected at its path nor what was to be there.
     pub(super) fn kept(&self, items: &[Item], verdict: Verdict) -> Result<Vec<Kept>, TreeError> {
-        let names: HashSet<_> = self
-            .area
-            .tree
-            .list(None)?
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
+        let names = self.names()?;
         let mut kept = Vec::new();
         for item in items {
-            for round in 0..=item.round {
-                for name in [item.new_name(round), item.old_name(round)] {
-                    if names.contains(name.name())
-                        && !(verdict == Verdict::Landed
-                            && round == item.round
-                            && self.is_as_seen(item, &name)?)
-                    {
-                        self.keep(item, name, verdict, &mut kept)?;
-                    }
-                }
+            for (round, name) in item.names().filter(|(_, name)| names.contains(name.name())) {
+                kept.extend(self.to_keep(item, (round, &name), verdict)?);
             }
         }
         Ok(kept)
     }
 
-    fn keep(
+    /// Looks at one file of the staging directory, removes it, and looks once more: whoever has it open may have written
+    /// between the two. So the time in which a write goes unseen is that of one removal, however large the landing is.
+    fn remove_one(
         &self,
         item: &Item,
-        name: RelPath,
+        (round, name): (u32, RelPath),
         verdict: Verdict,
-        kept: &mut Vec<Kept>,
+        seen: &[Kept],
+        keep: &mut Keep<'_>,
     ) -> Result<(), TreeError> {
-        match self.in_area(&name)? {
-            None
-            | Some(Held {
-                entry: Some(Entry::Directory),
-                ..
-            }) => Ok(()),
-            Some(Held {
-                entry: Some(entry), ..
-            }) => {
-                if !self.is_known(item, &entry, verdict)? {
-                    kept.push(Kept {
-                        path: item.path.clone(),
-                        entry,
-                        at: name,
-                    });
-                }
-                Ok(())
+        let failed = |source| TreeError::Io {
+            what: "keep what was written to",
+            path: item.path.to_string(),
+            source,
+        };
+        let mut open = match self.area.tree.open_file(&name) {
+            Ok(file) => Some(file),
+            Err(TreeError::NotAFile { .. } | TreeError::IsADirectory { .. } | TreeError::NotFound { .. }) => {
+                None
             }
-            Some(Held { stat, .. }) if stat.kind == FileKind::Directory => {
-                self.keep_below(&item.path, &name, DEPTH, kept)
-            }
-            // A pipe, a socket or a device has no content.
-            Some(_) => Ok(()),
+            Err(error) => return Err(error),
+        };
+        let before = open.as_ref().map(|file| stat_of(&name, file)).transpose()?;
+        let found = self.to_keep(item, (round, &name), verdict)?;
+        if let Some(found) = found.as_ref().filter(|found| !seen.contains(found)) {
+            keep(found, KeptAt::Path(self.area.tree.through(&name))).map_err(failed)?;
         }
+        self.reached(StepKind::Removing, Some(&item.path));
+        self.area.tree.remove_all(&name)?;
+        self.reached(StepKind::Removed, Some(&item.path));
+        let (Some(mut file), Some(before)) = (open.take(), before) else {
+            return Ok(());
+        };
+        let after = stat_of(&name, &file)?;
+        let same_times = (before.modified_ns, before.size) == (after.modified_ns, after.size);
+        if same_times && surely_unwritten(&after) {
+            return Ok(());
+        }
+        let entry = entry_of_open(&name, &mut file)?;
+        let is_kept = found.is_some_and(|found| found.entry.as_ref() == Some(&entry));
+        if is_kept || self.is_known(item, &entry, verdict)? {
+            return Ok(());
+        }
+        let late = Kept {
+            path: item.path.clone(),
+            kind: FileKind::File,
+            was_there: false,
+            entry: Some(entry),
+            at: name.clone(),
+        };
+        file.rewind().map_err(failed)?;
+        keep(&late, KeptAt::File(file)).map_err(failed)
+    }
+
+    /// What must not be lost of something in the staging directory, if anything.
+    fn to_keep(
+        &self,
+        item: &Item,
+        (round, name): (u32, &RelPath),
+        verdict: Verdict,
+    ) -> Result<Option<Kept>, TreeError> {
+        if verdict == Verdict::Landed && round == item.round && self.is_as_seen(item, name)? {
+            return Ok(None);
+        }
+        let Some(Held { entry, stat }) = self.in_area(name)? else {
+            return Ok(None);
+        };
+        match &entry {
+            // An empty directory is one of ours, or stands for one.
+            Some(Entry::Directory) => return Ok(None),
+            Some(entry) if self.is_known(item, entry, verdict)? => return Ok(None),
+            _ => {}
+        }
+        let first = item.earlier.first().map_or(&item.before, |(before, _)| before);
+        Ok(Some(Kept {
+            path: item.path.clone(),
+            kind: stat.kind,
+            was_there: entry.is_some() && entry == *first,
+            entry,
+            at: name.clone(),
+        }))
     }
 
     /// Whether nothing is lost with a content: it is ours, or was merged, or is in the tree.
@@ -152,30 +214,6 @@ impl Hands<'_> {
             Verdict::Landed => Ok(rounds().any(|(before, _)| is(before))),
             Verdict::TakenBack => Ok(self.in_tree(&item.path)?.is_some_and(|held| held.is(Some(entry)))),
         }
-    }
-
-    /// Everything in a directory that somebody filled.
-    fn keep_below(
-        &self,
-        path: &RelPath,
-        at: &RelPath,
-        depth: usize,
-        kept: &mut Vec<Kept>,
-    ) -> Result<(), TreeError> {
-        for (name, kind) in self.area.tree.list(Some(at))? {
-            let (Ok(path), Ok(at)) = (path.join(&name), at.join(&name)) else {
-                continue;
-            };
-            if kind == FileKind::Directory && depth > 0 {
-                self.keep_below(&path, &at, depth - 1, kept)?;
-            } else if let Some(Held {
-                entry: Some(entry), ..
-            }) = self.in_area(&at)?
-            {
-                kept.push(Kept { path, entry, at });
-            }
-        }
-        Ok(())
     }
 
     /// Whether what came out is as it was when it was looked at, as far as times can prove it.

@@ -7,9 +7,11 @@
 //!    in them. A path that has something is *exchanged* with the staged one in one step of the kernel, so that there is no
 //!    moment without a file. What came out is looked at. If it is not what was expected, somebody saved in that instant: it
 //!    is put back at once, merged again, and the path is tried again, at most five times.
-//! 3. *Clean*: the staging directory goes, after one more look at it.
+//! 3. *Clean*: what came out goes, one file after the other, each looked at right before and once more right after.
 //!
 //! If anything cannot be done, everything is *taken back*, in the reverse order.
+//!
+//! Where the file system cannot exchange, it takes three steps, see `exchange.rs`.
 //!
 //! # What a kill leaves
 //! What was done is never remembered, it is seen. Of every effect the tree and the staging directory together say whether
@@ -26,9 +28,9 @@
 //! # What others write
 //! - Who replaces a file by renaming (most editors) is found by the look at what came out.
 //! - Who has the old file open and writes on into it, writes into the staging directory after the exchange. It is looked at
-//!   again when everything is on the disk, and once more before it is removed. What is found then is *kept* and reported.
-//!   What cannot be closed: a descriptor that is still open when the staging directory goes; what is written into it
-//!   later is lost, as with every program that replaces files.
+//!   again when everything is on the disk, right before it is removed, and once more after that, while it is still open
+//!   here. What is found then is *kept* and reported. What cannot be closed: a descriptor that is still open after the
+//!   last look; what is written into it later is lost, as with every program that replaces files.
 //! - A save that is there before the exchange is never moved. One that comes between the look and the exchange is moved out
 //!   and back within microseconds; who reads the path in that very instant and later saves what it read, saves over it.
 //! - Who saves over the new content while everything is being taken back, keeps the path: the last save stays in the
@@ -38,8 +40,10 @@
 
 mod again;
 mod area;
+mod aside;
 mod carry;
 mod error;
+mod exchange;
 mod ground;
 mod hands;
 mod item;
@@ -53,8 +57,10 @@ mod steps;
 pub(crate) use area::INSIDE;
 
 pub use again::{Again, Found, NoRemerge, Remerge};
+pub use area::Exchange;
+pub use aside::Aside;
 pub use error::{LandError, Outcome, WhyTakenBack};
 pub use ground::{Ground, Staged};
 pub use journal::{BadLandingId, Landing, LandingId};
-pub use kept::{Cleaned, Kept};
+pub use kept::{Keep, Kept, KeptAt};
 pub use steps::{NoSteps, Step, StepKind, Steps};

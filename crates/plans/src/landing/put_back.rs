@@ -39,6 +39,7 @@ impl Hands<'_> {
     }
 
     fn take_one_back(&self, item: &mut Item) -> Result<(), TreeError> {
+        self.settle_exchange(item)?;
         let (new, old) = (item.new_name(item.round), item.old_name(item.round));
         match item.operation() {
             Operation::Nothing => Ok(()),
@@ -85,10 +86,10 @@ impl Hands<'_> {
         // What we gave in the exchange before, and expect to get in the next.
         let mut given: Option<Held> = None;
         for _ in 0..EXCHANGES {
-            let (tree, area) = (self.ground.tree, &self.area.tree);
-            match area.rename_into(&name, tree, &item.path, RenameFlags::EXCHANGE) {
+            match self.exchange(item, &name) {
                 Ok(()) => {}
-                // Somebody has deleted it. That is the last word, and what we hold is kept.
+                // Somebody has deleted it, or saved it in between. That is the last word, and what we hold is kept.
+                Err(TreeError::Exists { .. }) => return Ok(()),
                 Err(error) if error.is_absence() => return Ok(()),
                 Err(error) => return Err(error),
             }

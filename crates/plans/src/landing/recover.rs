@@ -11,7 +11,7 @@ use crate::landing::steps::StepKind;
 use crate::merge::Effect;
 
 pub(super) fn recover(ground: &Ground<'_>, landing: &Landing) -> Result<Outcome, LandError> {
-    let mut items = item::in_order(&landing.effects)?;
+    let mut items = item::in_order(landing)?;
     let never_staged = || Outcome::TakenBack {
         why: WhyTakenBack::NeverStaged,
         kept: Vec::new(),
@@ -31,6 +31,7 @@ pub(super) fn recover(ground: &Ground<'_>, landing: &Landing) -> Result<Outcome,
     }
     hands.bring_to_an_end(&mut items, |hands, item| {
         hands.reached(StepKind::Recovering, Some(&item.path));
+        hands.settle_exchange(item)?;
         hands.progress(item)
     })
 }

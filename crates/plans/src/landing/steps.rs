@@ -48,6 +48,10 @@ pub enum StepKind {
     Exchanging,
     /// It is exchanged, and what came out was not looked at yet.
     Exchanged,
+    /// Where the file system cannot exchange: what was at a path is out, and nothing is there.
+    MovedAside,
+    /// The same, and the new file is in.
+    MovedIn,
     /// A new path is about to be put in.
     PuttingIn,
     /// It is in.
@@ -78,6 +82,10 @@ pub enum StepKind {
     Ending,
     /// The log says what became of it.
     Ended,
+    /// What came out of a path was looked at, and is about to be removed.
+    Removing,
+    /// It is removed.
+    Removed,
     /// The staging directory is about to go.
     Cleaning,
     /// It is gone.

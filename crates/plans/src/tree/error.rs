@@ -60,6 +60,12 @@ pub enum TreeError {
         /// The path.
         path: String,
     },
+    /// The file system cannot exchange two files in one step.
+    #[error("the file system of `{path}` cannot exchange two files in one step")]
+    CannotExchange {
+        /// The path.
+        path: String,
+    },
     /// The file has more than was asked for at most.
     #[error("`{path}` is larger than {limit} bytes")]
     TooLarge {
@@ -115,6 +121,18 @@ impl TreeError {
         }
     }
 
+    /// The same about another path: the one that the user knows, where a name of ours was used.
+    pub(crate) fn about(self, path: &RelPath) -> Self {
+        match self {
+            Self::Io { what, source, .. } => Self::Io {
+                what,
+                path: path.to_string(),
+                source,
+            },
+            error => error,
+        }
+    }
+
     /// Whether it says that the tree has nothing at the path: something on the way is missing, a file or a symlink.
     #[must_use]
     pub fn is_absence(&self) -> bool {
@@ -134,6 +152,7 @@ impl TreeError {
             Self::Exists { .. } => io::ErrorKind::AlreadyExists,
             Self::NotEmpty { .. } => io::ErrorKind::DirectoryNotEmpty,
             Self::TooLarge { .. } => io::ErrorKind::FileTooLarge,
+            Self::CannotExchange { .. } => io::ErrorKind::Unsupported,
             Self::LeadsOut { .. } => io::ErrorKind::PermissionDenied,
             Self::NotAFile { .. } => io::ErrorKind::InvalidInput,
             Self::Root { source, .. } | Self::Source { source, .. } | Self::Io { source, .. } => {

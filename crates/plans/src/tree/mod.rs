@@ -11,6 +11,7 @@
 //!
 //! **What must not happen here:** a path of the system as text. Comparing texts is how such walls are climbed.
 
+mod attributes;
 mod error;
 mod read;
 mod remove;
@@ -19,9 +20,10 @@ mod spread;
 mod stat;
 mod write;
 
+pub use attributes::Attributes;
 pub use error::TreeError;
 pub use read::ReadBounds;
 pub use resolve::Tree;
 pub use stat::{FileKind, FileStat};
 
-pub(crate) use read::hash_of;
+pub(crate) use read::{entry_of_open, hash_of, stat_of};

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 
@@ -242,6 +242,20 @@ pub(crate) fn hash_of(content: &[u8]) -> BlobId {
     BlobId::from_bytes(*blake3::hash(content).as_bytes())
 }
 
+/// What the file system says of a file that is open.
+pub(crate) fn stat_of(path: &RelPath, file: &File) -> Result<FileStat, TreeError> {
+    fstat(file)
+        .map(FileStat::from)
+        .map_err(|error| TreeError::of("look at", path, error))
+}
+
+/// The entry of a file that is open, wherever it was read to.
+pub(crate) fn entry_of_open(path: &RelPath, file: &mut File) -> Result<Entry, TreeError> {
+    file.rewind()
+        .map_err(|error| TreeError::of("read", path, error))?;
+    Ok(hashed(path, file, None)?.0)
+}
+
 /// The entry of a file that is open, read from its beginning. A file that is written meanwhile is read again, so that what
 /// is said is true of one moment.
 fn hashed(
@@ -249,8 +263,6 @@ fn hashed(
     file: &mut File,
     bounds: Option<&ReadBounds>,
 ) -> Result<(Entry, FileStat), TreeError> {
-    use std::io::Seek;
-
     let too_large = |size: u64| match bounds {
         Some(bounds) if size > bounds.max_file_bytes => Err(TreeError::TooLarge {
             path: path.to_string(),
@@ -267,18 +279,13 @@ fn hashed(
         None => Ok(()),
     };
 
-    let stat = |file: &File| {
-        fstat(file)
-            .map(FileStat::from)
-            .map_err(|error| TreeError::of("look at", path, error))
-    };
-    let mut before = stat(file)?;
+    let mut before = stat_of(path, file)?;
     let mut left = READINGS;
     loop {
         left -= 1;
         too_large(before.size)?;
         let (hash, size) = hash_sized(file, before.size, path, may_go_on)?;
-        let after = stat(file)?;
+        let after = stat_of(path, file)?;
         if left == 0 || (before == after && after.size == size) {
             let mode = before.mode;
             return Ok((Entry::File { hash, size, mode }, before));

@@ -1,7 +1,7 @@
 //! From a path to the directory that its last name is in.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, open, openat, openat2};
@@ -21,6 +21,16 @@ pub struct Tree {
     root: OwnedFd,
     /// Where it is, for people.
     path: PathBuf,
+    renames: Renames,
+}
+
+/// Which renames a file system is asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Renames {
+    /// Whatever is needed.
+    Any,
+    /// Only those that every file system has, see [`Tree::with_plain_renames`].
+    Plain,
 }
 
 /// A directory of the tree: the root, or one that was opened for the purpose.
@@ -59,7 +69,22 @@ impl Tree {
         Self {
             root,
             path: path_for_people,
+            renames: Renames::Any,
         }
+    }
+
+    /// The same tree, treated as if its file system could neither exchange two files nor leave alone what is at the new path
+    /// of a rename. Some network file systems, and most that are made with FUSE, are like that.
+    #[must_use]
+    pub fn with_plain_renames(self) -> Self {
+        Self {
+            renames: Renames::Plain,
+            ..self
+        }
+    }
+
+    pub(super) fn renames(&self) -> Renames {
+        self.renames
     }
 
     /// Where it is, for people.
@@ -72,6 +97,12 @@ impl Tree {
     #[must_use]
     pub fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
+    }
+
+    /// A path of the system that leads to a name in the root, as long as the tree is open: also where the root is in a view
+    /// of the file system that others do not have.
+    pub(crate) fn through(&self, name: &RelPath) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd())).join(name.as_path())
     }
 
     /// What the file system says of the root.
@@ -95,7 +126,10 @@ impl Tree {
         let root = self
             .walk(directory, OFlags::PATH | OFlags::DIRECTORY)
             .map_err(|error| TreeError::on_the_way(directory, error))?;
-        Ok(Self::of(root, self.path.join(directory.as_path())))
+        Ok(Self {
+            renames: self.renames,
+            ..Self::of(root, self.path.join(directory.as_path()))
+        })
     }
 
     /// The directory that the last name of a path is in, and that name.

@@ -8,16 +8,16 @@ use std::os::unix::ffi::OsStrExt;
 
 use eventlog::BlobId;
 use rustix::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW, chmod, fchmod, fstat, fsync,
-    mkdirat, openat, renameat, renameat_with, symlinkat, syncfs, unlinkat, utimensat,
+    AtFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW, chmod, fchmod, fstat, fsync, linkat,
+    mkdirat, openat, renameat, renameat_with, statat, symlinkat, syncfs, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 
 use super::error::TreeError;
-use super::resolve::Tree;
+use super::resolve::{Renames, Tree};
 use super::stat::{FileKind, FileStat};
 use crate::entry::{Entry, LinkTarget, MODE_MASK};
-use crate::path::RelPath;
+use crate::path::{BadPath, RelPath};
 
 /// How the name of a file begins that is not finished yet. It is there for the time of one write, and after a kill until
 /// somebody clears it away; it is no part of any tree.
@@ -28,6 +28,15 @@ impl Tree {
     #[must_use]
     pub fn is_passing(name: &OsStr) -> bool {
         name.as_bytes().starts_with(PASSING.as_bytes())
+    }
+
+    /// A path beside another one, for something that is there for the time of one write.
+    pub(crate) fn passing_beside(path: &RelPath) -> Result<RelPath, BadPath> {
+        let name = format!("{PASSING}{}", kernel::RequestId::generate());
+        match path.parent() {
+            Some(parent) => parent.join(OsStr::new(&name)),
+            None => RelPath::from_bytes(name.as_bytes()),
+        }
     }
 
     /// Makes a directory and those that it is in, as far as they are missing.
@@ -169,15 +178,27 @@ impl Tree {
         self.rename_into(from, self, to, RenameFlags::NOREPLACE)
     }
 
-    /// Exchanges two paths, in one step. Both must be there.
+    /// Exchanges two paths: in one step, or in three where the file system cannot do that. Both must be there.
     ///
     /// # Errors
     /// One of them is not there.
     pub fn exchange(&self, one: &RelPath, other: &RelPath) -> Result<(), TreeError> {
-        self.rename_into(one, self, other, RenameFlags::EXCHANGE)
+        match self.rename_into(one, self, other, RenameFlags::EXCHANGE) {
+            Err(TreeError::CannotExchange { .. }) => {}
+            exchanged => return exchanged,
+        }
+        let aside = Self::passing_beside(one).map_err(|bad| TreeError::Io {
+            what: "exchange",
+            path: one.to_string(),
+            source: io::Error::other(bad),
+        })?;
+        self.rename_noreplace(other, &aside)?;
+        self.rename_noreplace(one, other)?;
+        self.rename_noreplace(&aside, one)
     }
 
-    /// Renames from one tree into another of the same file system. An error names the path in the other one.
+    /// Renames from one tree into another of the same file system. An error names the path in the other one. Where the file
+    /// system does not know how to leave alone what is at the new path, a link is made, which it does leave alone.
     pub(crate) fn rename_into(
         &self,
         from: &RelPath,
@@ -187,8 +208,20 @@ impl Tree {
     ) -> Result<(), TreeError> {
         let (source, source_name) = self.parent(from)?;
         let (target, target_name) = into.parent(to)?;
-        renameat_with(&source, source_name, &target, target_name, how)
-            .map_err(|error| TreeError::of("rename to", to, error))
+        let renamed = match (self.renames(), into.renames()) {
+            (Renames::Any, Renames::Any) => renameat_with(&source, source_name, &target, target_name, how),
+            _ => Err(Errno::INVAL),
+        };
+        let renamed = match renamed {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if how == RenameFlags::EXCHANGE => {
+                return Err(TreeError::CannotExchange { path: to.to_string() });
+            }
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                rename_plainly((&source, source_name), (&target, target_name))
+            }
+            renamed => renamed,
+        };
+        renamed.map_err(|error| TreeError::of("rename to", to, error))
     }
 
     /// Waits until everything on the file system of the root is on the disk.
@@ -212,6 +245,24 @@ impl Tree {
                 source: error.into(),
             },
         })
+    }
+}
+
+/// Renames, unless something is at the new name, by a link. What cannot be linked is renamed if nothing is there right before:
+/// a directory, which takes the place of an empty one at most, and anything on a file system without links.
+fn rename_plainly(
+    (source, name): (impl AsFd, &OsStr),
+    (target, new_name): (impl AsFd, &OsStr),
+) -> Result<(), Errno> {
+    match linkat(&source, name, &target, new_name, AtFlags::empty()) {
+        Ok(()) => return unlinkat(&source, name, AtFlags::empty()),
+        Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => {}
+        Err(error) => return Err(error),
+    }
+    match statat(&target, new_name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Err(Errno::EXIST),
+        Err(Errno::NOENT) => renameat(&source, name, &target, new_name),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lands or recovers what a test has laid out, and is killed at the step that the test names.
 //!
 //! `test-lander land|recover DIRECTORY STEP save|- merge|conflict`. The directory has `tree`, `staging`, `contents` and
-//! `journal.json`. Step 0 is never reached. With `save` an outside editor saves two of the files at the worst moment.
+//! `journal.json`. With `TEST_PLAIN_RENAMES` the tree is treated as one whose file system cannot exchange. Step 0 is never reached. With `save` an outside editor saves two of the files at the worst moment.
 
 use std::error::Error;
 use std::fs;
@@ -22,6 +22,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let directory = PathBuf::from(directory);
     let landing: Landing = serde_json::from_slice(&fs::read(directory.join("journal.json"))?)?;
     let tree = Tree::open(&directory.join("tree"))?;
+    let tree = match std::env::var_os("TEST_PLAIN_RENAMES") {
+        Some(_) => tree.with_plain_renames(),
+        None => tree,
+    };
     let steps = Killed {
         at: step.parse()?,
         reached: Mutex::new(0),

@@ -231,4 +231,5 @@ fn a_diff_is_bounded_and_says_so() {
         .collect();
     let shown = diff(&many, &store.0).unwrap();
     assert_eq!((shown.files.len(), shown.files_left_out), (3_000, 10));
+    assert_eq!(shown.added_lines, 3_010, "the totals are those of all files");
 }

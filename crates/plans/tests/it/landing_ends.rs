@@ -1,7 +1,7 @@
 //! How landings end when nobody kills them.
 
 use std::fs;
-use std::io::{Read, Seek, Write};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Mutex;
@@ -9,10 +9,14 @@ use std::sync::Mutex;
 use bytes::Bytes;
 use eventlog::BlobId;
 use kernel::CancellationToken;
-use plans::landing::{Cleaned, Ground, LandError, NoRemerge, NoSteps, Outcome, StepKind, WhyTakenBack};
-use plans::{ConflictKind, Contents, Entry};
+use plans::landing::{
+    Exchange, Ground, Kept, KeptAt, LandError, Landing, NoRemerge, NoSteps, Outcome, StepKind, WhyTakenBack,
+};
+use plans::{ConflictKind, Contents, Entry, FileKind, RelPath};
 
-use crate::landing_kit::{Image, Place, When, after, effect, every_kind, landing, live, path, save};
+use crate::landing_kit::{
+    Image, Place, Renames, When, after, effect, every_kind, landing, link, live, path, save,
+};
 
 fn landed(outcome: Outcome) -> (Vec<plans::Effect>, Vec<plans::landing::Kept>) {
     match outcome {
@@ -67,8 +71,27 @@ fn without_a_staging_directory_on_its_file_system_a_tree_has_its_own_for_a_while
     landed(ground.carry_out(staged).unwrap());
     assert_eq!(place.image(), new);
     landed(ground.recover(&landing).unwrap());
-    assert_eq!(ground.clean(&landing, &[]).unwrap(), Cleaned::Gone);
+    clean(&ground, &landing, &[]);
     assert!(!place.root().join(".tidelock").exists());
+}
+
+#[test]
+fn it_is_found_out_whether_the_file_system_can_exchange() {
+    for (renames, expected) in [
+        (Renames::Any, Exchange::OneStep),
+        (Renames::Plain, Exchange::ThreeSteps),
+    ] {
+        let place = Place::new().with(renames);
+        let staging = place.staging();
+        let ground = place.ground(&staging, &NoRemerge, &NoSteps);
+        // Where it is staged inside the tree: what is asked there is what the tree says.
+        let inside = place.ground(Path::new("/proc/nowhere"), &NoRemerge, &NoSteps);
+        assert_eq!(inside.probe().unwrap(), expected);
+        assert_eq!(place.image(), Image::new(), "nothing stays");
+        assert!(!place.root().join(".tidelock").exists());
+        ground.probe().unwrap();
+        assert_eq!(fs::read_dir(&staging).unwrap().count(), 0);
+    }
 }
 
 #[test]
@@ -166,7 +189,7 @@ fn small_contents_are_read_together_and_one_that_is_missing_is_named() {
     );
     assert_eq!(place.image(), new);
     assert_eq!(*asked.together.lock().unwrap(), [63, 0, 64, 22]);
-    ground.clean(&landing, &[]).unwrap();
+    assert_eq!(clean(&ground, &landing, &[]), []);
 
     let content = landing.effects[100].after.as_ref().and_then(Entry::content);
     let gone = place.contents.remove(&content.unwrap());
@@ -374,66 +397,127 @@ fn the_last_save_keeps_the_path_when_all_is_taken_back_and_what_was_there_is_kep
         let (conflicts, kept) = taken_back(place.land(&landing, &NoRemerge, &when));
         assert_eq!(conflicts, [("stays/link".to_owned(), ConflictKind::Moving)]);
         assert_eq!(place.image(), expected, "{name}");
-        let entries = kept.iter().map(|kept| (kept.path.clone(), kept.entry.clone()));
-        let old = was.map(|was| (path(name), place.file(was, 0o644).unwrap()));
+        let entries = kept
+            .iter()
+            .map(|kept| (kept.path.clone(), kept.entry.clone(), kept.was_there));
+        let old = was.map(|was| (path(name), place.file(was, 0o644), true));
         assert_eq!(entries.collect::<Vec<_>>(), Vec::from_iter(old), "{name}");
         let staging = place.staging();
         let ground = place.ground(&staging, &NoRemerge, &NoSteps);
-        assert_eq!(ground.clean(&landing, &kept).unwrap(), Cleaned::Gone);
+        assert_eq!(clean(&ground, &landing, &kept), []);
     }
 }
 
-/// Who has the old file open writes into it after it was exchanged.
+/// A symlink, a directory with something in it and a pipe that somebody has put to a path are kept as what they are.
+#[test]
+fn what_is_no_file_is_kept_as_what_it_is() {
+    let (place, landing) = every_kind();
+    // The last path is in the way. While everything is taken back, somebody takes the place of a symlink that had gone.
+    save(&place.root().join("stays/link"), "in the way\n");
+    let (mut landing, root) = (landing, place.root());
+    landing.effects.retain(|effect| effect.path != path("link"));
+    landing.effects.push(effect("link", link("keep.txt"), None));
+    let when = When::new(StepKind::TakingBack, "link", move || {
+        save(&root.join("link"), "saved\n")
+    });
+    let (_, kept) = taken_back(place.land(&landing, &NoRemerge, &when));
+    assert!(when.happened());
+    let [kept] = kept.as_slice() else {
+        panic!("{kept:?}");
+    };
+    assert_eq!(
+        (&kept.path, kept.kind, &kept.entry, kept.was_there),
+        (&path("link"), FileKind::Symlink, &link("keep.txt"), true)
+    );
+    let staging = place.staging();
+    let ground = place.ground(&staging, &NoRemerge, &NoSteps);
+    let target = ground.with_kept(&landing.id, kept, |at| fs::read_link(at));
+    assert_eq!(target.unwrap(), std::path::Path::new("keep.txt"));
+    // What others put into the staging directory under a name of ours stands for what came out in an instant.
+    let area = staging.join(landing.id.as_str());
+    let number = landing
+        .effects
+        .iter()
+        .position(|effect| effect.path == path("edit.txt"));
+    let name = area.join(format!("{}.0.old", number.unwrap()));
+    fs::create_dir_all(name.join("deep")).unwrap();
+    fs::write(name.join("deep/file"), "somebody's").unwrap();
+    let cleaned = clean(&ground, &landing, std::slice::from_ref(kept));
+    assert_eq!(cleaned, [(path("edit.txt"), "directory with deep".to_owned())]);
+}
+
+/// Who has the old file open writes into it after it was exchanged, at each moment until it is gone.
 #[test]
 fn what_is_written_into_an_old_file_is_kept() {
+    let text = "old\nin place\n";
     for (kind, at) in [
         (StepKind::Exchanged, "edit.txt"),
         (StepKind::AllCarriedOut, ""),
-        (StepKind::Cleaned, ""),
+        // Before what came out of any path is looked at for the last time, and after that of another one was.
+        (StepKind::Removing, "Readme"),
+        (StepKind::Removed, "Readme"),
+        // After it was looked at itself, and after its name was removed.
+        (StepKind::Removing, "edit.txt"),
+        (StepKind::Removed, "edit.txt"),
     ] {
         let (mut place, landing) = every_kind();
         let mut writer = fs::File::options()
             .append(true)
             .open(place.root().join("edit.txt"))
             .unwrap();
-        let mut late = writer.try_clone().unwrap();
         let when = When::new(kind, at, move || writer.write_all(b"in place\n").unwrap());
         let staging = place.staging();
-        let expected = place.file("old\nin place\n", 0o644).unwrap();
+        let expected = place.file(text, 0o644);
         let ground = place.ground(&staging, &NoRemerge, &when);
         let outcome = ground
             .carry_out(ground.stage(&landing, &live()).unwrap())
             .unwrap();
-        let kept = match kind {
+        if kind == StepKind::Exchanged {
             // Found when it came out: it is put back, and in the way.
-            StepKind::Exchanged => {
-                let (conflicts, kept) = taken_back(outcome);
-                assert_eq!(conflicts, [("edit.txt".to_owned(), ConflictKind::Moving)]);
-                assert_eq!(place.tree.entry(&path("edit.txt")).unwrap(), Some(expected));
-                assert_eq!(kept, []);
-                continue;
-            }
-            StepKind::AllCarriedOut => landed(outcome).1,
-            _ => {
-                assert_eq!(landed(outcome).1, []);
-                late.write_all(b"in place\n").unwrap();
-                match ground.clean(&landing, &[]).unwrap() {
-                    Cleaned::More(kept) => kept,
-                    Cleaned::Gone => panic!("it is lost"),
-                }
-            }
-        };
-        assert_eq!(kept.len(), 1);
-        assert_eq!((&kept[0].path, &kept[0].entry), (&path("edit.txt"), &expected));
-        let mut content = String::new();
-        let mut file = ground.open_kept(&landing.id, &kept[0]).unwrap();
-        file.rewind().unwrap();
-        file.read_to_string(&mut content).unwrap();
-        assert_eq!(content, "old\nin place\n");
-        assert_eq!(ground.clean(&landing, &kept).unwrap(), Cleaned::Gone);
+            let (conflicts, kept) = taken_back(outcome);
+            assert_eq!(conflicts, [("edit.txt".to_owned(), ConflictKind::Moving)]);
+            assert_eq!(place.tree.entry(&path("edit.txt")).unwrap(), expected);
+            assert_eq!(kept, []);
+            continue;
+        }
+        let (_, kept) = landed(outcome);
+        let late = clean(&ground, &landing, &kept);
+        assert!(when.happened(), "{kind:?}");
+        if kind == StepKind::AllCarriedOut {
+            assert_eq!(
+                (kept.len(), &kept[0].path, &kept[0].entry),
+                (1, &path("edit.txt"), &expected)
+            );
+            assert!(!kept[0].was_there);
+            assert_eq!(late, []);
+        } else {
+            assert_eq!(kept, []);
+            assert_eq!(late, [(path("edit.txt"), text.to_owned())], "{kind:?} {at}");
+        }
         let now = place.tree.read(&path("edit.txt"), 100).unwrap();
         assert_eq!(now, b"new\n");
+        assert!(!staging.join(landing.id.as_str()).exists());
     }
+}
+
+/// Cleans, and says what had to be kept: the path and what is in it.
+fn clean(ground: &Ground<'_>, landing: &Landing, seen: &[Kept]) -> Vec<(RelPath, String)> {
+    let mut found = Vec::new();
+    let mut keep = |kept: &Kept, at: KeptAt| {
+        let text = match at {
+            KeptAt::File(file) => std::io::read_to_string(file)?,
+            KeptAt::Path(path) if kept.kind == FileKind::Directory => {
+                let names = fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.file_name()));
+                let names = names.collect::<std::io::Result<Vec<_>>>()?;
+                format!("directory with {}", names[0].display())
+            }
+            KeptAt::Path(path) => fs::read_to_string(path)?,
+        };
+        found.push((kept.path.clone(), text));
+        Ok(())
+    };
+    ground.clean(landing, seen, &mut keep).unwrap();
+    found
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use plans::Effect;
 use plans::landing::{NoRemerge, Outcome, StepKind};
 
-use crate::landing_kit::{Image, Place, When, after, effect, every_kind, landing, path, save};
+use crate::landing_kit::{Image, Place, Renames, When, after, effect, every_kind, landing, path, save};
 
 /// How the program of the tests ended: what it said, or nothing if it was killed.
 fn run(place: &Place, action: &str, step: u64, save: &str, remerge: &str) -> Option<String> {
@@ -33,9 +33,19 @@ fn expected(outcome: &Outcome, old: &Image, new: &Image) -> Image {
 
 #[test]
 fn killed_at_every_step_it_is_all_old_or_all_new() {
+    kill_at_every_step(Renames::Any);
+}
+
+#[test]
+fn the_same_on_a_file_system_that_cannot_exchange() {
+    kill_at_every_step(Renames::Plain);
+}
+
+fn kill_at_every_step(renames: Renames) {
     let mut verdicts = BTreeSet::new();
     for step in 1.. {
         let (place, landing) = every_kind();
+        let place = place.with(renames);
         place.lay_out(&landing);
         let old = place.image();
         let new = after(&old, &landing.effects);
@@ -64,9 +74,19 @@ fn killed_at_every_step_it_is_all_old_or_all_new() {
 
 #[test]
 fn killed_at_every_step_while_somebody_saves_it_is_merged_or_taken_back() {
+    kill_while_somebody_saves(Renames::Any);
+}
+
+#[test]
+fn the_same_with_saves_on_a_file_system_that_cannot_exchange() {
+    kill_while_somebody_saves(Renames::Plain);
+}
+
+fn kill_while_somebody_saves(renames: Renames) {
     for remerge in ["merge", "conflict"] {
         for step in 1.. {
-            let (mut place, landing) = every_kind();
+            let (place, landing) = every_kind();
+            let mut place = place.with(renames);
             place.lay_out(&landing);
             let old = place.image();
             let ended = run(&place, "land", step, "save", remerge);

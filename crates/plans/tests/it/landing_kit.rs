@@ -24,6 +24,16 @@ pub(crate) struct Place {
     pub(crate) directory: TempDir,
     pub(crate) tree: Tree,
     pub(crate) contents: HashMap<BlobId, Bytes>,
+    renames: Renames,
+}
+
+/// What the file system can do, as far as landings are told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Renames {
+    /// Everything.
+    Any,
+    /// It can neither exchange two files, nor leave alone what is at the new path of a rename.
+    Plain,
 }
 
 impl Place {
@@ -46,6 +56,19 @@ impl Place {
             directory,
             tree,
             contents: HashMap::new(),
+            renames: Renames::Any,
+        }
+    }
+
+    pub(crate) fn with(self, renames: Renames) -> Self {
+        let tree = match renames {
+            Renames::Any => self.tree,
+            Renames::Plain => self.tree.with_plain_renames(),
+        };
+        Self {
+            tree,
+            renames,
+            ..self
         }
     }
 
@@ -88,7 +111,9 @@ impl Place {
     pub(crate) fn clean(&self, landing: &Landing) {
         let staging = self.staging();
         let ground = self.ground(&staging, &NoRemerge, &NoSteps);
-        assert_eq!(ground.clean(landing, &[]).unwrap(), plans::landing::Cleaned::Gone);
+        ground
+            .clean(landing, &[], &mut |kept, _| panic!("{kept:?}"))
+            .unwrap();
         assert!(!staging.join(landing.id.as_str()).exists());
         assert!(!self.root().join(".tidelock").exists());
     }
@@ -122,6 +147,9 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_test-lander"));
         command.arg(action).arg(self.directory.path());
         command.args([&step.to_string(), save, remerge]);
+        if self.renames == Renames::Plain {
+            command.env("TEST_PLAIN_RENAMES", "1");
+        }
         command
     }
 
@@ -152,6 +180,7 @@ pub(crate) fn landing(effects: Vec<Effect>) -> Landing {
     Landing {
         id: LandingId::generate(),
         effects,
+        attributes: Vec::new(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use plans::landing::{Again, Cleaned, Found, Kept, NoRemerge, NoSteps, Outcome, Remerge};
+use plans::landing::{Again, Found, Kept, KeptAt, NoRemerge, NoSteps, Outcome, Remerge};
 use plans::{Conflict, Effect, Entry, RelPath};
 
 use crate::landing_kit::{Place, landing, live, path, save};
@@ -209,25 +209,24 @@ fn land_once(shared: &Shared, number: u32, merging: bool) -> bool {
     let outcome = ground
         .carry_out(ground.stage(&landing, &live()).unwrap())
         .unwrap();
-    let (landed, mut kept) = match outcome {
+    let (landed, kept) = match outcome {
         Outcome::Landed { kept, .. } => (true, kept),
         Outcome::TakenBack { kept, .. } => (false, kept),
     };
-    let keep = |kept: &[Kept]| {
-        for kept in kept {
-            let text = std::io::read_to_string(ground.open_kept(&landing.id, kept).unwrap()).unwrap();
-            shared.kept.lock().unwrap().push((kept.path.clone(), text));
-        }
-    };
-    keep(&kept);
-    loop {
-        let _nobody_has_one_open = shared.open.write().unwrap();
-        match ground.clean(&landing, &kept).unwrap() {
-            Cleaned::Gone => return landed,
-            Cleaned::More(more) => {
-                keep(&more);
-                kept.extend(more);
-            }
-        }
+    let keep = |kept: &Kept, text: String| shared.kept.lock().unwrap().push((kept.path.clone(), text));
+    for kept in &kept {
+        let text = ground.with_kept(&landing.id, kept, |at| fs::read_to_string(at));
+        keep(kept, text.unwrap());
     }
+    let _nobody_has_one_open = shared.open.write().unwrap();
+    let mut late = |kept: &Kept, at: KeptAt| {
+        let text = match at {
+            KeptAt::Path(path) => fs::read_to_string(path)?,
+            KeptAt::File(file) => std::io::read_to_string(file)?,
+        };
+        keep(kept, text);
+        Ok(())
+    };
+    ground.clean(&landing, &kept, &mut late).unwrap();
+    landed
 }

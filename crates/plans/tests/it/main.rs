@@ -25,6 +25,7 @@ mod sandbox_git;
 mod sandbox_life;
 mod sandbox_random;
 mod sandbox_support;
+mod service_attributes;
 mod service_children;
 mod service_conflicts;
 mod service_growth;

@@ -10,6 +10,7 @@ mod places;
 mod running;
 mod sandboxes;
 mod system;
+mod workspaces;
 
 use serde::Serialize;
 use serde_json::json;
@@ -75,6 +76,7 @@ pub(super) fn run(depth: Depth, context: &Context, client: &Client) -> Result<Re
     checks.extend(durable::check(depth, context, client));
     checks.extend(system::check(context));
     checks.extend(sandboxes::check(client));
+    checks.extend(workspaces::check(client));
     checks.extend(agents::check(client));
     checks.extend(clients::check(client));
     let languages = languages::look(context.palette, client);

@@ -47,6 +47,14 @@ pub(super) static CHANGESET: Kind = Kind {
     advice: "`tidelock plan changesets` shows those of a plan",
     least: 4,
 };
+pub(super) static RESCUED: Kind = Kind {
+    prefix: "rescued_",
+    word: "piece of rescued content",
+    not_found: "rescued_not_found",
+    ambiguous: "rescued_ambiguous",
+    advice: "`tidelock workspace rescued` shows what is kept",
+    least: 4,
+};
 pub(super) static SESSION: Kind = Kind {
     prefix: "session_",
     word: "session",

@@ -49,6 +49,8 @@ fn rows(need: &Need) -> [Vec<Cell>; 3] {
 fn word(kind: NeedKind) -> (&'static str, Tone) {
     match kind {
         NeedKind::Permission => ("asks you", Tone::Warning),
+        NeedKind::Stuck => ("stuck", Tone::Bad),
+        NeedKind::Rescued => ("rescued", Tone::Warning),
         NeedKind::Conflict => ("conflict", Tone::Bad),
         NeedKind::CheckFailed => ("check failed", Tone::Bad),
         NeedKind::ChecksMissing => ("checks missing", Tone::Warning),
@@ -69,6 +71,8 @@ fn command(need: &Need) -> String {
             let permission = need.other.as_deref().unwrap_or_default();
             format!("tidelock session answer {id} {} allow", quoted(permission))
         }
+        NeedKind::Stuck => format!("tidelock workspace repair {id}"),
+        NeedKind::Rescued => format!("tidelock workspace rescued restore {id}"),
         NeedKind::Conflict | NeedKind::CheckFailed | NeedKind::Overlap => format!("tidelock plan show {id}"),
         NeedKind::ChecksMissing => format!("tidelock plan check {id}"),
         NeedKind::Review => format!("tidelock plan diff {id}"),

@@ -1,25 +1,33 @@
 //! `tidelock workspace`: the directories that plans were opened for.
 
+pub(super) mod rescued;
+
 use std::path::Path;
 
-use api::{SetWorkspaceChecks, Workspace, WorkspaceList, WorkspaceState};
+use api::{
+    RepairState, RepairWorkspace, SetWorkspaceChecks, Workspace, WorkspaceList, WorkspaceRepaired,
+    WorkspaceState,
+};
 use serde_json::{Value, json};
 
-use crate::cli::{ChecksArguments, WorkspaceCommand};
+use crate::cli::{ChecksArguments, RepairArguments, WorkspaceCommand};
 use crate::client::{Client, path_segment};
 use crate::commands::job::age;
 use crate::commands::lsp::paths;
 use crate::commands::lsp::printable::{cut, printable};
 use crate::commands::plan::{workspace_of, workspaces};
+use crate::commands::shell::quoted;
 use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Palette, Report, Tone, table};
 use crate::start::{Repeat, with_daemon};
-use crate::units::format_duration;
+use crate::units::{format_count, format_duration};
 
 const WORKSPACES: &str = "/v1/workspaces";
 /// What the id of a workspace begins with.
 const PREFIX: &str = "workspace_";
+/// How many paths are named that an apply or undo that was set aside has changed.
+const CHANGED: usize = 30;
 /// How much of a check is shown.
 const CHECK_CHARACTERS: usize = 60;
 
@@ -27,6 +35,8 @@ pub(super) fn run(command: &WorkspaceCommand, context: &Context, client: &Client
     match command {
         WorkspaceCommand::List => list(context, client),
         WorkspaceCommand::Forget(arguments) => forget(&arguments.workspace, context, client),
+        WorkspaceCommand::Repair(arguments) => repair(arguments, context, client),
+        WorkspaceCommand::Rescued(arguments) => rescued::run(arguments, context, client),
         WorkspaceCommand::Checks(arguments) => checks(arguments, context, client),
     }
 }
@@ -35,7 +45,82 @@ fn list(context: &Context, client: &Client) -> Result<Report, Failure> {
     let ask = |client: &Client| client.get::<Value>(WORKSPACES);
     let (answer, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
     let list: WorkspaceList = printable(&answer)?;
-    Ok(Report::success(answer, rows(context.palette, &list.workspaces)))
+    Ok(Report::success(answer, rows(context.palette, &list.workspaces)).with_notes(notes(&list.workspaces)))
+}
+
+/// What there is to know of each beside the table.
+fn notes(workspaces: &[Workspace]) -> Vec<String> {
+    let stuck = workspaces.iter().filter_map(|workspace| {
+        let stuck = workspace.stuck.as_ref()?;
+        Some(format!(
+            "an apply or undo of {} is stuck: {}; run: tidelock workspace repair {}",
+            workspace.root,
+            stuck.why,
+            quoted(&workspace.root)
+        ))
+    });
+    let notices = workspaces
+        .iter()
+        .filter_map(|workspace| Some(format!("{}: {}", workspace.root, workspace.notice.as_ref()?)));
+    stuck.chain(notices).collect()
+}
+
+fn repair(arguments: &RepairArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+    let workspace = find(&arguments.workspace.workspace, context, client)?;
+    let path = format!("{WORKSPACES}/{}/repair", path_segment(&workspace.id));
+    let request = RepairWorkspace {
+        abort: arguments.abort,
+    };
+    let ask = |client: &Client| client.post_and_wait::<Value>(&path, Some(&request));
+    let (answer, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
+    let repaired: WorkspaceRepaired = printable(&answer)?;
+    let text = repaired_text(context.palette, &workspace.root, &repaired);
+    let exit = match repaired.state {
+        RepairState::Stuck => Exit::Failed,
+        _ => Exit::Success,
+    };
+    Ok(Report {
+        exit,
+        ..Report::success(answer, text)
+    })
+}
+
+fn repaired_text(palette: Palette, root: &str, repaired: &WorkspaceRepaired) -> String {
+    let what = repaired.stuck.as_ref().and_then(|stuck| stuck.what.as_deref());
+    let what = what.unwrap_or("apply or undo");
+    let why = repaired.stuck.as_ref().map_or("", |stuck| stuck.why.as_str());
+    let mut text = match repaired.state {
+        RepairState::Nothing => format!("Nothing is stuck in {root}.\n"),
+        RepairState::Finished => format!("The apply or undo of {root} was finished.\n"),
+        RepairState::TakenBack => {
+            format!("The apply or undo of {root} was taken back; its changes are not there.\n")
+        }
+        RepairState::Stuck => format!(
+            "The {what} of {root} can be neither finished nor taken back: {why}\n\
+             Fix that and run this again, or give it up and keep everything it holds:\n  \
+             tidelock workspace repair {} --abort\n",
+            quoted(root)
+        ),
+        RepairState::SetAside => {
+            let mut text = format!("The {what} of {root} was set aside. It was stuck because: {why}\n");
+            if !repaired.changed.is_empty() {
+                let count = format_count(repaired.changed.len() as u64, "path");
+                text.push_str(&format!("{count} had been changed and stay so:\n"));
+                for path in repaired.changed.iter().take(CHANGED) {
+                    text.push_str(&format!("  {path}\n"));
+                }
+                if repaired.changed.len() > CHANGED {
+                    text.push_str(&format!("  … and {} more\n", repaired.changed.len() - CHANGED));
+                }
+            }
+            text
+        }
+    };
+    if !repaired.rescued.is_empty() {
+        text.push_str("\nKept, see `tidelock workspace rescued`:\n");
+        text.push_str(&rescued::rows(palette, &repaired.rescued));
+    }
+    text
 }
 
 fn rows(palette: Palette, workspaces: &[Workspace]) -> String {
@@ -46,6 +131,7 @@ fn rows(palette: Palette, workspaces: &[Workspace]) -> String {
     let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
     rows.extend(workspaces.iter().map(|workspace| {
         let state = match (workspace.state, workspace.git) {
+            _ if workspace.stuck.is_some() => Cell::toned("stuck", Tone::Bad),
             (WorkspaceState::Present, true) => Cell::toned("git", Tone::Plain),
             (WorkspaceState::Present, false) => Cell::toned("no git", Tone::Plain),
             (WorkspaceState::Missing, _) => Cell::toned("missing", Tone::Bad),
@@ -144,6 +230,8 @@ mod tests {
             checks: checks.iter().map(|check| (*check).to_owned()).collect(),
             registered_at: String::new(),
             open_plans: 2,
+            stuck: None,
+            notice: None,
         };
         let workspaces = [
             workspace(WorkspaceState::Present, true, &["cargo test", "cargo clippy"]),

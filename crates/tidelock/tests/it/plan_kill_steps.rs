@@ -33,7 +33,7 @@ use Expected::{New, Old};
 
 /// The steps that an apply and an undo reach, in their order. Steps of one path are reached once for each path; a number is
 /// the one that is meant.
-const STEPS: [(&str, Expected); 27] = [
+const STEPS: [(&str, Expected); 31] = [
     ("AreaMade", Old),
     ("ContentStaged", Old),
     ("ContentStaged:4", Old),
@@ -60,11 +60,17 @@ const STEPS: [(&str, Expected); 27] = [
     ("DirectoriesSynced", New),
     ("Ending", New),
     ("Ended", New),
+    ("Removing", New),
+    ("Removing:3", New),
+    ("Removed", New),
+    ("Removed:4", New),
     ("Cleaning", New),
 ];
 
-/// Steps that are reached only when somebody else writes as well.
-const NOT_ALONE: [&str; 9] = [
+/// Steps that are reached only when somebody else writes as well, or where the file system cannot exchange.
+const NOT_ALONE: [&str; 11] = [
+    "MovedAside",
+    "MovedIn",
     "PuttingBack",
     "PutBack",
     "AgainStaged",

@@ -42,12 +42,13 @@ const MESSAGE_LIMIT_BYTES: usize = 64 * 1024;
          content_type = "application/problem+json"),
         (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
         (status = 409, description = "`stale_generation`, `checks_not_passed`, `plan_wrong_state` or `plan_busy` with the plan as \
-          `current`, `plan_elsewhere` or `git_commit_refused`", body = api::Problem, content_type = "application/problem+json"),
+          `current`, `plan_elsewhere`, `git_commit_refused`, `landing_stuck`, `path_not_permitted`, `path_read_only` or \
+          `special_file_in_the_way`", body = api::Problem, content_type = "application/problem+json"),
         (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = api::Problem,
          content_type = "application/problem+json"),
         (status = 422, description = "`invalid_request` or `plans_not_together`", body = api::Problem,
          content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = api::Problem, content_type = "application/problem+json"),
         (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
          content_type = "application/problem+json"),
     ),
@@ -84,10 +85,11 @@ pub(crate) async fn apply(
          content_type = "application/problem+json"),
         (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = api::Problem,
          content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`",
+        (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`; \
+          `landing_stuck`, `path_not_permitted`, `path_read_only` or `special_file_in_the_way`",
          body = api::Problem, content_type = "application/problem+json"),
         (status = 410, description = "`workspace_gone`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = api::Problem, content_type = "application/problem+json"),
         (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
          content_type = "application/problem+json"),
     ),
@@ -122,11 +124,12 @@ pub(crate) async fn undo(
     responses(
         (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
         (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`",
+        (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`; \
+          `landing_stuck`, `path_not_permitted`, `path_read_only` or `special_file_in_the_way`",
          body = api::Problem, content_type = "application/problem+json"),
         (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = api::Problem,
          content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = api::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn refresh(

@@ -89,6 +89,10 @@ pub(super) fn router() -> Router<Arc<App>> {
         super::workspaces::list,
         super::workspaces::forget,
         super::workspaces::set_checks,
+        super::workspaces::repair,
+        super::rescued::list,
+        super::rescued::restore,
+        super::rescued::drop_it,
     ),
     components(schemas(api::PlanMoment)),
     tags(

@@ -65,6 +65,14 @@ fn without_plan(error: PlanError) -> Problem {
         PlanError::WorkspaceNotFound(_) => ErrorCode::WorkspaceNotFound,
         PlanError::WorkspaceGone { .. } => ErrorCode::WorkspaceGone,
         PlanError::WorkspaceInUse { .. } => ErrorCode::WorkspaceInUse,
+        PlanError::LandingStuck { .. } => ErrorCode::LandingStuck,
+        PlanError::RescuedNotFound(_) => ErrorCode::RescuedNotFound,
+        PlanError::RestoreOccupied { .. } => ErrorCode::RestoreOccupied,
+        PlanError::NotPermitted { .. } => ErrorCode::PathNotPermitted,
+        PlanError::ReadOnly { .. } => ErrorCode::PathReadOnly,
+        PlanError::DiskFull { .. } => ErrorCode::DiskFull,
+        PlanError::SpecialFile { .. } => ErrorCode::SpecialFileInTheWay,
+        PlanError::ContentDamaged { .. } => ErrorCode::ContentDamaged,
         PlanError::BadPath(_) => ErrorCode::PathNotAllowed,
         PlanError::FileRefused { .. } => ErrorCode::FileRefused,
         PlanError::FileNotFound { .. } => ErrorCode::FileNotFound,
@@ -236,6 +244,53 @@ mod tests {
                 ErrorCode::SandboxFailed,
                 500,
                 "A file of the sandbox or of the workspace could not be read or written.".to_owned(),
+            ),
+            (
+                PlanError::NotPermitted {
+                    path: "a/b".to_owned(),
+                },
+                ErrorCode::PathNotPermitted,
+                409,
+                "Permission denied: `a/b`.".to_owned(),
+            ),
+            (
+                PlanError::ReadOnly {
+                    path: "a/b".to_owned(),
+                },
+                ErrorCode::PathReadOnly,
+                409,
+                "`a/b` is on a read-only file system.".to_owned(),
+            ),
+            (
+                PlanError::SpecialFile { path: "a".to_owned() },
+                ErrorCode::SpecialFileInTheWay,
+                409,
+                "`a` is a pipe, a socket or a device, and can be neither merged nor replaced.".to_owned(),
+            ),
+            (
+                PlanError::ContentDamaged {
+                    path: "a".to_owned(),
+                    why: "it is not there".to_owned(),
+                },
+                ErrorCode::ContentDamaged,
+                500,
+                "The stored content of `a` cannot be read: it is not there.".to_owned(),
+            ),
+            (
+                PlanError::DiskFull { path: "a".to_owned() },
+                ErrorCode::DiskFull,
+                507,
+                "No space is left on the disk, or the quota is used up; it was needed for `a`.".to_owned(),
+            ),
+            (
+                PlanError::LandingStuck {
+                    root: PathBuf::from("/a"),
+                    why: "permission denied: `b`".to_owned(),
+                },
+                ErrorCode::LandingStuck,
+                409,
+                "An apply or undo of /a is half-way and cannot be brought to an end: permission denied: `b`."
+                    .to_owned(),
             ),
             (
                 PlanError::Closing,

@@ -209,6 +209,7 @@ fn told(id: &str, done: &str, outcome: &PlanOutcome) -> Answer {
         "paths": outcome.paths.iter().take(PATHS).collect::<Vec<_>>(),
         "conflicts": outcome.conflicts.iter().take(CONFLICTS).collect::<Vec<_>>(),
         "commit": outcome.commit,
+        "commit_failed": outcome.commit_failed,
         "notes": outcome.notes,
     });
     let mut text = match outcome.outcome {
@@ -248,6 +249,12 @@ fn told(id: &str, done: &str, outcome: &PlanOutcome) -> Answer {
     }
     for note in &outcome.notes {
         text.push_str(&format!("Note: {note}\n"));
+    }
+    if let Some(why) = &outcome.commit_failed {
+        text.push_str(&format!(
+            "The changes are in the workspace, but no git commit was made: {why}\nCommit them by hand, or undo {id}.\n"
+        ));
+        return Reply::text(text).with(value).failed().into();
     }
     if outcome.outcome == OutcomeKind::Conflicted {
         text.push_str(

@@ -21,6 +21,7 @@ pub(crate) async fn outcome_to_wire(plans: &Plans, outcome: &Outcome) -> Result<
         paths: outcome.paths.iter().map(path_to_wire).collect(),
         conflicts: outcome.conflicts.iter().map(conflict_to_wire).collect(),
         commit: outcome.commit.clone(),
+        commit_failed: outcome.commit_failed.clone(),
         notes: outcome.notes.clone(),
     })
 }

@@ -53,6 +53,7 @@ fn a_plan_is_told_whole() {
         children: vec!["plan_1".to_owned()],
         overlaps: Vec::new(),
         lines: Some((5, 6)),
+        rescued: Vec::new(),
         notice: Some("look".to_owned()),
     };
     let check = |command: &str, state: &str, job: &str| json!({ "command": command, "state": state, "job": job, "text": "said", "at": "1970-01-01T00:00:05.000Z" });

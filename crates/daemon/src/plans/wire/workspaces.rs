@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
-use plans::{PlanError, Plans, Presence, Workspace};
+use plans::{
+    Entry, PlanError, Plans, Presence, RepairEnd, Repaired, Rescued, RescuedList, StuckLanding, Workspace,
+};
 
+use super::words::attempt_name;
 use super::written;
 
 pub(crate) fn workspace_to_wire(workspace: &Workspace) -> api::Workspace {
@@ -21,6 +24,64 @@ pub(crate) fn workspace_to_wire(workspace: &Workspace) -> api::Workspace {
         checks: record.checks.clone(),
         registered_at: written(record.registered_at),
         open_plans: workspace.open_plans,
+        stuck: workspace.stuck.as_ref().map(stuck_to_wire),
+        notice: workspace.notice.clone(),
+    }
+}
+
+fn stuck_to_wire(stuck: &StuckLanding) -> api::StuckLanding {
+    api::StuckLanding {
+        what: stuck.what.map(|what| attempt_name(what).to_owned()),
+        plans: stuck.plans.iter().map(ToString::to_string).collect(),
+        since: stuck.since.map(written),
+        why: stuck.why.clone(),
+    }
+}
+
+pub(crate) fn repaired_to_wire(repaired: &Repaired) -> api::WorkspaceRepaired {
+    let (state, stuck) = match &repaired.end {
+        RepairEnd::Nothing => (api::RepairState::Nothing, None),
+        RepairEnd::Finished => (api::RepairState::Finished, None),
+        RepairEnd::TakenBack => (api::RepairState::TakenBack, None),
+        RepairEnd::Stuck(stuck) => (api::RepairState::Stuck, Some(stuck)),
+        RepairEnd::SetAside(stuck) => (api::RepairState::SetAside, Some(stuck)),
+    };
+    api::WorkspaceRepaired {
+        state,
+        stuck: stuck.map(stuck_to_wire),
+        rescued: repaired.rescued.iter().map(rescued_to_wire).collect(),
+        changed: repaired.changed.iter().map(ToString::to_string).collect(),
+    }
+}
+
+pub(crate) fn rescued_to_wire(rescued: &Rescued) -> api::Rescued {
+    let record = &rescued.record;
+    api::Rescued {
+        id: rescued.id.to_string(),
+        workspace: record.workspace.to_string(),
+        root: record.root.clone(),
+        path: record.path.to_string(),
+        kind: record.kind.name().to_owned(),
+        bytes: match &record.entry {
+            Some(Entry::File { size, .. }) => Some(*size),
+            _ => None,
+        },
+        what: attempt_name(record.what).to_owned(),
+        plans: record.plans().map(|plan| plan.to_string()).collect(),
+        since: written(record.since),
+        why: record.why.sentence().to_owned(),
+        kept_at: rescued.at.display().to_string(),
+    }
+}
+
+pub(crate) fn rescued_list_to_wire(list: &RescuedList) -> api::RescuedList {
+    api::RescuedList {
+        rescued: list.rescued.iter().map(rescued_to_wire).collect(),
+        unreadable: list
+            .unreadable
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
     }
 }
 

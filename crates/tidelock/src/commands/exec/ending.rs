@@ -138,7 +138,8 @@ pub(super) fn ended(
     if finish.outcome != FinishOutcome::Done && finish.outcome != FinishOutcome::Conflicted {
         end.text.push_str(&words::next(&plan));
     }
-    let was_wanted = finish.why.is_some() || finish.outcome == FinishOutcome::Conflicted;
+    let was_wanted =
+        finish.why.is_some() || finish.outcome == FinishOutcome::Conflicted || finish.commit_failed.is_some();
     if was_wanted && end.exit == Exit::Success {
         end.exit = Exit::Failed;
     }
@@ -241,7 +242,7 @@ pub(in crate::commands) fn applied(
     for note in &outcome.notes {
         end.text.push_str(&format!("note: {note}\n"));
     }
-    if outcome.outcome == OutcomeKind::Conflicted {
+    if outcome.outcome == OutcomeKind::Conflicted || outcome.commit_failed.is_some() {
         end.exit = Exit::Failed;
     }
     if let Some(now) = answer["plans"].get(0) {

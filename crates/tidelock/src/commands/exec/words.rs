@@ -148,6 +148,7 @@ fn applied(palette: Palette, plan: &Plan, finish: &PlanFinish) -> String {
             .map(|refused| refused.conflicts.clone())
             .unwrap_or_default(),
         commit: finish.commit.clone(),
+        commit_failed: finish.commit_failed.clone(),
         notes: Vec::new(),
     };
     let files = finish.files.unwrap_or(finish.paths.len() as u64);

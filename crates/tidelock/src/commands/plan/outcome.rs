@@ -105,6 +105,7 @@ fn report(answer: Value, attempt: Attempt, palette: Palette) -> Result<Report, F
     let outcome: PlanOutcome = printable(&answer)?;
     let text = outcome_text(palette, &outcome, attempt);
     let exit = match outcome.outcome {
+        _ if outcome.commit_failed.is_some() => Exit::Failed,
         OutcomeKind::Done | OutcomeKind::WouldBeDone => Exit::Success,
         OutcomeKind::Conflicted => Exit::Failed,
     };
@@ -153,6 +154,11 @@ pub(in crate::commands) fn outcome_text_of(
             text.push_str(&paths(palette, &outcome.paths, files));
             if let Some(commit) = &outcome.commit {
                 text.push_str(&format!("The commit is {commit}.\n"));
+            }
+            if let Some(why) = &outcome.commit_failed {
+                let line = format!("The changes are in the workspace, but no git commit was made: {why}");
+                text.push_str(&palette.paint(&line, Tone::Bad));
+                text.push_str("\nCommit them by hand, or take them back.\n");
             }
             if kind == OutcomeKind::Done && attempt == Attempt::Apply {
                 for plan in &outcome.plans {
@@ -253,6 +259,7 @@ mod tests {
             ],
             conflicts: Vec::new(),
             commit: None,
+            commit_failed: None,
             notes: Vec::new(),
         }
     }

@@ -135,6 +135,8 @@ mod tests {
             checks: Vec::new(),
             registered_at: String::new(),
             open_plans: 0,
+            stuck: None,
+            notice: None,
         };
         for (directory, expected) in [
             ("/a/b", Some("id of /a/b")),

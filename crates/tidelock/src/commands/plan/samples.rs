@@ -98,6 +98,7 @@ pub(in crate::commands) fn plan(state: PlanState) -> Plan {
         not_carried: Vec::new(),
         remarks: Vec::new(),
         unrecorded: None,
+        rescued: Vec::new(),
         notice: None,
     }
 }

@@ -8,6 +8,7 @@ use super::{changesets, conflicts, find, get, overlaps};
 use crate::client::Client;
 use crate::commands::job::with_age;
 use crate::commands::lsp::printable::{cut, printable};
+use crate::commands::workspace::rescued;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, fields, table};
@@ -58,6 +59,7 @@ fn describe(palette: Palette, plan: &Plan, changesets: &[Changeset]) -> String {
     section("In the sandbox", remarks.collect());
     let not_carried = plan.not_carried.iter().map(|note| format!("  {note}\n"));
     section("Not carried", not_carried.collect());
+    section("Rescued content", rescued::rows(palette, &plan.rescued));
     section("Left out", left_out(palette, &plan.left_out));
     let next: String = next(plan).iter().map(|line| format!("  {line}\n")).collect();
     section("What to type next", next);

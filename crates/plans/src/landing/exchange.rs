@@ -1,0 +1,53 @@
+//! Exchanging a staged file with what is at its path, also where the file system cannot do that in one step.
+//!
+//! There it takes three: what is at the path is moved out under a third name, the staged file is moved in, and the third name
+//! becomes the second. So nothing is ever written over there either, and a save that comes in between is found. What is weaker:
+//! between the first two steps the path is empty, for an instant, or after a kill until the landing is recovered. Which of
+//! the names are there says how far it came:
+//! - the third and the staged one: the first step is done, and is undone;
+//! - the third alone: the second is done, and the third follows.
+
+use rustix::fs::RenameFlags;
+
+use crate::landing::hands::Hands;
+use crate::landing::item::Item;
+use crate::landing::steps::StepKind;
+use crate::path::RelPath;
+use crate::tree::TreeError;
+
+impl Hands<'_> {
+    /// Exchanges what the staging directory has under a name with what is at the path of an item. If somebody has taken the
+    /// path in between, they keep it, `Exists` says so, and what was there is in the staging directory.
+    pub(super) fn exchange(&self, item: &Item, name: &RelPath) -> Result<(), TreeError> {
+        let (tree, area) = (self.ground.tree, &self.area.tree);
+        match area.rename_into(name, tree, &item.path, RenameFlags::EXCHANGE) {
+            Err(TreeError::CannotExchange { .. }) => {}
+            exchanged => return exchanged,
+        }
+        let aside = item.aside_name(item.round);
+        tree.rename_into(&item.path, area, &aside, RenameFlags::NOREPLACE)
+            .map_err(|error| error.about(&item.path))?;
+        self.reached(StepKind::MovedAside, Some(&item.path));
+        area.rename_into(name, tree, &item.path, RenameFlags::NOREPLACE)?;
+        self.reached(StepKind::MovedIn, Some(&item.path));
+        area.rename_noreplace(&aside, name)
+    }
+
+    /// Brings an exchange in three steps to its end, or takes it back, that a kill has cut off.
+    pub(super) fn settle_exchange(&self, item: &Item) -> Result<(), TreeError> {
+        let (tree, area) = (self.ground.tree, &self.area.tree);
+        let (aside, name) = (item.aside_name(item.round), item.new_name(item.round));
+        if area.stat(&aside)?.is_none() {
+            return Ok(());
+        }
+        if area.stat(&name)?.is_none() {
+            return area.rename_noreplace(&aside, &name);
+        }
+        match area.rename_into(&aside, tree, &item.path, RenameFlags::NOREPLACE) {
+            // Somebody has taken the path. They keep it, and what was there is kept.
+            Ok(()) | Err(TreeError::Exists { .. }) => Ok(()),
+            Err(error) if error.is_absence() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}

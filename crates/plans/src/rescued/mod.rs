@@ -1,0 +1,135 @@
+//! Rescued content: what a user had in the workspace, or wrote to it, and what an apply or undo could not leave there.
+//!
+//! Each piece is a directory `kept/ID` of the daemon's home with two things in it: `content`, which is the file, symlink or
+//! directory itself, and `record.json`, which says where it was and why it is here. The directory appears under its name
+//! when both are on the disk, so content and description are never apart, and the list can be read even when the log
+//! cannot.
+//!
+//! **Who owns the state:** the directory. Nothing in it goes away by itself: somebody restores a piece, or drops it.
+
+mod copy;
+mod shelf;
+
+use std::path::PathBuf;
+
+use eventlog::UnixMs;
+use kernel::{PlanId, RescuedId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+
+use crate::as_text;
+use crate::entry::Entry;
+use crate::landings::PlanText;
+use crate::path::RelPath;
+use crate::plan::Attempt;
+
+pub(crate) use copy::{Source, copy_in};
+pub(crate) use shelf::{Shelf, Shelved};
+
+/// A piece of rescued content.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Rescued {
+    /// Its id.
+    pub id: RescuedId,
+    /// Where it came from.
+    pub record: RescuedRecord,
+    /// Where it is now.
+    pub at: PathBuf,
+}
+
+/// Where a piece of rescued content came from.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct RescuedRecord {
+    /// The workspace that it was in.
+    #[serde(with = "as_text")]
+    pub workspace: WorkspaceId,
+    /// Where that is, for people.
+    pub root: String,
+    /// What was being done.
+    pub what: Attempt,
+    /// The landing, and the name that the piece had there. Together they say that it is here already.
+    pub(crate) landing: String,
+    pub(crate) name: String,
+    /// The plans that were being applied or undone.
+    pub(crate) plans: Vec<PlanText>,
+    /// The path that it belongs to.
+    pub path: RelPath,
+    /// What it is.
+    pub kind: RescuedKind,
+    /// The same exactly, for a file or a symlink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Entry>,
+    /// Why it is here.
+    pub why: RescueReason,
+    /// Since when.
+    pub since: UnixMs,
+}
+
+impl RescuedRecord {
+    /// The plans that were being applied or undone.
+    pub fn plans(&self) -> impl Iterator<Item = PlanId> + '_ {
+        self.plans.iter().map(|plan| plan.0)
+    }
+}
+
+/// What a piece of rescued content is.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RescuedKind {
+    /// A file.
+    File,
+    /// A symlink.
+    Symlink,
+    /// A directory with everything in it.
+    Directory,
+    /// A pipe, a socket or a device.
+    Special,
+}
+
+impl RescuedKind {
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Symlink => "symlink",
+            Self::Directory => "directory",
+            Self::Special => "special",
+        }
+    }
+}
+
+/// Why a piece of content was rescued.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RescueReason {
+    /// Somebody wrote it while the path was being changed.
+    WrittenMeanwhile,
+    /// It was at the path before, and somebody else had taken the path when it was to be put back.
+    NotPutBack,
+    /// The apply or undo could neither be finished nor taken back, and was set aside.
+    SetAside,
+    /// Another piece of rescued content was restored in its place.
+    Replaced,
+}
+
+impl RescueReason {
+    /// The same in a sentence.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::WrittenMeanwhile => "Written while the path was being changed.",
+            Self::NotPutBack => "Was there before; the path had been taken when it was put back.",
+            Self::SetAside => "Was there before a landing that was set aside.",
+            Self::Replaced => "Replaced by restoring other content.",
+        }
+    }
+}
+
+/// The rescued content of a home.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RescuedList {
+    /// The pieces, newest first.
+    pub rescued: Vec<Rescued>,
+    /// Directories whose record cannot be read.
+    pub unreadable: Vec<PathBuf>,
+}

@@ -1,0 +1,89 @@
+//! Workspaces that need somebody: an apply that is stuck, and content that was kept beside them. Without a daemon there is
+//! nothing to tell.
+
+use api::{RescuedList, WorkspaceList};
+use serde_json::Value;
+
+use super::Check;
+use crate::client::{Client, ClientError};
+use crate::commands::lsp::printable::printable;
+use crate::commands::shell::quoted;
+use crate::error::chain;
+use crate::units::format_count;
+
+const ID: &str = "workspaces";
+const RESCUED: &str = "rescued";
+
+pub(super) fn check(client: &Client) -> Vec<Check> {
+    let mut checks = match ask::<WorkspaceList>(client, "/v1/workspaces") {
+        Ok(list) => workspaces(&list),
+        Err(error) => failed(ID, &error),
+    };
+    checks.extend(match ask::<RescuedList>(client, "/v1/rescued") {
+        Ok(list) => rescued(&list),
+        Err(error) => failed(RESCUED, &error),
+    });
+    checks
+}
+
+fn ask<A: serde::de::DeserializeOwned>(client: &Client, path: &str) -> Result<A, ClientError> {
+    client.get::<Value>(path).and_then(|answer| printable(&answer))
+}
+
+fn failed(id: &'static str, error: &ClientError) -> Vec<Check> {
+    match error {
+        // That nobody answers is said elsewhere, and so is that a daemon is of another version.
+        ClientError::Unreachable { .. } => Vec::new(),
+        ClientError::Refused(refusal) if refusal.status == 404 => Vec::new(),
+        error => vec![Check::warning(id, chain(error), "see the log of the daemon")],
+    }
+}
+
+fn workspaces(list: &WorkspaceList) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for workspace in &list.workspaces {
+        if let Some(stuck) = &workspace.stuck {
+            let what = stuck.what.as_deref().unwrap_or("apply or undo");
+            let root = quoted(&workspace.root);
+            checks.push(Check::failed(
+                ID,
+                format!("an {what} of {} is stuck half-way: {}", workspace.root, stuck.why),
+                format!("run `tidelock workspace repair {root}`; with --abort it is set aside, and everything is kept"),
+            ));
+        }
+        if let Some(notice) = &workspace.notice {
+            checks.push(Check::ok(ID, format!("{}: {notice}", workspace.root)));
+        }
+    }
+    if checks.is_empty() {
+        let count = format_count(list.workspaces.len() as u64, "workspace");
+        checks.push(Check::ok(ID, format!("{count}, none is stuck")));
+    }
+    checks
+}
+
+fn rescued(list: &RescuedList) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if let Some(newest) = list.rescued.first() {
+        let count = format_count(list.rescued.len() as u64, "piece");
+        checks.push(Check::warning(
+            RESCUED,
+            format!(
+                "{count} of content kept beside a workspace, the newest of {}",
+                newest.path
+            ),
+            "look at it with `tidelock workspace rescued`, and restore or drop each",
+        ));
+    }
+    if !list.unreadable.is_empty() {
+        checks.push(Check::warning(
+            RESCUED,
+            format!(
+                "the description of rescued content cannot be read: {}",
+                list.unreadable.join(", ")
+            ),
+            "the content is in these directories; copy it by hand, and remove them",
+        ));
+    }
+    checks
+}
