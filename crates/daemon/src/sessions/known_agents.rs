@@ -21,7 +21,7 @@ pub(super) const KNOWN: [Known; 8] = [
         name: "claude",
         description: "Claude Code",
         program: "claude",
-        // The second is what the first was called before 2026.
+        // The second is what the first was called before its version 0.17.
         commands: &[&["claude-agent-acp"], &["claude-code-acp"]],
         adapter: Some("npm install -g @agentclientprotocol/claude-agent-acp"),
     },
