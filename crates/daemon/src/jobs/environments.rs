@@ -112,9 +112,11 @@ impl Environments {
                 tracing::warn!(?name, "this is not the environment of a job, and was left alone");
                 continue;
             };
-            match jobs.get(id).await? {
-                Some(job) if !job.record.state.is_terminal() => self.forget_with(jobs, id),
-                _ => self.forget(id).await,
+            match jobs.get(id).await {
+                Ok(Some(job)) if !job.record.state.is_terminal() => self.forget_with(jobs, id),
+                Ok(_) => self.forget(id).await,
+                // A job that cannot be read keeps nobody from starting. Its environment waits with it.
+                Err(error) => tracing::warn!(%error, job = %id, "the environment of a job was left alone"),
             }
         }
         Ok(())
