@@ -17,6 +17,10 @@ fn agent() -> String {
 #[test]
 fn agents_that_ask_for_jobs_do_not_wait_for_each_other() {
     let project = Project::new(&[("a.txt", "one\n")]);
+    // A command in a sandbox may start one outside only where agents need not ask.
+    let home = project.world.path().join("home");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("config.toml"), "[mcp]\napply = \"allow\"\n").unwrap();
     project.run(&["job", "workers", "2"]).expect(0);
     // As many as there are workers, and more.
     let line = agent();

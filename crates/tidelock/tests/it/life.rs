@@ -235,6 +235,7 @@ fn a_clean_stop_leaves_no_process_and_no_socket_and_frees_the_lock() {
         left(&home.state),
         [
             "daemon.log",
+            "environments",
             "home_id",
             "log.sqlite3",
             "log.sqlite3.lock",
