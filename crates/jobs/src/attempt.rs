@@ -120,14 +120,14 @@ impl Attempt {
         // The job ends as it ends; the log decides whether that is still this worker's to say.
         let output = match output.finish().await {
             Ok(summary) => OutputEnd {
-                last_sequence: summary.last_sequence.get(),
+                bytes: summary.bytes,
                 lost: None,
             },
             Err(error) => {
                 tracing::warn!(%error, %job, "the last output of a job could not be written");
                 OutputEnd {
-                    last_sequence: 0,
-                    lost: Some(error.to_string()),
+                    bytes: 0,
+                    lost: Some(with_causes(&error)),
                 }
             }
         };
@@ -194,6 +194,17 @@ impl Attempt {
         };
         done.unwrap_or_else(|panic| failed(format!("the handler panicked: {}", words_of(&*panic))))
     }
+}
+
+/// An error with all that stands behind it.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
 }
 
 fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {

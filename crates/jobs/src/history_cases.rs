@@ -28,7 +28,7 @@ fn ending() -> Ending {
         text: "exit code 1".to_owned(),
         result: json!({ "code": 1, "killed": [7, "x\u{0}"], "large": u64::MAX, "small": i64::MIN }),
         output: OutputEnd {
-            last_sequence: 7,
+            bytes: 7,
             lost: Some("the disk is full".to_owned()),
         },
     }

@@ -397,10 +397,10 @@ pub struct Ending {
 /// What became of the output of an attempt.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 pub struct OutputEnd {
-    /// The place of the last piece of it, as the log acknowledged it. If the stream of the output ends before that, the log
-    /// could not bring the rest to disk after all.
+    /// How much the job has written, over all attempts, as the log acknowledged it. If there is less in the log, it could not
+    /// bring the rest to disk after all.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub last_sequence: u64,
+    pub bytes: u64,
     /// Why some of it was not kept; nothing if all of it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
@@ -410,7 +410,7 @@ impl Ending {
     /// Why some of what the attempt said cannot be read any more, given what there is of it; nothing if all of it is there.
     #[must_use]
     pub fn lost_output(&self, kept: &crate::OutputSummary) -> Option<&str> {
-        let is_short = kept.last_sequence.get() < self.output.last_sequence;
+        let is_short = kept.bytes < self.output.bytes;
         let taken_back = is_short.then_some("the log could not bring it to disk");
         self.output.lost.as_deref().or(taken_back)
     }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use jobs::{Ending, FailReason, Job, RetryPolicy, State, StateName, UnixMs, Verdict};
+use eventlog::{Fault, Faults};
+use jobs::{Channel, Ending, FailReason, Job, RetryPolicy, State, StateName, UnixMs, Verdict};
 use kernel::JobId;
 
 use crate::{
@@ -349,4 +350,33 @@ async fn a_job_whose_handler_is_not_known_fails_when_nobody_else_could_know_it()
     let next = stage.alone(1).await;
     let job = ended(&next.jobs, id).await;
     assert_eq!(failure(&job).0, FailReason::NoHandler);
+}
+
+#[tokio::test]
+async fn a_job_that_succeeded_without_its_output_says_so() {
+    for (fault, count) in [(Fault::Commit, usize::MAX), (Fault::RollBack, 1)] {
+        let mut stage = Stage::in_real_time();
+        let faults = Faults::default();
+        stage.log = stage.log.with_faults(&faults);
+        faults.plan(fault, "job-output/", 0..count);
+        let daemon = stage.alone(1).await;
+        let id = submit(&daemon.jobs, job("speaks", Script::Ordered)).await;
+        let run = stage.board.run(id, 1).await;
+        let output = run.output.as_ref().expect("it can speak");
+        output.write(Channel::Stdout, b"last words").await.unwrap();
+        until("the log to fail", async || {
+            (faults.happened(fault) > 0).then_some(())
+        })
+        .await;
+        run.order(Order::End(Verdict::Succeeded));
+        let ended = ended(&daemon.jobs, id).await;
+        let State::Succeeded { ending } = &ended.record.state else {
+            panic!("it has not succeeded: {ended:?}");
+        };
+        let kept = daemon.jobs.output_summary(id).await.unwrap();
+        assert!(
+            ending.lost_output(&kept).is_some(),
+            "{fault:?}: {ending:?} {kept:?}"
+        );
+    }
 }

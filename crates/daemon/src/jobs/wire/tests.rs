@@ -324,16 +324,16 @@ fn output_is_text_if_it_is_and_base64_otherwise() {
 
 #[test]
 fn output_that_was_not_kept_is_told() {
-    let shown = |last_sequence: u64, lost: Option<&str>, kept: u64| {
+    let shown = |bytes: u64, lost: Option<&str>, kept: u64| {
         let ending = Ending {
             output: jobs::OutputEnd {
-                last_sequence,
+                bytes,
                 lost: lost.map(str::to_owned),
             },
             ..ending(1, "", Value::Null)
         };
         let summary = OutputSummary {
-            last_sequence: eventlog::Sequence::from_u64(kept),
+            bytes: kept,
             ..OutputSummary::default()
         };
         let job = job(State::Succeeded { ending });
