@@ -6,11 +6,12 @@ use crate::harness::{program, wait_for};
 use crate::job_stage::{Beside, job_command, submit};
 use crate::plan_stage::Project;
 
-/// A shell that asks the daemon to run `true` as a job, as an agent does through its tools, and waits for it.
+/// A shell that has the daemon run a check as a job, as an agent does through its tools, and waits for it.
 fn agent() -> String {
+    let program = program().display().to_string();
     format!(
-        "echo begun; {} job run --wait -- true && echo asked",
-        program().display()
+        "plan=$({program} plan new --json | grep -o 'plan_[0-9A-Z]*' | head -n 1); \
+         {program} plan check $plan --add true && echo asked"
     )
 }
 

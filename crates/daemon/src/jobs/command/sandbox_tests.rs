@@ -175,7 +175,9 @@ async fn what_could_not_be_recorded_is_not_done() {
         let seen = bench
             .run(&inside(&bench, "", line), None, &Heard::default())
             .await;
-        let text = format!("{before}what it changed could not be recorded: the daemon is stopping");
+        let text = format!(
+            "{before}what it changed could not be recorded: the daemon is stopping; the next one records it"
+        );
         let members = result(json!({ "exit": { "code": code } }));
         assert_eq!(seen, outcome(Verdict::Failed, &text, members));
     }

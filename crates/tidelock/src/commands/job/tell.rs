@@ -101,7 +101,8 @@ impl Listener for Teller {
         match (said, self.format) {
             (Said::Output(output), _) => self.output(output),
             (Said::Resync(after), _) => self.resync(*after),
-            (Said::Waiting(text), Format::Json) => self.line(&json!({ "waiting": { "waiting_for": text } })),
+            // Programs find it in `waiting_for` of the job.
+            (Said::Waiting(_), Format::Json) => Ok(()),
             (Said::Waiting(text), Format::Human) => {
                 self.note(&format!("waiting for {text}"));
                 Ok(())
