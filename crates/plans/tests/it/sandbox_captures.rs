@@ -146,8 +146,8 @@ const CASES: &[Case] = &[
     ),
     (
         "n=$(printf '%0200d' 0); d=$n; for i in $(seq 14); do d=$d/$n; done
-            mkdir -p new/$d two/$d && echo x > two/$d/x && mv two new/$d/ && echo kept > new/x",
-        &["create new: - -> dir", "create new/x: - -> kept"],
+            mkdir -p new/$d two/$d && echo x > two/$d/x && mv two new/$d/ && echo new > new/x",
+        &["create new: - -> dir", "create new/x: - -> new"],
         &[(
             "new/00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000",
             WhyLeftOut::TooLong,
