@@ -130,7 +130,9 @@ impl Site {
             clock: SystemClock::shared(),
             steps: LandingSteps::default(),
         };
-        let (plans, _) = Plans::open(options).await.unwrap();
+        let (plans, mut recovered) = Plans::open(options).await.unwrap();
+        // It goes on while others are served; what is asked here is what it comes to.
+        recovered.notes().await;
         Running {
             plans,
             log,

@@ -90,7 +90,9 @@ async fn open(directory: &Path, home_id: HomeId, steps: LandingSteps) -> Result<
         clock: SystemClock::shared(),
         steps,
     };
-    Ok(Plans::open(options).await?.0)
+    let (plans, mut recovered) = Plans::open(options).await?;
+    recovered.notes().await;
+    Ok(plans)
 }
 
 /// Ends the process at one step.
