@@ -30,7 +30,7 @@ use crate::shared::{Hold, blocking};
 use crate::state;
 use crate::store;
 use crate::streams;
-use crate::tree::{Attributes, TreeError};
+use crate::tree::{FileAttributes, TreeError};
 use crate::workspace::Workspace;
 
 /// What is to land.
@@ -277,7 +277,7 @@ impl Lander {
             place.with_tree(|tree| {
                 let mut had = Known::new();
                 for path in goes {
-                    if let Some(attributes) = tree.attributes(&path)?.filter(Attributes::is_special) {
+                    if let Some(attributes) = tree.attributes(&path)?.filter(FileAttributes::is_special) {
                         had.push((path, attributes));
                     }
                 }

@@ -9,7 +9,7 @@ use crate::landings::LandingRecord;
 use crate::merge::Effect;
 use crate::path::RelPath;
 use crate::streams;
-use crate::tree::Attributes;
+use crate::tree::FileAttributes;
 
 /// How many effects go into one event. Each refers to up to two contents, and a commit has room for 1,024 things.
 const TOGETHER: usize = 256;
@@ -36,7 +36,7 @@ pub(super) struct Deeds {
 }
 
 /// What files have beside their content, by path.
-pub(super) type Known = Vec<(RelPath, Attributes)>;
+pub(super) type Known = Vec<(RelPath, FileAttributes)>;
 
 /// The body of an event that lists what files have beside their content.
 #[derive(Debug, Serialize, Deserialize)]
@@ -127,11 +127,8 @@ fn listed_attributes(of: AttributesOf, known: &Known) -> Result<Vec<NewEvent>, P
         }
     }
     let event = |attributes| {
-        Ok(NewEvent {
-            kind: ATTRIBUTES_EVENT.into(),
-            body: streams::json(&ListedAttributes { of, attributes })?,
-            blobs: Vec::new(),
-        })
+        let listed = ListedAttributes { of, attributes };
+        Ok(NewEvent::json(ATTRIBUTES_EVENT, &listed)?)
     };
     parts.into_iter().map(event).collect()
 }

@@ -12,7 +12,7 @@ use crate::landing::kept::Verdict;
 use crate::landing::steps::StepKind;
 use crate::merge::ConflictKind;
 use crate::path::RelPath;
-use crate::tree::{Attributes, FileKind, TreeError};
+use crate::tree::{FileAttributes, FileKind, TreeError};
 
 /// Up to how many directories are brought to the disk one by one, see the same for files.
 const SYNC_ONE_BY_ONE: usize = 64;
@@ -142,7 +142,12 @@ impl Hands<'_> {
         }
     }
 
-    fn give_attributes(&self, item: &Item, name: &RelPath, attributes: &Attributes) -> Result<(), TreeError> {
+    fn give_attributes(
+        &self,
+        item: &Item,
+        name: &RelPath,
+        attributes: &FileAttributes,
+    ) -> Result<(), TreeError> {
         let Some(Entry::File { mode, .. }) = &item.after else {
             return Ok(());
         };

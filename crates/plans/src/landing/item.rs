@@ -7,7 +7,7 @@ use crate::landing::error::LandError;
 use crate::landing::journal::Landing;
 use crate::merge::Effect;
 use crate::path::RelPath;
-use crate::tree::{Attributes, FileStat};
+use crate::tree::{FileAttributes, FileStat};
 
 /// One effect on its way. Its entries are those of the present round.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Item {
     /// What was expected at the path, and what was put there, in the rounds before this one.
     pub(super) earlier: Vec<(Option<Entry>, Option<Entry>)>,
     /// What it is given beside its content, if it does not replace a file.
-    pub(super) attributes: Option<Attributes>,
+    pub(super) attributes: Option<FileAttributes>,
     /// What the file system said of what came out when it was last looked at.
     pub(super) out: Option<FileStat>,
 }
@@ -120,7 +120,7 @@ pub(super) fn plain_name(name: &str) -> RelPath {
 /// The effects in the order in which they are carried out: what goes, the deepest first; then what comes, directories
 /// before what is in them. It is the order of the journal's effects, whatever they became in later rounds.
 pub(super) fn in_order(landing: &Landing) -> Result<Vec<Item>, LandError> {
-    let attributes: HashMap<&RelPath, &Attributes> = landing
+    let attributes: HashMap<&RelPath, &FileAttributes> = landing
         .attributes
         .iter()
         .map(|(path, known)| (path, known))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::merge::Effect;
 use crate::path::RelPath;
-use crate::tree::Attributes;
+use crate::tree::FileAttributes;
 
 /// What is to be landed. It is committed before anything is touched; with it and the staging directory a landing can be
 /// finished or taken back after a kill.
@@ -20,7 +20,7 @@ pub struct Landing {
     /// What files that come where none is have beside their content, as far as that is known: of a file that was deleted and
     /// comes back, or that was renamed. What is replaced hands on what it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attributes: Vec<(RelPath, Attributes)>,
+    pub attributes: Vec<(RelPath, FileAttributes)>,
 }
 
 /// Names a landing.

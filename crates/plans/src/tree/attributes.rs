@@ -22,7 +22,7 @@ const SPECIAL_BITS: u32 = 0o7000;
 
 /// What a file or directory has beside its content and its permissions.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
-pub struct Attributes {
+pub struct FileAttributes {
     owner: (u32, u32),
     /// The bits for set-user-id and such.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -36,7 +36,7 @@ fn is_zero(bits: &u32) -> bool {
     *bits == 0
 }
 
-impl Attributes {
+impl FileAttributes {
     /// Whether it is more than an owner.
     pub(crate) fn is_special(&self) -> bool {
         self.special != 0 || !self.extended.is_empty()
@@ -144,16 +144,16 @@ fn sized(read: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Er
 
 impl Tree {
     /// What a file or directory has beside its content; `None` for everything else, and if nothing is there.
-    pub(crate) fn attributes(&self, path: &RelPath) -> Result<Option<Attributes>, TreeError> {
+    pub(crate) fn attributes(&self, path: &RelPath) -> Result<Option<FileAttributes>, TreeError> {
         let failed = |error: Errno| TreeError::of("read the attributes of", path, error);
         let found = match self.stat(path)? {
             Some(FileStat {
                 kind: FileKind::File, ..
-            }) => Attributes::of(&self.open_file(path)?),
+            }) => FileAttributes::of(&self.open_file(path)?),
             Some(FileStat {
                 kind: FileKind::Directory,
                 ..
-            }) => Attributes::of(&self.directory(Some(path))?),
+            }) => FileAttributes::of(&self.directory(Some(path))?),
             _ => return Ok(None),
         };
         found.map(Some).map_err(failed)
@@ -164,7 +164,7 @@ impl Tree {
     pub(crate) fn set_attributes(
         &self,
         path: &RelPath,
-        attributes: &Attributes,
+        attributes: &FileAttributes,
         mode: u32,
     ) -> Result<(), TreeError> {
         let failed = |error: Errno| TreeError::of("set the attributes of", path, error);

@@ -20,7 +20,7 @@ mod spread;
 mod stat;
 mod write;
 
-pub use attributes::Attributes;
+pub use attributes::FileAttributes;
 pub use error::TreeError;
 pub use read::ReadBounds;
 pub use resolve::Tree;

@@ -166,6 +166,7 @@ fn finished(
                 files: None,
                 paths: Vec::new(),
                 commit: None,
+                commit_failed: None,
                 notes: Vec::new(),
             },
         })),
