@@ -58,7 +58,7 @@ pub(super) async fn open(
     // A query that cannot be read has no code in it.
     let code = link.map(|Query(link)| link.code).unwrap_or_default();
     if !keeps_cookies(&app, &headers) {
-        return elsewhere(&app, &code);
+        return Ok(elsewhere(&app, &code));
     }
     let cookie = app
         .sessions
@@ -81,12 +81,12 @@ pub(super) async fn open(
 }
 
 /// Sends a browser with a valid link to the page's own host. Nobody else is told that host.
-fn elsewhere(app: &App, code: &str) -> Result<Response, Response> {
+fn elsewhere(app: &App, code: &str) -> Response {
     if app.sessions.knows_code(code, app.clock.now()) {
         let page = app.hosts.page_origin();
-        Ok(Redirect::to(&format!("{page}/open?code={code}")).into_response())
+        Redirect::to(&format!("{page}/open?code={code}")).into_response()
     } else {
-        Err(PageError::signed_out("This link was used already, or it is too old.").into_response())
+        PageError::signed_out("This link was used already, or it is too old.").into_response()
     }
 }
 
