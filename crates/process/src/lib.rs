@@ -60,7 +60,7 @@ pub use info::{Ancestor, Belongs, ProcessInfo, ProcessState, Role, Why};
 pub use inlet::{INLET_BYTES, Inlet, InletReader};
 pub use keeper::keep_if_asked;
 pub use ledger::unreadable_head;
-pub use memory::give_memory_back;
+pub use memory::{give_memory_back, keep_memory_small};
 pub use outlet::Outlet;
 pub use processes::{Processes, ProcessesOptions};
 pub use reclaim::Reclaimed;

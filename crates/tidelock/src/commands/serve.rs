@@ -75,6 +75,7 @@ fn serve(arguments: ServeArguments, context: &Context, front: Front) -> Result<R
             Announcement::Starting { doing }.tell();
         });
     }
+    daemon::keep_memory_small();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKER_THREADS)
         .thread_name("tidelock")
