@@ -56,6 +56,8 @@ pub use options::{
     DEFAULT_PORT, LanguageOptions, Listen, Options, Signals, StartProgress, StreamLimit, Upkeep, WhenTaken,
 };
 pub use ownership::{Owner, Ownership, OwnershipError, read_owner};
-pub use process::{Enforcement, KeeperProgram, OpenProcessesError, keep_if_asked, keep_memory_small, landlock_support};
+pub use process::{
+    Enforcement, KeeperProgram, OpenProcessesError, keep_if_asked, keep_memory_small, landlock_support,
+};
 pub use server::BindError;
 pub use start_error::StartError;
