@@ -8,7 +8,7 @@ use crate::harness::World;
 fn what_is_wrong_with_the_arguments_is_said_and_no_daemon_is_started_for_it() {
     let world = World::new();
     fs::write(world.path().join("file"), "").unwrap();
-    let cases: [(&[&str], i32, &str, &str); 30] = [
+    let cases: [(&[&str], i32, &str, &str); 29] = [
         (&["exec"], 2, "usage", "required arguments were not provided"),
         (
             &["exec", "--"],
