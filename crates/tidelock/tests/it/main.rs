@@ -102,6 +102,7 @@ mod refusals;
 mod refusing;
 mod repeats;
 mod requests;
+mod rough_rounds;
 mod security_callers;
 mod security_idle;
 mod security_log;
