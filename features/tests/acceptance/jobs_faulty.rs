@@ -87,6 +87,7 @@ impl Faulty {
             ended_at: UnixMs::default(),
             text: format!("{verdict:?} on {}", self.name),
             result: Value::Null,
+            output: jobs::OutputEnd::default(),
         };
         let (state, event) = match verdict {
             Verdict::Succeeded => (
