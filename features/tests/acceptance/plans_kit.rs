@@ -119,6 +119,7 @@ impl Site {
         let options = PlansOptions {
             log: log.clone(),
             directory: self.root.join("data"),
+            guarded: Vec::new(),
             home_id: self.home_id,
             processes: processes.clone(),
             environment: BTreeMap::from([
