@@ -82,6 +82,7 @@ async fn open(directory: &Path, home_id: HomeId, steps: LandingSteps) -> Result<
     let options = PlansOptions {
         log,
         directory: directory.join("data"),
+        guarded: Vec::new(),
         home_id,
         processes,
         environment: BTreeMap::from([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]),
