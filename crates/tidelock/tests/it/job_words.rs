@@ -111,7 +111,7 @@ fn lists_are_newest_first_and_can_be_narrowed() {
     let list = world.run(&["job", "list", "--json"]).expect(0).json();
     assert_eq!(
         list["counts"],
-        json!({ "queued": 1, "running": 0, "max_workers": 4 })
+        json!({ "queued": 1, "running": 0, "foreground": 0, "max_workers": 4 })
     );
     let text = world.run(&["job", "list"]).expect(0).stdout;
     assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");

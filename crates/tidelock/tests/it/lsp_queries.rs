@@ -170,8 +170,11 @@ fn each_verb_asks_its_own_question_and_nothing_is_an_answer() {
             "no calls",
         ),
     ] {
-        let (request, body, outcome) = ask(&world, arguments, &nothing());
+        let (request, mut body, outcome) = ask(&world, arguments, &nothing());
         assert_eq!(request, format!("POST /v1/lsp/{verb} HTTP/1.1"));
+        // Where the caller has its programs goes along with every question.
+        let environment = body.as_object_mut().unwrap().remove("environment").unwrap();
+        assert!(environment["PATH"].is_string(), "{arguments:?}: {environment}");
         assert_eq!(body, expected, "{arguments:?}");
         let expected = Outcome {
             code: Some(0),

@@ -183,7 +183,7 @@ fn who_cannot_ask_leaves_it_to_a_person_or_was_allowed() {
     assert_eq!(left.value["outcome"], "needs_a_person", "{left:?}");
     let command = left.value["command"].as_str().unwrap();
     assert!(
-        left.text.contains(command) && left.text.contains("http://127.0.0.1:"),
+        left.text.contains(command) && left.text.contains(".localhost:"),
         "{left:?}"
     );
     let plan = left.value["plan"].as_str().unwrap().to_owned();

@@ -85,7 +85,7 @@ fn exactly_the_applied_work_is_in_the_tree_and_the_rest_is_said() {
     }
     found.sort();
     let expected = [
-        ("cancelled", "open", 1),
+        ("cancelled", "sealed", 1),
         ("good", "applied", 2),
         ("killed", "sealed", 2),
         ("rival", "sealed", 2),

@@ -194,7 +194,9 @@ fn doctor_finds_nothing_wrong_without_and_with_a_daemon_and_changes_nothing() {
         "agents",
         "mcp",
     ];
-    let expected: Vec<&str> = others.iter().chain(&known).chain([last]).copied().collect();
+    let mut expected: Vec<&str> = others.iter().chain(&known).chain([last]).copied().collect();
+    let after_boots = expected.iter().position(|id| *id == "boots").unwrap() + 1;
+    expected.insert(after_boots, "quarantine");
     assert_eq!(ids(&after), expected);
     let pid = format!("pid {}", world.pid());
     for id in ["lock", "daemon"] {

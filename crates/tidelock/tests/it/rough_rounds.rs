@@ -273,8 +273,9 @@ impl Rough {
         self.project.run(arguments)
     }
 
-    /// Runs something beside the test, and kills the daemon at a random moment of it.
-    fn cut_short(&mut self, arguments: &[&str], within: Duration) -> i32 {
+    /// Runs something beside the test, kills the daemon at a random moment of it, and starts another one. The user is not idle
+    /// meanwhile.
+    fn cut_short(&mut self, arguments: &[&str], within: Duration, round: u64) {
         let mut beside = Beside::start(&self.project.world, self.project.command(arguments));
         let most = u64::try_from(within.as_micros()).unwrap().max(1);
         let moment = Duration::from_micros(self.numbers.below(most));
@@ -282,8 +283,10 @@ impl Rough {
         if self.project.world.owner().is_some() {
             self.project.world.kill();
         }
-        // It may start a daemon of its own, and then end as if nothing had been.
-        beside.wait().code().unwrap_or(-1)
+        self.interfere(round);
+        self.up();
+        // It has waited for the next daemon, and hears from it what has become of its work.
+        beside.wait();
     }
 
     /// One round: an agent works, its work is landed or given up, and then everything has to be as good as new.
@@ -302,9 +305,7 @@ impl Rough {
         let line = format!("echo {round} > {mark}; {}", work.line(round));
         let exec = ["exec", "--", "sh", "-c", &line];
         if kill == Kill::Working {
-            self.cut_short(&exec, Duration::from_millis(700));
-            self.interfere(round);
-            self.up();
+            self.cut_short(&exec, Duration::from_millis(700), round);
         } else {
             let said = self.run(&exec);
             self.nothing_went_silently(&said, &mark);
@@ -357,9 +358,7 @@ impl Rough {
                 })
             });
             if kill == Kill::Landing {
-                self.cut_short(&["plan", "apply", &plan], Duration::from_millis(250));
-                self.interfere(round);
-                self.up();
+                self.cut_short(&["plan", "apply", &plan], Duration::from_millis(250), round);
             } else {
                 self.run(&["plan", "apply", &plan]);
             }
