@@ -152,8 +152,7 @@ pub(crate) mod tests {
             &processes,
             (Vec::new(), &environments),
             (access, &job_inputs),
-            (&plan_watch, &late_jobs),
-            crate::plans::FinishingKill::default(),
+            (&plan_watch, &late_jobs, crate::plans::FinishingKill::default()),
             (&tasks, &clock),
         )
         .await

@@ -137,8 +137,7 @@ impl Daemon {
             &processes,
             (for_commands.clone(), &environments),
             (access, &job_inputs),
-            (&plan_watch, &late_jobs),
-            plans::FinishingKill::of(&environment),
+            (&plan_watch, &late_jobs, plans::FinishingKill::of(&environment)),
             tools,
         )
         .await?;

@@ -99,10 +99,11 @@ async fn forget_idle_lanes(log: &Log) -> Result<(), LogError> {
             })
             .await?;
         for stored in &page {
-            match log.remove(vec![(stored.stream.clone(), stored.version)]).await {
-                Err(CommitError::Log(error)) => return Err(error),
-                // One that has moved is not idle any more.
-                Ok(()) | Err(_) => {}
+            // One that has moved is not idle any more.
+            if let Err(CommitError::Log(error)) =
+                log.remove(vec![(stored.stream.clone(), stored.version)]).await
+            {
+                return Err(error);
             }
         }
         if page.len() < PAGE as usize {

@@ -144,7 +144,7 @@ pub(crate) async fn registered(shared: &Shared) -> Result<Vec<Registered>, PlanE
 fn registered_of(shared: &Shared, stored: &StoredHead) -> Result<Option<Registered>, PlanError> {
     let (id, record) = streams::workspace_of(stored)?;
     let is_ours = record.home == shared.home_id;
-    Ok(is_ours.then(|| Registered {
+    Ok(is_ours.then_some(Registered {
         id,
         version: stored.version,
         record,

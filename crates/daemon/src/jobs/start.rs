@@ -31,8 +31,7 @@ pub(crate) async fn start(
     processes: &Processes,
     (environment, environments): (Vec<(OsString, OsString)>, &Environments),
     (access, inputs): (SandboxAccess, &Inputs),
-    (watch, late): (&Watch, &LateJobs),
-    kill: FinishingKill,
+    (watch, late, kill): (&Watch, &LateJobs, FinishingKill),
     (tasks, clock): (&Tasks, &Arc<dyn Clock>),
 ) -> Result<(Jobs, Workers), OpenJobsError> {
     let workers = Workers::new(durable.log.clone(), durable.home_id);

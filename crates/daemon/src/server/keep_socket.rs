@@ -20,11 +20,14 @@ const SETTLE: Duration = Duration::from_millis(200);
 /// More than an event of the kernel can have.
 const EVENT_BYTES: usize = 4096;
 
+/// A socket, and the lock of the home where that had to be taken again as well.
+type Made = (SocketFile, Option<Ownership>);
+
 /// What was made again. It goes when the daemon does.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remade {
     /// Guards the list; held for a push.
-    made: Arc<Mutex<Vec<(SocketFile, Option<Ownership>)>>>,
+    made: Arc<Mutex<Vec<Made>>>,
 }
 
 /// What has happened to the socket.

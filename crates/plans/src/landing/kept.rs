@@ -172,7 +172,7 @@ impl Hands<'_> {
 
     /// What must not be lost of something in the staging directory, if anything.
     fn to_keep(
-        &self,
+        self,
         item: &Item,
         (round, name): (u32, &RelPath),
         verdict: Verdict,

@@ -431,7 +431,7 @@ fn what_is_no_file_is_kept_as_what_it_is() {
     );
     let staging = place.staging();
     let ground = place.ground(&staging, &NoRemerge, &NoSteps);
-    let target = ground.with_kept(&landing.id, kept, |at| fs::read_link(at));
+    let target = ground.with_kept(&landing.id, kept, fs::read_link);
     assert_eq!(target.unwrap(), std::path::Path::new("keep.txt"));
     // What others put into the staging directory under a name of ours stands for what came out in an instant.
     let area = staging.join(landing.id.as_str());

@@ -215,7 +215,7 @@ fn land_once(shared: &Shared, number: u32, merging: bool) -> bool {
     };
     let keep = |kept: &Kept, text: String| shared.kept.lock().unwrap().push((kept.path.clone(), text));
     for kept in &kept {
-        let text = ground.with_kept(&landing.id, kept, |at| fs::read_to_string(at));
+        let text = ground.with_kept(&landing.id, kept, fs::read_to_string);
         keep(kept, text.unwrap());
     }
     let _nobody_has_one_open = shared.open.write().unwrap();

@@ -188,7 +188,7 @@ fn everything_can_be_removed_by_an_ordinary_user() {
     if is_root {
         give(&sandbox, NOBODY);
     }
-    fs::set_permissions(&locked, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
     fs::set_permissions(sandbox.join("tree/read-only"), fs::Permissions::from_mode(0o555)).unwrap();
 
     let asked = user(&["purge", "--json"]).expect(4);

@@ -79,6 +79,12 @@ const TOOLS: &[Tool] = &[
         source: Source::Debian("postgresql"),
     },
     Tool {
+        name: "bindfs",
+        needed_by: Step::Tests,
+        why: "is a mount that stops answering, for the tests of plans",
+        source: Source::Debian("bindfs"),
+    },
+    Tool {
         name: "python3",
         needed_by: Step::Tests,
         why: "installs language servers for the tests",

@@ -22,7 +22,7 @@ pub(super) enum Content {
     /// There is none.
     Nothing,
     /// It was submitted with the command.
-    Blob(BlobReader),
+    Blob(Box<BlobReader>),
     /// A client sends it.
     Client(CommandInput),
 }
@@ -52,7 +52,7 @@ pub(super) async fn feed(
     clock: &Arc<dyn Clock>,
 ) -> Result<Fed, FeedError> {
     match (stdin, content) {
-        (Some(stdin), Content::Blob(content)) => feed_blob(stdin, content).await,
+        (Some(stdin), Content::Blob(content)) => feed_blob(stdin, *content).await,
         (Some(stdin), Content::Client(input)) => {
             let inlet = Inlet::new(stdin)?;
             Feeding { inlet, input }.run(clock).await

@@ -214,14 +214,17 @@ impl CommandHandler {
         let Some(id) = stdin else {
             return Ok(Content::Nothing);
         };
-        self.log.read_blob(id).await.map(Content::Blob).map_err(|error| {
-            let verdict = match error {
-                BlobError::Missing(_) | BlobError::Damaged(_) => Verdict::Hopeless,
-                _ => Verdict::Failed,
-            };
-            let text = with_causes(&error);
-            never_ran(verdict, format!("its standard input could not be read: {text}"))
-        })
+        let content = self.log.read_blob(id).await;
+        content
+            .map(|content| Content::Blob(Box::new(content)))
+            .map_err(|error| {
+                let verdict = match error {
+                    BlobError::Missing(_) | BlobError::Damaged(_) => Verdict::Hopeless,
+                    _ => Verdict::Failed,
+                };
+                let text = with_causes(&error);
+                never_ran(verdict, format!("its standard input could not be read: {text}"))
+            })
     }
 
     fn spec(&self, payload: CommandPayload, order: &Order) -> Spec {
