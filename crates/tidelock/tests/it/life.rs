@@ -101,6 +101,7 @@ fn a_daemon_lives_from_up_to_down_in_json() {
           "client_version": "[VERSION]",
           "id": "[BOOT]",
           "jobs": {
+            "foreground": 0,
             "max_workers": 4,
             "queued": 0,
             "running": 0
@@ -138,6 +139,7 @@ fn a_daemon_lives_from_up_to_down_in_json() {
           "client_version": "[VERSION]",
           "id": "[BOOT]",
           "jobs": {
+            "foreground": 0,
             "max_workers": 4,
             "queued": 0,
             "running": 0
