@@ -96,6 +96,7 @@ impl Looks {
     }
 }
 
+/// Takes a lock that guards the looks on their way; held for one look or one change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -70,7 +70,10 @@ pub(crate) struct Shared {
 
 /// What is weaker about some workspaces, in words; found out once in a life of the daemon.
 #[derive(Debug, Default)]
-pub(crate) struct Notices(Mutex<HashMap<WorkspaceId, Option<String>>>);
+pub(crate) struct Notices(
+    // Guards the map; held for one look or one insert.
+    Mutex<HashMap<WorkspaceId, Option<String>>>,
+);
 
 impl Notices {
     /// What was found out; nothing if nobody has tried yet.
@@ -87,7 +90,10 @@ impl Notices {
 
 /// Landings that could not be brought to an end, by workspace. It is only what was last seen: each try finds it out again.
 #[derive(Debug, Default)]
-pub(crate) struct Stuck(Mutex<HashMap<WorkspaceId, StuckLanding>>);
+pub(crate) struct Stuck(
+    // Guards the map; held for one look or one change.
+    Mutex<HashMap<WorkspaceId, StuckLanding>>,
+);
 
 impl Stuck {
     pub(crate) fn of(&self, workspace: WorkspaceId) -> Option<StuckLanding> {

@@ -11,7 +11,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError}; // tidy: a client has two plain threads
 use std::thread;
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ struct Progress {
 struct Shared {
     /// Guards how far the input is; held only to look.
     progress: Mutex<Progress>,
-    moved: Condvar,
+    moved: Condvar, // tidy: the two threads of a client wait for each other
 }
 
 impl Shared {
@@ -91,7 +91,7 @@ impl Shared {
         self.moved.notify_all();
     }
 
-    /// Waits until something is so, at most so long; for ever without a limit.
+    /// Waits until something is so, at most so long; forever without a limit.
     fn wait(&self, limit: Option<Duration>, is_so: impl Fn(&Progress) -> bool) {
         let progress = self.progress();
         let not_yet = |progress: &mut Progress| !is_so(progress);
