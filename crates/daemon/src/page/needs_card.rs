@@ -84,7 +84,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
                     ", or drop it with " code tabindex="0" { "tidelock workspace rescued drop " (rescued.id) } "." }
                 small { "It is kept in " code tabindex="0" { (exact(&rescued.kept_at)) } }
             };
-            let what = html! { span class="row-title" { (exact(&rescued.path)) } };
+            let what = html! { span class="row-title" { (one_line(&rescued.path)) } };
             html! {
                 li data-need="rescued" {
                     (line(&html! { span class="badge warn" { "Rescued" } }, &what, &more, &html! {}))
