@@ -30,19 +30,21 @@ pub(super) fn changes(found: Found, known: &Known) -> Vec<Change> {
 /// there only to lead to such a path would be carried without what they lead to.
 pub(super) fn leave_out_too_long(found: &mut Found, known: &Known, too_long: Vec<RelPath>) -> Vec<LeftOut> {
     let leave_out = |deepest: RelPath| {
-        let mut outermost = deepest;
+        let (mut outermost, mut at) = (deepest.clone(), deepest);
         loop {
-            let first = [outermost.as_bytes(), b"/"].concat();
+            let first = [at.as_bytes(), b"/"].concat();
             let mut below = found
-                .range(&outermost..)
+                .range(&at..)
                 .skip_while(|(path, _)| path.as_bytes() < first.as_slice())
-                .take_while(|(path, _)| path.is_below(&outermost));
-            if known.get(&outermost).is_some() || below.any(|(_, entry)| entry.is_some()) {
+                .take_while(|(path, _)| path.is_below(&at));
+            if known.get(&at).is_some() || below.any(|(_, entry)| entry.is_some()) {
                 break;
             }
-            found.remove(&outermost);
-            match outermost.parent() {
-                Some(parent) if known.get(&parent).is_none() => outermost = parent,
+            found.remove(&at);
+            let parent = at.parent();
+            outermost = at;
+            match parent {
+                Some(parent) if known.get(&parent).is_none() => at = parent,
                 _ => break,
             }
         }
