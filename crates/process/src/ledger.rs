@@ -185,22 +185,25 @@ impl Ledger {
                 .map_or(Version::NONE, |head| head.version),
         };
         let written = self.commit(row, expected, status, record, durability).await;
-        let Err(CommitError::Conflict {
-            actual: Some(actual), ..
-        }) = &written
-        else {
-            return written;
+        let found = match &written {
+            // The disk was full when the row was last written. Nobody else has written to it, so it is written again.
+            Err(CommitError::RolledBack { actual, .. }) => {
+                actual.as_ref().map_or(Version::NONE, |head| head.version)
+            }
+            Err(CommitError::Conflict {
+                actual: Some(actual), ..
+            }) if self.is_own(actual) => actual.version,
+            _ => return written,
         };
-        // A write of ours whose answer was lost is known by its daemon. Anything else is somebody who should not be
-        // there, and then the write is refused.
-        let is_own = self
-            .log
-            .readable(actual, record_of(actual))
-            .is_some_and(|found| found.daemon_boot_id == self.daemon_boot_id);
-        if !is_own {
-            return written;
-        }
-        self.commit(row, actual.version, status, record, durability).await
+        self.commit(row, found, status, record, durability).await
+    }
+
+    /// Whether a row was written by this daemon. A write of ours whose answer was lost is known by that. Anything else is
+    /// somebody who should not be there, and then the write is refused.
+    fn is_own(&self, found: &StoredHead) -> bool {
+        self.log
+            .readable(found, record_of(found))
+            .is_some_and(|record| record.daemon_boot_id == self.daemon_boot_id)
     }
 
     async fn commit(

@@ -191,6 +191,7 @@ fn doctor_finds_nothing_wrong_without_and_with_a_daemon_and_changes_nothing() {
         "sandbox_overlay",
         "sandbox_git_worktree",
         "sandbox_copy",
+        "workspaces",
         "agents",
         "mcp",
     ];
