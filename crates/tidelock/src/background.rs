@@ -1,9 +1,10 @@
 //! The daemon's side of a start in the background: leave the terminal, and tell the parent how it went.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 
 use rustix::fs::Mode;
+use rustix::io::fcntl_dupfd_cloexec;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Failure;
@@ -50,13 +51,14 @@ impl Announcement {
         drop(output::write(io::stdout(), &output::json_line(self)));
     }
 
-    /// Tells the parent, and lets go of the pipe to it: whoever reads from the parent's standard output must not
-    /// have to wait for the daemon.
+    /// Lets go of the pipe to the parent, and tells it: whoever reads from the parent's standard output must not have to
+    /// wait for the daemon. Standard output is replaced first, so that it is so when the parent hears of it.
     pub(crate) fn send(&self) -> io::Result<()> {
-        // A parent that was killed in the meantime does not matter: the daemon serves whoever comes next.
-        drop(output::write(io::stdout(), &output::json_line(self)));
+        let pipe = fcntl_dupfd_cloexec(io::stdout(), 0)?;
         let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
         rustix::stdio::dup2_stdout(&nowhere)?;
+        // A parent that was killed in the meantime does not matter: the daemon serves whoever comes next.
+        drop(output::write(File::from(pipe), &output::json_line(self)));
         Ok(())
     }
 }
