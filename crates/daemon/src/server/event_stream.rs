@@ -25,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 /// this.
 const GATHER_BYTES: usize = 16 * 1024;
 
-/// hyper shall let go of the connection, because its answer is written here.
+/// hyper lets go of the connection, because its answer is written here.
 #[derive(Clone, Copy, Debug, Error)]
 #[error("the answer is a stream")]
 pub(super) struct LetGo;

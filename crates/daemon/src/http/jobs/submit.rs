@@ -54,7 +54,7 @@ pub(crate) async fn submit(
 ) -> Result<Response, Problem> {
     match &request.command.plan {
         None => may_change_workspace(&app, peer).await?,
-        // What is applied at its end reaches the user's files as well. An id that is none is refused below.
+        // What is applied at its end reaches the user's files as well. An invalid id is refused below.
         Some(id) if is_applied(&request) => {
             let plan: Option<PlanId> = id.parse().ok();
             may_apply(&app, peer, plan.as_slice()).await?;

@@ -45,7 +45,7 @@ pub(super) enum FeedError {
     Pipe(#[from] io::Error),
 }
 
-/// Gives a command what it shall read, and then the end of it. One that reads no more need not have it all.
+/// Gives a command its input, and then the end of it. One that reads no more need not have it all.
 pub(super) async fn feed(
     stdin: Option<Sender>,
     content: Content,
