@@ -46,7 +46,6 @@ mod reading;
 mod recover;
 mod recovering;
 mod rescued;
-mod reserve;
 mod sandbox;
 mod scan;
 mod service;

@@ -33,7 +33,6 @@ use crate::reading;
 use crate::recover::{self, Recovered};
 use crate::recovering::{Recovering, Recovery};
 use crate::rescued::{Rescued, RescuedList};
-use crate::reserve::Reserve;
 use crate::sandbox::{Strategies, StrategyName};
 use crate::shared::{Notices, Shared, Stuck, base_error, blocking};
 use crate::state;
@@ -94,7 +93,6 @@ impl Plans {
             desks: Desks::new("plan", tasks.clone(), Arc::clone(&clock)),
             open_sandboxes: Arc::default(),
             stays: Stays::default(),
-            reserve: Arc::new(Reserve::below(&directory)),
             captures: Arc::new(Captures::below(&reading)),
             landers: Desks::new("workspace", tasks.clone(), Arc::clone(&clock)),
             registry: Desks::new("workspaces", tasks.clone(), clock),

@@ -24,7 +24,6 @@ use crate::options::{LandingSteps, PlansSettings};
 use crate::overlaps::OverlapBook;
 use crate::recovering::Recovering;
 use crate::rescued::Shelf;
-use crate::reserve::Reserve;
 use crate::sandbox::Strategies;
 use crate::taking::Waiting;
 use crate::workspace::StuckLanding;
@@ -59,7 +58,6 @@ pub(crate) struct Shared {
     pub(crate) desks: Desks<PlanId, Desk>,
     pub(crate) open_sandboxes: Arc<OpenSandboxes>,
     pub(crate) stays: Stays,
-    pub(crate) reserve: Arc<Reserve>,
     pub(crate) captures: Arc<Captures>,
     pub(crate) landers: Desks<WorkspaceId, Lander>,
     pub(crate) recovering: Recovering,

@@ -17,6 +17,7 @@ mod removal;
 mod request;
 mod restore;
 mod retention;
+mod room;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -92,7 +93,7 @@ impl Sqlite {
         })?;
         let health = Slot::new(Health::Writable);
         let (requests, receiver) = mpsc::channel(QUEUE_REQUESTS);
-        let writer = Writer::new(desk, receiver, hub, health.clone());
+        let writer = Writer::new(options.path.clone(), desk, receiver, (hub, health.clone()));
         let thread = thread::Builder::new()
             .name("tidelock-log".into())
             .spawn(move || writer.run());

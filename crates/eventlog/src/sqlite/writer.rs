@@ -10,7 +10,7 @@
 //! 4. When the engine fails, the open transaction is taken back whole, everybody in it is told, and the log refuses
 //!    writes until one succeeds in writing again.
 
-use std::{mem, task::Poll, time::Duration};
+use std::{mem, path::PathBuf, task::Poll, time::Duration};
 
 use kernel::{Deadline, Slot, block_on};
 use tokio::sync::mpsc;
@@ -19,9 +19,10 @@ use super::{
     desk::Desk,
     removal,
     request::{Failure, Reply, Request},
-    restore, retention, upkeep,
+    restore, retention, room, upkeep,
 };
 use crate::{
+    blob::BlobError,
     commit::Durability::{self, Durable, Relaxed},
     error::LogError,
     hub::Hub,
@@ -39,6 +40,7 @@ const BATCH_REQUESTS: usize = 256;
 const LOOK_AT_WAL_EVERY: u32 = 256;
 
 pub(super) struct Writer {
+    path: PathBuf,
     desk: Desk,
     requests: mpsc::Receiver<Request>,
     hub: Hub,
@@ -69,8 +71,15 @@ struct Open {
 type Answer = Box<dyn FnOnce(Result<(), LogError>) + Send>;
 
 impl Writer {
-    pub(super) fn new(desk: Desk, requests: mpsc::Receiver<Request>, hub: Hub, health: Slot<Health>) -> Self {
+    pub(super) fn new(
+        path: PathBuf,
+        desk: Desk,
+        requests: mpsc::Receiver<Request>,
+        (hub, health): (Hub, Slot<Health>),
+    ) -> Self {
+        room::set_apart(&path);
         Self {
+            path,
             desk,
             requests,
             hub,
@@ -160,7 +169,7 @@ impl Writer {
                 number,
                 compressed,
                 reply,
-            } => self.perform(Relaxed, reply, |desk| {
+            } => self.perform_with_room(reply, |desk| {
                 let now = desk.now();
                 desk.blobs
                     .put_chunk(&desk.connection, upload, number, &compressed, now)
@@ -208,7 +217,10 @@ impl Writer {
             }
             Request::Checkpoint { reply } => {
                 self.flush();
-                answer(reply, upkeep::truncate_wal(&self.desk.connection));
+                let truncated = upkeep::truncate_wal(&self.desk.connection);
+                // The blocks that were set apart went with the rest.
+                room::set_apart(&self.path);
+                answer(reply, truncated);
             }
             Request::Restore { records, reply } => self.restore(records, reply),
             #[cfg(test)]
@@ -240,6 +252,18 @@ impl Writer {
             Durable => self.when_on_disk(Box::new(move |flushed| {
                 answer(reply, flushed.map_err(E::from).and(done));
             })),
+        }
+    }
+
+    /// Stores a piece of content, if there is room for such. Nothing was begun, so the transaction goes on without it.
+    fn perform_with_room(
+        &mut self,
+        reply: Reply<(), BlobError>,
+        work: impl FnOnce(&mut Desk) -> Result<(), BlobError>,
+    ) {
+        match room::for_content(&self.path) {
+            Ok(()) => self.perform(Relaxed, reply, work),
+            Err(full) => answer(reply, Err(full.into())),
         }
     }
 
@@ -316,6 +340,7 @@ impl Writer {
             if let Err(error) = upkeep::keep_wal_short(&self.desk.connection) {
                 tracing::warn!(%error, "the write-ahead log could not be shortened");
             }
+            room::set_apart(&self.path);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::answers::{NewStay, Stay};
 use crate::changeset::Changeset;
 use crate::error::PlanError;
 use crate::plan::{Actor, Plan, Running, State};
-use crate::shared::{blocking, with_causes};
+use crate::shared::with_causes;
 use crate::state;
 use crate::store;
 
@@ -21,8 +21,6 @@ impl Desk {
     pub(crate) async fn enter(&mut self, new: NewStay) -> Result<Stay, PlanError> {
         self.leave_all().await?;
         self.close_if_outdated().await?;
-        let reserve = Arc::clone(&self.shared.reserve);
-        blocking(move || reserve.keep()).await?;
         let sandbox = self.sandbox().await?;
         let id = new_stay_id();
         let running = Running {
@@ -54,10 +52,7 @@ impl Desk {
     /// Nothing of a command runs any more. If what it changed cannot be recorded, that is an error, and the plan says so; the
     /// command is over all the same.
     pub(crate) async fn leave(&mut self, stay: &str) -> Result<Option<Changeset>, PlanError> {
-        let mut left = self.see_out(stay).await;
-        if let Err(error @ PlanError::Commit(CommitError::Log(LogError::DiskFull))) = left {
-            left = self.see_out_with_reserve(stay, error).await;
-        }
+        let left = self.see_out(stay).await;
         match &left {
             Ok(Left::Recorded(_) | Left::NotRecorded(_)) => self.shared.stays.end(stay),
             Err(error) => self.shared.stays.end_unwritten(stay, with_causes(error)),
@@ -66,19 +61,6 @@ impl Desk {
             Left::Recorded(changeset) => self.changeset_of(changeset).await,
             Left::NotRecorded(error) => Err(error),
         }
-    }
-
-    /// The log takes nothing because the disk is full: with the room that is kept for that it is written down that
-    /// the command is over. What it changed is not looked at again, which would take the room away.
-    async fn see_out_with_reserve(&mut self, stay: &str, error: PlanError) -> Result<Left, PlanError> {
-        let reserve = Arc::clone(&self.shared.reserve);
-        blocking(move || reserve.give_back()).await?;
-        let why = with_causes(&error);
-        self.change(None, |_, record, now| {
-            Ok(state::leave(record, stay, Err(why.clone()), now))
-        })
-        .await?;
-        Ok(Left::NotRecorded(error))
     }
 
     /// Captures what a command changed, and writes down that it is over. If that cannot be written, the log goes on saying

@@ -79,11 +79,24 @@ fn a_file_that_is_too_large_is_named_and_the_rest_is_carried() {
     let end = last_object(&alone);
     assert_eq!(end["outcome"]["outcome"], "open");
     assert_eq!(end["plan"]["state"], "open");
+    assert_eq!(
+        needed(&project),
+        [("not_carried".to_owned(), end["plan"]["id"].clone())]
+    );
     let refused = project.run(&["plan", "discard", "@"]).expect(4);
     assert!(refused.stderr.contains("`huge` is not carried"), "{refused:?}");
     // Once it is gone there is no work left.
     project.work(end["plan"]["id"].as_str().unwrap(), "rm huge");
     project.run(&["plan", "discard", "@"]).expect(0);
+}
+
+/// What waits for the user: the kind, and the id of what it is about.
+fn needed(project: &Project) -> Vec<(String, Value)> {
+    let needs = project.run(&["needs", "--json"]).expect(0).json();
+    let needs = needs["needs"].as_array().unwrap().iter();
+    needs
+        .map(|need| (need["kind"].as_str().unwrap().to_owned(), need["id"].clone()))
+        .collect()
 }
 
 /// Begins a command whose capture takes long, and waits until it is in its sandbox.
@@ -272,6 +285,11 @@ fn a_command_that_fills_the_disk_ends_and_its_plan_can_be_given_up() {
     });
     let shown = project.shown(&plan);
     assert_ne!(shown["unrecorded"]["why"], Value::Null, "{shown}");
+    let needs = needed(&project);
+    assert!(
+        needs.contains(&("not_recorded".to_owned(), json!(plan))),
+        "{needs:?}"
+    );
     project.run(&["plan", "seal", &plan]).expect(1);
     let discarded = project
         .run(&["plan", "discard", "--force", &plan, "--json"])
@@ -282,5 +300,55 @@ fn a_command_that_fills_the_disk_ends_and_its_plan_can_be_given_up() {
     project
         .run(&["exec", "--apply", "--", "sh", "-c", "echo new > a.txt"])
         .expect(0);
+    assert_eq!(project.tree()["a.txt"], "new\n");
+}
+
+/// Takes all the room that there is.
+fn fill(directory: &std::path::Path) {
+    use std::io::Write;
+    let mut filler = std::fs::File::create(directory.join("filler")).unwrap();
+    let mut piece = vec![0; 1 << 20];
+    while !piece.is_empty() {
+        if filler.write_all(&piece).is_err() {
+            piece.truncate(piece.len() / 2);
+        }
+    }
+}
+
+#[test]
+fn a_command_that_runs_while_the_disk_becomes_full_ends() {
+    let project = Project::new(&BEFORE);
+    let state = project.world.home().state.clone();
+    let _disk = match FullDisk::mount(&state) {
+        Ok(disk) => disk,
+        Err(reason) => return crate::tools::skip(&format!("no small file system can be mounted: {reason}")),
+    };
+    let gate = |name: &str| project.world.path().join(name);
+    let wait = |name: &str| format!("until [ -e {} ]; do sleep 0.05; done", gate(name).display());
+    let begun = project.run(&["job", "run", "--json", "--", "sh", "-c", &wait("outside")]);
+    let outside = begun.expect(0).json()["id"].as_str().unwrap().to_owned();
+    let plan = project.open(&[]);
+    let line = format!("echo new > a.txt; {}", wait("inside"));
+    let exec = [
+        "plan", "exec", "--detach", "--json", &plan, "--", "sh", "-c", &line,
+    ];
+    let begun = last_object(&project.run(&exec).expect(0));
+    let inside = begun["job"]["id"].as_str().unwrap().to_owned();
+    let shown = |job: &str| project.run(&["job", "show", job, "--json"]).expect(0).json();
+    wait_for("both to run", || {
+        shown(&inside)["state"] == "running" && shown(&outside)["state"] == "running"
+    });
+    fill(&state);
+    // The ends are written into the room that is set apart for that, and nobody has made any.
+    for (name, job, state) in [("outside", &outside, "succeeded"), ("inside", &inside, "failed")] {
+        std::fs::write(gate(name), "").unwrap();
+        wait_for("the end of a command", || shown(job)["ended_at"].is_string());
+        assert_eq!(shown(job)["state"], state, "{}", shown(job));
+    }
+    assert_ne!(project.shown(&plan)["unrecorded"]["why"], Value::Null);
+    // With room again, what it did is recorded.
+    std::fs::remove_file(state.join("filler")).unwrap();
+    project.run(&["plan", "seal", &plan]).expect(0);
+    project.run(&["plan", "apply", &plan]).expect(0);
     assert_eq!(project.tree()["a.txt"], "new\n");
 }

@@ -1,4 +1,4 @@
-//! A workspace that is treated badly, round after round: agents that make too much of everything, few open files,
+//! A workspace that is treated badly, round after round: agents that make too much of everything, a small disk, few open files,
 //! submodules, symlinks, a program that holds a file open while it is replaced, kills at random moments, and a user who edits in
 //! between. After each round nothing may be stuck, and nothing that was saved may be lost without a word.
 //!
@@ -24,7 +24,7 @@ use crate::requests::send;
 use daemon::Liveness;
 
 /// How many rounds are played, unless `TIDELOCK_ROUGH_ROUNDS` says so. Each kind of work comes at least once.
-const USUAL_ROUNDS: u64 = 13;
+const USUAL_ROUNDS: u64 = 14;
 /// The disk of everything: the workspace, the sandboxes and the log.
 const DISK: &str = "size=800m";
 /// How many files the daemon may have open where it may have few, and how many an agent then makes or changes.
@@ -37,6 +37,7 @@ enum Work {
     ChangeMany,
     MakeMany,
     MakeSparse,
+    FillDisk,
     DropLink,
     InSubmodule,
     InNestedRepository,
@@ -49,10 +50,11 @@ enum Work {
     Nothing,
 }
 
-const WORKS: [Work; 13] = [
+const WORKS: [Work; 14] = [
     Work::ChangeMany,
     Work::MakeMany,
     Work::MakeSparse,
+    Work::FillDisk,
     Work::DropLink,
     Work::InSubmodule,
     Work::InNestedRepository,
@@ -72,6 +74,7 @@ impl Work {
             Work::ChangeMany => "sed -i s/^line.*/changed/ many/*".to_owned(),
             Work::MakeMany => format!("mkdir -p made{round}; i=0; while [ $i -lt {MANY} ]; do echo $i > made{round}/$i; i=$((i+1)); done"),
             Work::MakeSparse => "truncate -s 1T sparse".to_owned(),
+            Work::FillDisk => "head -c 2G /dev/zero > fill 2>/dev/null; true".to_owned(),
             Work::DropLink => "rm link; sed -i s/^line.*/changed/ many/*; sed -i 's/^shared.*/shared by the plan/' shared.txt".to_owned(),
             Work::InSubmodule => format!("echo {round} >> sub/inside.txt"),
             Work::InNestedRepository => format!("echo {round} >> nested/inside.txt"),
