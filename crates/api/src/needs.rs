@@ -13,6 +13,10 @@ pub enum NeedKind {
     Stuck,
     /// Content of a user was kept beside the workspace, and waits to be restored or dropped.
     Rescued,
+    /// What a command in a plan changed could not be recorded. It is still in the sandbox.
+    NotRecorded,
+    /// A plan is left open because of work in its sandbox that a plan does not carry.
+    NotCarried,
     /// Others have changed the same places as a plan.
     Conflict,
     /// A check of a plan has failed.

@@ -64,6 +64,8 @@ pub(crate) enum Need {
 /// Why a plan is to be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlanNeed {
+    NotRecorded,
+    NotCarried,
     Conflicted,
     CheckFailed,
     ChecksMissing,
@@ -73,6 +75,8 @@ pub(crate) enum PlanNeed {
 impl PlanNeed {
     fn kind(self) -> NeedKind {
         match self {
+            Self::NotRecorded => NeedKind::NotRecorded,
+            Self::NotCarried => NeedKind::NotCarried,
             Self::Conflicted => NeedKind::Conflict,
             Self::CheckFailed => NeedKind::CheckFailed,
             Self::ChecksMissing => NeedKind::ChecksMissing,
@@ -83,6 +87,8 @@ impl PlanNeed {
     /// For people.
     pub(crate) fn words(self) -> &'static str {
         match self {
+            Self::NotRecorded => "what a command changed could not be recorded, and is still in the sandbox",
+            Self::NotCarried => "something in its sandbox is not carried, so it was left open",
             Self::Conflicted => "others have changed the same places",
             Self::CheckFailed => "a check has failed",
             Self::ChecksMissing => "waits for its checks to be run",
@@ -328,10 +334,19 @@ fn needs_of(found: Found, now_ms: u64) -> Vec<Need> {
 /// Why somebody should look at a plan.
 fn plan_need(plan: &Plan) -> Option<PlanNeed> {
     let has = |state| plan.checks.iter().any(|check| check.state == state);
-    if plan.refused.is_some() {
+    let is_idle = plan.running.is_empty();
+    if plan.unrecorded.is_some() && is_idle {
+        Some(PlanNeed::NotRecorded)
+    } else if plan.refused.is_some() {
         Some(PlanNeed::Conflicted)
     } else if has(CheckState::Failed) {
         Some(PlanNeed::CheckFailed)
+    } else if plan.state == PlanState::Open
+        && plan.summary.files == 0
+        && !plan.not_carried.is_empty()
+        && is_idle
+    {
+        Some(PlanNeed::NotCarried)
     } else if plan.state != PlanState::Sealed || has(CheckState::Running) {
         None
     } else if has(CheckState::Missing) || has(CheckState::Outdated) {
@@ -389,6 +404,27 @@ pub(crate) mod tests {
             };
             assert_eq!(plan_need(&plan), expected, "{state:?} {checks:?}");
         }
+    }
+
+    #[test]
+    fn a_plan_that_was_left_open_for_its_sandbox_is_named() {
+        let mut left = plan(PlanState::Open);
+        left.summary.files = 0;
+        assert_eq!(plan_need(&left), None);
+        left.not_carried = vec!["1 commit made in the sandbox is not carried".to_owned()];
+        assert_eq!(plan_need(&left), Some(PlanNeed::NotCarried));
+        left.unrecorded = Some(api::PlanUnrecorded {
+            command: "make".to_owned(),
+            job: None,
+            why: "the disk is full".to_owned(),
+        });
+        assert_eq!(plan_need(&left), Some(PlanNeed::NotRecorded));
+        left.running = vec![api::PlanCommand {
+            job: "job_1".to_owned(),
+            actor: "user".to_owned(),
+            since: NOW.to_owned(),
+        }];
+        assert_eq!(plan_need(&left), None, "something is still done about it");
     }
 
     /// A workspace with an apply that is stuck.

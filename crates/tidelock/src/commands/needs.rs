@@ -51,6 +51,8 @@ fn word(kind: NeedKind) -> (&'static str, Tone) {
         NeedKind::Permission => ("asks you", Tone::Warning),
         NeedKind::Stuck => ("stuck", Tone::Bad),
         NeedKind::Rescued => ("rescued", Tone::Warning),
+        NeedKind::NotRecorded => ("not recorded", Tone::Bad),
+        NeedKind::NotCarried => ("not carried", Tone::Warning),
         NeedKind::Conflict => ("conflict", Tone::Bad),
         NeedKind::CheckFailed => ("check failed", Tone::Bad),
         NeedKind::ChecksMissing => ("checks missing", Tone::Warning),
@@ -73,7 +75,10 @@ fn command(need: &Need) -> String {
         }
         NeedKind::Stuck => format!("tidelock workspace repair {id}"),
         NeedKind::Rescued => format!("tidelock workspace rescued restore {id}"),
-        NeedKind::Conflict | NeedKind::CheckFailed | NeedKind::Overlap => format!("tidelock plan show {id}"),
+        NeedKind::NotRecorded => format!("tidelock plan seal {id}"),
+        NeedKind::Conflict | NeedKind::CheckFailed | NeedKind::Overlap | NeedKind::NotCarried => {
+            format!("tidelock plan show {id}")
+        }
         NeedKind::ChecksMissing => format!("tidelock plan check {id}"),
         NeedKind::Review => format!("tidelock plan diff {id}"),
         NeedKind::Server => format!("tidelock lsp log {id}"),
