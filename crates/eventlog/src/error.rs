@@ -29,6 +29,13 @@ pub enum LogError {
     Closed,
 }
 
+impl LogError {
+    /// Whether the database is away, or has just come back: the same may go well a little later.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::OutcomeUnknown(_))
+    }
+}
+
 /// The log was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {

@@ -28,6 +28,10 @@ pub enum Fault {
     Commit,
     /// A relaxed commit is acknowledged and then taken back.
     RollBack,
+    /// A commit is not made, because the database cannot be reached.
+    Away,
+    /// A commit is made, and its answer is lost.
+    AnswerLost,
     /// A head cannot be read.
     Head,
     /// Events cannot be read.
@@ -101,6 +105,8 @@ impl Fault {
         match self {
             Self::Commit => "commit",
             Self::RollBack => "roll back",
+            Self::Away => "away",
+            Self::AnswerLost => "answer lost",
             Self::Head => "head",
             Self::Events => "events",
         }
@@ -147,7 +153,16 @@ impl Store for Faulty {
             let actual = self.store.head(&stream).await?.map(Box::new);
             return Err(CommitError::RolledBack { stream, actual });
         }
-        self.store.commit(commit).await
+        let no_answer = || Arc::new(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
+        if self.faults.strikes(Fault::Away, streams()) {
+            return Err(LogError::Unreachable(no_answer()).into());
+        }
+        let is_answer_lost = self.faults.strikes(Fault::AnswerLost, streams());
+        let committed = self.store.commit(commit).await;
+        match is_answer_lost {
+            true => Err(LogError::OutcomeUnknown(no_answer()).into()),
+            false => committed,
+        }
     }
 
     async fn head(&self, stream: &StreamId) -> Result<Option<StoredHead>, LogError> {

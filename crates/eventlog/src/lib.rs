@@ -34,6 +34,7 @@ mod log;
 mod mend;
 mod moves;
 mod names;
+mod outlast;
 mod postgres;
 mod quarantine;
 mod record;

@@ -26,6 +26,8 @@ use eventlog::WallClock;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop {
     token: CancellationToken,
+    /// Cancelled only when the worker has lost its lease. Until then what was said is written, also after a stop.
+    lost: CancellationToken,
     /// Why; the first one counts. It is written before the token is cancelled.
     why: Arc<OnceLock<StopWhy>>,
 }
@@ -42,6 +44,9 @@ pub(crate) enum StopWhy {
 impl Stop {
     /// Stops the attempt, unless it is being stopped already.
     pub(crate) fn now(&self, why: StopWhy) {
+        if why == StopWhy::LeaseLost {
+            self.lost.cancel(Cause::new("the worker", "it lost its lease"));
+        }
         if self.why.set(why).is_err() {
             return;
         }
@@ -53,6 +58,11 @@ impl Stop {
             StopWhy::LeaseLost => ("the worker", "it lost its lease"),
         };
         self.token.cancel(Cause::new(who, text));
+    }
+
+    /// Whether the worker has lost the lease that the attempt began under.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.is_cancelled()
     }
 
     fn why(&self) -> Option<StopWhy> {
@@ -109,6 +119,7 @@ impl Attempt {
         let output = Output::new(OutputOptions {
             log: log.clone(),
             lease: self.lease.take(),
+            lease_scope: self.stop.lost.scope(),
             job: self.job,
             attempt: self.number,
             limit_bytes: self.output_limit_bytes,

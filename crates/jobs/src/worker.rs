@@ -14,8 +14,11 @@ use eventlog::{Commit, Lease, LeaseError, Log};
 
 use crate::{job::Worker, service::Sharing};
 
-/// How often a lease is renewed within its time: often enough that two renewals may fail.
-const RENEWALS_PER_LEASE: u32 = 3;
+/// How often a lease is renewed within its time: often enough that an outage may last for more than half of it.
+const RENEWALS_PER_LEASE: u32 = 5;
+
+/// The part of a lease that is left for the end of what runs under it.
+const STOPPED_WITHIN: u32 = 5;
 
 /// This daemon as a worker.
 #[derive(Debug)]
@@ -112,6 +115,15 @@ impl Identity {
     pub(crate) fn renew_at(&self, ttl: Duration) -> Option<Instant> {
         match &self.held {
             Held::Lease { renewed_at, .. } => Some(*renewed_at + ttl / RENEWALS_PER_LEASE),
+            Held::Alone | Held::Nothing => None,
+        }
+    }
+
+    /// When this worker must take its lease for over, by its own clock: a little before others may, so that what it runs has
+    /// ended by then. `None` if there is none.
+    pub(crate) fn over_at(&self, ttl: Duration) -> Option<Instant> {
+        match &self.held {
+            Held::Lease { renewed_at, .. } => Some(*renewed_at + ttl - ttl / STOPPED_WITHIN),
             Held::Alone | Held::Nothing => None,
         }
     }

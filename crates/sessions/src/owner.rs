@@ -9,22 +9,25 @@
 //! names the version that it saw.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use eventlog::{Lease, LeaseError};
-use kernel::{BootId, CancellationToken, Deadline, HomeId, TurnId};
+use kernel::{BootId, CancellationToken, Cause, Deadline, HomeId, Scope, Slot, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SessionError;
 use crate::shared::Shared;
 use crate::streams::as_text;
 
-/// How long a daemon that went away is taken for alive by others: short enough for people, long enough for a busy machine.
-const LEASE: Duration = Duration::from_secs(10);
+/// How long a daemon that went away is taken for alive by others: short enough for people, long enough for a busy machine
+/// and for a database that is restarted.
+const LEASE: Duration = Duration::from_secs(15);
 /// How often a lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(3);
-/// How soon a lease that was lost is taken again: until then, others may take our turns for nobody's.
+/// How soon it is tried again when a lease could not be renewed or taken.
 const AGAIN: Duration = Duration::from_millis(200);
+/// How long before the end of a lease its turns are stopped, so that nothing of them is left when others may take over.
+const STOPPED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Whether other daemons use the same log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -79,35 +82,103 @@ pub(crate) async fn begin(shared: &Shared) -> Result<Lease, SessionError> {
     taken.map_err(lease_failed)
 }
 
-/// Shows others that this daemon lives, until it does no more.
+/// The lease of this life, for those who work under it.
+#[derive(Debug)]
+pub(crate) struct Tenure {
+    /// Cancelled when the lease is over; then there is another one for the next.
+    token: Slot<CancellationToken>,
+}
+
+impl Default for Tenure {
+    fn default() -> Self {
+        Self {
+            token: Slot::new(CancellationToken::new()),
+        }
+    }
+}
+
+impl Tenure {
+    /// Cancelled when the lease that is held now is over.
+    pub(crate) fn scope(&self) -> Scope {
+        self.token.read().state.scope()
+    }
+
+    fn end(&self) {
+        let seen = self.token.read();
+        seen.state
+            .cancel(Cause::new("the daemon", "it could not renew its lease"));
+        // Only whoever renews the lease ends it.
+        drop(self.token.transition(seen.generation, CancellationToken::new()));
+    }
+}
+
+/// A lease that this life holds.
+struct Held {
+    lease: Lease,
+    /// When it was asked for, so that its end is never overrated.
+    asked_at: Instant,
+}
+
+/// Shows others that this daemon lives, until it does no more. When the lease could not be renewed for so long that others
+/// may soon take the turns for nobody's, they are stopped.
 pub(crate) async fn live(shared: Arc<Shared>, lease: Lease) {
-    let mut held = Some(lease);
+    let mut held = Some(Held {
+        lease,
+        asked_at: shared.clock.now(),
+    });
     loop {
-        held = match held {
-            Some(lease) => match shared.log.renew(&lease, LEASE).await {
-                Ok(()) => Some(lease),
-                Err(error) => {
-                    tracing::warn!(%error, "the lease of this daemon was lost");
-                    None
+        let (now_held, pause) = match held.take() {
+            Some(held) => renewed(&shared, held).await,
+            None => {
+                let asked_at = shared.clock.now();
+                match begin(&shared).await {
+                    Ok(lease) => (Some(Held { lease, asked_at }), RENEWAL),
+                    Err(error) => {
+                        tracing::debug!(%error, "the lease of this daemon cannot be taken yet");
+                        (None, AGAIN)
+                    }
                 }
-            },
-            None => match begin(&shared).await {
-                Ok(lease) => Some(lease),
-                Err(error) => {
-                    tracing::debug!(%error, "the lease of this daemon cannot be taken yet");
-                    None
-                }
-            },
+            }
         };
-        let pause = if held.is_some() { RENEWAL } else { AGAIN };
+        held = now_held;
         tokio::select! {
             () = has_closed(&shared) => break,
             () = Deadline::after(&shared.clock, pause).passed() => {}
         }
     }
     // So nobody needs to wait for the lease to expire.
-    if let Some(lease) = held {
-        give_back(&shared, &lease).await;
+    if let Some(held) = held {
+        give_back(&shared, &held.lease).await;
+    }
+}
+
+/// Renews a lease, and says when the next time is. One that cannot be renewed is held until it is over.
+async fn renewed(shared: &Shared, held: Held) -> (Option<Held>, Duration) {
+    let asked_at = shared.clock.now();
+    let over_at = held.asked_at + LEASE - STOPPED_WITHIN;
+    let over = Deadline::after(&shared.clock, over_at.saturating_duration_since(asked_at));
+    let answer = tokio::select! {
+        biased;
+        // First of all, in case this process was stopped meanwhile.
+        () = over.passed() => None,
+        answer = shared.log.renew(&held.lease, LEASE) => Some(answer),
+    };
+    match answer {
+        Some(Ok(())) => (Some(Held { asked_at, ..held }), RENEWAL),
+        Some(Err(LeaseError::Log(error))) => {
+            tracing::warn!(%error, "the lease of this daemon could not be renewed");
+            (Some(held), AGAIN)
+        }
+        Some(Err(error)) => {
+            tracing::warn!(%error, "the lease of this daemon was lost");
+            shared.tenure.end();
+            (None, Duration::ZERO)
+        }
+        None => {
+            tracing::warn!("the lease of this daemon could not be renewed in time; its turns are stopped");
+            shared.tenure.end();
+            (None, Duration::ZERO)
+        }
     }
 }
 

@@ -41,6 +41,7 @@ pub(crate) async fn record(
     let Ok(stream) = turn_stream(turn) else {
         return Recorded::TakenAway;
     };
+    let lease = shared.tenure.scope();
     let mut gathered = Gathered::default();
     let mut observed = Observed::default();
     let mut waiting = Vec::with_capacity(COMMIT_EVENTS);
@@ -65,7 +66,8 @@ pub(crate) async fn record(
         }
         let before = gathered.events.len();
         while let Some(commit) = gathered.next_commit(&stream, version) {
-            match shared.log.commit(commit).await {
+            let committed = shared.log.commit_through(commit, (&shared.clock, &lease));
+            match committed.await {
                 Ok(committed) => {
                     if let Some(committed) = committed.first() {
                         version = committed.version;

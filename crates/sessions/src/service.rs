@@ -11,7 +11,7 @@ use crate::asking;
 use crate::error::SessionError;
 use crate::manage;
 use crate::options::SessionsOptions;
-use crate::owner::{self, Owner, Sharing};
+use crate::owner::{self, Owner, Sharing, Tenure};
 use crate::permissions::Answer;
 use crate::places::Places;
 use crate::prompt::{AgentChoice, Prompt};
@@ -47,6 +47,7 @@ impl Sessions {
                 home: options.home_id,
                 boot: options.boot_id,
             },
+            tenure: Tenure::default(),
             plans: options.plans,
             ports: options.ports,
             agents: options.agents,

@@ -12,7 +12,7 @@ use crate::agent::{Agent, Readiness};
 use crate::error::SessionError;
 use crate::observe::Observer;
 use crate::options::SessionsSettings;
-use crate::owner::{Owner, Sharing};
+use crate::owner::{Owner, Sharing, Tenure};
 use crate::places::Places;
 use crate::ports::Ports;
 use crate::prompt::AgentChoice;
@@ -27,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) log: Log,
     pub(crate) sharing: Sharing,
     pub(crate) owner: Owner,
+    pub(crate) tenure: Tenure,
     pub(crate) plans: Plans,
     pub(crate) ports: Ports,
     pub(crate) agents: BTreeMap<String, Arc<dyn Agent>>,

@@ -70,9 +70,10 @@ pub(crate) async fn watch(
     turn: TurnId,
     questions: &Questions,
 ) -> Why {
-    let closing = shared.open.scope();
+    let (closing, lease) = (shared.open.scope(), shared.tenure.scope());
     tokio::select! {
         biased;
+        _ = lease.wait() => Why::TakenAway,
         why = follow(shared, session, turn, questions) => why,
         _ = closing.wait() => Why::Closing,
         () = worked_too_long(shared, questions) => Why::TimedOut,

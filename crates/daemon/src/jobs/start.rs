@@ -20,8 +20,8 @@ pub(crate) const COMMAND: &str = "command";
 
 /// How many jobs run at once unless somebody chooses something else.
 const MAX_WORKERS: usize = 4;
-/// How long a daemon may be silent before others take its jobs.
-const LEASE: Duration = Duration::from_secs(10);
+/// How long a daemon may be silent before others take its jobs. A database that is restarted is back by then.
+const LEASE: Duration = Duration::from_secs(15);
 
 /// Takes the jobs of this log over. Those that were running when their daemon died are interrupted. What an earlier
 /// daemon left running must have been killed before.

@@ -112,7 +112,8 @@ impl Dispatcher {
                 self.pace.took(now.saturating_duration_since(since));
             }
             running.phase = Phase::Ending;
-            match finished.end {
+            // It may have come to its end before it saw that its lease is lost; that is not for this worker to say.
+            match finished.end.filter(|_| !running.stop.is_lost()) {
                 Some(end) => {
                     let job = running.job.clone();
                     self.end(job, end, finished);

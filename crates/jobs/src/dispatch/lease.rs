@@ -1,5 +1,7 @@
 //! The lease of this worker: renewed while it has anything, and gone with everything that it had.
 
+use std::time::Instant;
+
 use eventlog::{Lease, LeaseError};
 use kernel::{Deadline, JobId};
 
@@ -7,6 +9,16 @@ use super::{Dispatcher, LEASE_LOST, PAUSE_AFTER_FAILURE, Phase, Renewal, Running
 use crate::{attempt::StopWhy, pools::ByPool, state::Change};
 
 impl Dispatcher {
+    /// Stops what runs under a lease that could not be renewed for so long that others may soon take over.
+    pub(super) fn give_up_what_is_over(&mut self) {
+        let now = self.now();
+        if self.lease_over_at().is_some_and(|over_at| now >= over_at) {
+            // Its answer would come too late.
+            self.renewal = None;
+            self.lease_lost();
+        }
+    }
+
     /// Renews the lease when it is time, and takes one when there is something to be claimed.
     pub(super) fn look_after_lease(&mut self) {
         if self.renewal.is_some() || (self.running.is_empty() && !self.wants_claims()) {
@@ -17,6 +29,12 @@ impl Dispatcher {
             let answer = Box::pin(wanted.ask(self.parts.log.clone(), self.parts.lease));
             self.renewal = Some(Renewal { asked_at, answer });
         }
+    }
+
+    /// When the lease is over, if anything runs under it.
+    pub(super) fn lease_over_at(&self) -> Option<Instant> {
+        let over_at = self.parts.identity.over_at(self.parts.lease);
+        over_at.filter(|_| !self.running.is_empty())
     }
 
     pub(super) fn leased(&mut self, answer: Result<Lease, LeaseError>) {

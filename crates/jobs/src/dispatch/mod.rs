@@ -211,7 +211,10 @@ impl Dispatcher {
     pub(crate) async fn run(mut self) {
         loop {
             self.prepare();
-            match self.woken().await {
+            let woken = self.woken().await;
+            // First of all, in case this process was stopped meanwhile.
+            self.give_up_what_is_over();
+            match woken {
                 Woken::Landed(answer) => {
                     let batch = self.flight.take().map(|flight| flight.batch);
                     if let Some(batch) = batch {
@@ -293,23 +296,22 @@ impl Dispatcher {
     /// When there is something to be done though nothing happens.
     fn next_due(&self) -> Deadline {
         let clock = self.parts.wall.clock();
-        if let Some(pause) = &self.pause {
-            return pause.clone();
-        }
-        let queue = self.queue.next_due().map(|moment| self.parts.wall.at(moment));
-        let renew_at = self.parts.identity.renew_at(self.parts.lease);
-        // While one is on its way there is nothing to wake up for, and its time has come already.
-        let is_wanted = self.renewal.is_none() && !self.running.is_empty();
-        let renewal = renew_at.filter(|_| is_wanted).map(|at| {
-            let left = at.saturating_duration_since(clock.now());
-            Deadline::after(clock, left)
-        });
+        let after = |at: Instant| Deadline::after(clock, at.saturating_duration_since(clock.now()));
+        let over = self.lease_over_at().map(after);
         let sooner = |one: Deadline, other: Deadline| match (one.remaining(), other.remaining()) {
             (Some(left), Some(right)) if right < left => other,
             (None, Some(_)) => other,
             _ => one,
         };
-        [queue, renewal]
+        if let Some(pause) = &self.pause {
+            return over.into_iter().fold(pause.clone(), sooner);
+        }
+        let queue = self.queue.next_due().map(|moment| self.parts.wall.at(moment));
+        let renew_at = self.parts.identity.renew_at(self.parts.lease);
+        // While one is on its way there is nothing to wake up for, and its time has come already.
+        let is_wanted = self.renewal.is_none() && !self.running.is_empty();
+        let renewal = renew_at.filter(|_| is_wanted).map(after);
+        [queue, renewal, over]
             .into_iter()
             .flatten()
             .fold(Deadline::never(), sooner)

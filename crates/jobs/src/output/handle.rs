@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use eventlog::{Lease, Log, LogError};
-use kernel::{Clock, JobId};
+use kernel::{Clock, JobId, Scope};
 use process::Tasks;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -35,6 +35,8 @@ pub(crate) struct OutputOptions {
     pub(crate) log: Log,
     /// The lease of the worker, if it needs one.
     pub(crate) lease: Option<Lease>,
+    /// Cancelled when that is lost. Until then an outage of the log is waited for.
+    pub(crate) lease_scope: Scope,
     /// Whose output it is.
     pub(crate) job: JobId,
     /// Which attempt of the job says it.

@@ -212,7 +212,8 @@ impl Writer {
             Some(lease) => Commit::one(write).under(lease),
             None => Commit::one(write),
         };
-        let committed = self.options.log.commit(commit.relaxed()).await?;
+        let through = (&self.options.clock, &self.options.lease_scope);
+        let committed = self.options.log.commit_through(commit.relaxed(), through).await?;
         if let Some(committed) = committed.first() {
             self.version = committed.version;
             self.book.wrote(committed.last_sequence);

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use eventlog::{Fault, Faults};
-use jobs::{Channel, Ending, FailReason, Job, RetryPolicy, State, StateName, UnixMs, Verdict};
-use kernel::JobId;
+use eventlog::{Fault, Faults, Sequence};
+use jobs::{Channel, Ending, FailReason, Job, OutputItem, RetryPolicy, State, StateName, UnixMs, Verdict};
+use kernel::{CancellationToken, JobId};
 
 use crate::{
     subjects::{
@@ -378,5 +378,41 @@ async fn a_job_that_succeeded_without_its_output_says_so() {
             ending.lost_output(&kept).is_some(),
             "{fault:?}: {ending:?} {kept:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn an_outage_costs_no_output_and_doubles_none() {
+    for fault in [Fault::Away, Fault::AnswerLost] {
+        let mut stage = Stage::in_real_time();
+        let faults = Faults::default();
+        stage.log = stage.log.with_faults(&faults);
+        faults.plan(fault, "job-output/", 0..1);
+        faults.plan(Fault::Away, "job-output/", 1..4);
+        let daemon = stage.alone(1).await;
+        let id = submit(&daemon.jobs, job("speaks", Script::Ordered)).await;
+        let run = stage.board.run(id, 1).await;
+        let output = run.output.as_ref().expect("it can speak");
+        output.write(Channel::Stdout, b"first words, ").await.unwrap();
+        until("the log to be away", async || {
+            (faults.happened(fault) > 0).then_some(())
+        })
+        .await;
+        output.write(Channel::Stdout, b"last words").await.unwrap();
+        run.order(Order::End(Verdict::Succeeded));
+        let ended = ended(&daemon.jobs, id).await;
+        let State::Succeeded { ending } = &ended.record.state else {
+            panic!("it has not succeeded: {ended:?}");
+        };
+        let kept = daemon.jobs.output_summary(id).await.unwrap();
+        assert_eq!(ending.lost_output(&kept), None, "{fault:?}");
+        let mut said = daemon
+            .jobs
+            .follow(id, Sequence::START, &CancellationToken::new().scope());
+        let mut text = Vec::new();
+        while let OutputItem::Piece(piece) = said.next().await.unwrap() {
+            text.extend_from_slice(&piece.bytes);
+        }
+        assert_eq!(text, b"first words, last words", "{fault:?}");
     }
 }

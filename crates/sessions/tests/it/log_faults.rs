@@ -156,3 +156,31 @@ async fn a_plan_that_the_session_could_not_name_is_not_worked_in() {
     assert_eq!(kit.plans.list(all).await.unwrap().len(), 1);
     led.end(AgentEnd::Done);
 }
+
+/// The database is away for a while: the agent goes on, and everything that it said is there once.
+#[tokio::test]
+async fn a_turn_outlasts_an_outage() {
+    let kit = Kit::new().await;
+    let session = kit.session().await;
+    let turn = kit.send(session, "talk").await.turn.id;
+    let led = kit.puppet.next().await;
+    kit.faults.plan(Fault::AnswerLost, "turn/", 0..1);
+    kit.faults.plan(Fault::Away, "turn/", 1..4);
+    led.turn.sink.text("one, ").await.unwrap();
+    struck(&kit, Fault::AnswerLost, 1).await;
+    led.turn.sink.text("two").await.unwrap();
+    struck(&kit, Fault::Away, 3).await;
+    led.end(AgentEnd::Done);
+    let ended = kit.end(turn).await;
+    assert_eq!(ended.record.state, TurnState::Done, "{:?}", ended.record.error);
+    let said: String = kit
+        .events(turn)
+        .await
+        .iter()
+        .filter_map(|event| match event {
+            TurnEvent::Text { delta, .. } => Some(delta.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(said, "one, two");
+}

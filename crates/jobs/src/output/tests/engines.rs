@@ -129,6 +129,7 @@ impl Bench {
         OutputOptions {
             log: self.log.clone(),
             lease: Some(self.lease.clone()),
+            lease_scope: CancellationToken::new().scope(),
             job: self.job,
             attempt,
             limit_bytes,

@@ -1,0 +1,96 @@
+//! A commit that outlasts an outage of the database.
+//!
+//! For the only writer of a stream, as long as it holds its lease: while the log cannot be reached, nothing is decided
+//! without it, so the same commit is made when it is back. If the answer to a commit was lost with the connection, the
+//! stream says whether it was made: its last events are those of the commit, or they are not.
+
+use std::{sync::Arc, time::Duration};
+
+use kernel::{Clock, Deadline, Scope};
+
+use crate::{
+    commit::{Commit, CommitError, Committed, StoredHead, Write},
+    error::LogError,
+    log::Log,
+    names::Sequence,
+};
+
+/// The pause before the next try. The engine itself waits longer, as long as it cannot connect.
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Log {
+    /// Makes a commit of one write, and tries again while the log cannot be reached, until the scope is cancelled: then the
+    /// last error is the answer. *Cancel safety*: as that of [`commit`](Self::commit).
+    pub async fn commit_through(
+        &self,
+        commit: Commit,
+        (clock, scope): (&Arc<dyn Clock>, &Scope),
+    ) -> Result<Vec<Committed>, CommitError> {
+        let mut is_answer_lost = false;
+        loop {
+            let refused = match self.commit(commit.clone()).await {
+                Ok(committed) => return Ok(committed),
+                Err(refused) => refused,
+            };
+            match refused {
+                CommitError::Log(error) if error.is_outage() && !scope.is_cancelled() => {
+                    is_answer_lost |= matches!(error, LogError::OutcomeUnknown(_));
+                    tracing::debug!(%error, "a commit waits until the log can be reached");
+                }
+                CommitError::Conflict {
+                    actual: Some(actual),
+                    stream,
+                } if is_answer_lost => match self.is_made(&commit, &actual).await {
+                    Ok(true) => return Ok(vec![made(&actual)]),
+                    Ok(false) => {
+                        let actual = Some(actual);
+                        return Err(CommitError::Conflict { stream, actual });
+                    }
+                    Err(error) if error.is_outage() && !scope.is_cancelled() => {}
+                    Err(error) => return Err(error.into()),
+                },
+                refused => return Err(refused),
+            }
+            tokio::select! {
+                _ = scope.wait() => {}
+                () = Deadline::after(clock, PAUSE).passed() => {}
+            }
+        }
+    }
+
+    /// Whether a stream has become what it is by this commit.
+    async fn is_made(&self, commit: &Commit, actual: &StoredHead) -> Result<bool, LogError> {
+        let [write] = &*commit.writes else {
+            return Ok(false);
+        };
+        if write.head.as_ref().is_some_and(|head| *head != actual.head) {
+            return Ok(false);
+        }
+        self.ends_with(write, actual.last_sequence).await
+    }
+
+    async fn ends_with(&self, write: &Write, last: Sequence) -> Result<bool, LogError> {
+        let count = write.events.len();
+        let Some(before) = last.get().checked_sub(count as u64) else {
+            return Ok(false);
+        };
+        let limit = u32::try_from(count).unwrap_or(u32::MAX);
+        let page = self
+            .read(&write.stream, Sequence::from_u64(before), limit)
+            .await?;
+        let is_same = page.events.len() == count
+            && page
+                .events
+                .iter()
+                .zip(&write.events)
+                .all(|(event, new)| event.kind == new.kind && event.body == new.body);
+        Ok(is_same)
+    }
+}
+
+fn made(actual: &StoredHead) -> Committed {
+    Committed {
+        version: actual.version,
+        last_sequence: actual.last_sequence,
+    }
+}
