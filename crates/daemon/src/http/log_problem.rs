@@ -11,6 +11,12 @@ use crate::durable::OverrideError;
 
 /// The log could not be read.
 pub(crate) fn read_failed(error: LogError) -> Problem {
+    if error.is_outage() {
+        return Problem::new(
+            ErrorCode::LogRefusing,
+            sentence("The log does not answer", &error),
+        );
+    }
     let detail = sentence("The log could not be read", &error);
     Problem::new(ErrorCode::LogFailed, detail).because(error)
 }
@@ -50,7 +56,6 @@ pub(crate) fn not_changed(error: OverrideError, unknown: impl FnOnce() -> Proble
     }
 }
 
-/// A backup was not made.
 /// Something that must be durable was not written.
 pub(crate) fn not_committed(error: CommitError) -> Problem {
     match error {
@@ -62,6 +67,7 @@ pub(crate) fn not_committed(error: CommitError) -> Problem {
     }
 }
 
+/// A backup was not made.
 pub(crate) fn not_backed_up(error: BackupError) -> Problem {
     match &error {
         BackupError::Exists(path) => Problem::new(

@@ -22,6 +22,7 @@ mod leases;
 mod listener;
 mod options;
 mod pool;
+mod pulse;
 mod read;
 mod removal;
 mod restore;
@@ -86,6 +87,7 @@ impl Postgres {
             scope: tasks.scope(),
         };
         tasks.spawn(listener.run());
+        tasks.spawn(pulse::look(Arc::clone(&pool), tasks.scope()));
         Ok(Self { pool, hub, tasks })
     }
 }

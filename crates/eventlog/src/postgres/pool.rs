@@ -21,6 +21,7 @@ use super::{
     connection::Connection,
     failure::{self, Failure},
     options::{PostgresOptions, Server},
+    pulse::{Pulse, Silent},
     session::{self, ConnectError},
     tasks::Tasks,
 };
@@ -44,6 +45,7 @@ pub(super) struct Pool {
     /// Guards the connections that nobody uses; held for a push or a pop.
     idle: Mutex<Vec<Arc<Connection>>>,
     health: Slot<Health>,
+    pulse: Pulse,
 }
 
 /// What some work is for.
@@ -51,6 +53,16 @@ pub(super) struct Pool {
 enum Purpose {
     Read,
     Write,
+}
+
+impl Purpose {
+    /// Some work was given up half-way: what it has written may have been made.
+    fn given_up(self, silent: Silent) -> LogError {
+        match self {
+            Self::Read => LogError::Unreachable(Arc::new(silent)),
+            Self::Write => LogError::OutcomeUnknown(Arc::new(silent)),
+        }
+    }
 }
 
 impl Pool {
@@ -61,11 +73,25 @@ impl Pool {
             permits: Arc::new(Semaphore::new(options.connections.get())),
             idle: Mutex::default(),
             health: Slot::new(Health::Writable),
+            pulse: Pulse::new(),
         })
     }
 
     pub(super) fn server(&self) -> &Server {
         &self.server
+    }
+
+    pub(super) fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    pub(super) fn pulse(&self) -> &Pulse {
+        &self.pulse
+    }
+
+    /// The server gave no sign of life.
+    pub(super) fn is_away(&self, error: LogError) {
+        self.note(Purpose::Read, error);
     }
 
     pub(super) fn health(&self) -> Health {
@@ -114,16 +140,18 @@ impl Pool {
     {
         let mut attempt = 1;
         loop {
-            let failed = match self.take().await {
+            let taken = self.pulse.while_answering(self.take()).await;
+            let failed = match taken.unwrap_or_else(|silent| Err(LogError::Unreachable(Arc::new(silent)))) {
                 Err(error) => Failure::Log(error),
-                Ok(pooled) => match work(pooled).await {
-                    Ok(value) => {
+                Ok(pooled) => match self.pulse.while_answering(work(pooled)).await {
+                    Ok(Ok(value)) => {
                         if purpose == Purpose::Write {
                             self.set_health(Health::Writable);
                         }
                         return Ok(value);
                     }
-                    Err(failed) => failed,
+                    Ok(Err(failed)) => failed,
+                    Err(silent) => Failure::Log(purpose.given_up(silent)),
                 },
             };
             match failed {
@@ -194,7 +222,7 @@ impl Pool {
     }
 
     /// The server answers again. Whether it takes writes is another question.
-    fn reached(&self) {
+    pub(super) fn reached(&self) {
         let was_unreachable = matches!(
             self.health(),
             Health::Refusing {
@@ -288,7 +316,9 @@ impl Deref for Pooled {
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        if self.state == State::Clean && !self.connection.client.is_closed() {
+        // Of a server that fell silent an answer is still awaited on it.
+        let is_usable = !self.connection.client.is_closed() && !self.pool.pulse.is_silent();
+        if self.state == State::Clean && is_usable {
             self.pool.lock_idle().push(Arc::clone(&self.connection));
         }
     }

@@ -1,0 +1,116 @@
+//! Whether the server answers at all.
+//!
+//! A server that was cut off or stopped is silent, and a connection to it takes a minute to notice. So it is asked for a
+//! sign of life, on a connection that has no other use: a statement that takes long does not delay it. While there is none,
+//! nobody waits for the server: what is under way ends, and what comes is refused at once.
+
+use std::{sync::Arc, time::Duration};
+
+use kernel::{CancellationToken, Deadline, Scope, Slot};
+use tokio::time::timeout;
+use tokio_postgres::Client;
+
+use super::{
+    pool::Pool,
+    session::{self, back_off},
+};
+use crate::error::LogError;
+
+/// How often a sign of life is asked for.
+const EVERY: Duration = Duration::from_secs(1);
+/// How long it may take. A server that is only busy answers within that.
+const WITHIN: Duration = Duration::from_secs(3);
+
+/// What is known of the server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Sign {
+    Answering,
+    Silent,
+}
+
+/// Clones are about the same server.
+#[derive(Clone, Debug)]
+pub(super) struct Pulse(Slot<Sign>);
+
+/// The server does not answer.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the server is silent")]
+pub(super) struct Silent;
+
+impl Pulse {
+    pub(super) fn new() -> Self {
+        Self(Slot::new(Sign::Answering))
+    }
+
+    pub(super) fn is_silent(&self) -> bool {
+        *self.0.read().state == Sign::Silent
+    }
+
+    /// Does something, unless the server falls silent meanwhile.
+    pub(super) async fn while_answering<T>(&self, work: impl Future<Output = T>) -> Result<T, Silent> {
+        let never = CancellationToken::new().scope();
+        let silent = |sign: &Sign| *sign == Sign::Silent;
+        let silence = self.0.wait_until(silent, Deadline::never(), &never);
+        // Some of it is large, and would be on the stack several times over.
+        let work = Box::pin(work);
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            _ = silence => Err(Silent),
+        }
+    }
+
+    fn set(&self, sign: Sign) {
+        let seen = self.0.read();
+        if *seen.state != sign {
+            // Only the one that looks writes it.
+            drop(self.0.transition(seen.generation, sign));
+        }
+    }
+}
+
+/// Asks for signs of life until the log is closed.
+pub(super) async fn look(pool: Arc<Pool>, scope: Scope) {
+    let mut connection = None;
+    loop {
+        let asked = timeout(WITHIN, ask(&pool, &mut connection)).await;
+        match asked {
+            Ok(Ok(())) => {
+                pool.pulse().set(Sign::Answering);
+                pool.reached();
+            }
+            // A server that refuses connections answers; whoever wants something from it is told why not.
+            Ok(Err(error)) => {
+                pool.pulse().set(Sign::Answering);
+                pool.is_away(error);
+            }
+            Err(_) => {
+                connection = None;
+                if !pool.pulse().is_silent() {
+                    tracing::warn!("the log's database does not answer");
+                }
+                pool.pulse().set(Sign::Silent);
+                pool.is_away(LogError::Unreachable(Arc::new(Silent)));
+            }
+        }
+        tokio::select! {
+            _ = scope.wait() => return,
+            () = back_off(EVERY) => {}
+        }
+    }
+}
+
+/// Connects if need be, and asks.
+async fn ask(pool: &Pool, connection: &mut Option<Client>) -> Result<(), LogError> {
+    let client = match connection.take().filter(|client| !client.is_closed()) {
+        Some(client) => client,
+        None => {
+            let (client, driver) = session::connect(pool.server()).await?;
+            session::drive(driver, pool.tasks());
+            client
+        }
+    };
+    client.simple_query("SELECT 1").await?;
+    *connection = Some(client);
+    Ok(())
+}
