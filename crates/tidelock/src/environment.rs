@@ -1,5 +1,15 @@
 //! The variables that this program knows: for its help, for `tidelock doctor` and for the reference.
 
+use std::collections::BTreeMap;
+
+use api::SEARCH_VARIABLES;
+
+/// Where programs are for the caller, such as in a virtual environment that was activated after the daemon was started.
+pub(crate) fn search_variables() -> BTreeMap<String, String> {
+    let set = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
+    SEARCH_VARIABLES.iter().filter_map(set).collect()
+}
+
 /// One variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variable {

@@ -1,5 +1,7 @@
 //! Language servers as they run, and as they are configured.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -97,7 +99,7 @@ pub struct ServerList {
 }
 
 /// The body of `POST /v1/lsp/servers`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartServer {
     /// A file or a directory, as an absolute path.
@@ -108,6 +110,9 @@ pub struct StartServer {
     /// The workspace; see `CodeQuery`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// Variables of the caller that say where programs are; see `CodeQuery`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
 }
 
 /// The optional body of `POST /v1/lsp/servers/{id}/stop` and `/restart`.

@@ -82,6 +82,7 @@ impl LanguageServers {
                 Path::new(&request.path),
                 workspace,
                 request.server.as_deref(),
+                &questions::searched(request.environment),
                 scope,
             )
             .await

@@ -105,7 +105,7 @@ pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
         query: question,
         path: PathBuf::from(&query.path),
         workspace: query.workspace.map(PathBuf::from),
-        environment: Environment::new(searched(query.environment)),
+        environment: searched(query.environment),
         server: query.server,
         when_starting: match query.no_wait {
             Some(true) => WhenStarting::Refuse,
@@ -121,11 +121,11 @@ pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
 }
 
 /// What of the variables of a caller says where programs are.
-fn searched(given: BTreeMap<String, String>) -> impl Iterator<Item = (OsString, OsString)> {
-    given
+pub(super) fn searched(given: BTreeMap<String, String>) -> Environment {
+    let named = given
         .into_iter()
-        .filter(|(name, _)| SEARCH_VARIABLES.contains(&name.as_str()))
-        .map(|(name, value)| (name.into(), value.into()))
+        .filter(|(name, _)| SEARCH_VARIABLES.contains(&name.as_str()));
+    Environment::new(named.map(|(name, value)| (OsString::from(name), OsString::from(value))))
 }
 
 /// The range from a place to the end that was given; none is the place itself.

@@ -61,6 +61,8 @@ pub(super) struct About {
     pub(super) protocol: String,
     pub(super) transport: ClientTransport,
     pub(super) directory: Option<PathBuf>,
+    /// Variables that say where programs are for it.
+    pub(super) environment: BTreeMap<String, String>,
     pub(super) grant: Grant,
 }
 
@@ -217,6 +219,7 @@ impl Client {
             protocol,
             transport,
             directory,
+            environment: _,
             grant: _,
         } = self.about.clone();
         api::Client {
@@ -254,6 +257,7 @@ mod tests {
             protocol: "2026-07-28".to_owned(),
             transport: ClientTransport::Http,
             directory: None,
+            environment: BTreeMap::new(),
             grant: Grant::AsConfigured,
         }
     }

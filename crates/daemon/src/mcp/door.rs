@@ -1,5 +1,6 @@
 //! Which way a client has come in, and what it has said about itself on the way, in headers.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ::http::{HeaderMap, HeaderName};
@@ -10,6 +11,8 @@ use super::actor::ShortId;
 const CLIENT_ID: HeaderName = HeaderName::from_static("tidelock-client-id");
 /// The directory that a client works in, percent-encoded.
 const DIRECTORY: HeaderName = HeaderName::from_static("tidelock-directory");
+/// Variables of the client that say where programs are, a JSON object, percent-encoded.
+const ENVIRONMENT: HeaderName = HeaderName::from_static("tidelock-environment");
 /// `allow` if whoever started the client has allowed it to apply plans.
 const APPLY: HeaderName = HeaderName::from_static("tidelock-apply");
 /// Who a client without a session is.
@@ -30,6 +33,7 @@ pub(super) struct Said {
     pub(super) id: Option<ShortId>,
     pub(super) actor: Option<String>,
     pub(super) directory: Option<PathBuf>,
+    pub(super) environment: BTreeMap<String, String>,
     pub(super) grant: Grant,
 }
 
@@ -55,6 +59,10 @@ impl Said {
                 .and_then(decoded)
                 .map(PathBuf::from)
                 .filter(|path| path.is_absolute()),
+            environment: text(&ENVIRONMENT)
+                .and_then(decoded)
+                .and_then(|given| serde_json::from_str(&given).ok())
+                .unwrap_or_default(),
             grant: match text(&APPLY) {
                 Some("allow") => Grant::Allowed,
                 _ => Grant::AsConfigured,
@@ -100,6 +108,7 @@ mod tests {
             id: None,
             actor: None,
             directory: None,
+            environment: BTreeMap::new(),
             grant: Grant::AsConfigured,
         };
         assert_eq!(read(&[]), nothing);
@@ -107,6 +116,7 @@ mod tests {
             read(&[
                 ("tidelock-client-id", "k3v9qd"),
                 ("tidelock-directory", "/home/gr%C3%B6%C3%9Fe/a%20b"),
+                ("tidelock-environment", r#"{"PATH":"/a%20b:/c"}"#),
                 ("tidelock-apply", "allow"),
                 ("tidelock-actor", "me"),
             ]),
@@ -114,6 +124,7 @@ mod tests {
                 id: ShortId::read("k3v9qd"),
                 actor: Some("me".to_owned()),
                 directory: Some(PathBuf::from("/home/größe/a b")),
+                environment: BTreeMap::from([("PATH".to_owned(), "/a b:/c".to_owned())]),
                 grant: Grant::Allowed,
             }
         );

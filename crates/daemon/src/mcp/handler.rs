@@ -264,6 +264,7 @@ fn about(said: &Said, info: &Implementation, protocol: &str, transport: ClientTr
         protocol: protocol.to_owned(),
         transport,
         directory: said.directory.clone(),
+        environment: said.environment.clone(),
         grant: said.grant,
     }
 }

@@ -11,7 +11,7 @@ use super::{
     service::{Languages, lost},
     view::{Detail, ServerView},
 };
-use crate::servers::Chosen;
+use crate::servers::{Chosen, Environment};
 
 /// How long a start or a restart by hand may take.
 const START_TIME: Duration = Duration::from_secs(150);
@@ -19,7 +19,8 @@ const START_TIME: Duration = Duration::from_secs(150);
 const STOP_TIME: Duration = Duration::from_secs(15);
 
 impl Languages {
-    /// Starts the servers of a path, or the one that is named, and waits until they are up.
+    /// Starts the servers of a path, or the one that is named, and waits until they are up. They are looked for with the
+    /// variables of the caller, as in [`Ask`](super::Ask).
     ///
     /// *Cancel safety*: may be dropped at any time; the starts go on.
     pub async fn start(
@@ -27,9 +28,10 @@ impl Languages {
         path: &Path,
         workspace: Option<&Path>,
         server: Option<&str>,
+        caller: &Environment,
         scope: &Scope,
     ) -> Result<Vec<ServerView>, AskError> {
-        let chosen = self.to_start(path, workspace, server).await?;
+        let chosen = self.to_start(path, workspace, server, caller).await?;
         let starts = chosen
             .iter()
             .map(|chosen| self.start_chosen(chosen, Seen::Any, scope));
@@ -42,7 +44,12 @@ impl Languages {
     pub async fn start_again(&self, id: &str, seen: Seen, scope: &Scope) -> Result<ServerView, AskError> {
         let key = self.key_of(id)?;
         let all = self
-            .to_start(&key.root, Some(&key.root), Some(&key.server))
+            .to_start(
+                &key.root,
+                Some(&key.root),
+                Some(&key.server),
+                &Environment::default(),
+            )
             .await?;
         // It shall be the one that was, and not one further up.
         let chosen = all.iter().find(|chosen| *chosen.root == *key.root);
@@ -110,13 +117,15 @@ impl Languages {
         path: &Path,
         workspace: Option<&Path>,
         server: Option<&str>,
+        caller: &Environment,
     ) -> Result<Vec<Arc<Chosen>>, AskError> {
         let this = self.clone();
+        let caller = caller.clone();
         let (path, workspace) = (path.to_owned(), workspace.map(Path::to_owned));
         let server = server.map(str::to_owned);
         self.blocking(move || {
             let choices = &this.shared.choices;
-            representatives::to_start(choices, &path, workspace.as_deref(), server.as_deref())
+            representatives::to_start(choices, &path, workspace.as_deref(), server.as_deref(), &caller)
         })
         .await?
     }

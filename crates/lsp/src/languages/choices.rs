@@ -131,12 +131,17 @@ impl Choices {
     }
 
     /// The servers of a file in a workspace that need not be there yet. Blocks.
-    pub(super) fn choose_unwritten(&self, path: &Path, beside: &Choice) -> Result<Arc<Choice>, AskError> {
+    pub(super) fn choose_unwritten(
+        &self,
+        path: &Path,
+        beside: &Choice,
+        caller: &Environment,
+    ) -> Result<Arc<Choice>, AskError> {
         let placed = Placed {
             path: path.to_owned(),
             workspace: beside.workspace.to_path_buf(),
         };
-        self.look(&placed, &Environment::default()).map(Arc::new)
+        self.look(&placed, caller).map(Arc::new)
     }
 
     /// Something has changed that cannot be seen in a fingerprint.

@@ -40,9 +40,8 @@ pub(super) fn to_start(
     path: &Path,
     workspace: Option<&Path>,
     server: Option<&str>,
+    caller: &Environment,
 ) -> Result<Vec<Arc<Chosen>>, AskError> {
-    // Whoever starts servers by hand gets those that the daemon finds.
-    let caller = &Environment::default();
     let of_path = choices.choose(path, workspace, caller)?;
     let mut found: Vec<Arc<Choice>> = vec![Arc::clone(&of_path)];
     if of_path.path.is_dir() {
@@ -62,7 +61,7 @@ pub(super) fn to_start(
                 name.or_else(|| Some(format!("new{}", language.extensions.first()?)))
             });
             if let Some(file) = file {
-                found.push(choices.choose_unwritten(&of_path.path.join(file), &of_path)?);
+                found.push(choices.choose_unwritten(&of_path.path.join(file), &of_path, caller)?);
             }
         }
     }

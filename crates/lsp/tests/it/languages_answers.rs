@@ -349,7 +349,8 @@ async fn a_server_that_somebody_else_keeps_is_used_and_left_alone() {
     })
     .await;
     let (file, scope) = (house.file("a.fault"), live());
-    let started = house.languages.start(&file, None, None, &scope);
+    let caller = lsp::Environment::default();
+    let started = house.languages.start(&file, None, None, &caller, &scope);
     assert_eq!(soon(started).await.unwrap()[0].status.state, ServerState::Ready);
     let (text, _) = house.hover("a.fault").await.unwrap();
     assert!(text.ends_with("5 bytes"), "{text}");

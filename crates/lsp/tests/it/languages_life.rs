@@ -317,7 +317,8 @@ async fn a_server_that_never_stays_is_given_up_until_somebody_starts_it() {
     assert_eq!(house.pids("server").len(), 4);
     assert!(matches!(house.view().status.state, ServerState::Failed { .. }));
     let (file, scope) = (house.file("a.fault"), live());
-    let started = house.languages.start(&file, None, None, &scope);
+    let caller = lsp::Environment::default();
+    let started = house.languages.start(&file, None, None, &caller, &scope);
     let views = soon(started).await.unwrap();
     assert_eq!(views[0].status.state, ServerState::Ready);
     assert!(house.hover("a.fault").await.is_ok());

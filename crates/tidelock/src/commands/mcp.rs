@@ -15,10 +15,11 @@ use hyper::header::HeaderName;
 use kernel::BootId;
 
 use crate::cli::{McpArguments, WhoApplies};
-use crate::client::{Client, path_segment};
+use crate::client::Client;
 use crate::context::Context;
+use crate::environment::search_variables;
 use crate::error::{Exit, Failure};
-use crate::output::Report;
+use crate::output::{Report, json_line, write};
 use crate::start::{Repeat, with_daemon};
 
 /// What the daemon is asked to go on with.
@@ -26,6 +27,8 @@ const PROTOCOL: &str = "tidelock-mcp";
 const PATH: &str = "/v1/mcp/connect";
 /// How long the id is that tells agents of one name apart.
 const ID_CHARACTERS: usize = 6;
+/// How long the variables may be that the daemon is told. The whole head of a request may have 16 KiB.
+const VARIABLES_BYTES: usize = 12 * 1024;
 
 pub(crate) fn run(arguments: &McpArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
     let headers = headers(arguments)?;
@@ -48,24 +51,36 @@ pub(crate) fn run(arguments: &McpArguments, context: &Context, client: &Client) 
 /// What the daemon is told about this agent, each time.
 fn headers(arguments: &McpArguments) -> Result<Vec<(HeaderName, String)>, Failure> {
     let id = BootId::generate().to_string().to_ascii_lowercase();
-    let directory = directory(arguments)?;
-    let directory: Vec<String> = directory
-        .display()
-        .to_string()
-        .split('/')
-        .map(path_segment)
-        .collect();
     let mut headers = vec![
         (
             HeaderName::from_static("tidelock-client-id"),
             id[id.len() - ID_CHARACTERS..].to_owned(),
         ),
-        (HeaderName::from_static("tidelock-directory"), directory.join("/")),
+        (
+            HeaderName::from_static("tidelock-directory"),
+            header_text(&directory(arguments)?.display().to_string()),
+        ),
     ];
+    let variables = header_text(json_line(&search_variables()).trim_end());
+    if variables.len() <= VARIABLES_BYTES {
+        headers.push((HeaderName::from_static("tidelock-environment"), variables));
+    } else {
+        let note = "note: your PATH is too long to be sent along; language servers are looked for on that of the daemon\n";
+        drop(write(io::stderr(), note));
+    }
     if arguments.who_applies() == WhoApplies::TheAgent {
         headers.push((HeaderName::from_static("tidelock-apply"), "allow".to_owned()));
     }
     Ok(headers)
+}
+
+/// A text as a header takes it, percent-encoded.
+fn header_text(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'!'..=b'$' | b'&'..=b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
 }
 
 /// Standard output, of which two threads write whole lines.

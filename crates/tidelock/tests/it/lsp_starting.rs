@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::harness::{finish, wait_for};
 use crate::lsp_stage::{Player, Stage, fault_server, problem, told, usual_hover};
+use crate::mcp_stage::Agent;
 
 #[test]
 fn messages_before_the_answer_to_initialize_are_taken() {
@@ -186,8 +187,9 @@ fn an_error_is_never_an_empty_answer() {
     assert_eq!(stage.pids("alpha", "server").len(), 1);
 }
 
-#[test]
-fn a_server_is_found_where_the_caller_has_it() {
+/// A stage whose server is only in a virtual environment, and the `PATH` of a shell in which that was activated. The daemon was
+/// started before.
+fn with_a_venv() -> (Stage, String) {
     let player = Player::new("alpha", json!({})).settings(json!({ "command": ["server-of-a-venv"] }));
     let stage = Stage::new(&[player]);
     let venv = stage.world.path().join("venv/bin");
@@ -199,15 +201,45 @@ fn a_server_is_found_where_the_caller_has_it() {
     );
     fs::write(venv.join("server-of-a-venv"), script).unwrap();
     fs::set_permissions(venv.join("server-of-a-venv"), fs::Permissions::from_mode(0o755)).unwrap();
-    let place = format!("{}:1:1", stage.file("alpha").display());
-    let arguments = ["lsp", "hover", &place];
-    // The daemon was started before the environment was activated.
-    let before = stage.world.run(&arguments);
-    assert_ne!(before.code, Some(0), "{before:?}");
-    let mut command = stage.world.command(&arguments);
-    let path = std::env::var("PATH").unwrap();
-    command.env("PATH", format!("{}:{path}", venv.display()));
-    finish(command).expect(0);
-    // It runs now, so it is everybody's.
-    stage.world.run(&["lsp", "list"]).expect(0);
+    let path = format!("{}:{}", venv.display(), std::env::var("PATH").unwrap());
+    (stage, path)
+}
+
+#[test]
+fn a_server_is_found_where_the_caller_has_it() {
+    for what in ["hover", "start"] {
+        let (stage, path) = with_a_venv();
+        let file = stage.file("alpha").display().to_string();
+        let place = if what == "hover" {
+            format!("{file}:1:1")
+        } else {
+            file
+        };
+        let before = stage.world.run(&["lsp", what, &place]);
+        assert_ne!(before.code, Some(0), "{before:?}");
+        let mut command = stage.world.command(&["lsp", what, &place]);
+        command.env("PATH", path);
+        finish(command).expect(0);
+        assert_eq!(stage.server("alpha")["state"], "ready", "{what}");
+    }
+}
+
+#[test]
+fn an_agent_finds_servers_where_it_was_started() {
+    let (stage, path) = with_a_venv();
+    let hover = json!({ "at": format!("{}:1:1", stage.file("alpha").display()) });
+    let mut outside = Agent::started(stage.world.command(&["mcp"])).introduced("outside", &json!({}));
+    let told = outside.call("lsp_hover", &hover);
+    assert!(told.failed, "{told:?}");
+    let mut command = stage.world.command(&["mcp"]);
+    command.env("PATH", path);
+    let mut inside = Agent::started(command).introduced("inside", &json!({}));
+    inside.done("lsp_hover", &hover);
+    // One whose path is too long to be told joins all the same.
+    let mut command = stage.world.command(&["mcp"]);
+    let long = format!("{}:{}", "/long".repeat(4000), std::env::var("PATH").unwrap());
+    command.env("PATH", long);
+    Agent::started(command)
+        .introduced("far", &json!({}))
+        .done("job_status", &json!({}));
 }

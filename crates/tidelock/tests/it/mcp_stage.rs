@@ -1,7 +1,7 @@
 //! An agent that speaks the Model Context Protocol, line by line, with `tidelock mcp`.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{ChildStdin, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
@@ -44,7 +44,11 @@ impl Agent {
     pub(crate) fn silent(project: &Project, arguments: &[&str]) -> Agent {
         let mut all = vec!["mcp"];
         all.extend(arguments);
-        let mut command = project.command(&all);
+        Agent::started(project.command(&all))
+    }
+
+    /// The same, started by this command.
+    pub(crate) fn started(mut command: Command) -> Agent {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -78,7 +82,12 @@ impl Agent {
 
     /// The same, with capabilities.
     pub(crate) fn with(project: &Project, name: &str, arguments: &[&str], capabilities: &Value) -> Agent {
-        let mut agent = Agent::silent(project, arguments);
+        Agent::silent(project, arguments).introduced(name, capabilities)
+    }
+
+    /// Introduces itself.
+    pub(crate) fn introduced(self, name: &str, capabilities: &Value) -> Agent {
+        let mut agent = self;
         let answer = agent.ask(
             "initialize",
             &json!({

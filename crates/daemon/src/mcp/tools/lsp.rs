@@ -378,6 +378,7 @@ async fn ask<Q: Question, A: DeserializeOwned>(
         let directory = directory_of(call, directory.as_deref()).await?;
         query.path = directory.join(path).display().to_string();
     }
+    query.environment.clone_from(&call.client.about.environment);
     let answer: A = call.post(&format!("/v1/lsp/{route}"), &query).await?;
     let mut text = told(&answer);
     if let Known::Plan(ground) = call.client.known_plan() {

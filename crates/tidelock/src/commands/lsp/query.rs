@@ -1,10 +1,9 @@
 //! One verb per query: what is sent, and how the answer reads.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use api::{CodeQuery, RawAnswer, RawRequest, SEARCH_VARIABLES};
+use api::{CodeQuery, RawAnswer, RawRequest};
 use serde_json::Value;
 
 use super::printable::printable;
@@ -16,6 +15,7 @@ use crate::cli::{
 };
 use crate::client::{Client, ClientError};
 use crate::context::Context;
+use crate::environment::search_variables;
 use crate::error::{Exit, Failure};
 use crate::output::{Palette, Report};
 use crate::start::Repeat;
@@ -201,12 +201,6 @@ fn at(place: &Place) -> Result<CodeQuery, Failure> {
         column: Some(place.column),
         ..CodeQuery::default()
     })
-}
-
-/// Where programs are for whoever asks: a virtual environment that was activated after the daemon was started, for one.
-fn search_variables() -> BTreeMap<String, String> {
-    let set = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
-    SEARCH_VARIABLES.iter().filter_map(set).collect()
 }
 
 fn with_options(query: CodeQuery, options: &QueryOptions) -> Result<CodeQuery, Failure> {

@@ -13,6 +13,7 @@ use super::server_table::{describe, healthy, lines, rows};
 use crate::cli::{RestartArguments, StartArguments, StopArguments};
 use crate::client::{Client, ClientError, path_segment};
 use crate::context::Context;
+use crate::environment::search_variables;
 use crate::error::Failure;
 use crate::output::{Palette, Report, fields};
 use crate::start::{Repeat, with_daemon};
@@ -33,7 +34,10 @@ pub(super) fn start(
     context: &Context,
     client: &Client,
 ) -> Result<Report, Failure> {
-    let request = what_to_start(arguments, context, client)?;
+    let request = StartServer {
+        environment: search_variables(),
+        ..what_to_start(arguments, context, client)?
+    };
     let answer = ask(context, client, Repeat::Harmless, |client| {
         client.post_within(SERVERS, Some(&request), PATIENCE)
     })?;
@@ -51,6 +55,7 @@ fn what_to_start(
             path: paths::directory(directory)?,
             server: Some(arguments.what.clone()),
             workspace,
+            ..StartServer::default()
         });
     }
     let path = Path::new(&arguments.what);
@@ -60,6 +65,7 @@ fn what_to_start(
             path: paths::existing(path)?,
             server: arguments.server.clone(),
             workspace,
+            ..StartServer::default()
         });
     }
     let server = find(&arguments.what, context, client).map_err(|failure| {
@@ -77,6 +83,7 @@ fn what_to_start(
         server: Some(server.server),
         // It shall be the one that was, and not one further up.
         workspace: workspace.or(Some(server.root)),
+        ..StartServer::default()
     })
 }
 
