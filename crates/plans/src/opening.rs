@@ -16,6 +16,7 @@ use crate::shared::{Shared, base_error, blocking};
 use crate::store;
 use crate::streams::{self, Happening, PLAN_KIND};
 use crate::taking;
+use crate::workspaces;
 
 /// The longest title, in characters. It stands in every list.
 const TITLE_LIMIT_CHARS: usize = 200;
@@ -188,9 +189,7 @@ async fn known(shared: &Arc<Shared>, key: &str, new: &NewPlan) -> Result<Option<
 }
 
 async fn on_workspace(shared: &Arc<Shared>, directory: PathBuf) -> Result<Beginning, PlanError> {
-    let workspace = shared
-        .at_registry(move |registry| Box::pin(registry.of_directory(directory)))
-        .await?;
+    let workspace = workspaces::of_directory(shared, directory).await?;
     let began = shared.time.now();
     let taken = taking::take_base(shared, workspace.id).await?;
     Ok(Beginning {

@@ -26,15 +26,17 @@ impl Registry {
         Self { shared }
     }
 
-    /// The workspace that a directory is in. It is registered if it is a new one.
-    pub(crate) async fn of_directory(&mut self, directory: PathBuf) -> Result<Registered, PlanError> {
+    /// The workspace with this root, which was found on the disk when the registered ones were those that were `seen`. It is
+    /// registered if it is a new one. `None` if the list has changed since: then the root may be another one.
+    async fn register(
+        &mut self,
+        (root, identity): Located,
+        seen: &[PathBuf],
+    ) -> Result<Option<Registered>, PlanError> {
         let known = registered(&self.shared).await?;
-        let roots: Vec<PathBuf> = known
-            .iter()
-            .map(|workspace| workspace.record.root.clone())
-            .collect();
-        let own = self.shared.directory.clone();
-        let (root, identity) = blocking(move || locate(&directory, &roots, &own)).await??;
+        if roots_of(&known) != seen {
+            return Ok(None);
+        }
         let Some(mut workspace) = known.into_iter().find(|workspace| workspace.record.root == root) else {
             let record = WorkspaceRecord {
                 root,
@@ -46,7 +48,7 @@ impl Registry {
             };
             let id = WorkspaceId::generate();
             let version = self.write(id, Version::NONE, &record).await?;
-            return Ok(Registered { id, version, record });
+            return Ok(Some(Registered { id, version, record }));
         };
         if workspace.record.identity != identity {
             // What was there is gone, and this is another directory in its place.
@@ -57,7 +59,7 @@ impl Registry {
             workspace.record.identity = identity;
             workspace.version = self.write(workspace.id, found.version, &workspace.record).await?;
         }
-        Ok(workspace)
+        Ok(Some(workspace))
     }
 
     /// Forgets a workspace that has no plans that are not over.
@@ -107,6 +109,23 @@ impl Registry {
     }
 }
 
+/// The workspace that a directory is in. It is registered if it is a new one.
+///
+/// The disk is looked at before the list is taken: a file system that does not answer keeps only whoever asked about it.
+pub(crate) async fn of_directory(shared: &Arc<Shared>, directory: PathBuf) -> Result<Registered, PlanError> {
+    loop {
+        let seen = roots_of(&registered(shared).await?);
+        let (asked, known, own) = (directory.clone(), seen.clone(), shared.directory.clone());
+        let located = blocking(move || locate(&asked, &known, &own)).await??;
+        let found = shared
+            .at_registry(move |registry| Box::pin(async move { registry.register(located, &seen).await }));
+        // It is looked at again only if somebody else has registered or forgotten a workspace meanwhile.
+        if let Some(found) = found.await? {
+            return Ok(found);
+        }
+    }
+}
+
 /// Says that a workspace is not where it was.
 pub(crate) fn gone(workspace: &Workspace) -> PlanError {
     PlanError::WorkspaceGone {
@@ -125,6 +144,11 @@ pub(crate) struct Registered {
     pub(crate) id: WorkspaceId,
     pub(crate) version: Version,
     pub(crate) record: WorkspaceRecord,
+}
+
+fn roots_of(workspaces: &[Registered]) -> Vec<PathBuf> {
+    let roots = workspaces.iter();
+    roots.map(|workspace| workspace.record.root.clone()).collect()
 }
 
 /// The workspaces of this home as the log has them, by path.
@@ -196,8 +220,7 @@ async fn looked_at(
 
 /// Where the workspaces of this home are.
 pub(crate) async fn roots(shared: &Shared) -> Result<Vec<PathBuf>, PlanError> {
-    let found = registered(shared).await?.into_iter();
-    Ok(found.map(|workspace| workspace.record.root).collect())
+    Ok(roots_of(&registered(shared).await?))
 }
 
 /// A workspace of this home. No other one is looked at.
@@ -221,9 +244,12 @@ async fn find(shared: &Shared, id: WorkspaceId) -> Result<Option<Registered>, Pl
     }
 }
 
+/// The root of a workspace, and which directory that is.
+type Located = (PathBuf, (u64, u64));
+
 /// The root of the workspace that a directory is in, and which directory that is. A repository of git is one, whatever
 /// directory of it is named; and so is what was registered.
-fn locate(directory: &Path, known: &[PathBuf], own: &Path) -> Result<(PathBuf, (u64, u64)), PlanError> {
+fn locate(directory: &Path, known: &[PathBuf], own: &Path) -> Result<Located, PlanError> {
     let canonical = canonical(directory)?;
     let repository = canonical.ancestors().find(|above| above.join(".git").exists());
     let registered = canonical

@@ -24,6 +24,7 @@ mod crash;
 mod crash_rounds;
 mod crash_rounds_lsp;
 mod damage;
+mod dead_mount;
 mod exec_finish;
 mod exec_input;
 mod exec_places;
