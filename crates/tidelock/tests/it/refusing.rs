@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::harness::{World, wait_for};
+use crate::job_stage::{Beside, finish_bytes, job_command, shown};
 use crate::plan_stage::Project;
 use crate::requests::{events, force, send};
 use crate::tools::skip;
@@ -173,4 +174,52 @@ fn a_turn_that_a_full_disk_cut_off_ends_when_there_is_room() {
         .expect(0);
     assert_eq!(more.stdout, "I am back.\n");
     project.run(&["down"]).expect(0);
+}
+
+/// What a command prints is acknowledged before it is on disk. A disk that is full takes some of it back while the command
+/// succeeds, and nobody may be told that all is well.
+#[test]
+fn a_job_whose_output_a_full_disk_did_not_keep_is_no_silent_success() {
+    let mut lost = 0;
+    // So much that it is noticed while the command runs, and so little that it is noticed when the command has ended.
+    for bytes in [3_000_000, 300_000, 60_000] {
+        let world = World::new();
+        let home = world.home();
+        let disk = match SmallDisk::mount(&home.state, "16m") {
+            Ok(disk) => disk,
+            Err(reason) => return skip(&format!("no small file system can be mounted: {reason}")),
+        };
+        world.run(&["up"]).expect(0);
+        let go = world.path().join("go");
+        let line = format!(
+            "echo begun; while ! test -e '{}'; do sleep 0.01; done; head -c {bytes} /dev/urandom",
+            go.display()
+        );
+        let mut waiting = Beside::start(&world, job_command(&world, &["run", "--wait", "--shell", &line]));
+        waiting.wait_for_stdout("begun");
+        let listed = world.run(&["job", "list", "--json"]).expect(0).json();
+        let id = listed["jobs"][0]["id"].as_str().unwrap().to_owned();
+        disk.fill();
+        fs::write(&go, "").unwrap();
+        wait_for("the log to refuse, or the job to end", || {
+            send(&home, "GET", "/readyz", "").unwrap().status == 503 || waiting.try_wait().is_some()
+        });
+        disk.make_room();
+        let code = waiting.wait().code();
+        let said = String::from_utf8(waiting.stderr()).unwrap();
+        let job = shown(&world, &id);
+        // The log may have had room of its own for a little.
+        if job["output_bytes"].as_u64().unwrap() < bytes {
+            lost += 1;
+            assert_ne!(code, Some(0), "{said} {job}");
+            assert!(said.contains("output"), "{said}");
+            assert!(job["output_lost"].is_string(), "{job}");
+            for command in ["wait", "logs"] {
+                let again = finish_bytes(&world, job_command(&world, &[command, &id]));
+                assert_ne!(again.code, Some(0), "{command} of {job}");
+            }
+        }
+        world.run(&["down"]).expect(0);
+    }
+    assert!(lost > 0, "the disk had room for everything");
 }
