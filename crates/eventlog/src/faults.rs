@@ -26,6 +26,8 @@ use crate::{
 pub enum Fault {
     /// A commit is refused, because the disk is full.
     Commit,
+    /// Just before a commit, everything else that had the contents it names is forgotten, and they are collected.
+    Collected,
     /// A relaxed commit is acknowledged and then taken back.
     RollBack,
     /// A commit is not made, because the database cannot be reached.
@@ -104,6 +106,7 @@ impl Fault {
     fn name(self) -> &'static str {
         match self {
             Self::Commit => "commit",
+            Self::Collected => "collected",
             Self::RollBack => "roll back",
             Self::Away => "away",
             Self::AnswerLost => "answer lost",
@@ -152,6 +155,12 @@ impl Store for Faulty {
         if let Some(stream) = on_what_is_lost {
             let actual = self.store.head(&stream).await?.map(Box::new);
             return Err(CommitError::RolledBack { stream, actual });
+        }
+        let events = commit.writes.iter().flat_map(|write| &write.events);
+        let named: Vec<BlobId> = events.flat_map(|event| event.blobs.clone()).collect();
+        if !named.is_empty() && self.faults.strikes(Fault::Collected, streams()) {
+            self.store.unpin_blobs(named).await?;
+            self.store.collect_blobs().await?;
         }
         let no_answer = || Arc::new(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
         if self.faults.strikes(Fault::Away, streams()) {
