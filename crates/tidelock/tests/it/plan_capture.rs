@@ -167,6 +167,26 @@ fn work_in_a_submodule_or_a_new_repository_is_not_called_nothing() {
     }
     let shown = project.run(&["plan", "show", "@"]).expect(0);
     assert!(shown.stdout.contains("Not carried"), "{}", shown.stdout);
+    // The same in a submodule, whose git directory is elsewhere.
+    let origin = Project::with_git(&[("y", "y\n")]);
+    let url = origin.root.to_str().unwrap();
+    project.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        url,
+        "module",
+    ]);
+    project.git(&["commit", "--quiet", "--all", "--message=a submodule"]);
+    let done = project
+        .run(&["exec", "--", "sh", "-c", "echo changed > module/y"])
+        .expect(0);
+    assert!(
+        done.stderr.contains("note: changes in `module` are not carried"),
+        "{done:?}"
+    );
     // Whoever wanted it applied is not told that all is well.
     project
         .run(&["exec", "--apply", "--", "sh", "-c", "echo changed > nested/x"])

@@ -22,6 +22,8 @@ fn commands_that_change_nothing_leave_no_sandboxes_and_the_limit_is_on_what_is_o
         let done = project.run(&["exec", "--", "true"]).expect(0);
         assert!(done.stderr.contains("It changed nothing"), "{}", done.stderr);
     }
+    let sandboxes = project.world.home().state.join("plans/sandboxes");
+    assert_eq!(fs::read_dir(sandboxes).unwrap().count(), 0);
     // Applied ones make room for the next by themselves.
     for number in 0..4 {
         let line = format!("echo {number} > a.txt");
