@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 const QUEUE: usize = 256;
 /// How long a desk stays open with nothing to do. It is about as long as a person thinks, and what it holds (a mounted
 /// sandbox, a parsed manifest) is made again in milliseconds.
-const IDLE: Duration = Duration::from_secs(120);
+pub(crate) const IDLE: Duration = Duration::from_secs(120);
 /// How often somebody who came to a desk that was just closing goes to the next one. It closes once in two minutes.
 const TRIES: usize = 4;
 
@@ -37,6 +37,7 @@ pub(crate) struct Desks<K, T> {
     name: &'static str,
     tasks: Tasks,
     clock: Arc<dyn Clock>,
+    idle: Duration,
     /// Guards which desks are open; `None` when no more are opened. Only looked up and replaced under it.
     open: Mutex<Option<HashMap<K, mpsc::Sender<Work<T>>>>>,
 }
@@ -55,11 +56,12 @@ impl<K, T> fmt::Debug for Desks<K, T> {
 }
 
 impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Desks<K, T> {
-    pub(crate) fn new(name: &'static str, tasks: Tasks, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(name: &'static str, tasks: Tasks, clock: Arc<dyn Clock>, idle: Duration) -> Self {
         Self {
             name,
             tasks,
             clock,
+            idle,
             open: Mutex::new(Some(HashMap::new())),
         }
     }
@@ -122,16 +124,23 @@ impl<K: Eq + Hash + Clone + Send + 'static, T: Send + 'static> Desks<K, T> {
         let (desk, inbox) = mpsc::channel(QUEUE);
         open.insert(key.clone(), desk.clone());
         drop(guard);
-        self.tasks
-            .spawn(self.name, serve(make(), inbox, Arc::clone(&self.clock)));
+        self.tasks.spawn(
+            self.name,
+            serve(make(), inbox, Arc::clone(&self.clock), self.idle),
+        );
         Some(desk)
     }
 }
 
 /// Does one piece of work after the other, until none has come for a while or none can come any more.
-async fn serve<T: Send>(mut thing: T, mut inbox: mpsc::Receiver<Work<T>>, clock: Arc<dyn Clock>) {
+async fn serve<T: Send + 'static>(
+    mut thing: T,
+    mut inbox: mpsc::Receiver<Work<T>>,
+    clock: Arc<dyn Clock>,
+    idle: Duration,
+) {
     loop {
-        let idle = Deadline::after(&clock, IDLE);
+        let idle = Deadline::after(&clock, idle);
         let work = tokio::select! {
             biased;
             work = inbox.recv() => work,
@@ -145,7 +154,11 @@ async fn serve<T: Send>(mut thing: T, mut inbox: mpsc::Receiver<Work<T>>, clock:
             None => break,
         }
     }
-    // It may have had a manifest of hundreds of thousands of files.
-    drop(thing);
-    drop(tokio::task::spawn_blocking(process::give_memory_back));
+    // It may have had a manifest of hundreds of thousands of files, or mounts, which take the kernel a while.
+    let closing = tokio::task::spawn_blocking(move || {
+        drop(thing);
+        process::give_memory_back();
+    });
+    // It fails only if the runtime ends.
+    drop(closing.await);
 }

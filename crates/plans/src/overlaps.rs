@@ -10,7 +10,7 @@ use kernel::{Clock, PlanId, WorkspaceId};
 use process::Tasks;
 
 use crate::answers::{Counts, Overlap};
-use crate::desks::Desks;
+use crate::desks::{Desks, IDLE};
 use crate::entry::Change;
 use crate::merge::Net;
 use crate::oracle::{OverlapPath, Overlaps};
@@ -63,7 +63,7 @@ impl OverlapBook {
     pub(crate) fn new(tasks: &Tasks, clock: &Arc<dyn Clock>) -> Self {
         Self {
             book: Mutex::default(),
-            oracles: Desks::new("overlaps of plans", tasks.clone(), Arc::clone(clock)),
+            oracles: Desks::new("overlaps of plans", tasks.clone(), Arc::clone(clock), IDLE),
         }
     }
 

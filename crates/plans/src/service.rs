@@ -16,10 +16,11 @@ use crate::changeset::{Changeset, ChangesetState, NewChangeset};
 use crate::contents::Contents;
 use crate::context::PlanExecutionContext;
 use crate::desk::{CalledOff, Captures, Stays};
-use crate::desks::Desks;
+use crate::desks::{Desks, IDLE};
 use crate::entry::Change;
 use crate::error::PlanError;
 use crate::explore::{self, Explorer};
+use crate::lander::SCAN_KEPT_FOR;
 use crate::log_contents::LogContents;
 use crate::looking::{self, SandboxView};
 use crate::looks::Looks;
@@ -90,12 +91,12 @@ impl Plans {
             waiting: Waiting::default(),
             time: WallClock::new(Arc::clone(&clock)),
             scope: reading.scope(),
-            desks: Desks::new("plan", tasks.clone(), Arc::clone(&clock)),
+            desks: Desks::new("plan", tasks.clone(), Arc::clone(&clock), IDLE),
             open_sandboxes: Arc::default(),
             stays: Stays::default(),
             captures: Arc::new(Captures::below(&reading)),
-            landers: Desks::new("workspace", tasks.clone(), Arc::clone(&clock)),
-            registry: Desks::new("workspaces", tasks.clone(), clock),
+            landers: Desks::new("workspace", tasks.clone(), Arc::clone(&clock), SCAN_KEPT_FOR),
+            registry: Desks::new("workspaces", tasks.clone(), clock, IDLE),
             recovering: Recovering::default(),
             steps,
             stuck: Stuck::default(),

@@ -75,14 +75,14 @@ impl FileTime {
         }
     }
 
-    fn changed(stat: &Stat) -> Self {
+    pub(crate) fn changed(stat: &Stat) -> Self {
         Self {
             seconds: stat.st_ctime,
             nanoseconds: u32::try_from(stat.st_ctime_nsec).unwrap_or(0),
         }
     }
 
-    fn minus_tick(self, is_coarse: bool) -> Self {
+    pub(crate) fn minus_tick(self, is_coarse: bool) -> Self {
         if is_coarse {
             return Self {
                 seconds: self.seconds.saturating_sub(COARSE_TICK_S),

@@ -8,6 +8,8 @@
 //! one asks for [`Watch::catch_up`], which writes a file into a directory of our own that the same queue reports. When
 //! that report has come, everything that happened before it has been handed over.
 //!
+//! Whoever only needs to know whether anything has changed asks a [`Tripwire`]. It is never behind, and has no task.
+//!
 //! **Who owns the state:** whoever holds the [`Watch`]. One task of its own follows the tree until it is dropped.
 //!
 //! **What must not happen here:** knowing what the changes are for.
@@ -15,9 +17,11 @@
 mod follow;
 mod pending;
 mod tree;
+mod tripwire;
 mod watch;
 
 pub use follow::Deliver;
 pub use pending::{Batch, FileChange, Missed, PathChange};
 pub use tree::{MOST_DIRECTORIES, Walk, Walked, files_below};
+pub use tripwire::Tripwire;
 pub use watch::{CatchUpError, Watch};

@@ -39,6 +39,8 @@ pub(super) struct Store {
     /// Guards which images are there and which of them are held: one is put in place, pinned or taken away only under this
     /// lock. It is held for a single look or rename, never while files are read or written.
     pins: Mutex<HashMap<ManifestId, Weak<Pin>>>,
+    /// Guards which manifests somebody has at hand; held for one look or one insert. They need not be read again.
+    at_hand: Mutex<HashMap<ManifestId, Weak<Manifest>>>,
 }
 
 impl Bases {
@@ -78,6 +80,7 @@ impl Bases {
             quota_bytes,
             max_file_bytes,
             pins: Mutex::default(),
+            at_hand: Mutex::default(),
         };
         Ok(Self {
             store: Arc::new(store),
@@ -144,10 +147,10 @@ impl Store {
     /// The base of an image that is held. `None` if the image is not whole; then it is removed.
     pub(super) fn hold(&self, pin: Arc<Pin>) -> Result<Option<Base>, BaseError> {
         let image = self.image(pin.id);
-        let manifest = match pin.manifest.get() {
-            Some(manifest) => Arc::clone(manifest),
+        let manifest = match pin.manifest.get().cloned().or_else(|| self.at_hand(pin.id)) {
+            Some(manifest) => Arc::clone(pin.manifest.get_or_init(|| manifest)),
             None => match self.load(&image, pin.id)? {
-                Some(manifest) => Arc::clone(pin.manifest.get_or_init(|| Arc::new(manifest))),
+                Some(manifest) => self.remember(&pin, manifest),
                 None => {
                     self.take_away(pin.id)?;
                     return Ok(None);
@@ -161,6 +164,21 @@ impl Store {
             tree: image.join("tree"),
             pin: Some(pin),
         }))
+    }
+
+    /// The manifest of an image, if somebody has it.
+    fn at_hand(&self, id: ManifestId) -> Option<Arc<Manifest>> {
+        let at_hand = self.at_hand.lock().unwrap_or_else(PoisonError::into_inner);
+        at_hand.get(&id).and_then(Weak::upgrade)
+    }
+
+    /// Notes the manifest of an image that is sound.
+    fn remember(&self, pin: &Pin, manifest: Manifest) -> Arc<Manifest> {
+        let manifest = Arc::clone(pin.manifest.get_or_init(|| Arc::new(manifest)));
+        let mut at_hand = self.at_hand.lock().unwrap_or_else(PoisonError::into_inner);
+        at_hand.retain(|_, known| known.strong_count() > 0);
+        at_hand.insert(pin.id, Arc::downgrade(&manifest));
+        manifest
     }
 
     /// Reads an image's manifest, and the whole image if it cannot be trusted otherwise.
@@ -211,7 +229,7 @@ impl Store {
         };
         match pin {
             Some(pin) => {
-                let manifest = Arc::clone(pin.manifest.get_or_init(|| Arc::new(manifest)));
+                let manifest = self.remember(&pin, manifest);
                 Ok(Base {
                     id,
                     manifest,

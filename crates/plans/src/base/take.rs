@@ -8,9 +8,11 @@ use std::thread;
 
 use kernel::Scope;
 use rustix::fs::{Mode, OFlags};
+use watch::Tripwire;
 
 use super::error::BaseError;
 use super::image::{Base, Pin};
+use super::kept::{KeptScan, Uncovered};
 use super::left_out::{Ignored, LeftOut, WhyLeftOut};
 use super::making::{Dress, Making};
 use super::place::{Incoming, place};
@@ -36,6 +38,24 @@ pub struct Taken {
     pub files_read: u64,
 }
 
+/// A base that was taken, and what the next one may be taken from.
+#[derive(Debug)]
+pub(crate) struct Retaken {
+    pub(crate) taken: Taken,
+    /// `None` where the next look has to be at every file again.
+    pub(crate) kept: Option<KeptScan>,
+    pub(crate) look: Look,
+}
+
+/// How a base was taken.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Look {
+    /// A kept scan was still true.
+    Kept,
+    /// Every file was looked at.
+    Whole,
+}
+
 impl Bases {
     /// The workspace as it is now. Files that are as the cache says are not read; those that are read are copied in the same
     /// step, so that the manifest says what the image holds even if somebody writes meanwhile. A file that grows or shrinks
@@ -46,7 +66,31 @@ impl Bases {
     /// # Errors
     /// The workspace is gone, the scope is cancelled, or a file cannot be read or written. Then nothing is left behind.
     pub fn take(&self, workspace: &Path, cache: &Path, scope: &Scope) -> Result<Taken, BaseError> {
+        Ok(self.take_again(workspace, cache, None, scope)?.taken)
+    }
+
+    /// The same with the scan that was made last. If nothing has changed since, no file is looked at.
+    pub(crate) fn take_again(
+        &self,
+        workspace: &Path,
+        cache: &Path,
+        kept: Option<KeptScan>,
+        scope: &Scope,
+    ) -> Result<Retaken, BaseError> {
         let store = &*self.store;
+        if let Some(kept) = kept
+            && let Some(taken) = kept.taken(store, workspace)?
+        {
+            return Ok(Retaken {
+                taken,
+                kept: Some(kept),
+                look: Look::Kept,
+            });
+        }
+        let tripwire = Tripwire::new().inspect_err(|error| {
+            tracing::debug!(%error, "the scan of a workspace is not kept");
+        });
+        let tripwire = tripwire.ok();
         let began = store.file_clock()?;
         check(scope)?;
         // Git is asked for its settings meanwhile.
@@ -64,10 +108,38 @@ impl Bases {
             },
             _ => BaseError::io("reading the ignore rules of", workspace)(error),
         })?;
-        let mut found = scan(workspace, &sources, &cached, &store.own_directories(), scope)
-            .map_err(|error| BaseError::of_scan(error, workspace))?;
+        let mut found = scan(
+            workspace,
+            &sources,
+            &cached,
+            &store.own_directories(),
+            tripwire.as_ref(),
+            scope,
+        )
+        .map_err(|error| BaseError::of_scan(error, workspace))?;
         leave_out_large(&mut found, store.max_file_bytes);
         drop(cached);
+        let uncovered = Uncovered::of(workspace, &mut found, sources, began);
+        let taken = self.take_found(found, began, previous, cache, scope)?;
+        let kept = tripwire
+            .zip(uncovered)
+            .map(|(tripwire, uncovered)| KeptScan::of(tripwire, uncovered, &taken));
+        Ok(Retaken {
+            taken,
+            kept,
+            look: Look::Whole,
+        })
+    }
+
+    fn take_found(
+        &self,
+        found: Scan,
+        began: FileTime,
+        previous: Option<Arc<Pin>>,
+        cache: &Path,
+        scope: &Scope,
+    ) -> Result<Taken, BaseError> {
+        let store = &*self.store;
         if let Some(previous) = previous.as_ref().filter(|_| found.is_as_cached)
             && let Some(base) = store.hold(Arc::clone(previous))?
         {

@@ -7,7 +7,7 @@ use gix_ignore::search::pattern_matching_relative_path;
 use super::sources::RuleList;
 
 /// The patterns of a `.worktreeinclude`.
-#[derive(Debug)]
+#[derive(Debug, Eq, PartialEq)]
 pub(super) struct Include {
     pub(super) list: RuleList,
 }

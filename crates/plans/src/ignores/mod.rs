@@ -11,11 +11,13 @@ mod include;
 mod level;
 mod repository;
 mod rules;
+mod seen;
 mod sources;
 mod tracked;
 
 pub(crate) use level::{Level, Verdict};
 pub use rules::IgnoreRules;
+pub(crate) use seen::SeenSources;
 pub use sources::IgnoreSources;
 pub(crate) use sources::bounded_rules;
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The repository of a workspace.
-#[derive(Debug)]
+#[derive(Debug, Eq, PartialEq)]
 pub(super) struct Repository {
     /// The directory that its files are in. The workspace is this directory or lies below it.
     pub(super) root: PathBuf,

@@ -17,8 +17,10 @@ use super::git_settings::GitSettings;
 use super::include::Include;
 use super::level::{Level, Verdict};
 use super::repository::Repository;
-use super::tracked::Tracked;
+use super::seen::{SeenIndex, SeenSources};
+use super::tracked::{Tracked, index_key};
 use crate::path::RelPath;
+use crate::stat_cache::{FileTime, StatKey};
 
 /// The patterns of one file.
 pub(super) type RuleList = List<Ignore>;
@@ -32,8 +34,8 @@ pub struct IgnoreSources {
     pub(super) include: Option<Include>,
     pub(super) case: Case,
     repository: Option<Repository>,
-    /// Read when something is ignored for the first time.
-    tracked: OnceLock<Result<Tracked, String>>,
+    /// Read when something is ignored for the first time, with what the file system said about the index before.
+    tracked: OnceLock<Result<(Option<StatKey>, Tracked), String>>,
 }
 
 impl IgnoreSources {
@@ -113,12 +115,37 @@ impl IgnoreSources {
         let Some(repository) = &self.repository else {
             return Ok(None);
         };
-        let read = self
-            .tracked
-            .get_or_init(|| Tracked::read(repository).map_err(|error| error.to_string()));
+        let read = self.tracked.get_or_init(|| {
+            let read = index_key(repository).and_then(|key| Ok((key, Tracked::read(repository)?)));
+            read.map_err(|error| error.to_string())
+        });
         read.as_ref()
-            .map(Some)
+            .map(|(_, tracked)| Some(tracked))
             .map_err(|why| io::Error::other(why.clone()))
+    }
+
+    /// What a scan that began at this moment went by. `None` if it cannot be told later whether that has changed.
+    pub(crate) fn seen(mut self, began: FileTime) -> Option<SeenSources> {
+        let index = match self.tracked.take() {
+            None => SeenIndex::Unseen,
+            Some(Ok((key, _))) if key.is_none_or(|key| key.is_settled_by(began)) => SeenIndex::Seen(key),
+            Some(_) => return None,
+        };
+        Some(SeenSources { sources: self, index })
+    }
+
+    /// What the file system says about the index now; `None` if there is none.
+    pub(super) fn index_now(&self) -> io::Result<Option<StatKey>> {
+        self.repository.as_ref().map_or(Ok(None), index_key)
+    }
+
+    /// Whether both have the same rules. What git tracks is not looked at.
+    pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
+        self.case == other.case
+            && self.prefix == other.prefix
+            && self.lists == other.lists
+            && self.include == other.include
+            && self.repository == other.repository
     }
 }
 

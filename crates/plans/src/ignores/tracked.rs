@@ -4,9 +4,11 @@ use std::io;
 
 use bstr::ByteSlice;
 use gix_index::File;
+use rustix::io::Errno;
 
 use super::git_settings::git;
 use super::repository::Repository;
+use crate::stat_cache::StatKey;
 
 /// What git tracks in a repository.
 pub(super) enum Tracked {
@@ -14,6 +16,15 @@ pub(super) enum Tracked {
     Index(Box<File>),
     /// A list that git made of an index that we cannot read, sorted.
     Listed(Vec<Vec<u8>>),
+}
+
+/// What the file system says about the index of a repository; `None` if there is none.
+pub(super) fn index_key(repository: &Repository) -> io::Result<Option<StatKey>> {
+    match rustix::fs::stat(repository.git_directory.join("index")) {
+        Ok(stat) => Ok(Some(StatKey::of(&stat))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Tracked {

@@ -24,10 +24,12 @@ mod undo;
 mod written;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use eventlog::UnixMs;
 use kernel::WorkspaceId;
 
-use crate::base::Taken;
+use crate::base::{KeptScan, Look, Retaken, Taken};
 use crate::error::PlanError;
 use crate::shared::{Shared, base_error, blocking};
 use crate::workspace::{Presence, Workspace};
@@ -39,16 +41,28 @@ pub(crate) use recover::{left_staged, never_begun};
 /// How often a landing is decided again because a plan or a file has moved meanwhile.
 const TRIES: usize = 6;
 
+/// How long a scan of a workspace is kept, from when it was made and from its last use. Until then a change that the kernel
+/// does not tell of may be overlooked, and the manifest of the workspace is in memory.
+pub(crate) const SCAN_KEPT_FOR: Duration = Duration::from_secs(10 * 60);
+/// After a scan of so many files, memory is given back to the system.
+const LARGE_TREE: usize = 10_000;
+
 /// The desk of a workspace.
 #[derive(Debug)]
 pub(crate) struct Lander {
     shared: Arc<Shared>,
     id: WorkspaceId,
+    /// The last scan of the workspace, and when it was made.
+    kept: Option<(KeptScan, UnixMs)>,
 }
 
 impl Lander {
     pub(crate) fn new(shared: Arc<Shared>, id: WorkspaceId) -> Self {
-        Self { shared, id }
+        Self {
+            shared,
+            id,
+            kept: None,
+        }
     }
 
     /// The workspace, if it is there.
@@ -69,8 +83,19 @@ impl Lander {
         self.probe(&workspace).await?;
         let (bases, scope) = (self.shared.bases.clone(), self.shared.scope.clone());
         let cache = self.shared.stat_cache(self.id);
-        let taken = blocking(move || bases.take(&workspace.record.root, &cache, &scope)).await?;
-        let taken = taken.map_err(|error| base_error(&error))?;
+        let now = self.shared.time.now();
+        let is_young = |made: UnixMs| made <= now && now.since(made) < SCAN_KEPT_FOR;
+        let (kept, made_at) = self.kept.take().filter(|(_, made)| is_young(*made)).unzip();
+        let retaken =
+            blocking(move || bases.take_again(&workspace.record.root, &cache, kept, &scope)).await?;
+        let Retaken { taken, kept, look } = retaken.map_err(|error| base_error(&error))?;
+        let made_at = made_at.filter(|_| look == Look::Kept).unwrap_or(now);
+        self.kept = kept.map(|kept| (kept, made_at));
+        if look == Look::Whole && taken.base.manifest.len() > LARGE_TREE {
+            self.shared.tasks.spawn("giving memory back", async {
+                drop(blocking(process::give_memory_back).await);
+            });
+        }
         self.shared.settle_base(taken.base.clone());
         Ok(taken)
     }

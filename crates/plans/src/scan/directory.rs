@@ -82,6 +82,12 @@ pub(super) fn scan_directory(walk: &Walk<'_>, to_scan: ToScan, found: &mut Found
     if to_scan.path.is_some() && walk.is_own(&stat) {
         return Ok(());
     }
+    if !found.is_uncovered
+        && let Some(Err(error)) = walk.tripwire.map(|tripwire| tripwire.cover(directory.as_fd()))
+    {
+        tracing::debug!(directory = ?to_scan.path, %error, "a directory is not covered");
+        found.is_uncovered = true;
+    }
     let names = match list(&directory) {
         Ok(names) => names,
         Err(Errno::NOENT) => return Ok(()),
@@ -203,6 +209,9 @@ impl One<'_> {
             _ => None,
         };
         found.count(known.is_some());
+        if stat.st_nlink > 1 {
+            found.linked.push((path.clone(), key));
+        }
         scanned.files.push(FoundFile { path, key, known });
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use kernel::Scope;
 use rustix::fs::{Mode, OFlags, Stat};
+use watch::Tripwire;
 
 use super::directory::{ScannedDirectory, ToScan, scan_directory};
 use super::finish;
@@ -13,7 +14,7 @@ use super::parallel::{Work, in_parallel};
 use crate::base::{Ignored, LeftOut, WhyLeftOut};
 use crate::ignores::{IgnoreSources, Verdict};
 use crate::path::RelPath;
-use crate::stat_cache::{Cached, StatCache};
+use crate::stat_cache::{Cached, StatCache, StatKey};
 
 /// What a walk is about.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(super) struct Walk<'a> {
     pub(super) root: OwnedFd,
     pub(super) sources: &'a IgnoreSources,
     pub(super) cache: &'a StatCache,
+    /// Covers each directory before it is looked at.
+    pub(super) tripwire: Option<&'a Tripwire>,
     /// Directories that are ours, by device and inode. A workspace that holds them must not hold copies of itself.
     own: &'a [(u64, u64)],
 }
@@ -38,6 +41,10 @@ pub(super) struct Found {
     known: u64,
     /// How many are not, or are not in the cache.
     unknown: u64,
+    /// A directory that the tripwire does not cover was scanned.
+    pub(super) is_uncovered: bool,
+    /// Files with more than one name.
+    pub(super) linked: Vec<(RelPath, StatKey)>,
     failure: Option<io::Error>,
 }
 
@@ -50,6 +57,10 @@ pub(crate) struct Scan {
     pub(crate) left_out: Vec<LeftOut>,
     /// Whether all is as in the image that the cache speaks of, nothing more and nothing less.
     pub(crate) is_as_cached: bool,
+    /// Whether the tripwire covers all directories that were scanned.
+    pub(crate) is_covered: bool,
+    /// Files with more than one name. Somebody may change them where no tripwire is.
+    pub(crate) linked: Vec<(RelPath, StatKey)>,
     /// The root. Whatever is read of the workspace is read through it.
     pub(crate) root: OwnedFd,
 }
@@ -69,6 +80,7 @@ pub(crate) fn scan(
     sources: &IgnoreSources,
     cache: &StatCache,
     own: &[(u64, u64)],
+    tripwire: Option<&Tripwire>,
     scope: &Scope,
 ) -> Result<Scan, ScanError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -77,6 +89,7 @@ pub(crate) fn scan(
         root,
         sources,
         cache,
+        tripwire,
         own,
     };
     let mut whole = Found::default();
@@ -110,12 +123,16 @@ pub(crate) fn scan(
         return Err(ScanError::Gone);
     }
     let is_as_cached = whole.unknown == 0 && whole.known == cache.image_entries;
+    let is_covered = tripwire.is_some() && !whole.is_uncovered;
+    let linked = std::mem::take(&mut whole.linked);
     let (directories, ignored, left_out, is_whole) = finish::finish(whole);
     Ok(Scan {
         directories,
         ignored,
         left_out,
         is_as_cached: is_as_cached && is_whole,
+        is_covered,
+        linked,
         root: walk.root,
     })
 }
@@ -166,6 +183,8 @@ impl Found {
         self.left_out.extend(part.left_out);
         self.known += part.known;
         self.unknown += part.unknown;
+        self.is_uncovered |= part.is_uncovered;
+        self.linked.extend(part.linked);
         Ok(())
     }
 }

@@ -88,6 +88,7 @@ mod plan_growth;
 mod plan_kill_commands;
 mod plan_kill_random;
 mod plan_kill_steps;
+mod plan_large;
 mod plan_life;
 mod plan_recovering;
 mod plan_refusals;

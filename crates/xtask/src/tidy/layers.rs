@@ -94,7 +94,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "plans",
         kind: Kind::Product,
-        knows: &["eventlog", "kernel", "process"],
+        knows: &["eventlog", "kernel", "process", "watch"],
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
