@@ -135,13 +135,23 @@ impl Desk {
             Ok((next, Vec::new()))
         })
         .await?;
-        self.open = None;
-        let base = match self.shared.base(plan.record.base).await? {
-            Some(base) => base,
-            None => Base::outside(Arc::default(), PathBuf::new()),
+        self.remove_sandbox(&plan).await
+    }
+
+    /// Removes the files of a sandbox that the log says is gone. How many bytes that freed.
+    pub(super) async fn remove_sandbox(&mut self, plan: &Plan) -> Result<u64, PlanError> {
+        let base = match self.open.take() {
+            Some(open) => {
+                let base = open.base.clone();
+                // Its mounts go with it, which takes the kernel a while.
+                blocking(move || drop(open)).await?;
+                Some(base)
+            }
+            None => self.shared.base(plan.record.base).await?,
         };
+        let base = base.unwrap_or_else(|| Base::outside(Arc::default(), PathBuf::new()));
         let strategy = self.shared.strategies.get(plan.record.facts.strategy);
-        remove(&*strategy, &order(&self.shared, &plan, base)).await
+        remove(&*strategy, &order(&self.shared, plan, base)).await
     }
 
     /// Takes the files of the sandbox away before the log says so, because the log takes nothing. First it has another name, so

@@ -176,6 +176,7 @@ impl Desk {
         if work == Unapplied::Keep && self.plan().await?.record.state == State::Open {
             self.catch_up().await?;
         }
+        let has_sandbox = self.plan().await?.record.has_sandbox;
         let plan = match self.give_up(&by, seen, work).await {
             // What fills the disk may be just this sandbox.
             Err(PlanError::Commit(CommitError::Log(LogError::DiskFull))) if work == Unapplied::GiveUp => {
@@ -184,12 +185,11 @@ impl Desk {
             }
             given_up => given_up?,
         };
-        // Nothing is lost with the sandbox of a plan that changed nothing, so its place is free at once.
-        if plan.record.files == 0 && plan.record.left_out.is_empty() && plan.record.uncarried.is_empty() {
-            if let Err(error) = self.take_sandbox_away().await {
-                tracing::warn!(%error, plan = %self.id, "the sandbox of an empty plan stays for now");
-            }
-            return self.plan().await;
+        if has_sandbox
+            && !plan.record.has_sandbox
+            && let Err(error) = self.remove_sandbox(&plan).await
+        {
+            tracing::warn!(%error, plan = %self.id, "the sandbox of an empty plan stays for now");
         }
         Ok(plan)
     }
@@ -204,7 +204,13 @@ impl Desk {
                     .running
                     .retain(|running| shared.stays.is_inside(&running.stay));
             }
-            state::discard(plan, &record, by, work, now)
+            let (mut next, said) = state::discard(plan, &record, by, work, now)?;
+            // Nothing is lost with the sandbox of a plan that changed nothing, so its place is free at once. That is said
+            // before it goes: one that is there in part is never opened.
+            if next.files == 0 && next.left_out.is_empty() && next.uncarried.is_empty() {
+                next.has_sandbox = false;
+            }
+            Ok((next, said))
         })
         .await
     }

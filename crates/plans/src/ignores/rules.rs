@@ -12,9 +12,13 @@ use crate::path::RelPath;
 /// Reads the `.gitignore` of a directory of a tree, the root if it is none; `None` if there is no such file.
 type ReadRules<'a> = &'a dyn Fn(Option<&RelPath>) -> io::Result<Option<Vec<u8>>>;
 
-/// What is ignored in a tree, for paths in any order. A `.gitignore` is read when it is needed first, and once.
+/// Finds the rules that do not come from the tree. That asks git, which takes milliseconds.
+type ReadSources<'a> = &'a dyn Fn() -> io::Result<Arc<IgnoreSources>>;
+
+/// What is ignored in a tree, for paths in any order. Whatever it goes by is read when it is needed first, and once.
 pub struct IgnoreRules<'a> {
-    sources: Arc<IgnoreSources>,
+    sources: Option<Arc<IgnoreSources>>,
+    read_sources: ReadSources<'a>,
     read: ReadRules<'a>,
     /// The rules of the directories seen so far; nothing for one that is ignored whole. The root is `None`.
     levels: HashMap<Option<RelPath>, Option<Arc<Level>>>,
@@ -23,9 +27,10 @@ pub struct IgnoreRules<'a> {
 impl<'a> IgnoreRules<'a> {
     /// The rules for a tree.
     #[must_use]
-    pub fn load(sources: Arc<IgnoreSources>, read: ReadRules<'a>) -> Self {
+    pub fn load(read_sources: ReadSources<'a>, read: ReadRules<'a>) -> Self {
         Self {
-            sources,
+            sources: None,
+            read_sources,
             read,
             levels: HashMap::new(),
         }
@@ -35,22 +40,35 @@ impl<'a> IgnoreRules<'a> {
     /// thing is in; what else is in that directory is.
     ///
     /// # Errors
-    /// A `.gitignore` or the index cannot be read.
+    /// A `.gitignore`, the index or the rules outside of the tree cannot be read.
     pub fn is_ignored(&mut self, path: &RelPath, is_directory: bool) -> io::Result<bool> {
-        Ok(match self.level(path.parent())? {
-            Some(level) => level.judge(&self.sources, path, is_directory)? == Verdict::Ignored,
+        let sources = self.sources()?;
+        Ok(match self.level(path.parent(), &sources)? {
+            Some(level) => level.judge(&sources, path, is_directory)? == Verdict::Ignored,
             None => true,
         })
     }
 
-    fn level(&mut self, directory: Option<RelPath>) -> io::Result<Option<Arc<Level>>> {
+    fn sources(&mut self) -> io::Result<Arc<IgnoreSources>> {
+        let sources = match self.sources.take() {
+            Some(sources) => sources,
+            None => (self.read_sources)()?,
+        };
+        Ok(Arc::clone(self.sources.insert(sources)))
+    }
+
+    fn level(
+        &mut self,
+        directory: Option<RelPath>,
+        sources: &IgnoreSources,
+    ) -> io::Result<Option<Arc<Level>>> {
         if let Some(level) = self.levels.get(&directory) {
             return Ok(level.clone());
         }
         let level = match &directory {
-            None => Some(Level::root((self.read)(None)?.as_deref(), &self.sources)),
-            Some(path) => match self.level(path.parent())? {
-                Some(above) => self.below(&above, path)?,
+            None => Some(Level::root((self.read)(None)?.as_deref(), sources)),
+            Some(path) => match self.level(path.parent(), sources)? {
+                Some(above) => self.below(&above, path, sources)?,
                 None => None,
             },
         };
@@ -58,14 +76,19 @@ impl<'a> IgnoreRules<'a> {
         Ok(level)
     }
 
-    fn below(&self, above: &Arc<Level>, directory: &RelPath) -> io::Result<Option<Arc<Level>>> {
-        let verdict = above.judge(&self.sources, directory, true)?;
+    fn below(
+        &self,
+        above: &Arc<Level>,
+        directory: &RelPath,
+        sources: &IgnoreSources,
+    ) -> io::Result<Option<Arc<Level>>> {
+        let verdict = above.judge(sources, directory, true)?;
         let rules = match verdict {
             Verdict::Ignored => return Ok(None),
             Verdict::Part => (self.read)(Some(directory))?,
             Verdict::Included | Verdict::Entered => None,
         };
-        let level = Level::below(above, directory, verdict, rules.as_deref(), &self.sources);
+        let level = Level::below(above, directory, verdict, rules.as_deref(), sources);
         Ok(Some(level))
     }
 }

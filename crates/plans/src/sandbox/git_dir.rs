@@ -17,6 +17,8 @@ use super::repository::{Repository, is_absence};
 /// How many files of branches, hooks and the like are copied at most. A repository with more loose ones wants to be packed
 /// (`git pack-refs --all`); until then there is no git inside.
 const MAX_FILES: usize = 20_000;
+/// Files of a git directory that nobody misses inside.
+const NEEDLESS: [&str; 2] = ["description", "COMMIT_EDITMSG"];
 /// How often a table of branches is copied again because git has rewritten it meanwhile.
 const REFTABLE_TRIES: usize = 16;
 /// How many directories of objects are followed. Git itself follows chains of five.
@@ -83,15 +85,8 @@ struct Copying {
 impl Copying {
     fn all(&mut self, repository: &Repository, to: &Path, seen: Seen<'_>) -> io::Result<()> {
         let Repository { own, common } = repository;
-        for directory in [
-            "objects/info",
-            "objects/pack",
-            "refs/heads",
-            "refs/tags",
-            "info",
-            "hooks",
-            "logs",
-        ] {
+        // Git makes the others when it needs them. Where plans come and go, each directory more is felt.
+        for directory in ["objects/info", "refs", "logs"] {
             fs::create_dir_all(to.join(directory))?;
         }
         let mut places = vec![seen.objects.to_owned()];
@@ -99,8 +94,10 @@ impl Copying {
         let lines: Vec<u8> = places.iter().flat_map(|place| alternate(place)).collect();
         fs::write(to.join("objects/info/alternates"), lines)?;
         self.files_of(own, to)?;
-        for name in ["packed-refs", "shallow", "description"] {
-            self.file(&common.join(name), &to.join(name))?;
+        if own != common {
+            for name in ["packed-refs", "shallow"] {
+                self.file(&common.join(name), &to.join(name))?;
+            }
         }
         for name in UNFINISHED {
             self.tree(&own.join(name), &to.join(name))?;
@@ -112,8 +109,11 @@ impl Copying {
             }
         }
         self.file(&own.join("logs/HEAD"), &to.join("logs/HEAD"))?;
-        fs::create_dir_all(to.join("logs/refs"))?;
-        self.file(&common.join("logs/refs/stash"), &to.join("logs/refs/stash"))?;
+        let stash = common.join("logs/refs/stash");
+        if stash.exists() {
+            fs::create_dir_all(to.join("logs/refs"))?;
+            self.file(&stash, &to.join("logs/refs/stash"))?;
+        }
         if repository.has_reftable() {
             self.reftable(&common.join("reftable"), &to.join("reftable"))?;
         }
@@ -159,6 +159,7 @@ impl Copying {
             let name = item.file_name();
             let is_elsewhere = ["config", "config.worktree", "commondir", "gitdir"]
                 .iter()
+                .chain(&NEEDLESS)
                 .any(|other| name == *other);
             let is_lock = Path::new(&name)
                 .extension()
@@ -170,7 +171,8 @@ impl Copying {
         Ok(())
     }
 
-    /// Copies a directory with what is below it. Locks and samples are left behind, and so is what is no file.
+    /// Copies a directory with what is below it. Locks and samples are left behind, and so is what is no file, and a directory
+    /// with nothing else in it.
     fn tree(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let mut pending = vec![(from.to_owned(), to.to_owned())];
         while let Some((from, to)) = pending.pop() {
@@ -179,7 +181,6 @@ impl Copying {
                 Err(error) if is_absence(&error) => continue,
                 Err(error) => return Err(error),
             };
-            fs::create_dir_all(&to)?;
             for item in items {
                 let item = item?;
                 let (name, kind) = (item.file_name(), item.file_type()?);
@@ -195,6 +196,7 @@ impl Copying {
                 if kind.is_dir() {
                     pending.push((item.path(), to.join(name)));
                 } else {
+                    fs::create_dir_all(&to)?;
                     self.file(&item.path(), &to.join(name))?;
                 }
             }

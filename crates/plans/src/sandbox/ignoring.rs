@@ -11,8 +11,8 @@ use crate::tree::Tree;
 /// The largest `.gitignore` that is read. A larger one counts as empty, so that what it names is carried rather than lost.
 const RULES_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The rules of a workspace that do not come from its tree. They are read at the first capture and kept, so that all
-/// captures of a sandbox go by the same ones.
+/// The rules of a workspace that do not come from its tree. They are read at the first capture that finds something, and
+/// kept, so that all captures of a sandbox go by the same ones.
 #[derive(Debug)]
 pub(super) struct Ignoring {
     workspace: PathBuf,
@@ -33,15 +33,16 @@ impl Ignoring {
         tree: &Tree,
         work: impl FnOnce(&mut IgnoreRules<'_>) -> io::Result<R>,
     ) -> io::Result<R> {
-        let sources = match self.sources.get() {
-            Some(sources) => Arc::clone(sources),
-            None => {
-                let read = Arc::new(IgnoreSources::of_workspace(&self.workspace)?);
-                Arc::clone(self.sources.get_or_init(|| read))
-            }
-        };
         let read = |directory: Option<&RelPath>| read_rules(tree, directory);
-        work(&mut IgnoreRules::load(sources, &read))
+        work(&mut IgnoreRules::load(&|| self.sources(), &read))
+    }
+
+    fn sources(&self) -> io::Result<Arc<IgnoreSources>> {
+        if let Some(sources) = self.sources.get() {
+            return Ok(Arc::clone(sources));
+        }
+        let read = Arc::new(IgnoreSources::of_workspace(&self.workspace)?);
+        Ok(Arc::clone(self.sources.get_or_init(|| read)))
     }
 }
 

@@ -51,9 +51,14 @@ impl Layout<'_> {
         self.directory.join("no-git.txt")
     }
 
-    /// An empty directory, for what is no longer there.
-    pub(super) fn empty(&self) -> PathBuf {
-        self.directory.join("empty")
+    /// What a layer covers: a directory of the workspace, or an empty one if that is not there.
+    pub(super) fn covered(&self, original: &Path) -> Result<PathBuf, SandboxError> {
+        if original.is_dir() {
+            return Ok(original.to_owned());
+        }
+        let empty = self.directory.join("empty");
+        make_directory(&empty)?;
+        Ok(empty)
     }
 
     /// What an overlay shows at the place of the scratch space.

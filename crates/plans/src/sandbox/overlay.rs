@@ -165,7 +165,6 @@ impl Overlay {
             directory: &order.directory,
         };
         check_places(order, &self.scratch).map_err(SandboxError::io("making", &order.directory))?;
-        make_directory(&layout.empty())?;
         let place = order
             .directory
             .strip_prefix(&self.scratch)
@@ -176,12 +175,7 @@ impl Overlay {
         layout.layer().make(&order.workspace)?;
         copy_ignored_files(order, &layout.layer().upper)?;
         for path in layered(order) {
-            let original = order.workspace.join(path.as_path());
-            let covered = if original.is_dir() {
-                original
-            } else {
-                layout.empty()
-            };
+            let covered = layout.covered(&order.workspace.join(path.as_path()))?;
             layout.layer_of(path).make(&covered)?;
         }
         let repository =
@@ -272,11 +266,7 @@ impl Overlay {
             // Before it is mounted: what changes in between is noticed the next time.
             let mark = LowerMark::of(&original);
             // One that the user has removed is still the sandbox's.
-            let lower = if original.is_dir() {
-                original.clone()
-            } else {
-                layout.empty()
-            };
+            let lower = layout.covered(&original)?;
             let kind = match original.join(".git").symlink_metadata() {
                 Ok(_) => LayeredKind::Repository,
                 Err(_) => LayeredKind::Ignored,

@@ -121,7 +121,8 @@ $dollar
         let directory = directory.map_or(site.workspace(), |path| site.workspace().join(path.as_path()));
         Ok(fs::read(directory.join(".gitignore")).ok())
     };
-    let mut ignores = IgnoreRules::load(sources, &read);
+    let sources = || Ok(Arc::clone(&sources));
+    let mut ignores = IgnoreRules::load(&sources, &read);
     for file in files
         .iter()
         .rev()
