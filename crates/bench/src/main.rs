@@ -76,6 +76,7 @@ const TABLES: &[(&str, Measure)] = &[
     ("jobs-output", jobs::output::measure),
     ("jobs-idle-cost", jobs::idle_cost::measure),
     ("plans-sandbox", plans::sandbox::measure),
+    ("plans-exec", plans::exec::measure),
     ("plans-capture", plans::capture::measure),
     ("plans-build", plans::warm_build::measure),
     ("plans-apply", plans::apply::measure),

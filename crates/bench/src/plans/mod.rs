@@ -7,6 +7,7 @@
 pub(crate) mod apply;
 mod at_once;
 pub(crate) mod capture;
+pub(crate) mod exec;
 mod git;
 mod ground;
 pub(crate) mod kills;
