@@ -110,7 +110,7 @@ pub(crate) fn look(mut records: mpsc::Receiver<Record>, check: HeadCheck) -> Aud
 impl Audit {
     fn take(&mut self, record: Record) {
         match record {
-            Record::Chunk { compressed } => drop(self.gathered.add_compressed(&compressed)),
+            Record::Chunk { compressed } => drop(self.gathered.add_stored(&compressed)),
             Record::Blob { id, info } => {
                 if !std::mem::take(&mut self.gathered).is_whole(id, info) {
                     self.report(format!("the blob {id} is damaged"));

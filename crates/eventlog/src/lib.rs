@@ -19,6 +19,7 @@
 //! **What must not happen here:** HTTP, language servers, plans. Bodies are bytes; what they mean is their
 //! writers' business.
 
+mod address;
 mod archive;
 mod audit;
 mod batch;
@@ -44,10 +45,11 @@ mod store;
 mod tail;
 mod time;
 
+pub use address::{BlobHasher, HOLE_BYTES, is_zero};
 pub use archive::{ArchiveWatch, Contents, ExportError, ImportError, export, import};
 pub use batch::EventBatch;
 pub use blob::{BadBlobId, BlobError, BlobId, BlobInfo, CHUNK_BYTES, Collected, Trimmed};
-pub use blob_io::BlobReader;
+pub use blob_io::{BlobReader, Piece, hole_end};
 pub use commit::{
     BODY_LIMIT_BYTES, COMMIT_LIMIT_ITEMS, Commit, CommitError, Committed, Durability, Event, Head, NewEvent,
     StoredHead, Write, json_body,

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    fs::File,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -13,7 +14,7 @@ use tokio::io::AsyncRead;
 use crate::{
     audit,
     blob::{BlobError, BlobId, BlobInfo, Collected, Trimmed},
-    blob_io::{self, BlobReader},
+    blob_io::{self, BlobReader, FileBlocks, StreamBlocks},
     commit::{Commit, CommitError, Committed, Head, StoredHead, check_streams},
     error::{BackupError, LogError, OpenError},
     faults::{Faults, Faulty},
@@ -177,7 +178,12 @@ impl Log {
         &self,
         content: impl AsyncRead + Unpin + Send,
     ) -> Result<(BlobId, BlobInfo), BlobError> {
-        blob_io::put(&*self.store, content).await
+        blob_io::put(&*self.store, StreamBlocks(content)).await
+    }
+
+    /// The same with the content of a file, from its beginning. What it has of holes costs nothing.
+    pub async fn put_file(&self, file: File) -> Result<(BlobId, BlobInfo), BlobError> {
+        blob_io::put(&*self.store, FileBlocks::new(file)).await
     }
 
     /// Reads content from its start, chunk by chunk.

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use crate::{
     blob::BlobId,
-    blob_io::{Gathered, decompress},
+    blob_io::{Gathered, piece_stored},
     commit::Event,
     names::{Sequence, StreamId},
     record::Record,
@@ -111,11 +111,11 @@ impl Mender {
     }
 
     fn chunk(&mut self, compressed: Vec<u8>, out: &mut Vec<Record>) {
-        let Some(content) = decompress(&compressed).filter(|content| !content.is_empty()) else {
+        let Some(piece) = piece_stored(&compressed) else {
             self.is_broken = true;
             return;
         };
-        self.sent.add(&content, &compressed);
+        self.sent.add(&piece, &compressed);
         let record = Record::Chunk { compressed };
         if self.is_sending {
             out.push(record);

@@ -1,9 +1,11 @@
 //! Where the contents of files come from and go to.
 
-use std::io::{self, Write};
+use std::io;
 
 use bytes::Bytes;
 use eventlog::BlobId;
+
+use crate::tree::ContentSink;
 
 /// The largest content that is looked into. A larger file is carried whole: it is never merged line by line and never
 /// shown as a diff.
@@ -29,7 +31,7 @@ pub trait Contents: Send + Sync {
     ///
     /// # Errors
     /// As for [`get`](Self::get), or it cannot be written.
-    fn copy_to(&self, id: BlobId, to: &mut dyn Write) -> io::Result<()>;
+    fn copy_to(&self, id: BlobId, to: &mut dyn ContentSink) -> io::Result<()>;
 }
 
 /// Contents in memory, for tests and for what a merge has made.
@@ -40,7 +42,7 @@ impl Contents for std::collections::HashMap<BlobId, Bytes> {
             .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn copy_to(&self, id: BlobId, to: &mut dyn Write) -> io::Result<()> {
+    fn copy_to(&self, id: BlobId, to: &mut dyn ContentSink) -> io::Result<()> {
         to.write_all(&Contents::get(self, id)?)
     }
 }

@@ -102,6 +102,6 @@ pub use sandbox::{
 };
 pub use service::Plans;
 pub use streams::unreadable_head;
-pub use tree::{FileAttributes, FileKind, FileStat, ReadBounds, Tree, TreeError};
+pub use tree::{ContentSink, FileAttributes, FileKind, FileStat, ReadBounds, Tree, TreeError};
 pub use uncarried::BranchInside;
 pub use workspace::{Presence, StuckLanding, Workspace, WorkspaceRecord};

@@ -1,10 +1,10 @@
 //! The contents of files, as the log keeps them.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 
 use bytes::Bytes;
-use eventlog::{BlobError, BlobId, Log};
+use eventlog::{BlobError, BlobId, Log, Piece};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio::runtime::Handle;
 
@@ -12,7 +12,7 @@ use crate::contents::{Contents, TEXT_LIMIT_BYTES};
 use crate::error::PlanError;
 use crate::path::RelPath;
 use crate::shared::blocking;
-use crate::tree::TreeError;
+use crate::tree::{ContentSink, TreeError};
 
 /// How many contents are put at once. The log takes what comes together in one go, so one by one would wait for the disk
 /// each time.
@@ -41,18 +41,21 @@ impl LogContents {
         put.map(drop).map_err(|error| to_io(&error))
     }
 
-    fn read(&self, id: BlobId, to: &mut dyn Write, limit: Option<u64>) -> io::Result<()> {
+    fn read(&self, id: BlobId, to: &mut dyn ContentSink, limit: Option<u64>) -> io::Result<()> {
         let reader = self.runtime.block_on(self.log.read_blob(id));
         let mut reader = reader.map_err(|error| to_io(&error))?;
         if limit.is_some_and(|limit| reader.info().size_bytes > limit) {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        while let Some(chunk) = self
+        while let Some(piece) = self
             .runtime
-            .block_on(reader.next_chunk())
+            .block_on(reader.next_piece())
             .map_err(|error| to_io(&error))?
         {
-            to.write_all(&chunk)?;
+            match piece {
+                Piece::Data(chunk) => to.write_all(&chunk)?,
+                Piece::Hole(bytes) => to.hole(bytes)?,
+            }
         }
         Ok(())
     }
@@ -71,7 +74,7 @@ impl Contents for LogContents {
         Ok(contents.into_iter().map(Bytes::from).collect())
     }
 
-    fn copy_to(&self, id: BlobId, to: &mut dyn Write) -> io::Result<()> {
+    fn copy_to(&self, id: BlobId, to: &mut dyn ContentSink) -> io::Result<()> {
         self.read(id, to, None)
     }
 }
@@ -135,7 +138,7 @@ async fn put(log: &Log, expected: Option<BlobId>, source: Source) -> Result<(Blo
     let (id, info) = match source {
         Source::File(open) => {
             let file = blocking(open).await??;
-            log.put_blob(tokio::fs::File::from_std(file)).await?
+            log.put_file(file).await?
         }
         Source::Bytes(bytes) => log.put_blob(&*bytes).await?,
     };

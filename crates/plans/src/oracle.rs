@@ -14,6 +14,7 @@ use crate::contents::Contents;
 use crate::entry::{Change, Entry};
 use crate::merge::{FileEntry, FileMerge, Merge, MergeFiles, Ours, TextMerge, line_changes, places, text_of};
 use crate::path::RelPath;
+use crate::tree::ContentSink;
 
 /// How many differences are remembered: a hundred plans with a hundred files each, in about a megabyte. When it is full, all
 /// are forgotten, and found again as they are needed.
@@ -81,7 +82,7 @@ impl Contents for Remembered<'_> {
         }
     }
 
-    fn copy_to(&self, id: BlobId, to: &mut dyn io::Write) -> io::Result<()> {
+    fn copy_to(&self, id: BlobId, to: &mut dyn ContentSink) -> io::Result<()> {
         self.contents.copy_to(id, to)
     }
 }

@@ -10,10 +10,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     Contents,
-    format::{BlobLine, Bytes, ChunkLine, EndLine, EventLine, FORMAT, HeaderLine, Line, StreamLine, VERSION},
+    format::{
+        BlobLine, Bytes, ChunkLine, EndLine, EventLine, FORMAT, HeaderLine, HoleLine, Line, StreamLine,
+        VERSION,
+    },
 };
 use crate::{
-    blob_io::decompress,
+    blob_io::{Piece, piece_stored},
     error::LogError,
     log::Log,
     mend::Mender,
@@ -85,10 +88,12 @@ fn line_of(record: Record, contents: &mut Contents) -> Result<Option<Line>, LogE
         Record::Chunk { compressed } => {
             let damaged =
                 || LogError::Corrupt(Arc::from(Box::<dyn Error + Send + Sync>::from("a damaged chunk")));
-            let content = decompress(&compressed).ok_or_else(damaged)?;
-            Line::Chunk(ChunkLine {
-                content: Bytes::encode(&content),
-            })
+            match piece_stored(&compressed).ok_or_else(damaged)? {
+                Piece::Data(content) => Line::Chunk(ChunkLine {
+                    content: Bytes::encode(&content),
+                }),
+                Piece::Hole(bytes) => Line::Hole(HoleLine { bytes }),
+            }
         }
         Record::Blob { id, info } => {
             contents.blobs += 1;

@@ -4,13 +4,16 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    address::HOLE_BYTES,
     blob::{BlobId, CHUNK_BYTES},
+    blob_io::Piece,
     commit::{BODY_LIMIT_BYTES, COMMIT_LIMIT_ITEMS, Event, Head},
     names::{Sequence, StreamId, check_name},
 };
 
 pub(super) const FORMAT: &str = "tidelock-archive";
-pub(super) const VERSION: u32 = 1;
+/// The first version had no holes.
+pub(super) const VERSION: u32 = 2;
 /// The longest line: the largest body, each byte of it escaped, the blobs, and the rest. Whatever is longer is no
 /// archive.
 pub(super) const LINE_LIMIT_BYTES: usize = 6 * BODY_LIMIT_BYTES + 70 * COMMIT_LIMIT_ITEMS + 64 * 1024;
@@ -21,6 +24,7 @@ pub(super) const LINE_LIMIT_BYTES: usize = 6 * BODY_LIMIT_BYTES + 70 * COMMIT_LI
 pub(super) enum Line {
     Header(HeaderLine),
     Chunk(ChunkLine),
+    Hole(HoleLine),
     Blob(BlobLine),
     Stream(StreamLine),
     Event(EventLine),
@@ -37,6 +41,12 @@ pub(super) struct HeaderLine {
 #[serde(deny_unknown_fields)]
 pub(super) struct ChunkLine {
     pub(super) content: Bytes,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HoleLine {
+    pub(super) bytes: u64,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -107,6 +117,13 @@ impl Bytes {
 impl ChunkLine {
     pub(super) fn decode(self) -> Option<Vec<u8>> {
         self.content.decode(CHUNK_BYTES).filter(|chunk| !chunk.is_empty())
+    }
+}
+
+impl HoleLine {
+    pub(super) fn decode(self) -> Option<Piece> {
+        let is_one = self.bytes > 0 && self.bytes.is_multiple_of(HOLE_BYTES as u64);
+        is_one.then_some(Piece::Hole(self.bytes))
     }
 }
 

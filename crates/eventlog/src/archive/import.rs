@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     blob::BlobId,
-    blob_io::{self, Gathered},
+    blob_io::{self, Gathered, Piece},
     error::LogError,
     log::Log,
     record::{QUEUE_RECORDS, Record, RestoreError},
@@ -94,11 +94,10 @@ fn read(
         let record = match line {
             Line::Header(_) => return Err(damaged),
             Line::Chunk(chunk) => {
-                let content = chunk.decode().ok_or(damaged)?;
-                let compressed = blob_io::compress(&content)?;
-                gathered.add(&content, &compressed);
-                Record::Chunk { compressed }
+                let piece = Piece::Data(chunk.decode().ok_or(damaged)?);
+                chunk_of(&piece, &mut gathered)?
             }
+            Line::Hole(hole) => chunk_of(&hole.decode().ok_or(damaged)?, &mut gathered)?,
             Line::Blob(blob) => {
                 contents.blobs += 1;
                 finish_blob(&blob, std::mem::take(&mut gathered)).ok_or(damaged)?
@@ -132,6 +131,12 @@ fn read(
             return Ok((contents, lines.number));
         }
     }
+}
+
+fn chunk_of(piece: &Piece, gathered: &mut Gathered) -> Result<Record, LogError> {
+    let compressed = blob_io::store_form(piece)?;
+    gathered.add(piece, &compressed);
+    Ok(Record::Chunk { compressed })
 }
 
 /// The blob that the chunks before it make, if they do.
@@ -217,7 +222,7 @@ fn check_header(header: &HeaderLine) -> Result<(), ImportError> {
     if header.format != FORMAT {
         return Err(ImportError::NotAnArchive);
     }
-    if header.version != VERSION {
+    if !(1..=VERSION).contains(&header.version) {
         return Err(ImportError::NewerFormat {
             found: header.version,
         });

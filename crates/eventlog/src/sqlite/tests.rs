@@ -6,6 +6,7 @@ use kernel::{Clock, ManualClock, SystemClock};
 use tempfile::TempDir;
 
 use super::{Sqlite, SqliteOptions, desk::Desk, request::Request};
+use crate::blob_io::StreamBlocks;
 use crate::{
     blob::{BlobError, BlobId, BlobInfo},
     commit::{Commit, CommitError, Durability, Head, NewEvent, Write},
@@ -227,11 +228,15 @@ async fn everything_else_that_writes_says_that_the_disk_is_full() {
     let noise: Vec<u8> = (0..1 << 20)
         .map(|index: u32| blake3::hash(&index.to_le_bytes()).as_bytes()[0])
         .collect();
-    let put = crate::blob_io::put(&small.store, &noise[..]).await.unwrap_err();
+    let put = crate::blob_io::put(&small.store, StreamBlocks(&noise[..]))
+        .await
+        .unwrap_err();
     assert!(matches!(put, BlobError::Log(LogError::DiskFull)), "{put:?}");
     assert!(!small.is_writable());
     // What fits still goes in.
-    crate::blob_io::put(&small.store, &content[..100]).await.unwrap();
+    crate::blob_io::put(&small.store, StreamBlocks(&content[..100]))
+        .await
+        .unwrap();
     assert!(small.is_writable());
 }
 

@@ -2,10 +2,10 @@
 //! manifest says what the image holds, whatever happens to the file meanwhile.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use eventlog::BlobId;
+use eventlog::{BlobHasher, BlobId};
 use kernel::Scope;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::path::Arg;
@@ -13,11 +13,10 @@ use rustix::path::Arg;
 use super::times::timestamps;
 use crate::entry::{Entry, MODE_MASK};
 use crate::stat_cache::StatKey;
+use crate::tree::{ContentSink, FilePiece, SparseFile, next_piece};
 
 /// How much is read at once, by each thread.
 pub(super) const BUFFER_BYTES: usize = 128 * 1024;
-/// From this size on, pieces that are all zero are left as holes.
-const HOLES_FROM_BYTES: u64 = 1024 * 1024;
 
 /// A file that was copied.
 #[derive(Clone, Debug)]
@@ -51,8 +50,8 @@ pub(super) fn copy_file(
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let to = rustix::fs::openat(to_directory, to_name, flags, Mode::RUSR | Mode::WUSR)
         .map_err(|error| NotCopied::Failed(error.into()))?;
-    let mut to = File::from(to);
-    let copied = copy_content(from, before.size, &mut to, buffer, scope);
+    let to = File::from(to);
+    let copied = copy_content(from, before.size, &to, buffer, scope);
     let (hash, size) = copied.inspect_err(|_| {
         rustix::fs::unlinkat(to_directory, to_name, AtFlags::empty()).ok();
     })?;
@@ -75,37 +74,37 @@ fn stat(file: &File) -> Result<StatKey, NotCopied> {
 fn copy_content(
     mut from: &File,
     size: u64,
-    to: &mut File,
+    to: &File,
     buffer: &mut [u8],
     scope: &Scope,
 ) -> Result<(BlobId, u64), NotCopied> {
-    let mut hasher = blake3::Hasher::new();
-    let (mut copied, mut has_hole) = (0_u64, false);
+    let mut hasher = BlobHasher::default();
+    let mut sparse = SparseFile::new(to);
+    let mut copied = 0_u64;
     while copied < size {
         if scope.is_cancelled() {
             return Err(NotCopied::Cancelled);
         }
-        let wanted = usize::try_from(size - copied).map_or(buffer.len(), |left| left.min(buffer.len()));
-        let read = match from.read(&mut buffer[..wanted]) {
-            Ok(0) => break,
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return Err(NotCopied::Unreadable),
+        let left = size - copied;
+        let wanted = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let piece =
+            next_piece(&mut from, copied, &mut buffer[..wanted]).map_err(|_| NotCopied::Unreadable)?;
+        copied += match piece {
+            None => break,
+            Some(FilePiece::Data(data)) => {
+                hasher.update(data);
+                sparse.write_all(data).map_err(NotCopied::Failed)?;
+                data.len() as u64
+            }
+            // It may go on behind the size that the file had.
+            Some(FilePiece::Hole(bytes)) => {
+                let bytes = bytes.min(left);
+                hasher.zeros(bytes);
+                sparse.hole(bytes).map_err(NotCopied::Failed)?;
+                bytes
+            }
         };
-        let piece = &buffer[..read];
-        hasher.update(piece);
-        let is_hole = size >= HOLES_FROM_BYTES && piece.iter().all(|byte| *byte == 0);
-        if is_hole {
-            let step = i64::try_from(read).unwrap_or(i64::MAX);
-            to.seek(SeekFrom::Current(step)).map_err(NotCopied::Failed)?;
-        } else {
-            to.write_all(piece).map_err(NotCopied::Failed)?;
-        }
-        has_hole |= is_hole;
-        copied += read as u64;
     }
-    if has_hole {
-        to.set_len(copied).map_err(NotCopied::Failed)?;
-    }
-    Ok((BlobId::from_bytes(*hasher.finalize().as_bytes()), copied))
+    sparse.finish().map_err(NotCopied::Failed)?;
+    Ok((hasher.finish(), copied))
 }

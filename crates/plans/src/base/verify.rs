@@ -1,16 +1,19 @@
 //! Whether an image holds what its manifest says.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use eventlog::BlobHasher;
 
 use super::copy::BUFFER_BYTES;
 use super::error::BaseError;
 use crate::entry::{Entry, MODE_MASK};
 use crate::manifest::Manifest;
 use crate::scan::{Work, in_parallel};
+use crate::tree::{FilePiece, next_piece};
 
 /// Reads a tree through.
 ///
@@ -61,13 +64,15 @@ fn holds(path: &Path, entry: &Entry, buffer: &mut [u8]) -> io::Result<bool> {
             if !found.is_file() || found.len() != *size || found.mode() & MODE_MASK != *mode {
                 return Ok(false);
             }
-            let (mut file, mut hasher) = (File::open(path)?, blake3::Hasher::new());
-            loop {
-                match file.read(buffer)? {
-                    0 => return Ok(hasher.finalize().as_bytes() == hash.as_bytes()),
-                    read => hasher.update(&buffer[..read]),
-                };
+            let (file, mut hasher, mut at) = (File::open(path)?, BlobHasher::default(), 0);
+            while let Some(piece) = next_piece(&mut &file, at, buffer)? {
+                match piece {
+                    FilePiece::Data(data) => hasher.update(data),
+                    FilePiece::Hole(bytes) => hasher.zeros(bytes),
+                }
+                at += piece.len();
             }
+            Ok(hasher.finish() == *hash)
         }
     }
 }

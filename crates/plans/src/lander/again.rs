@@ -1,7 +1,7 @@
 //! Somebody saved a file while it was being replaced: both are merged.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io;
 
 use bytes::Bytes;
 use eventlog::BlobId;
@@ -14,6 +14,7 @@ use crate::landing::{Again, Found, Remerge};
 use crate::log_contents::LogContents;
 use crate::merge::{Conflict, ConflictKind, Effect, MergeDriver, Ours, merge_changes};
 use crate::path::RelPath;
+use crate::tree::ContentSink;
 
 /// Merges what a landing brings with what somebody has saved meanwhile.
 pub(super) struct MergeAgain<'a> {
@@ -135,7 +136,7 @@ impl Contents for WithFound<'_> {
         }
     }
 
-    fn copy_to(&self, id: BlobId, to: &mut dyn Write) -> io::Result<()> {
+    fn copy_to(&self, id: BlobId, to: &mut dyn ContentSink) -> io::Result<()> {
         match self.found.filter(|found| found.entry.content() == Some(id)) {
             Some(Found {
                 content: Some(content),

@@ -1,7 +1,7 @@
 //! Where a landing happens: on the workspace, or in the sandbox of a parent.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -18,7 +18,7 @@ use crate::log_contents::Source;
 use crate::merge::{MergeDriver, Ours};
 use crate::path::RelPath;
 use crate::sandbox::Sandbox;
-use crate::tree::Tree;
+use crate::tree::{ContentSink, Tree};
 
 /// Where a landing happens.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ impl Contents for TreeOurs<'_> {
             return self.contents.get(id);
         };
         let content = self.tree.read(&path, TEXT_LIMIT_BYTES)?;
-        if *blake3::hash(&content).as_bytes() == *id.as_bytes() {
+        if BlobId::of(&content) == id {
             Ok(content.into())
         } else {
             // Somebody has saved it since: the merge is to be done again.
@@ -116,7 +116,7 @@ impl Contents for TreeOurs<'_> {
         }
     }
 
-    fn copy_to(&self, id: BlobId, to: &mut dyn Write) -> io::Result<()> {
+    fn copy_to(&self, id: BlobId, to: &mut dyn ContentSink) -> io::Result<()> {
         self.contents.copy_to(id, to)
     }
 }

@@ -245,9 +245,7 @@ fn write_all(
                 tree.symlink(&effect.path, target)?;
             }
             Some(Entry::File { hash, mode, .. }) => {
-                let mut content = Vec::new();
-                contents.copy_to(*hash, &mut content)?;
-                tree.write(&effect.path, std::io::Cursor::new(content), *mode)?;
+                tree.write_by(&effect.path, *mode, |to| contents.copy_to(*hash, to))?;
             }
         }
     }

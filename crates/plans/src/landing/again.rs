@@ -1,6 +1,7 @@
 //! Somebody saved a path at the moment when it was to be replaced: it is merged again.
 
 use bytes::Bytes;
+use eventlog::BlobId;
 
 use crate::contents::TEXT_LIMIT_BYTES;
 use crate::entry::Entry;
@@ -9,7 +10,7 @@ use crate::landing::item::{Item, Operation};
 use crate::landing::steps::StepKind;
 use crate::merge::{Conflict, ConflictKind, Effect};
 use crate::path::RelPath;
-use crate::tree::{FileKind, TreeError, hash_of};
+use crate::tree::{FileKind, TreeError};
 
 /// How often a path is merged again. Who saves in every one of so many instants would do so for ever.
 const ROUNDS: u32 = 5;
@@ -162,7 +163,7 @@ impl Hands<'_> {
         }
         match self.ground.tree.read(&item.path, TEXT_LIMIT_BYTES) {
             Ok(content) => {
-                let (hash, size) = (hash_of(&content), content.len() as u64);
+                let (hash, size) = (BlobId::of(&content), content.len() as u64);
                 Ok(Found {
                     entry: Entry::File { hash, size, mode },
                     content: Some(content.into()),

@@ -1,7 +1,7 @@
 //! The merge of several lists of changes, each on top of what the ones before it came to.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, Write};
+use std::io;
 
 use bytes::Bytes;
 use eventlog::BlobId;
@@ -11,6 +11,7 @@ use super::types::{Conflict, Effect, MergeDriver, Ours};
 use crate::contents::Contents;
 use crate::entry::{Change, Entry};
 use crate::path::RelPath;
+use crate::tree::ContentSink;
 
 /// What a merge of several lists came to. With conflicts, nothing of it is to be done.
 #[derive(Clone, Debug, Default)]
@@ -149,7 +150,7 @@ impl Contents for LayeredContents<'_> {
         }
     }
 
-    fn copy_to(&self, id: BlobId, to: &mut dyn Write) -> io::Result<()> {
+    fn copy_to(&self, id: BlobId, to: &mut dyn ContentSink) -> io::Result<()> {
         match self.made.get(&id) {
             Some(content) => to.write_all(content),
             None => self.below.copy_to(id, to),

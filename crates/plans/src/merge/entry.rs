@@ -95,7 +95,7 @@ fn merge_file(base: &Entry, ours: &Entry, theirs: &Entry, texts: &mut Texts<'_>)
 }
 
 fn combined(merged: Vec<u8>, mode: u32) -> Outcome {
-    let hash = BlobId::from_bytes(*blake3::hash(&merged).as_bytes());
+    let hash = BlobId::of(&merged);
     let size = merged.len() as u64;
     Outcome::Combine(Entry::File { hash, size, mode }, Some(merged.into()))
 }

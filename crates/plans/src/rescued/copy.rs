@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 
 use crate::path::RelPath;
-use crate::tree::{Tree, TreeError};
+use crate::tree::{SparseFile, Tree, TreeError, copy_all};
 
 /// How deep a directory is copied. A path of the system that is as long as it can be has about two thousand names.
 const DEPTH: usize = 2048;
@@ -71,12 +71,14 @@ fn copy(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
 fn copy_file(mut from: File, to: &Path) -> io::Result<()> {
     let mode = from.metadata()?.mode() & 0o777;
     from.rewind()?;
-    let mut made = OpenOptions::new()
+    let made = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(to)?;
-    io::copy(&mut from, &mut made)?;
+    let mut sparse = SparseFile::new(&made);
+    copy_all(&from, &mut sparse)?;
+    sparse.finish()?;
     made.set_permissions(fs::Permissions::from_mode(mode))?;
     made.sync_all()
 }
@@ -100,8 +102,8 @@ fn copy_below(from: &Path, tree: &Tree, to: &RelPath, depth: usize) -> Result<()
         return tree.symlink(to, &target);
     }
     if kind.is_file() {
-        let mut file = File::open(from).map_err(failed)?;
-        let (made, _) = tree.write_new(to, about.mode(), |to| io::copy(&mut file, to).map(drop))?;
+        let file = File::open(from).map_err(failed)?;
+        let (made, _) = tree.write_new(to, about.mode(), |to| copy_all(&file, to))?;
         return made.sync_all().map_err(failed);
     }
     if !kind.is_dir() || depth == 0 {

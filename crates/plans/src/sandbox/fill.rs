@@ -15,7 +15,7 @@ use super::memory::{Memory, Moment};
 use crate::base::Base;
 use crate::entry::{Entry, MODE_MASK};
 use crate::path::RelPath;
-use crate::tree::{FileStat, Tree};
+use crate::tree::{FileStat, SparseFile, Tree, copy_all};
 
 /// How many threads copy. More than a few wait for the disk together.
 const MAX_THREADS: usize = 8;
@@ -95,7 +95,7 @@ fn remember(to: &Path, files: &[(&RelPath, &Entry)]) -> io::Result<Memory> {
 pub(super) fn copy_file(from: &Path, to: &Path) -> io::Result<FileStat> {
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits())
         .map_err(io::Error::other)?;
-    let mut source = OpenOptions::new().read(true).custom_flags(no_follow).open(from)?;
+    let source = OpenOptions::new().read(true).custom_flags(no_follow).open(from)?;
     let stat = source.metadata()?;
     if stat.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -104,7 +104,7 @@ pub(super) fn copy_file(from: &Path, to: &Path) -> io::Result<FileStat> {
         return Err(io::ErrorKind::NotFound.into());
     }
     let mode = stat.mode() & MODE_MASK;
-    let mut target = OpenOptions::new()
+    let target = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
@@ -112,7 +112,9 @@ pub(super) fn copy_file(from: &Path, to: &Path) -> io::Result<FileStat> {
         .custom_flags(no_follow)
         .open(to)?;
     if ioctl_ficlone(&target, &source).is_err() {
-        io::copy(&mut source, &mut target)?;
+        let mut sparse = SparseFile::new(&target);
+        copy_all(&source, &mut sparse)?;
+        sparse.finish()?;
     }
     finish(&target, &stat, mode)?;
     let stat = rustix::fs::fstat(&target)?;

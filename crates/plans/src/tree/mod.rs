@@ -16,6 +16,7 @@ mod error;
 mod read;
 mod remove;
 mod resolve;
+mod sparse;
 mod spread;
 mod stat;
 mod write;
@@ -24,6 +25,8 @@ pub use attributes::FileAttributes;
 pub use error::TreeError;
 pub use read::ReadBounds;
 pub use resolve::Tree;
+pub use sparse::ContentSink;
 pub use stat::{FileKind, FileStat};
 
-pub(crate) use read::{entry_of_open, hash_of, stat_of};
+pub(crate) use read::{entry_of_open, stat_of};
+pub(crate) use sparse::{FilePiece, SparseFile, copy_all, next_piece};

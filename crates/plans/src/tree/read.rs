@@ -6,13 +6,14 @@ use std::io::{self, Read, Seek};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 
-use eventlog::BlobId;
+use eventlog::{BlobHasher, BlobId};
 use kernel::Scope;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::error::TreeError;
 use super::resolve::Tree;
+use super::sparse::{FilePiece, next_piece};
 use super::stat::{FileKind, FileStat};
 use crate::entry::{Entry, LinkTarget};
 use crate::path::RelPath;
@@ -237,11 +238,6 @@ pub(super) fn names_in(directory: impl AsFd) -> Result<Vec<(OsString, FileKind)>
     Ok(found)
 }
 
-/// The address of a content.
-pub(crate) fn hash_of(content: &[u8]) -> BlobId {
-    BlobId::from_bytes(*blake3::hash(content).as_bytes())
-}
-
 /// What the file system says of a file that is open.
 pub(crate) fn stat_of(path: &RelPath, file: &File) -> Result<FileStat, TreeError> {
     fstat(file)
@@ -298,7 +294,7 @@ fn hashed(
 
 fn entry_of(stat: FileStat, content: &[u8]) -> Entry {
     Entry::File {
-        hash: hash_of(content),
+        hash: BlobId::of(content),
         size: content.len() as u64,
         mode: stat.mode,
     }
@@ -326,24 +322,22 @@ fn content_of(file: File, expected: u64, path: &RelPath, limit: u64) -> Result<V
 /// The address of what is left to be read, and how much that was. The size is what is expected; for a small file there is
 /// no need of a large buffer.
 fn hash_sized(
-    content: &mut dyn Read,
+    mut content: &File,
     expected: u64,
     path: &RelPath,
     may_go_on: impl Fn(u64) -> Result<(), TreeError>,
 ) -> Result<(BlobId, u64), TreeError> {
-    let (mut hasher, mut size) = (blake3::Hasher::new(), 0);
+    let (mut hasher, mut size) = (BlobHasher::default(), 0);
     let wanted = usize::try_from(expected).map_or(READ_BYTES, |expected| expected.saturating_add(1));
     let mut buffer = vec![0; wanted.min(READ_BYTES)];
-    loop {
-        match content.read(&mut buffer) {
-            Ok(0) => return Ok((BlobId::from_bytes(*hasher.finalize().as_bytes()), size)),
-            Ok(read) => {
-                hasher.update(&buffer[..read]);
-                size += read as u64;
-                may_go_on(size)?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(TreeError::of("read", path, error)),
+    let failed = |error| TreeError::of("read", path, error);
+    while let Some(piece) = next_piece(&mut content, size, &mut buffer).map_err(failed)? {
+        match piece {
+            FilePiece::Data(data) => hasher.update(data),
+            FilePiece::Hole(bytes) => hasher.zeros(bytes),
         }
+        size += piece.len();
+        may_go_on(size)?;
     }
+    Ok((hasher.finish(), size))
 }

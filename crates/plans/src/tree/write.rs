@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 
-use eventlog::BlobId;
+use eventlog::BlobHasher;
 use rustix::fs::{
     AtFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW, chmod, fchmod, fstat, fsync, linkat,
     mkdirat, openat, renameat, renameat_with, statat, symlinkat, syncfs, unlinkat, utimensat,
@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use super::error::TreeError;
 use super::resolve::{Renames, Tree};
+use super::sparse::{ContentSink, SparseFile};
 use super::stat::{FileKind, FileStat};
 use crate::entry::{Entry, LinkTarget, MODE_MASK};
 use crate::path::{BadPath, RelPath};
@@ -88,15 +89,22 @@ impl Tree {
     /// # Errors
     /// The directory that it is in is not there, a directory is in its place, or it cannot be written.
     pub fn write(&self, path: &RelPath, mut content: impl Read, mode: u32) -> Result<Entry, TreeError> {
+        self.write_by(path, mode, |to| io::copy(&mut content, to).map(drop))
+    }
+
+    /// The same with a content that is given piece by piece.
+    pub(crate) fn write_by(
+        &self,
+        path: &RelPath,
+        mode: u32,
+        give: impl FnOnce(&mut dyn ContentSink) -> io::Result<()>,
+    ) -> Result<Entry, TreeError> {
         let (directory, name) = self.parent(path)?;
         let passing = format!("{PASSING}{}", kernel::RequestId::generate());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&directory, &*passing, flags, Mode::from_raw_mode(0o600))
             .map_err(|error| TreeError::of("write", path, error))?;
-        let written = fill(path, &mut file.into(), mode, |to| {
-            io::copy(&mut content, to).map(drop)
-        })
-        .and_then(|entry| {
+        let written = fill(path, &file.into(), mode, give).and_then(|entry| {
             renameat(&directory, &*passing, &directory, name)
                 .map(|()| entry)
                 .map_err(|error| TreeError::of("write", path, error))
@@ -113,14 +121,14 @@ impl Tree {
         &self,
         path: &RelPath,
         mode: u32,
-        give: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        give: impl FnOnce(&mut dyn ContentSink) -> io::Result<()>,
     ) -> Result<(File, Entry), TreeError> {
         let (directory, name) = self.parent(path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&directory, name, flags, Mode::from_raw_mode(0o600))
             .map_err(|error| TreeError::of("write", path, error))?;
-        let mut file = File::from(file);
-        let entry = fill(path, &mut file, mode, give)?;
+        let file = File::from(file);
+        let entry = fill(path, &file, mode, give)?;
         Ok((file, entry))
     }
 
@@ -277,18 +285,18 @@ fn sync(open: impl AsFd) -> Result<(), Errno> {
 /// Writes a content into a new file and gives it its permissions.
 fn fill(
     path: &RelPath,
-    file: &mut File,
+    file: &File,
     mode: u32,
-    give: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    give: impl FnOnce(&mut dyn ContentSink) -> io::Result<()>,
 ) -> Result<Entry, TreeError> {
-    let mut hasher = Hashing {
-        file,
-        hasher: blake3::Hasher::new(),
+    let mut hashing = Hashing {
+        file: SparseFile::new(file),
+        hasher: BlobHasher::default(),
         size: 0,
         failed: None,
     };
-    if let Err(source) = give(&mut hasher) {
-        return Err(match hasher.failed.take() {
+    if let Err(source) = give(&mut hashing) {
+        return Err(match hashing.failed.take() {
             Some(error) => TreeError::of("write", path, error),
             None => TreeError::Source {
                 path: path.to_string(),
@@ -296,42 +304,57 @@ fn fill(
             },
         });
     }
-    let (hash, size) = (
-        BlobId::from_bytes(*hasher.hasher.finalize().as_bytes()),
-        hasher.size,
-    );
+    let (hash, size) = (hashing.hasher.finish(), hashing.size);
+    hashing
+        .file
+        .finish()
+        .map_err(|error| TreeError::of("write", path, error))?;
     let mode = mode & MODE_MASK;
-    fchmod(&*file, Mode::from_raw_mode(mode))
+    fchmod(file, Mode::from_raw_mode(mode))
         .map_err(|error| TreeError::of("set the permissions of", path, error))?;
     Ok(Entry::File { hash, size, mode })
 }
 
 /// Hashes what it writes, and remembers whose failure it was if there was one.
 struct Hashing<'file> {
-    file: &'file mut File,
-    hasher: blake3::Hasher,
+    file: SparseFile<'file>,
+    hasher: BlobHasher,
     size: u64,
     failed: Option<io::Error>,
 }
 
+impl Hashing<'_> {
+    fn told<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        done.map_err(|error| {
+            let kind = error.kind();
+            if kind != io::ErrorKind::Interrupted {
+                self.failed = Some(error);
+            }
+            kind.into()
+        })
+    }
+}
+
 impl Write for Hashing<'_> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        match self.file.write(buffer) {
-            Ok(written) => {
-                self.hasher.update(&buffer[..written]);
-                self.size += written as u64;
-                Ok(written)
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
-            Err(error) => {
-                let kind = error.kind();
-                self.failed = Some(error);
-                Err(kind.into())
-            }
-        }
+        let written = self.file.write(buffer);
+        let written = self.told(written)?;
+        self.hasher.update(&buffer[..written]);
+        self.size += written as u64;
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+impl ContentSink for Hashing<'_> {
+    fn hole(&mut self, bytes: u64) -> io::Result<()> {
+        let made = self.file.hole(bytes);
+        self.told(made)?;
+        self.hasher.zeros(bytes);
+        self.size += bytes;
+        Ok(())
     }
 }

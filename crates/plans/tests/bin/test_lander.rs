@@ -64,7 +64,7 @@ impl Contents for Files {
         fs::read(self.0.join(id.to_string())).map(Bytes::from)
     }
 
-    fn copy_to(&self, id: BlobId, to: &mut dyn Write) -> io::Result<()> {
+    fn copy_to(&self, id: BlobId, to: &mut dyn plans::ContentSink) -> io::Result<()> {
         io::copy(&mut fs::File::open(self.0.join(id.to_string()))?, to).map(drop)
     }
 }

@@ -150,7 +150,7 @@ impl Contents for Asked<'_> {
         self.contents.get_all(ids)
     }
 
-    fn copy_to(&self, id: BlobId, to: &mut dyn Write) -> std::io::Result<()> {
+    fn copy_to(&self, id: BlobId, to: &mut dyn plans::ContentSink) -> std::io::Result<()> {
         self.together.lock().unwrap().push(0);
         self.contents.copy_to(id, to)
     }

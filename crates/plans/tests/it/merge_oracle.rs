@@ -186,7 +186,7 @@ fn what_is_known_is_not_read_again() {
         fn get(&self, _: eventlog::BlobId) -> std::io::Result<bytes::Bytes> {
             Err(std::io::ErrorKind::NotFound.into())
         }
-        fn copy_to(&self, _: eventlog::BlobId, _: &mut dyn std::io::Write) -> std::io::Result<()> {
+        fn copy_to(&self, _: eventlog::BlobId, _: &mut dyn plans::ContentSink) -> std::io::Result<()> {
             Err(std::io::ErrorKind::NotFound.into())
         }
     }

@@ -99,12 +99,60 @@ fn needed(project: &Project) -> Vec<(String, Value)> {
         .collect()
 }
 
+/// How many bytes a file takes on the disk.
+fn stored_bytes(path: &std::path::Path) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(path).unwrap()) * 512
+}
+
+#[test]
+fn a_sparse_file_costs_what_its_data_costs() {
+    let project = Project::new(&BEFORE);
+    project.run(&["exec", "--", "true"]).expect(0);
+    let line =
+        "truncate -s 3G sparse; printf mine | dd of=sparse bs=1 seek=1000000000 conv=notrunc 2>/dev/null";
+    let begun = Instant::now();
+    project
+        .run(&["exec", "--apply", "--", "sh", "-c", line])
+        .expect(0);
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    let sparse = project.root.join("sparse");
+    assert!(stored_bytes(&sparse) < 1 << 20, "{}", stored_bytes(&sparse));
+    let mut content = [0; 6];
+    let file = std::fs::File::open(&sparse).unwrap();
+    std::os::unix::fs::FileExt::read_exact_at(&file, &mut content, 999_999_999).unwrap();
+    assert_eq!(&content, b"\0mine\0");
+    assert_eq!(file.metadata().unwrap().len(), 3 << 30);
+    // It is in the workspace now: the next plan has it, changes one byte of it, and takes that back.
+    let line = "printf X | dd of=sparse bs=1 seek=2000000000 conv=notrunc 2>/dev/null";
+    let begun = Instant::now();
+    let done = project
+        .run(&["exec", "--apply", "--json", "--", "sh", "-c", line])
+        .expect(0);
+    let plan = last_object(&done)["plan"]["id"].as_str().unwrap().to_owned();
+    project.run(&["plan", "undo", &plan]).expect(0);
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(6), "{took:?}");
+    assert!(stored_bytes(&sparse) < 1 << 20, "{}", stored_bytes(&sparse));
+    std::os::unix::fs::FileExt::read_exact_at(
+        &std::fs::File::open(&sparse).unwrap(),
+        &mut content,
+        1_999_999_998,
+    )
+    .unwrap();
+    assert_eq!(&content, b"\0\0\0\0\0\0");
+    project.run(&["doctor", "--deep"]).expect(0);
+    // An archive has the holes as holes, and everything is there again after it.
+    let archive = project.world.home().state.with_extension("archive");
+    project.run(&["export", archive.to_str().unwrap()]).expect(0);
+    assert!(std::fs::metadata(&archive).unwrap().len() < 1 << 20);
+}
+
 /// Begins a command whose capture takes long, and waits until it is in its sandbox.
 fn long_capture(project: &Project) -> String {
+    let line = "seq 60000 | split -l 1 -a 5 -";
     let begun = project
-        .run(&[
-            "exec", "--detach", "--json", "--", "truncate", "-s", "3900M", "large",
-        ])
+        .run(&["exec", "--detach", "--json", "--", "sh", "-c", line])
         .expect(0);
     let plan = begun.json()["plan"]["id"].as_str().unwrap().to_owned();
     wait_for("the command to be in its sandbox", || {
@@ -127,8 +175,25 @@ fn a_discard_by_force_does_not_wait_for_a_capture() {
 #[test]
 fn a_daemon_that_stops_does_not_wait_for_a_capture() {
     let project = Project::new(&BEFORE);
-    long_capture(&project);
+    let plan = long_capture(&project);
     project.run(&["down"]).expect(0);
+    let discard = project.command(&["plan", "discard", "--force", &plan, "--json"]);
+    let discarded = finish_within(discard, Duration::from_secs(20)).expect(0).json();
+    assert_eq!(discarded["state"], "discarded");
+}
+
+#[test]
+fn a_plan_whose_capture_was_killed_can_be_given_up() {
+    let project = Project::new(&BEFORE);
+    let plan = long_capture(&project);
+    project.world.kill();
+    let discard = project.command(&["plan", "discard", "--force", &plan, "--json"]);
+    let discarded = finish_within(discard, Duration::from_secs(20)).expect(0).json();
+    assert_eq!(discarded["state"], "discarded");
+    project
+        .run(&["exec", "--apply", "--", "sh", "-c", "echo new > a.txt"])
+        .expect(0);
+    assert_eq!(project.tree()["a.txt"], "new\n");
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn edit(
             ));
         }
     };
-    let seen = SeenFile::File(eventlog::BlobId::from_bytes(*blake3::hash(&content).as_bytes()));
+    let seen = SeenFile::File(eventlog::BlobId::of(&content));
     let edited = [
         &content[..place],
         replace.as_bytes(),
