@@ -33,6 +33,14 @@ pub enum PlanError {
         /// What it is.
         state: State,
     },
+    /// It is in the workspace already.
+    #[error(
+        "the plan {plan} is applied, so there is nothing to discard; take it back with `tidelock plan undo {plan}`"
+    )]
+    AlreadyApplied {
+        /// The plan.
+        plan: PlanId,
+    },
     /// Only a plan that is over can be forgotten.
     #[error("the plan {plan} is {}; apply or discard it before you forget it", state.name())]
     NotOver {

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use eventlog::{HeadsOrder, HeadsQuery, Moves, Sequence, Tail, WallClock};
-use kernel::{CancellationToken, ChangesetId, PlanId, RescuedId, Scope, WorkspaceId};
+use kernel::{CancellationToken, ChangesetId, Deadline, PlanId, RescuedId, Scope, WorkspaceId};
 
 use crate::answers::{
     ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FilesChanged, Forgotten, GcPolicy, Moment,
@@ -42,6 +43,11 @@ use crate::streams::{self, PLAN_KIND};
 use crate::taking::Waiting;
 use crate::workspace::{Presence, StuckLanding, Workspace};
 use crate::{collect, forget, workspaces};
+
+/// How long a plan that is given up waits for a landing that is being carried out.
+const LANDING_WAIT: Duration = Duration::from_secs(30);
+/// How often a plan is tried to be given up again because a landing of it began at the same moment.
+const DISCARD_TRIES: usize = 3;
 
 /// How many plans are looked at for one page of a list at most.
 const PAGE: u32 = 256;
@@ -90,6 +96,7 @@ impl Plans {
             looks: Looks::new(Arc::clone(&clock)),
             waiting: Waiting::default(),
             time: WallClock::new(Arc::clone(&clock)),
+            clock: Arc::clone(&clock),
             scope: reading.scope(),
             desks: Desks::new("plan", tasks.clone(), Arc::clone(&clock), IDLE),
             open_sandboxes: Arc::default(),
@@ -391,24 +398,43 @@ impl Plans {
         seen: Option<u64>,
         work: Unapplied,
     ) -> Result<Plan, PlanError> {
-        let found = self.get(plan).await?;
-        if found.record.landing.is_some() {
-            self.shared
-                .at_workspace(found.record.facts.workspace, move |lander| {
-                    Box::pin(lander.release(work))
-                })
-                .await?;
-        }
         let called_off = (work == Unapplied::GiveUp).then(|| Captures::call_off(&self.shared.captures, plan));
-        self.shared
-            .at_plan(plan, move |desk| {
-                Box::pin(async move {
-                    let discarded = desk.discard(by, seen, work).await;
+        let mut tries = 0..DISCARD_TRIES;
+        loop {
+            let found = self.get(plan).await?;
+            if found.record.landing.is_some() {
+                self.release(&found, work).await?;
+            }
+            let by = Arc::clone(&by);
+            let discarded = self
+                .shared
+                .at_plan(plan, move |desk| Box::pin(desk.discard(by, seen, work)))
+                .await;
+            match discarded {
+                // A landing may have begun since.
+                Err(PlanError::Busy { .. }) if work == Unapplied::GiveUp && tries.next().is_some() => {}
+                discarded => {
                     drop(called_off);
-                    discarded
-                })
-            })
-            .await
+                    return discarded;
+                }
+            }
+        }
+    }
+
+    /// Waits for the landing that a plan takes part in, or brings it to an end if nobody carries it out.
+    async fn release(&self, plan: &Plan, work: Unapplied) -> Result<(), PlanError> {
+        let workspace = plan.record.facts.workspace;
+        let released = self
+            .shared
+            .at_workspace(workspace, move |lander| Box::pin(lander.release(work)));
+        let deadline = Deadline::after(&self.shared.clock, LANDING_WAIT);
+        tokio::select! {
+            released = released => released,
+            () = deadline.passed() => Err(PlanError::Busy {
+                plan: plan.id,
+                by: format!("it has been applied or undone for more than {} s", LANDING_WAIT.as_secs()),
+            }),
+        }
     }
 
     /// Moves an open plan's sandbox to the workspace's present state.

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eventlog::{Log, WallClock};
-use kernel::{HomeId, PlanId, Scope, WorkspaceId};
+use kernel::{Clock, HomeId, PlanId, Scope, WorkspaceId};
 
 use process::Tasks;
 use tokio::sync::oneshot;
@@ -46,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) home_id: HomeId,
     pub(crate) settings: PlansSettings,
     pub(crate) time: WallClock,
+    /// For waiting.
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bases: Bases,
     pub(crate) strategies: Strategies,
     pub(crate) contents: LogContents,

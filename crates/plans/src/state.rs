@@ -239,7 +239,7 @@ pub(crate) fn discard(plan: PlanId, record: &Record, by: &Actor, work: Unapplied
     nothing_runs(plan, record)?;
     match record.state {
         State::Discarded => return Ok((record.clone(), Vec::new())),
-        State::Applied => return Err(wrong(plan, record)),
+        State::Applied => return Err(PlanError::AlreadyApplied { plan }),
         State::Open | State::Sealed if record.files > 0 && work == Unapplied::Keep => {
             let files = record.files;
             return Err(PlanError::HasWork { plan, files });

@@ -270,7 +270,7 @@ fn judge(outcome: AgentEnd, why: Option<Why>) -> (TurnState, Option<TurnError>) 
     match (outcome, why) {
         // It came to its end before it noticed.
         (AgentEnd::Done, _) => (TurnState::Done, None),
-        (_, Some(Why::Stopped(_))) => (TurnState::Cancelled, None),
+        (_, Some(Why::Stopped(stop))) => (TurnState::Cancelled, stop.error),
         (_, Some(Why::Closing)) => (
             TurnState::Interrupted,
             error("daemon_stopped", "the daemon was told to end"),

@@ -23,7 +23,7 @@ use crate::starting;
 use crate::state::{self, Refused};
 use crate::store::{self, Made};
 use crate::streams::{session_stream, turn_stream};
-use crate::turn::Turn;
+use crate::turn::{Turn, TurnError};
 
 /// Sessions of one daemon. Clones are the same ones.
 #[derive(Clone, Debug)]
@@ -242,6 +242,32 @@ impl Sessions {
         by: Actor,
         why: String,
     ) -> Result<Session, SessionError> {
+        self.stop_turn(session, turn, by, why, None).await
+    }
+
+    /// The same for a turn that cannot go on, with what it says at its end.
+    ///
+    /// # Errors
+    /// As for [`cancel_turn`](Self::cancel_turn).
+    pub async fn cancel_turn_because(
+        &self,
+        session: SessionId,
+        turn: TurnId,
+        by: Actor,
+        because: TurnError,
+    ) -> Result<Session, SessionError> {
+        let why = because.text.clone();
+        self.stop_turn(session, Some(turn), by, why, Some(because)).await
+    }
+
+    async fn stop_turn(
+        &self,
+        session: SessionId,
+        turn: Option<TurnId>,
+        by: Actor,
+        why: String,
+        error: Option<TurnError>,
+    ) -> Result<Session, SessionError> {
         let found = self.get(session).await?;
         let active = found.record.active.as_ref().map(|active| active.turn);
         let Some(wanted) = turn.or(active) else {
@@ -259,6 +285,7 @@ impl Sessions {
             by,
             why,
             at: self.shared.wall.now(),
+            error,
         };
         let stopping = self.shared.change(session, |session| {
             state::request_stop(&session.record, wanted, stop.clone()).map_err(|refused| match refused {

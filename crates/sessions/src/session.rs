@@ -11,6 +11,7 @@ use crate::owner::Owner;
 use crate::permissions::{Answer, Rule};
 use crate::prompt::AgentChoice;
 use crate::streams::{as_text, list_as_text, maybe_as_text};
+use crate::turn::TurnError;
 
 /// Who does something, as the daemon was told.
 pub type Actor = Arc<str>;
@@ -136,6 +137,9 @@ pub struct Stop {
     pub why: String,
     /// Since when.
     pub at: UnixMs,
+    /// What the turn says at its end, if it is not simply that somebody stopped it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<TurnError>,
 }
 
 /// A question to the user.

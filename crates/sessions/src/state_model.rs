@@ -153,6 +153,7 @@ impl World {
                         by: format!("{}", self.now).into(),
                         why: String::new(),
                         at: now,
+                        error: None,
                     };
                     let stopped = before.active.as_ref().and_then(|active| active.stop.clone());
                     let step = state::request_stop(&self.session, turn, stop);

@@ -1,7 +1,9 @@
 //! What changes workspaces, and takes long enough to be measured.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use ::sessions::{SessionError, SessionQuery, SessionState, TurnError};
 use jobs::Requested;
 use kernel::{Deadline, JobId, PlanId};
 use plans::{
@@ -12,7 +14,7 @@ use plans::{
 use crate::app::App;
 use crate::metrics::Attempted;
 
-/// How long jobs may take to end that are cancelled because their plan is discarded.
+/// How long turns and jobs may take to end that are cancelled because their plan is discarded.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
 /// Applies plans, all of them or none.
@@ -39,10 +41,10 @@ pub(crate) async fn undo(app: &App, order: UndoOrder) -> Result<Outcome, PlanErr
     outcome
 }
 
-/// Gives a plan up. If its work is given up too, jobs that run in its sandbox are cancelled first, and what they changed is not
-/// recorded any more.
+/// Gives a plan up. If its work is given up too, the turns and jobs that run in its sandbox are cancelled first, and what they
+/// changed is not recorded any more.
 ///
-/// *Cancel safety*: dropped half-way, jobs may have been cancelled.
+/// *Cancel safety*: dropped half-way, turns and jobs may have been cancelled.
 pub(crate) async fn discard(
     app: &App,
     plan: PlanId,
@@ -52,19 +54,73 @@ pub(crate) async fn discard(
 ) -> Result<Plan, PlanError> {
     let _called_off = match work {
         Unapplied::Keep => None,
-        Unapplied::GiveUp => Some(stop_commands(app, plan, &by).await?),
+        Unapplied::GiveUp => Some(stop_everything(app, plan, &by).await?),
     };
     app.plans.discard(plan, by, seen, work).await
 }
 
-/// Cancels the jobs that run in the sandbox of a plan and waits for their end. One that does not end is in the way, and the
-/// plan says so.
-async fn stop_commands(app: &App, plan: PlanId, by: &Actor) -> Result<CalledOff, PlanError> {
+/// Cancels whatever works in the sandbox of a plan and waits for its end. What doesn't end is in the way, and the plan says so.
+async fn stop_everything(app: &App, plan: PlanId, by: &Actor) -> Result<CalledOff, PlanError> {
     let called_off = app.plans.call_off_captures(plan);
+    let deadline = Deadline::after(&app.clock, STOP_LIMIT);
+    // Turns first: they start jobs.
+    if let Err(error) = stop_turns(app, plan, by, &deadline).await {
+        tracing::warn!(%plan, %error, "the turns that work in a discarded plan were not all cancelled");
+    }
+    stop_jobs(app, plan, by, &deadline).await?;
+    Ok(called_off)
+}
+
+/// Cancels the turns that work in a plan and waits for their end, which is when their agent's processes are gone.
+async fn stop_turns(app: &App, plan: PlanId, by: &Actor, deadline: &Deadline) -> Result<(), SessionError> {
+    let mut turns = Vec::new();
+    for state in [
+        SessionState::Running,
+        SessionState::Asking,
+        SessionState::Stopping,
+    ] {
+        let mut before = None;
+        loop {
+            let query = SessionQuery {
+                state: Some(state),
+                directory: None,
+                before,
+                limit: 0,
+            };
+            let sessions = app.conversations.list(query).await?;
+            let Some(last) = sessions.last() else { break };
+            before = Some(last.id);
+            let here = sessions
+                .iter()
+                .filter(|session| session.record.plan == Some(plan));
+            turns.extend(here.filter_map(|session| Some((session.id, session.record.active.as_ref()?.turn))));
+        }
+    }
+    for (session, turn) in &turns {
+        let because = TurnError {
+            code: "plan_discarded".to_owned(),
+            text: format!("the plan {plan} was discarded while the agent worked in it"),
+        };
+        let cancelled = app
+            .conversations
+            .cancel_turn_because(*session, *turn, Arc::clone(by), because);
+        match cancelled.await {
+            // It has ended by itself.
+            Ok(_) | Err(SessionError::TurnNotActive { .. } | SessionError::NotFound(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    for (_, turn) in turns {
+        app.conversations.wait(turn, deadline, &app.life.scope()).await?;
+    }
+    Ok(())
+}
+
+/// Cancels the jobs that run in the sandbox of a plan and waits for their end.
+async fn stop_jobs(app: &App, plan: PlanId, by: &Actor, deadline: &Deadline) -> Result<(), PlanError> {
     let running = app.plans.get(plan).await?.record.running;
     let of_job = |running: &Running| running.job.as_deref().and_then(|job| job.parse().ok());
     let jobs: Vec<JobId> = running.iter().filter_map(of_job).collect();
-    let deadline = Deadline::after(&app.clock, STOP_LIMIT);
     for job in &jobs {
         let why = Requested {
             by: by.to_string(),
@@ -75,11 +131,11 @@ async fn stop_commands(app: &App, plan: PlanId, by: &Actor) -> Result<CalledOff,
         }
     }
     for job in jobs {
-        if let Err(error) = app.jobs.wait(job, &deadline, &app.life.scope()).await {
+        if let Err(error) = app.jobs.wait(job, deadline, &app.life.scope()).await {
             tracing::debug!(%job, %error, "a job of a discarded plan did not end");
         }
     }
-    Ok(called_off)
+    Ok(())
 }
 
 /// Moves an open plan to the workspace's present state.

@@ -185,13 +185,27 @@ impl Desk {
             }
             given_up => given_up?,
         };
-        if has_sandbox
-            && !plan.record.has_sandbox
-            && let Err(error) = self.remove_sandbox(&plan).await
-        {
-            tracing::warn!(%error, plan = %self.id, "the sandbox of an empty plan stays for now");
+        if has_sandbox && !plan.record.has_sandbox {
+            match work {
+                Unapplied::Keep => self.free_place(&plan).await,
+                // It may have any number of files, and nobody waits until they are gone.
+                Unapplied::GiveUp => {
+                    let (shared, id, given_up) = (Arc::clone(&self.shared), self.id, plan.clone());
+                    let make = || Desk::new(Arc::clone(&shared), id);
+                    shared.desks.leave(&id, make, |desk| {
+                        Box::pin(async move { desk.free_place(&given_up).await })
+                    });
+                }
+            }
         }
         Ok(plan)
+    }
+
+    /// Removes the files of a sandbox that the log no longer speaks of.
+    async fn free_place(&mut self, plan: &Plan) {
+        if let Err(error) = self.remove_sandbox(plan).await {
+            tracing::warn!(%error, plan = %self.id, "the sandbox of a discarded plan stays for now");
+        }
     }
 
     async fn give_up(&mut self, by: &Actor, seen: Option<u64>, work: Unapplied) -> Result<Plan, PlanError> {

@@ -114,6 +114,7 @@ fn verdict(step: &str, before: &Record, outcome: &Step) -> String {
             }
         }
         Err(PlanError::WrongState { state, .. }) if *state == before.state => "wrong".to_owned(),
+        Err(PlanError::AlreadyApplied { .. }) if before.state == State::Applied => "wrong".to_owned(),
         Err(PlanError::Busy { .. }) => "busy".to_owned(),
         Err(PlanError::HasWork { files: 2, .. }) => "work".to_owned(),
         Err(PlanError::ChecksNotPassed { checks, .. }) => {

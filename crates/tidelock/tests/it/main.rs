@@ -79,6 +79,7 @@ mod plan_arguments;
 mod plan_attributes;
 mod plan_browser;
 mod plan_capture;
+mod plan_discard;
 mod plan_escapes;
 mod plan_escapes_api;
 mod plan_exec;

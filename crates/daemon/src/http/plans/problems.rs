@@ -29,6 +29,7 @@ fn subject(error: &PlanError) -> Option<PlanId> {
     match error {
         PlanError::WrongState { plan, .. }
         | PlanError::NotOver { plan, .. }
+        | PlanError::AlreadyApplied { plan }
         | PlanError::Busy { plan, .. }
         | PlanError::Stale { plan, .. }
         | PlanError::HasWork { plan, .. }
@@ -47,7 +48,9 @@ fn without_plan(error: PlanError) -> Problem {
         PlanError::ChangesetNotFound(_) => ErrorCode::ChangesetNotFound,
         PlanError::NoActiveChangeset => ErrorCode::NoActiveChangeset,
         PlanError::ChangesetClosed(_) => ErrorCode::ChangesetClosed,
-        PlanError::WrongState { .. } | PlanError::NotOver { .. } => ErrorCode::PlanWrongState,
+        PlanError::WrongState { .. } | PlanError::NotOver { .. } | PlanError::AlreadyApplied { .. } => {
+            ErrorCode::PlanWrongState
+        }
         PlanError::Busy { .. } | PlanError::CalledOff { .. } => ErrorCode::PlanBusy,
         PlanError::Stale { .. } => ErrorCode::StaleGeneration,
         PlanError::HasWork { .. } | PlanError::HasUncarriedWork { .. } => ErrorCode::PlanHasWork,
