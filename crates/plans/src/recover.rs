@@ -16,7 +16,7 @@ use crate::error::PlanError;
 use crate::lander::{Lander, left_staged, never_begun};
 use crate::plan::{Plan, State};
 use crate::recovering::{Recovery, RecoveryOf};
-use crate::sandbox::remove_tree;
+use crate::sandbox::{remove_tree, unpin_stray};
 use crate::shared::{Shared, blocking};
 use crate::workspaces;
 
@@ -290,12 +290,14 @@ fn strays(sandboxes: &Path, known: &HashSet<String>) -> Vec<PathBuf> {
 }
 
 fn remove_all(strays: &[PathBuf]) -> usize {
-    let removed = strays.iter().filter(|path| match remove_tree(path) {
-        Ok(_) => true,
-        Err(error) => {
-            tracing::warn!(%error, path = %path.display(), "a sandbox of no plan stays behind");
-            false
-        }
-    });
+    let removed = strays
+        .iter()
+        .filter(|path| match unpin_stray(path).and_then(|()| remove_tree(path)) {
+            Ok(_) => true,
+            Err(error) => {
+                tracing::warn!(%error, path = %path.display(), "a sandbox of no plan stays behind");
+                false
+            }
+        });
     removed.count()
 }

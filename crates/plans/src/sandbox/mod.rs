@@ -43,5 +43,6 @@ mod work;
 
 pub use contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName};
 pub use pick::Strategies;
+pub(crate) use pinned::unpin_stray;
 pub use removal::remove_tree;
 pub(crate) use upper::is_own;

@@ -5,8 +5,10 @@
 //! user's repository name what its branches name, and git keeps it.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::contract::SandboxOrder;
@@ -14,6 +16,8 @@ use super::repository::{Repository, as_commit, is_absence};
 
 /// The directory of our refs, below `refs`.
 pub(super) const REFS: &str = "tidelock";
+/// Where it stands beside a sandbox in whose repository it has refs.
+const NOTE: &str = "pinned";
 /// How many refs are made for one sandbox at most: HEAD first, then branches, then the rest. Each is a small file, and is
 /// made whenever a plan is opened.
 const MOST: usize = 256;
@@ -30,7 +34,12 @@ pub(super) fn pin(repository: &Repository, private: &Path, order: &SandboxOrder)
     if tips.is_empty() {
         return Ok(());
     }
-    let directory = repository.common.join(name_of(order));
+    // A daemon that dies before the plan is in the log leaves nothing else that knows of them.
+    fs::write(
+        order.directory.join(NOTE),
+        repository.common.as_os_str().as_bytes(),
+    )?;
+    let directory = repository.common.join(name_of(&order.directory));
     fs::create_dir_all(&directory)?;
     for (number, tip) in tips.iter().take(MOST).enumerate() {
         fs::write(directory.join(number.to_string()), format!("{tip}\n"))?;
@@ -43,8 +52,24 @@ pub(super) fn unpin(order: &SandboxOrder) -> io::Result<()> {
     let Some(repository) = Repository::of(&order.workspace)? else {
         return Ok(());
     };
-    let name = name_of(order);
-    let mut directory = repository.common.join(&name);
+    unpin_in(&repository.common, &name_of(&order.directory))
+}
+
+/// Takes the refs of all sandboxes away that are in the directory of a plan which is not there.
+pub(crate) fn unpin_stray(of_plan: &Path) -> io::Result<()> {
+    for sandbox in fs::read_dir(of_plan)? {
+        let sandbox = sandbox?.path();
+        match fs::read(sandbox.join(NOTE)) {
+            Ok(common) => unpin_in(Path::new(OsStr::from_bytes(&common)), &name_of(&sandbox))?,
+            Err(error) if is_absence(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn unpin_in(common: &Path, name: &Path) -> io::Result<()> {
+    let mut directory = common.join(name);
     match fs::remove_dir_all(&directory) {
         Err(error) if !is_absence(&error) => return Err(error),
         _ => {}
@@ -57,15 +82,14 @@ pub(super) fn unpin(order: &SandboxOrder) -> io::Result<()> {
             _ => {}
         }
     }
-    unpack(&repository.common, &name)
+    unpack(common, name)
 }
 
-fn name_of(order: &SandboxOrder) -> PathBuf {
-    let number = order.directory.file_name().unwrap_or_default();
-    Path::new("refs")
-        .join(REFS)
-        .join(order.plan.to_string())
-        .join(number)
+/// The refs of a sandbox, by its directory: that of the plan, and a number in it.
+fn name_of(sandbox: &Path) -> PathBuf {
+    let number = sandbox.file_name().unwrap_or_default();
+    let plan = sandbox.parent().and_then(Path::file_name).unwrap_or_default();
+    Path::new("refs").join(REFS).join(plan).join(number)
 }
 
 /// Removes refs from the file that `git gc` packs them into, as git does it: whoever has made the lock may replace the file.
