@@ -58,6 +58,10 @@ pub struct SubmitJob {
     /// its own, which `followed_by` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<crate::FinishPlan>,
+    /// A plan to open for the command, which runs in it. Both are made, or neither. Not given together with `command.plan`. Its
+    /// own idempotency key is not used: that of the job counts for both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<crate::OpenPlan>,
 }
 
 /// A command. It has either `argv` or `shell`.
@@ -398,6 +402,9 @@ pub struct JobSubmitted {
     pub job: Job,
     /// Whether it was submitted before with the same idempotency key.
     pub known: bool,
+    /// The plan that was opened for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Box<crate::Plan>>,
 }
 
 /// The optional body of `POST /v1/jobs/{id}/cancel`.

@@ -51,6 +51,7 @@ pub(crate) struct App {
     pub(crate) mcp: Mcp,
     /// What watches over plans and jobs together.
     pub(crate) plan_watch: Watch,
+    pub(crate) kill: crate::plans::KillPoints,
     /// Keeps the jobs reachable for those that were made before them.
     pub(crate) _late_jobs: LateJobs,
     /// The places for event streams.
@@ -152,7 +153,7 @@ pub(crate) mod tests {
             &processes,
             (Vec::new(), &environments),
             (access, &job_inputs),
-            (&plan_watch, &late_jobs, crate::plans::FinishingKill::default()),
+            (&plan_watch, &late_jobs, crate::plans::KillPoints::default()),
             (&tasks, &clock),
         )
         .await
@@ -220,6 +221,7 @@ pub(crate) mod tests {
             conversations,
             mcp: Mcp::new(crate::configuration::McpSection::default(), &tasks),
             plan_watch,
+            kill: crate::plans::KillPoints::default(),
             _late_jobs: late_jobs,
             streams: Arc::new(Semaphore::new(1)),
             hosts: Hosts::new(address, &[], &token),

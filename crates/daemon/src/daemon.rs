@@ -130,6 +130,7 @@ impl Daemon {
         let environments = options.home.environments();
         let environments = jobs::Environments::open(environments, &background, &closing.scope())
             .map_err(StartError::Scratch)?;
+        let kill = plans::KillPoints::of(&environment);
         progress.tell("looking at jobs");
         let (jobs, job_workers) = jobs::start(
             &durable,
@@ -137,10 +138,13 @@ impl Daemon {
             &processes,
             (for_commands.clone(), &environments),
             (access, &job_inputs),
-            (&plan_watch, &late_jobs, plans::FinishingKill::of(&environment)),
+            (&plan_watch, &late_jobs, kill.clone()),
             tools,
         )
         .await?;
+        if let Err(error) = plans::forget_unsubmitted(&plans, &jobs, durable.home_id).await {
+            tracing::warn!(%error, "plans of commands that were never submitted may stay");
+        }
         // It waits for plans that are being recovered, and nobody waits for it.
         background.spawn("settling checks", plans::settle_all(plan_watch.clone()));
         let contexts = context::start(
@@ -207,6 +211,7 @@ impl Daemon {
             conversations: sessions,
             mcp,
             plan_watch,
+            kill,
             _late_jobs: late_jobs,
             streams: Arc::new(Semaphore::new(server::stream_places(
                 options.streams,

@@ -34,7 +34,11 @@ struct Beginning {
 }
 
 /// Opens a plan, or finds the one that was opened with the same key.
-pub(crate) async fn open_plan(shared: &Arc<Shared>, new: NewPlan) -> Result<Opened, PlanError> {
+pub(crate) async fn open_plan(
+    shared: &Arc<Shared>,
+    new: NewPlan,
+    command: Option<String>,
+) -> Result<Opened, PlanError> {
     if let Some(key) = &new.idempotency_key
         && let Some(opened) = known(shared, key, &new).await?
     {
@@ -50,7 +54,7 @@ pub(crate) async fn open_plan(shared: &Arc<Shared>, new: NewPlan) -> Result<Open
     let plan = Plan {
         id: next_id(shared).await?,
         version: Version::NONE,
-        record: first_record(shared, &new, &beginning, strategy.name())?,
+        record: first_record(shared, (&new, command), &beginning, strategy.name())?,
     };
     let order = sandbox_order(shared, &plan, beginning.base);
     strategy.create(&order).await?;
@@ -263,7 +267,7 @@ fn title(wanted: &str) -> String {
 
 fn first_record(
     shared: &Shared,
-    new: &NewPlan,
+    (new, command): (&NewPlan, Option<String>),
     beginning: &Beginning,
     strategy: crate::sandbox::StrategyName,
 ) -> Result<Record, PlanError> {
@@ -292,6 +296,7 @@ fn first_record(
             max_parallel: new.max_parallel,
             if_child_fails: new.if_child_fails,
             idempotency_key: new.idempotency_key.clone(),
+            command,
         },
         state: State::Open,
         changed_at: now,

@@ -82,6 +82,9 @@ pub struct Facts {
     /// The key that it was opened with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+    /// The job that it was opened for. It is submitted right after, so a daemon that dies in between leaves a plan without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 /// What happens to the other children of a plan when the command of one fails.

@@ -125,7 +125,16 @@ impl Plans {
     /// # Errors
     /// The directory is no workspace, or there is no sandbox for it.
     pub async fn open_plan(&self, new: NewPlan) -> Result<Opened, PlanError> {
-        opening::open_plan(&self.shared, new).await
+        opening::open_plan(&self.shared, new, None).await
+    }
+
+    /// The same for a command, which is submitted as this job right after. *Cancel safety*: as for
+    /// [`open_plan`](Self::open_plan).
+    ///
+    /// # Errors
+    /// As for [`open_plan`](Self::open_plan).
+    pub async fn open_plan_for(&self, new: NewPlan, job: String) -> Result<Opened, PlanError> {
+        opening::open_plan(&self.shared, new, Some(job)).await
     }
 
     /// A plan. *Cancel safety*: may be dropped; so it is with all that only read.

@@ -62,6 +62,7 @@ pub(crate) fn in_state(state: State) -> Record {
             max_parallel: None,
             if_child_fails: IfChildFails::CarryOn,
             idempotency_key: None,
+            command: None,
         },
         state,
         changed_at: BEFORE,

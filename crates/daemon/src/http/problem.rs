@@ -75,6 +75,12 @@ impl Problem {
         self
     }
 
+    /// It is about a member of this field.
+    pub(crate) fn below(mut self, field: &str) -> Self {
+        self.field = self.field.map(|below| format!("{field}.{below}"));
+        self
+    }
+
     /// Says something more.
     pub(crate) fn and(mut self, more: &str) -> Self {
         self.detail = format!("{} {more}", self.detail);

@@ -11,9 +11,7 @@ use process::{Processes, Tasks};
 
 use super::{CommandHandler, Environments, Inputs, SandboxAccess, Workers};
 use crate::durable::Durable;
-use crate::plans::{
-    CHECK, CheckHandler, FINISH, FinishHandler, FinishingKill, LateJobs, PlannedHandler, Watch,
-};
+use crate::plans::{CHECK, CheckHandler, FINISH, FinishHandler, KillPoints, LateJobs, PlannedHandler, Watch};
 
 /// The handler that runs commands.
 pub(crate) const COMMAND: &str = "command";
@@ -31,7 +29,7 @@ pub(crate) async fn start(
     processes: &Processes,
     (environment, environments): (Vec<(OsString, OsString)>, &Environments),
     (access, inputs): (SandboxAccess, &Inputs),
-    (watch, late, kill): (&Watch, &LateJobs, FinishingKill),
+    (watch, late, kill): (&Watch, &LateJobs, KillPoints),
     (tasks, clock): (&Tasks, &Arc<dyn Clock>),
 ) -> Result<(Jobs, Workers), OpenJobsError> {
     let workers = Workers::new(durable.log.clone(), durable.home_id);

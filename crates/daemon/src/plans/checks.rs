@@ -34,6 +34,9 @@ pub(crate) enum CheckError {
     /// The job of a check was not taken.
     #[error(transparent)]
     Submit(#[from] SubmitError),
+    /// The command of a check cannot be written down.
+    #[error("the command cannot be written down: {0}")]
+    Encode(#[from] serde_json::Error),
     /// The jobs are not there.
     #[error("the daemon is stopping")]
     Closing,
@@ -60,7 +63,7 @@ pub(crate) async fn run_checks(
     let jobs = watch.jobs().ok_or(CheckError::Closing)?;
     let mut plan = settle_plan(watch, watch.plans.get(plan).await?).await?;
     for check in wanted(&plan, which) {
-        let submitted = jobs.submit(job_of(&plan, &check, &by, home_id)).await?;
+        let submitted = jobs.submit(job_of(&plan, &check, &by, home_id)?).await?;
         let job = submitted.job().id;
         plan = watch
             .plans
@@ -181,17 +184,17 @@ fn wanted(plan: &Plan, which: Which) -> Vec<String> {
     wanted.map(|check| check.command.clone()).collect()
 }
 
-fn job_of(plan: &Plan, check: &str, by: &str, home_id: HomeId) -> NewJob {
+fn job_of(plan: &Plan, check: &str, by: &str, home_id: HomeId) -> Result<NewJob, CheckError> {
     let payload = CommandPayload::of_check(plan.id, &plan.record.facts.root, check);
     let title = format!("check: {}", payload.title());
-    let mut new = NewJob::new(CHECK, &title, payload.encode(), by);
+    let mut new = NewJob::new(CHECK, &title, payload.encode()?, by);
     new.facts.home = Some(home_id.to_string().into());
     // One after the other: a check sees what was in the plan when it began, and nothing of another one half-way.
     new.facts.lane = Some(Lane {
         name: Arc::from(format!("plan-check/{}", plan.id)),
         limit: NonZeroU16::MIN,
     });
-    new
+    Ok(new)
 }
 
 /// How a check ended, by how its job did; `None` if that has not ended.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::checks::{CheckError, Which, run_checks, settle_plan};
-use super::killing::FinishingKill;
+use super::killing::KillPoints;
 use super::late::Watch;
 use super::wire::path_to_wire;
 
@@ -86,11 +86,11 @@ pub(crate) fn finished_of(result: &serde_json::Value) -> Option<PlanFinish> {
 pub(crate) struct FinishHandler {
     watch: Watch,
     home_id: HomeId,
-    kill: FinishingKill,
+    kill: KillPoints,
 }
 
 impl FinishHandler {
-    pub(crate) fn new(watch: Watch, home_id: HomeId, kill: FinishingKill) -> Self {
+    pub(crate) fn new(watch: Watch, home_id: HomeId, kill: KillPoints) -> Self {
         Self { watch, home_id, kill }
     }
 }
@@ -98,7 +98,7 @@ impl FinishHandler {
 #[async_trait]
 impl Handler for FinishHandler {
     async fn run(&self, work: Work) -> Outcome {
-        self.kill.reached();
+        self.kill.reached("Finishing");
         let Ok(payload) = serde_json::from_slice::<FinishPayload>(&work.payload) else {
             return stopped(Verdict::Hopeless, "what is to be done cannot be read");
         };
@@ -364,6 +364,7 @@ impl Finishing<'_> {
             Ok(plan) => plan,
             Err(CheckError::Plan(error)) => return Ok(Some(because("refused", Some(refusal(error)?)))),
             Err(CheckError::Submit(error)) => return Ok(Some(because("refused", Some(error.to_string())))),
+            Err(CheckError::Encode(error)) => return Ok(Some(because("refused", Some(error.to_string())))),
             Err(CheckError::Closing) => return Err(Unfinished::Stopped),
         };
         for check in &plan.record.checks {

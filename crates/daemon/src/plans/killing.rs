@@ -1,6 +1,6 @@
-//! A daemon that is being tested ends itself in the middle of an apply, or before it finishes a plan.
+//! A daemon that is being tested ends itself in the middle of an apply, or at another point.
 //!
-//! In a build for tests, the variable `TIDELOCK_KILL_AT` names a step of a landing, or `Finishing`, and, after a colon, how many times it is
+//! In a build for tests, the variable `TIDELOCK_KILL_AT` names a step of a landing, `Finishing` or `Submitting`, and, after a colon, how many times it is
 //! reached (once if that is not said). Then the daemon kills itself, as nothing else could kill it just there. Builds for
 //! users do not have this.
 
@@ -24,14 +24,14 @@ pub(super) fn steps(environment: &[(OsString, OsString)]) -> LandingSteps {
     }
 }
 
-/// Told when the end of a command in a plan is about to be dealt with.
+/// Told of points at which a daemon that is being tested may end itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct FinishingKill {
+pub(crate) struct KillPoints {
     #[cfg(debug_assertions)]
     at: Option<std::sync::Arc<killer::KillAt>>,
 }
 
-impl FinishingKill {
+impl KillPoints {
     #[cfg(not(debug_assertions))]
     pub(crate) fn of(_environment: &[(OsString, OsString)]) -> Self {
         Self::default()
@@ -46,11 +46,15 @@ impl FinishingKill {
         }
     }
 
-    /// The end of a command is about to be dealt with.
-    pub(super) fn reached(&self) {
+    /// This point is reached.
+    #[cfg_attr(
+        not(debug_assertions),
+        expect(unused_variables, reason = "only tests end themselves")
+    )]
+    pub(super) fn reached(&self, point: &str) {
         #[cfg(debug_assertions)]
         if let Some(at) = &self.at {
-            at.reached_named("Finishing");
+            at.reached_named(point);
         }
     }
 }

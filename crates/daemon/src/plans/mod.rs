@@ -4,6 +4,7 @@
 //! - `acts` carries out what is asked for, counts it and writes it to the log of the daemon.
 //! - `checks` runs checks as jobs; `children` stops the jobs of other children when one fails; `late` is how both reach
 //!   the jobs, which are made after them.
+//! - `command` opens a plan and submits the command that runs in it, in one act.
 //! - `finish` deals with the end of a command in a plan: seals, applies or discards it.
 //! - `handlers` are the handlers of jobs that know plans.
 //! - `killing` ends a daemon that is being tested in the middle of an apply.
@@ -13,6 +14,7 @@
 mod acts;
 mod checks;
 mod children;
+mod command;
 mod diff;
 mod finish;
 mod handlers;
@@ -23,9 +25,10 @@ pub(crate) mod wire;
 
 pub(crate) use acts::{apply, collect, discard, forget, refresh, undo};
 pub(crate) use checks::{CHECK, CheckError, Which, run_checks, settle_all};
+pub(crate) use command::{forget_unsubmitted, submit_in_new_plan};
 pub(crate) use diff::{Shown, diff, patch};
 pub(crate) use finish::{FINISH, FinishHandler, finished_of, follower};
 pub(crate) use handlers::{CheckHandler, PlannedHandler};
-pub(crate) use killing::FinishingKill;
+pub(crate) use killing::KillPoints;
 pub(crate) use late::{LateJobs, Watch};
 pub(crate) use start::start;

@@ -20,22 +20,13 @@ use crate::commands::job::{
 };
 use crate::commands::lsp::printable::{as_it_is, cut, printable};
 use crate::commands::plan::sandboxed::{Prepared, Submitted, as_line};
-use crate::commands::plan::{discard_untouched, find, get, open, order};
+use crate::commands::plan::{find, get, order};
 use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{self, Format, Report, json_line};
 
 /// How much of a command makes a title.
 const TITLE_CHARACTERS: usize = 120;
-
-/// Whose plan it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
-    /// It was opened for this command. If the command changes nothing, nobody needs it.
-    Ours,
-    /// It was there before.
-    Given,
-}
 
 pub(super) fn run(
     arguments: &ExecArguments,
@@ -46,8 +37,6 @@ pub(super) fn run(
     let stay = arguments.command.stay();
     // What is wrong with the arguments is said before a daemon is started for them.
     let mut prepared = Prepared::new(&arguments.command)?;
-    let (answer, origin) = plan_for(arguments, &prepared, context, client)?;
-    let plan: Plan = printable(&answer)?;
     let wanted = FinishPlan {
         then: match arguments.afterwards() {
             Afterwards::Keep => FinishThen::Keep,
@@ -55,15 +44,11 @@ pub(super) fn run(
             Afterwards::Apply => FinishThen::Apply,
         },
         commit: arguments.commit.wanted(),
-        discard_unchanged: origin == Origin::Ours,
+        // Nobody needs a plan that was opened for a command which changes nothing.
+        discard_unchanged: arguments.plan.is_none(),
     };
-    let submitted = prepared
-        .submit(&as_it_is(&answer)?, Some(wanted), context, client)
-        .inspect_err(|_| {
-            if origin == Origin::Ours {
-                discard_untouched(&plan.id, context, client);
-            }
-        })?;
+    let (answer, submitted) = submit(arguments, &prepared, wanted, context, client)?;
+    let plan: Plan = printable(&answer)?;
     let end = match stay {
         Stay::Submitted => End::detached(answer, (&plan, arguments.afterwards()), &submitted),
         Stay::Ended => {
@@ -98,21 +83,24 @@ pub(super) fn run(
     Ok(finish(end, format))
 }
 
-/// The plan that the command runs in.
-fn plan_for(
+/// Submits the command to run in the plan that is named, or in one that the daemon opens for it. With the plan as it was then.
+fn submit(
     arguments: &ExecArguments,
     prepared: &Prepared,
+    wanted: FinishPlan,
     context: &Context,
     client: &Client,
-) -> Result<(Value, Origin), Failure> {
-    if let Some(wanted) = &arguments.plan {
-        let id = find(wanted, context, client)?;
-        return Ok((get(&id, "", context, client)?, Origin::Given));
+) -> Result<(Value, Submitted), Failure> {
+    if let Some(plan) = &arguments.plan {
+        let answer = get(&find(plan, context, client)?, "", context, client)?;
+        let submitted = prepared.submit(&as_it_is(&answer)?, Some(wanted), context, client)?;
+        return Ok((answer, submitted));
     }
     let mut order = order(&arguments.open, prepared.here(), context, client)?;
     let title = || cut(&as_line(&arguments.command.command), TITLE_CHARACTERS);
     order.title = Some(order.title.unwrap_or_else(title));
-    Ok((open(&order, context, client)?, Origin::Ours))
+    let mut submitted = prepared.submit_in_new(order, wanted, context, client)?;
+    Ok((submitted.plan.take(), submitted))
 }
 
 /// Programs are told at once what was begun, so that they can find it again whatever happens to this process.

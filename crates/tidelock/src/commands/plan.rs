@@ -37,10 +37,9 @@ pub(super) mod samples;
 
 use std::time::Duration;
 
-pub(super) use change::discard_untouched;
 pub(super) use check::{Aside, run_checks};
 pub(super) use diff::{columns, read_diff};
-pub(super) use open::{open, order};
+pub(super) use open::order;
 pub(super) use outcome::{Attempt, apply, outcome_text, outcome_text_of};
 pub(super) use pick::{find, workspace_of, workspaces};
 use serde_json::Value;

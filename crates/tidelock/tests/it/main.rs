@@ -28,6 +28,7 @@ mod dead_mount;
 mod exec_finish;
 mod exec_input;
 mod exec_places;
+mod exec_submit;
 mod follow;
 mod forced;
 mod generated;

@@ -98,7 +98,11 @@ pub(crate) async fn retry(
         Err(error) => return Err(not_changed(&app, error).await),
     };
     let job = view(&app.jobs, &job).await.map_err(read_failed)?;
-    let submitted = JobSubmitted { job, known: false };
+    let submitted = JobSubmitted {
+        job,
+        known: false,
+        plan: None,
+    };
     Ok((StatusCode::CREATED, Json(submitted)).into_response())
 }
 

@@ -18,7 +18,7 @@ use http::request::Parts;
 use kernel::JobId;
 use utoipa::OpenApi;
 
-pub(super) use problems::not_submitted;
+pub(crate) use problems::not_submitted;
 
 use super::problem::Problem;
 use crate::app::App;

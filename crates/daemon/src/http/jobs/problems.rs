@@ -21,7 +21,7 @@ pub(super) fn not_found(id: JobId) -> Problem {
 }
 
 /// A job was not taken.
-pub(in crate::http) async fn not_submitted(app: &App, error: SubmitError) -> Problem {
+pub(crate) async fn not_submitted(app: &App, error: SubmitError) -> Problem {
     match error {
         SubmitError::Full { .. } => Problem::new(ErrorCode::JobsFull, sentence(&error.to_string())),
         SubmitError::Invalid { field, why } => invalid(field, &why),

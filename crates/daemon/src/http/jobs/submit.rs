@@ -17,13 +17,15 @@ use crate::http::body;
 use crate::http::consent::{Peer, StartedFor, may_apply, may_change_workspace};
 use crate::http::idempotency::one_key;
 use crate::http::log_problem::read_failed;
+use crate::http::plan_problem;
 use crate::http::problem::Problem;
-use crate::jobs::wire::{to_new_job, view};
+use crate::jobs::wire::{invalid, to_new_job, view};
+use crate::plans::{submit_in_new_plan, wire};
 
 /// Submits a job. When the answer comes, it is on disk.
 ///
 /// Nobody has to wait for it: it runs whether the caller stays or not. A second submission with the same idempotency
-/// key is the same job.
+/// key is the same job. With `open`, a plan is opened for it: after a crash both are there, or neither.
 #[utoipa::path(
     post, path = "/v1/jobs", operation_id = "submit_job", tag = "jobs", request_body = SubmitJob,
     params(
@@ -38,10 +40,15 @@ use crate::jobs::wire::{to_new_job, view};
          content_type = "application/problem+json"),
         (status = 409, description = "`idempotency_key_reused`, with the job that has it as `current`",
          body = api::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `job_dependency_not_found`", body = api::Problem,
+        (status = 410, description = "`workspace_gone` or `sandbox_gone`, with `open`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request` or `job_dependency_not_found`; with `open` also \
+          `workspace_unusable`, `strategy_not_possible` or `plan_too_deep`", body = api::Problem,
          content_type = "application/problem+json"),
         (status = 429, description = "`jobs_full`", body = api::Problem, content_type = "application/problem+json"),
         (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 507, description = "`sandboxes_full`, with `open`", body = api::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -52,28 +59,46 @@ pub(crate) async fn submit(
     (peer, started_for): (Peer, StartedFor),
     body::Json(mut request): body::Json<SubmitJob>,
 ) -> Result<Response, Problem> {
-    match &request.command.plan {
-        None => may_change_workspace(&app, peer).await?,
+    match (&request.command.plan, &request.open) {
+        (Some(_), Some(_)) => {
+            return Err(invalid("open", "cannot be given together with `command.plan`"));
+        }
+        (None, None) => may_change_workspace(&app, peer).await?,
         // What is applied at its end reaches the user's files as well. An invalid id is refused below.
-        Some(id) if is_applied(&request) => {
+        (Some(id), None) if is_applied(&request) => {
             let plan: Option<PlanId> = id.parse().ok();
             may_apply(&app, peer, plan.as_slice()).await?;
         }
-        Some(_) => {}
+        (None, Some(open)) if is_applied(&request) && open.parent.is_none() => {
+            may_change_workspace(&app, peer).await?;
+        }
+        (Some(_), None) | (None, Some(_)) => {}
     }
     request.idempotency_key = one_key(&headers, request.idempotency_key)?;
+    if let Some(open) = request.open.take() {
+        let (plan, submitted) = submit_in_new_plan(&app, open, request, actor.into(), started_for).await?;
+        let plan = match wire::show(&app.plans, &plan).await {
+            Ok(plan) => plan,
+            Err(error) => return Err(plan_problem(&app.plans, error).await),
+        };
+        return answer(&app, &submitted, Some(Box::new(plan))).await;
+    }
     let place = (&app.durable.log, app.durable.home_id);
     let new = to_new_job(request, &actor, started_for, place, &app.plans).await?;
     let submitted = match app.environments.submit(&app.jobs, new).await {
         Ok(submitted) => submitted,
         Err(error) => return Err(not_submitted(&app, error).await),
     };
+    answer(&app, &submitted, None).await
+}
+
+async fn answer(app: &App, submitted: &Submitted, plan: Option<Box<api::Plan>>) -> Result<Response, Problem> {
     let (status, known) = match submitted {
         Submitted::New(_) => (StatusCode::CREATED, false),
         Submitted::Known(_) => (StatusCode::OK, true),
     };
     let job = view(&app.jobs, submitted.job()).await.map_err(read_failed)?;
-    Ok((status, Json(JobSubmitted { job, known })).into_response())
+    Ok((status, Json(JobSubmitted { job, known, plan })).into_response())
 }
 
 /// Whether what the command changes is applied when it has ended.

@@ -57,6 +57,7 @@ pub(crate) async fn check(
         Ok(plan) => shown(&app, &plan).await,
         Err(CheckError::Plan(error)) => Err(plan_problem(&app.plans, error).await),
         Err(CheckError::Submit(error)) => Err(not_submitted(&app, error).await),
+        Err(CheckError::Encode(error)) => Err(Problem::internal(error)),
         Err(CheckError::Closing) => Err(shutting_down()),
     }
 }

@@ -23,6 +23,7 @@ use utoipa::OpenApi;
 
 pub(crate) use look::read_file as read_plan_file;
 pub(super) use open::checked_checks;
+pub(crate) use open::to_new_plan;
 pub(crate) use problems::plan_problem;
 pub(super) use problems::sentence;
 

@@ -75,7 +75,7 @@ pub(crate) async fn open(
     }
 }
 
-fn to_new_plan(request: OpenPlan, by: &str) -> Result<NewPlan, Problem> {
+pub(crate) fn to_new_plan(request: OpenPlan, by: &str) -> Result<NewPlan, Problem> {
     let on = match (request.directory, request.parent) {
         (Some(_), Some(_)) => {
             return Err(invalid("directory", "cannot be given together with `parent`"));

@@ -126,7 +126,7 @@ impl Bench {
     }
 
     pub(super) async fn run(&self, payload: &CommandPayload, stdin: Option<BlobId>, sink: &Heard) -> Outcome {
-        self.run_bytes(payload.encode(), stdin, sink).await
+        self.run_bytes(payload.encode().unwrap(), stdin, sink).await
     }
 
     pub(super) async fn run_bytes(&self, payload: Vec<u8>, stdin: Option<BlobId>, sink: &Heard) -> Outcome {

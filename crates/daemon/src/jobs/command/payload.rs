@@ -121,7 +121,14 @@ impl CommandPayload {
                 format!("is not in the workspace of the plan, {root}"),
             )
         })?;
+        let mut environment = payload.environment;
+        if let Some(environment) = &mut environment {
+            // Shells and build tools believe it.
+            let here = site.sandbox.join(&below);
+            environment.insert("PWD".to_owned(), here.display().to_string());
+        }
         Ok(Self {
+            environment,
             plan: Some(PlanPlace {
                 id: site.id.to_string(),
                 below,
@@ -235,14 +242,19 @@ impl CommandPayload {
     }
 
     /// As it stands in a job.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        // Strings, numbers and maps by string: there is nothing in it that JSON does not have.
-        serde_json::to_vec(self).unwrap_or_default()
+    ///
+    /// # Errors
+    /// It cannot be written down.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
     }
 
     /// What makes it this command and no other. Where it was asked from, the variables there and the size of the
     /// terminal, does not belong to it: the same command from another shell is the same.
-    pub(crate) fn essence(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// It cannot be written down.
+    pub(crate) fn essence(&self) -> Result<Vec<u8>, serde_json::Error> {
         let essence = Self {
             environment: None,
             environment_is_kept: false,
@@ -335,7 +347,7 @@ mod tests {
             (shell, r#"{"line":{"shell":"make | tee log"},"directory":"/"}"#),
         ] {
             let payload = CommandPayload::from_wire(&command).unwrap();
-            assert_eq!(String::from_utf8(payload.encode()).unwrap(), encoded);
+            assert_eq!(String::from_utf8(payload.encode().unwrap()).unwrap(), encoded);
             assert_eq!(CommandPayload::decode(encoded.as_bytes()).unwrap(), payload);
         }
         assert!(CommandPayload::decode(br#"{"directory":"/"}"#).is_err());
@@ -378,7 +390,7 @@ mod tests {
         }
         let payload = CommandPayload::of_check(id, Path::new("/a"), "make test");
         assert_eq!(
-            String::from_utf8(payload.encode()).unwrap(),
+            String::from_utf8(payload.encode().unwrap()).unwrap(),
             format!(
                 r#"{{"line":{{"shell":"make test"}},"directory":"/a","plan":{{"id":"{id}","below":""}}}}"#
             )

@@ -128,16 +128,16 @@ async fn what_cannot_be_run_is_hopeless() {
     let no_input = format!("its standard input could not be read: there is no blob {unreadable}");
     for (payload, stdin, text) in [
         (
-            missing.encode(),
+            missing.encode().unwrap(),
             None,
             "`no-such-program` cannot be executed: No such file or directory (os error 2)",
         ),
         (
-            nowhere.encode(),
+            nowhere.encode().unwrap(),
             None,
             "nothing can be started in `/proc/nothing`: No such file or directory (os error 2)",
         ),
-        (bench.shell("true").encode(), Some(unreadable), &no_input),
+        (bench.shell("true").encode().unwrap(), Some(unreadable), &no_input),
         (
             b"{}".to_vec(),
             None,

@@ -62,8 +62,8 @@ pub(crate) async fn to_new_job(
         Some(title) => title,
         None => payload.title(),
     };
-    let mut new = NewJob::new(COMMAND, &title, payload.encode(), by);
-    new.essence = Some(payload.essence());
+    let mut new = NewJob::new(COMMAND, &title, payload.encode().map_err(Problem::internal)?, by);
+    new.essence = Some(payload.essence().map_err(Problem::internal)?);
     if let Some(order) = request.finish {
         let plan = plan.as_ref();
         let plan = plan.ok_or_else(|| invalid("finish", "needs `command.plan`, the plan to be finished"))?;

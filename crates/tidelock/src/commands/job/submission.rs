@@ -130,6 +130,7 @@ fn request(arguments: &RunArguments, command: JobCommand) -> SubmitJob {
         anywhere: arguments.anywhere(),
         foreground: false,
         finish: None,
+        open: None,
     }
 }
 

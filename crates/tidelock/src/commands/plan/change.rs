@@ -77,18 +77,6 @@ pub(super) fn forget(
     Ok(Report::success(json!({ "forgotten": answers }), text))
 }
 
-/// Gives a plan up that nothing was done in; the plan then. One that cannot be given up is in nobody's way.
-pub(in crate::commands) fn discard_untouched(id: &str, context: &Context, client: &Client) -> Option<Value> {
-    let request = ChangePlan::default();
-    post(
-        &path(id, "/discard"),
-        &request,
-        Repeat::Harmless,
-        (context, client),
-    )
-    .ok()
-}
-
 pub(super) fn collect(
     arguments: &PlanGcArguments,
     context: &Context,

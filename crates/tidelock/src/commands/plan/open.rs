@@ -52,11 +52,7 @@ pub(in crate::commands) fn order(
 }
 
 /// Opens a plan. Whoever has a key may ask twice.
-pub(in crate::commands) fn open(
-    order: &OpenPlan,
-    context: &Context,
-    client: &Client,
-) -> Result<Value, Failure> {
+fn open(order: &OpenPlan, context: &Context, client: &Client) -> Result<Value, Failure> {
     let repeat = match order.idempotency_key {
         Some(_) => Repeat::Harmless,
         None => Repeat::Harmful,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use api::{FinishPlan, JobCommand, JobSubmitted, Plan, SubmitJob};
+use api::{FinishPlan, JobCommand, JobSubmitted, OpenPlan, Plan, SubmitJob};
 use serde_json::Value;
 
 use super::ask;
@@ -34,6 +34,8 @@ pub(in crate::commands) struct Submitted {
     /// As the daemon said it.
     pub(in crate::commands) job: Value,
     pub(in crate::commands) id: String,
+    /// The plan that was opened for it.
+    pub(in crate::commands) plan: Value,
     /// The job that deals with its end.
     pub(in crate::commands) follower: Option<String>,
 }
@@ -81,6 +83,7 @@ impl Prepared {
                 anywhere: false,
                 foreground: true,
                 finish: None,
+                open: None,
             },
             here: PathBuf::from(here),
             notes,
@@ -105,15 +108,23 @@ impl Prepared {
             finish,
             ..self.in_plan(plan)
         };
-        let mut answer = ask(context, client, Repeat::Harmful, |client| {
-            client.post(JOBS, Some(&request))
-        })?;
-        let submitted: JobSubmitted = printable(&answer)?;
-        Ok(Submitted {
-            job: answer["job"].take(),
-            id: submitted.job.id,
-            follower: submitted.job.followed_by,
-        })
+        send(&request, context, client)
+    }
+
+    /// Submits it to run in a plan that is opened for it.
+    pub(in crate::commands) fn submit_in_new(
+        &self,
+        open: OpenPlan,
+        finish: FinishPlan,
+        context: &Context,
+        client: &Client,
+    ) -> Result<Submitted, Failure> {
+        let request = SubmitJob {
+            finish: Some(finish),
+            open: Some(open),
+            ..self.request.clone()
+        };
+        send(&request, context, client)
     }
 
     /// Begins to send what it reads.
@@ -130,15 +141,23 @@ impl Prepared {
 
     fn in_plan(&self, plan: &Plan) -> SubmitJob {
         let mut request = self.request.clone();
-        let directory = inside(&self.here, plan);
-        if let Some(environment) = &mut request.command.environment {
-            // Shells and build tools believe it.
-            environment.insert("PWD".to_owned(), directory.clone());
-        }
-        request.command.directory = directory;
+        request.command.directory = inside(&self.here, plan);
         request.command.plan = Some(plan.id.clone());
         request
     }
+}
+
+fn send(request: &SubmitJob, context: &Context, client: &Client) -> Result<Submitted, Failure> {
+    let mut answer = ask(context, client, Repeat::Harmful, |client| {
+        client.post(JOBS, Some(request))
+    })?;
+    let submitted: JobSubmitted = printable(&answer)?;
+    Ok(Submitted {
+        job: answer["job"].take(),
+        plan: answer["plan"].take(),
+        id: submitted.job.id,
+        follower: submitted.job.followed_by,
+    })
 }
 
 /// The directory of the sandbox that stands for one of the workspace; its root for any other.

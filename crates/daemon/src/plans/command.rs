@@ -1,0 +1,174 @@
+//! A command in a plan of its own: both are made, or neither.
+//!
+//! The plan names its job before that is submitted. A daemon that dies in between leaves a plan whose job is not there, and
+//! the next one forgets it.
+
+use std::sync::Arc;
+
+use api::{ErrorCode, OpenPlan, SubmitJob};
+use jobs::{Jobs, Submitted};
+use kernel::{HomeId, JobId};
+use plans::{Actor, Plan, PlanError, PlanQuery, Plans, State, Unapplied};
+
+use crate::app::App;
+use crate::http::consent::StartedFor;
+use crate::http::log_problem::read_failed;
+use crate::http::{Problem, not_submitted, plan_problem, to_new_plan};
+use crate::jobs::wire::to_new_job;
+
+/// Who forgets a plan that came to nothing.
+const DAEMON: &str = "daemon";
+/// How many plans are listed at a time.
+const PAGE: u32 = 200;
+
+/// Opens a plan and submits a command to run in it. A second request with the same idempotency key is the same plan and job.
+///
+/// *Cancel safety*: dropped half-way, it goes on.
+pub(crate) async fn submit_in_new_plan(
+    app: &Arc<App>,
+    open: OpenPlan,
+    request: SubmitJob,
+    by: Actor,
+    started_for: StartedFor,
+) -> Result<(Plan, Submitted), Problem> {
+    let own = Arc::clone(app);
+    let work = async move {
+        let (plan, opened) = open_for_command(&own, open, request.idempotency_key.clone(), &by).await?;
+        let submitted = match &opened {
+            Opened::Before(job) => return Ok((plan, Submitted::Known(job.as_ref().clone()))),
+            Opened::Now | Opened::Beside => submit(&own, &plan, request, &by, started_for).await,
+        };
+        if let (Err(_), Opened::Now) = (&submitted, &opened) {
+            give_back(&own.plans, &plan).await;
+        }
+        Ok((plan, submitted?))
+    };
+    let done = app
+        .plan_watch
+        .tasks
+        .to_the_end("a command in a new plan", work)
+        .await;
+    done.unwrap_or_else(|| {
+        Err(Problem::new(
+            ErrorCode::ShuttingDown,
+            "The daemon takes no more jobs.",
+        ))
+    })
+}
+
+/// Whether the plan was there before, and its job with it.
+enum Opened {
+    Now,
+    Before(Box<jobs::Job>),
+    /// Another request with the same key is just here. Both submit the same job, and the log takes one of them.
+    Beside,
+}
+
+async fn open_for_command(
+    app: &App,
+    open: OpenPlan,
+    key: Option<String>,
+    by: &Actor,
+) -> Result<(Plan, Opened), Problem> {
+    let open = OpenPlan {
+        idempotency_key: key,
+        ..open
+    };
+    let new = to_new_plan(open, by).map_err(|problem| problem.below("open"))?;
+    let job = JobId::generate().to_string();
+    let opened = match app.plans.open_plan_for(new, job).await {
+        Ok(opened) => opened,
+        Err(error) => return Err(plan_problem(&app.plans, error).await),
+    };
+    let plan = opened.plan;
+    if !opened.known {
+        return Ok((plan, Opened::Now));
+    }
+    let Some(job) = job_of(&plan) else {
+        // It was opened for something else.
+        return Err(plan_problem(&app.plans, PlanError::KeyReused(plan.id)).await);
+    };
+    match app.jobs.get(job).await.map_err(read_failed)? {
+        Some(job) => Ok((plan, Opened::Before(Box::new(job)))),
+        None => Ok((plan, Opened::Beside)),
+    }
+}
+
+fn job_of(plan: &Plan) -> Option<JobId> {
+    plan.record.facts.command.as_ref()?.parse().ok()
+}
+
+async fn submit(
+    app: &App,
+    plan: &Plan,
+    mut request: SubmitJob,
+    by: &Actor,
+    started_for: StartedFor,
+) -> Result<Submitted, Problem> {
+    app.kill.reached("Submitting");
+    let sandbox = app.plans.sandbox_root(plan);
+    let is_inside = [plan.record.facts.root.as_path(), sandbox.as_path()]
+        .iter()
+        .any(|root| std::path::Path::new(&request.command.directory).starts_with(root));
+    if !is_inside {
+        request.command.directory = sandbox.display().to_string();
+    }
+    request.command.plan = Some(plan.id.to_string());
+    let place = (&app.durable.log, app.durable.home_id);
+    let mut new = to_new_job(request, by, started_for, place, &app.plans).await?;
+    let id = job_of(plan).unwrap_or(new.job.id);
+    new.job.id = id;
+    match app.environments.submit(&app.jobs, new).await {
+        Ok(submitted) => Ok(submitted),
+        Err(error) => match app.jobs.get(id).await.map_err(read_failed)? {
+            Some(job) => Ok(Submitted::Known(job)),
+            None => Err(not_submitted(app, error).await),
+        },
+    }
+}
+
+/// Takes a plan away whose command was not submitted. Nobody has worked in it.
+async fn give_back(plans: &Plans, plan: &Plan) {
+    let by: Actor = Arc::from(DAEMON);
+    let discarded = plans
+        .discard(plan.id, Arc::clone(&by), None, Unapplied::Keep)
+        .await;
+    let forgotten = match discarded {
+        Ok(_) => plans.forget(plan.id, by, None).await.map(drop),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = forgotten {
+        tracing::warn!(plan = %plan.id, %error, "a plan whose command was not submitted stays");
+    }
+}
+
+/// Forgets the plans of commands that an earlier daemon did not come to submit.
+pub(crate) async fn forget_unsubmitted(plans: &Plans, jobs: &Jobs, home: HomeId) -> Result<(), PlanError> {
+    let mut before = None;
+    loop {
+        let open = plans
+            .list(PlanQuery {
+                workspace: None,
+                parent: None,
+                states: vec![State::Open],
+                before,
+                limit: PAGE,
+            })
+            .await?;
+        let Some(last) = open.last() else {
+            return Ok(());
+        };
+        before = Some(last.id);
+        for plan in &open {
+            // Whoever has worked in it has changed it.
+            let facts = &plan.record.facts;
+            let is_untouched = facts.home == home && plan.record.changed_at == facts.opened_at;
+            if let Some(job) = job_of(plan).filter(|_| is_untouched)
+                && jobs.get(job).await?.is_none()
+            {
+                tracing::warn!(plan = %plan.id, "an earlier daemon opened a plan and did not come to submit its command");
+                give_back(plans, plan).await;
+            }
+        }
+    }
+}
