@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use api::{FinishPlan, JobCommand, JobSubmitted, OpenPlan, Plan, SubmitJob};
 use serde_json::Value;
 
-use super::ask;
+use super::post;
 use crate::cli::SandboxedArguments;
 use crate::client::Client;
 use crate::commands::job::input::{Feeding, Source};
@@ -148,9 +148,7 @@ impl Prepared {
 }
 
 fn send(request: &SubmitJob, context: &Context, client: &Client) -> Result<Submitted, Failure> {
-    let mut answer = ask(context, client, Repeat::Harmful, |client| {
-        client.post(JOBS, Some(request))
-    })?;
+    let mut answer = post(JOBS, request, Repeat::Harmful, (context, client))?;
     let submitted: JobSubmitted = printable(&answer)?;
     Ok(Submitted {
         job: answer["job"].take(),
