@@ -61,7 +61,7 @@ pub(crate) async fn collect(log: &Log, policy: GcPolicy, now: UnixMs) -> Result<
             if let Some(budget) = policy.output_budget_bytes
                 && kept_bytes <= budget
             {
-                kept_bytes += output::summary(log, job.id).await?.bytes;
+                kept_bytes += output::readable_bytes(log, job.id).await?.unwrap_or(0);
             }
             let is_over = policy
                 .output_budget_bytes
@@ -124,12 +124,16 @@ async fn named(log: &Log) -> Result<BTreeSet<JobId>, LogError> {
         .collect())
 }
 
-/// Forgets a job. `None` if somebody else has, or something of it has moved.
+/// Forgets a job. `None` if somebody else has, something of it has moved, or its output cannot be read: that stays until
+/// somebody drops it by hand.
 async fn forget(log: &Log, job: &Job) -> Result<Option<u64>, LogError> {
     assert!(
         !matches!(job.record.state.name(), StateName::Queued | StateName::Running),
         "only what has ended is forgotten"
     );
+    let Some(output_bytes) = output::readable_bytes(log, job.id).await? else {
+        return Ok(None);
+    };
     let output = history::output_stream(job.id);
     let key = job
         .record
@@ -143,9 +147,8 @@ async fn forget(log: &Log, job: &Job) -> Result<Option<u64>, LogError> {
             streams.push((stream, stored.version));
         }
     }
-    let summary = output::summary(log, job.id).await?;
     match log.remove(streams).await {
-        Ok(()) => Ok(Some(summary.bytes)),
+        Ok(()) => Ok(Some(output_bytes)),
         Err(CommitError::Log(error)) => Err(error),
         Err(_) => Ok(None),
     }

@@ -268,6 +268,7 @@ pub fn unreadable_head(_stream: &StreamId, head: &Head) -> Option<serde_json::Er
     match &*head.kind {
         JOB_KIND => serde_json::from_slice::<Record>(&head.body).err(),
         KEY_KIND => serde_json::from_slice::<crate::submit::Key>(&head.body).err(),
+        OUTPUT_KIND => crate::output::unreadable_output(&head.body),
         _ => None,
     }
 }

@@ -29,5 +29,5 @@ mod tests;
 pub(crate) use handle::OutputOptions;
 pub use handle::{Output, OutputError};
 pub use item::{Channel, OutputItem, OutputSummary, Piece, Progress};
-pub(crate) use stream::summary;
+pub(crate) use stream::{readable_bytes, summary, unreadable_output};
 pub use tail::{FollowEnd, OutputTail};

@@ -47,8 +47,25 @@ impl OutputHead {
 /// *Cancel safety*: it only reads.
 pub(crate) async fn summary(log: &Log, id: JobId) -> Result<OutputSummary, LogError> {
     let head = log.head(&history::output_stream(id)).await?;
-    let head = head.as_ref().map(OutputHead::of).transpose()?;
+    let read = |stored| log.looked_at(stored, OutputHead::of(stored));
+    let head = head.as_ref().map(read).transpose()?;
     Ok(head.map(|head| head.summary).unwrap_or_default())
+}
+
+/// How many bytes a job's output has; `None` if what is stored of it cannot be read, which is quarantined then.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn readable_bytes(log: &Log, id: JobId) -> Result<Option<u64>, LogError> {
+    let Some(stored) = log.head(&history::output_stream(id)).await? else {
+        return Ok(Some(0));
+    };
+    let head = log.readable(&stored, OutputHead::of(&stored));
+    Ok(head.map(|head| head.summary.bytes))
+}
+
+/// Why the head of an output cannot be read, if it cannot be.
+pub(crate) fn unreadable_output(body: &[u8]) -> Option<serde_json::Error> {
+    serde_json::from_slice::<OutputHead>(body).err()
 }
 
 /// An event to be appended.

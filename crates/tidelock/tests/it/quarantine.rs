@@ -190,3 +190,22 @@ fn the_sandbox_of_a_plan_that_cannot_be_read_is_kept() {
     project.run(&["up"]).expect(0);
     crate::harness::wait_for("the sandbox to be removed", || !sandbox.exists());
 }
+
+#[test]
+fn a_damaged_output_stops_no_collection_and_is_named() {
+    let world = World::new();
+    for word in ["one", "two", "three"] {
+        world.run(&["job", "run", "--wait", "--", "echo", word]).expect(0);
+    }
+    world.run(&["down"]).expect(0);
+    let damaged = damage(&world, &["job-output"]);
+    let collected = world
+        .run(&["job", "gc", "--older-than", "0s", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(collected["jobs"], 2, "{collected}");
+    let list = world.run(&["quarantine", "list", "--json"]).expect(0).json();
+    assert_eq!(list["quarantined"][0]["stream"], *damaged[0], "{list}");
+    let doctor = world.run(&["doctor", "--json"]);
+    assert!(doctor.stdout.contains(&damaged[0]), "{}", doctor.stdout);
+}

@@ -170,11 +170,15 @@ impl Voice {
     }
 }
 
+/// What stands in the place of output that cannot be decoded.
+const UNREADABLE: &[u8] =
+    b"[output that this version of tidelock cannot read; restart the daemon with: tidelock down]\n";
+
 fn bytes_of(output: &JobOutput) -> Vec<u8> {
     match (&output.text, &output.base64) {
         (Some(text), _) => text.as_bytes().to_vec(),
         // What is not Base64 is from a daemon that says it in another way.
-        (None, Some(base64)) => STANDARD.decode(base64).unwrap_or_default(),
+        (None, Some(base64)) => STANDARD.decode(base64).unwrap_or_else(|_| UNREADABLE.to_vec()),
         (None, None) => Vec::new(),
     }
 }
