@@ -288,6 +288,7 @@ fn document(title: &str, bar: &Markup, content: &Markup) -> Markup {
                 footer class="foot" {
                     div class="foot-inner" {
                         span { "Tidelock " (env!("CARGO_PKG_VERSION")) }
+                        a href="/recovery" { "Recovery" }
                         a href="/configuration" { "Configuration" }
                         a href="/docs/errors" { "Error codes" }
                         a href="/openapi.json" { "API description" }

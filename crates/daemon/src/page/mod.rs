@@ -47,6 +47,7 @@ mod plan_text;
 mod plan_timeline;
 mod plans;
 mod processes;
+mod recovery;
 mod running;
 mod server_log;
 mod server_state;
@@ -110,6 +111,11 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/workspaces", get(workspaces::show))
         .route("/live/workspaces", get(workspaces::show_live))
         .route("/workspaces/forget", post(workspaces::forget))
+        .route("/recovery", get(recovery::show))
+        .route("/live/recovery", get(recovery::show_live))
+        .route("/recovery/restore", post(recovery::restore))
+        .route("/recovery/drop", post(recovery::drop_it))
+        .route("/recovery/repair", post(recovery::repair))
         .route("/servers", get(servers::show))
         .route("/live/servers", get(servers::show_live))
         .route("/servers/change", post(servers_change::change))

@@ -70,7 +70,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
                 small class="error" { (one_line(&stuck_words(stuck))) }
                 small { "Run " code tabindex="0" { (command) } ", or the same with " code { "--abort" } " to set it aside and keep everything it holds." }
             };
-            let what = titled_link("/workspaces", &format!("need {}", workspace.id), &root);
+            let what = titled_link("/recovery", &format!("need {}", workspace.id), &root);
             html! {
                 li data-need="stuck" {
                     (line(&html! { span class="badge bad" { "Stuck" } }, &what, &more, &html! {}))
@@ -84,7 +84,11 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
                     ", or drop it with " code tabindex="0" { "tidelock workspace rescued drop " (rescued.id) } "." }
                 small { "It is kept in " code tabindex="0" { (exact(&rescued.kept_at)) } }
             };
-            let what = html! { span class="row-title" { (one_line(&rescued.path)) } };
+            let what = titled_link(
+                "/recovery",
+                &format!("need {}", rescued.id),
+                &one_line(&rescued.path),
+            );
             html! {
                 li data-need="rescued" {
                     (line(&html! { span class="badge warn" { "Rescued" } }, &what, &more, &html! {}))

@@ -102,6 +102,7 @@ mod played;
 mod postgres;
 mod processes;
 mod quarantine;
+mod recovery_browser;
 mod refusals;
 mod refusing;
 mod repeats;

@@ -10,7 +10,7 @@ use crate::plan_fire::Died;
 use crate::plan_stage::Project;
 
 /// A plan that deletes a symlink and changes a line, killed when the symlink is out and the file is not in.
-fn cut_off() -> (Project, String) {
+pub(crate) fn cut_off() -> (Project, String) {
     let project = Project::new(&[("edit.txt", "one\ntwo\nthree\n"), ("target/a", "a\n")]);
     symlink("target", project.root.join("link")).unwrap();
     let plan = project.open(&[]);

@@ -1,0 +1,343 @@
+//! The page of what went wrong and waits for somebody: what is being recovered, applies that are stuck, rescued content, and
+//! records that cannot be read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Rescued, Workspace};
+use axum::extract::State;
+use axum::response::Redirect;
+use eventlog::Quarantined;
+use kernel::{RescuedId, WorkspaceId};
+use maud::{Markup, html};
+use plans::{Occupied, Repair, RepairEnd, RestoreOrder};
+use serde::Deserialize;
+
+use super::error::PageError;
+use super::form::{OwnForm, token_field};
+use super::layout::{Place, live_part, page_below};
+use super::notice::Notice;
+use super::overview::readable;
+use super::plan_detail::unreadable;
+use super::plan_notice::PlanNotice;
+use super::plan_text::{exact, exact_words};
+use super::sign_in::Visitor;
+use crate::app::App;
+use crate::durable::quarantine;
+use crate::http::plan_problem;
+use crate::plans::wire::{recovering_to_wire, rescued_list_to_wire, workspace_to_wire};
+
+const REFRESH: Duration = Duration::from_secs(5);
+
+pub(super) async fn show(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Markup, PageError> {
+    let live = live(&app, &visitor).await?;
+    let place = ("Recovery", "/live/recovery");
+    Ok(page_below(&app, &visitor, Place::Overview, place, &live))
+}
+
+pub(super) async fn show_live(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Markup, PageError> {
+    live(&app, &visitor).await
+}
+
+/// What the page shows.
+struct Shown {
+    recovering: Vec<String>,
+    stuck: Vec<Workspace>,
+    rescued: Vec<Rescued>,
+    /// Directories of rescued content whose description cannot be read.
+    undescribed: Vec<String>,
+    quarantined: Vec<Quarantined>,
+}
+
+async fn live(app: &App, visitor: &Visitor) -> Result<Markup, PageError> {
+    let quarantined = match quarantine::list(&app.durable.log).await {
+        Ok(list) => list.into_iter().map(|(quarantined, _)| quarantined).collect(),
+        Err(error) => return Err(unreadable(app, error.into()).await),
+    };
+    let (workspaces, rescued) = tokio::join!(app.plans.workspaces(), app.plans.rescued());
+    let (workspaces, rescued) = match (workspaces, rescued) {
+        (Ok(workspaces), Ok(rescued)) => (workspaces, rescued_list_to_wire(&rescued)),
+        (Err(error), _) | (_, Err(error)) => return Err(unreadable(app, error).await),
+    };
+    let workspaces = workspaces.iter().map(workspace_to_wire);
+    let shown = Shown {
+        recovering: recovering_to_wire(&app.plans),
+        stuck: workspaces.filter(|workspace| workspace.stuck.is_some()).collect(),
+        rescued: rescued.rescued,
+        undescribed: rescued.unreadable,
+        quarantined,
+    };
+    Ok(live_part(app, visitor, REFRESH, &content(&shown, visitor)))
+}
+
+fn content(shown: &Shown, visitor: &Visitor) -> Markup {
+    let is_empty = shown.recovering.is_empty()
+        && shown.stuck.is_empty()
+        && shown.rescued.is_empty()
+        && shown.undescribed.is_empty()
+        && shown.quarantined.is_empty();
+    html! {
+        div class="heading" data-part="heading" {
+            div {
+                h1 { "Recovery" }
+                p { "What a crash or a damaged file left behind. Nothing here is removed unless you say so." }
+            }
+        }
+        div data-part="recovery" {
+            @if is_empty {
+                div class="card empty" {
+                    h2 { "Nothing to recover" }
+                    p { "To check everything that is stored, run " code { "tidelock doctor --deep" } "." }
+                }
+            }
+            @if !shown.recovering.is_empty() {
+                (card("Being recovered", &html! {
+                    ul class="plain-list" { @for what in &shown.recovering { li { (exact(what)) } } }
+                }))
+            }
+            @if !shown.stuck.is_empty() {
+                (card("Stuck applies", &html! { @for workspace in &shown.stuck { (stuck(workspace, visitor)) } }))
+            }
+            @if !shown.rescued.is_empty() || !shown.undescribed.is_empty() {
+                (card("Rescued content", &html! {
+                    @for rescued in &shown.rescued { (kept(rescued, visitor)) }
+                    @for directory in &shown.undescribed {
+                        p { code { (exact(directory)) } small { " Its description cannot be read." } }
+                    }
+                }))
+            }
+            @if !shown.quarantined.is_empty() {
+                (card("Quarantined records", &html! {
+                    p { "These records cannot be read. Everything else works without them." }
+                    @for quarantined in &shown.quarantined {
+                        p data-quarantined=(quarantined.stream) {
+                            code { (exact(&quarantined.stream)) } small { " " (exact(&quarantined.reason)) }
+                        }
+                    }
+                    p { "Look at one with " code { "tidelock quarantine show" } ", remove it with " code { "tidelock quarantine drop" } "." }
+                }))
+            }
+        }
+    }
+}
+
+fn card(title: &str, content: &Markup) -> Markup {
+    html! { section class="card" aria-label=(title) { h2 { (title) } (content) } }
+}
+
+fn stuck(workspace: &Workspace, visitor: &Visitor) -> Markup {
+    let why = workspace.stuck.as_ref().map_or("", |stuck| stuck.why.as_str());
+    let what = workspace.stuck.as_ref().and_then(|stuck| stuck.what.as_deref());
+    let button = |abort: &str, label: &str, title: &str| {
+        html! {
+            form method="post" action="/recovery/repair" {
+                (token_field(visitor))
+                input type="hidden" name="id" value=(workspace.id);
+                input type="hidden" name="abort" value=(abort);
+                button data-key={ (label) " " (workspace.id) } title=(title)
+                    aria-label={ (label) ": " (exact_words(&workspace.root)) } { (label) }
+            }
+        }
+    };
+    html! {
+        div data-stuck=(workspace.id) {
+            p {
+                code { (exact(&workspace.root)) } ": " (what.unwrap_or("a change")) " is half-way. " (exact(why))
+            }
+            div class="actions" {
+                (button("false", "Try again", "Finishes or undoes it, if what was in the way is gone"))
+                (button("true", "Set aside", "Gives it up as it is; everything that it holds is kept below"))
+            }
+        }
+    }
+}
+
+fn kept(rescued: &Rescued, visitor: &Visitor) -> Markup {
+    let button = |action: &str, label: &str, title: &str| {
+        html! {
+            form method="post" action=(action) {
+                (token_field(visitor))
+                input type="hidden" name="id" value=(rescued.id);
+                button data-key={ (label) " " (rescued.id) } title=(title)
+                    aria-label={ (label) " " (exact_words(&rescued.path)) } { (label) }
+            }
+        }
+    };
+    html! {
+        div data-rescued=(rescued.id) {
+            p {
+                code { (exact(&rescued.path)) } " of " code { (exact(&rescued.root)) } ", "
+                (rescued.kind) " since " time datetime=(rescued.since) { (readable(&rescued.since)) } ". " (exact(&rescued.why))
+                small { "Kept at " code { (exact(&rescued.kept_at)) } }
+            }
+            div class="actions" {
+                (button("/recovery/restore", "Restore", "Puts it back; what is at its path stays"))
+                (button("/recovery/drop", "Drop", "Removes it for good"))
+            }
+        }
+    }
+}
+
+/// The form behind the Restore and Drop buttons.
+#[derive(Debug, Deserialize)]
+pub(super) struct RescuedForm {
+    id: String,
+}
+
+/// The form behind the buttons of a landing that is stuck.
+#[derive(Debug, Deserialize)]
+pub(super) struct RepairForm {
+    id: String,
+    abort: bool,
+}
+
+pub(super) async fn restore(
+    State(app): State<Arc<App>>,
+    OwnForm { visitor, fields }: OwnForm<RescuedForm>,
+) -> Redirect {
+    let notice = match fields.id.parse::<RescuedId>() {
+        Err(_) => PlanNotice::refused(fields.id, "There is no such rescued content."),
+        Ok(id) => {
+            let order = RestoreOrder {
+                id,
+                to: None,
+                occupied: Occupied::Refuse,
+            };
+            match app.plans.restore_rescued(order).await {
+                Ok(restored) => done(restored.path.to_string(), "was restored."),
+                Err(error) => PlanNotice::refused(fields.id, plan_problem(&app.plans, error).await.detail()),
+            }
+        }
+    };
+    answered(&app, &visitor, notice)
+}
+
+pub(super) async fn drop_it(
+    State(app): State<Arc<App>>,
+    OwnForm { visitor, fields }: OwnForm<RescuedForm>,
+) -> Redirect {
+    let notice = match fields.id.parse::<RescuedId>() {
+        Err(_) => PlanNotice::refused(fields.id, "There is no such rescued content."),
+        Ok(id) => match app.plans.drop_rescued(id).await {
+            Ok(_) => done(fields.id, "was dropped."),
+            Err(error) => PlanNotice::refused(fields.id, plan_problem(&app.plans, error).await.detail()),
+        },
+    };
+    answered(&app, &visitor, notice)
+}
+
+pub(super) async fn repair(
+    State(app): State<Arc<App>>,
+    OwnForm { visitor, fields }: OwnForm<RepairForm>,
+) -> Redirect {
+    let how = match fields.abort {
+        true => Repair::Abort,
+        false => Repair::Recover,
+    };
+    let notice = match fields.id.parse::<WorkspaceId>() {
+        Err(_) => PlanNotice::refused(fields.id, "There is no such workspace."),
+        Ok(id) => match app.plans.repair_workspace(id, how).await {
+            Ok(repaired) => match repaired.end {
+                RepairEnd::Nothing => done(fields.id, "had nothing to repair."),
+                RepairEnd::Finished => done(fields.id, "is repaired: the change was finished."),
+                RepairEnd::TakenBack => done(fields.id, "is repaired: the change was undone."),
+                RepairEnd::SetAside(_) => done(
+                    fields.id,
+                    "can be used again. What the change held is kept below.",
+                ),
+                RepairEnd::Stuck(stuck) => PlanNotice::refused(fields.id, &stuck.why),
+            },
+            Err(error) => PlanNotice::refused(fields.id, plan_problem(&app.plans, error).await.detail()),
+        },
+    };
+    answered(&app, &visitor, notice)
+}
+
+fn done(title: String, outcome: &str) -> PlanNotice {
+    PlanNotice::Done {
+        title,
+        outcome: outcome.to_owned(),
+        notes: Vec::new(),
+    }
+}
+
+fn answered(app: &App, visitor: &Visitor, notice: PlanNotice) -> Redirect {
+    tracing::info!(?notice, "a form of the page was handled");
+    app.sessions
+        .leave_notice(visitor.session.id, Notice::Plan(notice));
+    Redirect::to("/recovery")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::tests::detached;
+
+    #[tokio::test]
+    async fn everything_that_waits_is_shown_with_its_buttons_and_escaped() {
+        let app = detached().await;
+        let visitor = Visitor::for_tests(&app);
+        let nothing = Shown {
+            recovering: Vec::new(),
+            stuck: Vec::new(),
+            rescued: Vec::new(),
+            undescribed: Vec::new(),
+            quarantined: Vec::new(),
+        };
+        let empty = content(&nothing, &visitor).into_string();
+        assert!(empty.contains("Nothing to recover"), "{empty}");
+        let shown = Shown {
+            recovering: vec!["an apply on /w/<a>".to_owned()],
+            stuck: vec![Workspace {
+                id: "workspace_1".to_owned(),
+                state: api::WorkspaceState::Present,
+                root: "/w/<b>".to_owned(),
+                git: false,
+                checks: Vec::new(),
+                registered_at: "2026-01-31T09:30:00Z".to_owned(),
+                open_plans: 1,
+                stuck: Some(api::StuckLanding {
+                    what: Some("apply".to_owned()),
+                    plans: Vec::new(),
+                    since: None,
+                    why: "`<c>` is in the way".to_owned(),
+                }),
+                notice: None,
+            }],
+            rescued: vec![Rescued {
+                id: "rescued_1".to_owned(),
+                workspace: "workspace_1".to_owned(),
+                root: "/w".to_owned(),
+                path: "<d>".to_owned(),
+                kind: "symlink".to_owned(),
+                bytes: None,
+                what: "apply".to_owned(),
+                plans: Vec::new(),
+                since: "2026-01-31T09:30:00Z".to_owned(),
+                why: "Its path was taken.".to_owned(),
+                kept_at: "/kept".to_owned(),
+            }],
+            undescribed: vec!["/kept/other".to_owned()],
+            quarantined: vec![Quarantined {
+                stream: "plan/<e>".to_owned(),
+                kind: "plan".into(),
+                reason: "no JSON".to_owned(),
+            }],
+        };
+        let page = content(&shown, &visitor).into_string();
+        for part in [
+            "an apply on /w/&lt;a&gt;",
+            "data-stuck=\"workspace_1\"",
+            "`&lt;c&gt;` is in the way",
+            "aria-label=\"Set aside: /w/&lt;b&gt;\"",
+            "data-rescued=\"rescued_1\"",
+            "aria-label=\"Restore &lt;d&gt;\"",
+            "aria-label=\"Drop &lt;d&gt;\"",
+            "/kept/other",
+            "plan/&lt;e&gt;",
+            "name=\"form_token\"",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+}
