@@ -32,6 +32,9 @@ pub(crate) struct LandingRecord {
     /// The home whose machine has the workspace.
     #[serde(with = "as_text")]
     pub(crate) home: HomeId,
+    /// The message of the git commit that is to be made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) commit: Option<String>,
     /// How many effects it has. Fewer events mean that it was never written down whole, and so never begun.
     pub(crate) effects: u64,
 }

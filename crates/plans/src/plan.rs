@@ -337,6 +337,9 @@ pub struct Landed {
     /// The git commit that was made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// The message of the git commit that is still to be made of it. A daemon that dies before that leaves it to the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_wanted: Option<String>,
 }
 
 /// What was attempted.

@@ -18,6 +18,7 @@ use crate::plan::{Plan, State};
 use crate::recovering::{Recovery, RecoveryOf};
 use crate::sandbox::{remove_tree, unpin_stray};
 use crate::shared::{Shared, blocking};
+use crate::store;
 use crate::workspaces;
 
 /// Makes the directories of the service. Only the user may look into them.
@@ -46,6 +47,8 @@ struct Left {
     cut_off: Vec<Plan>,
     /// Directories of sandboxes that belong to no plan.
     strays: Vec<PathBuf>,
+    /// Plans of which a git commit may still have to be made.
+    uncommitted: Vec<PlanId>,
 }
 
 #[derive(Debug, Default)]
@@ -108,6 +111,7 @@ pub(crate) async fn begin(shared: &Arc<Shared>) -> Result<Recovered, PlanError> 
         for done in of_workspaces {
             notes.extend(done.await.unwrap_or_default());
         }
+        notes.extend(commit_left(&own, left.uncommitted).await);
         // A landing on the sandbox of a plan needs to find it as it was.
         for plan in later {
             of_plans.push((plan.id, leave_at_plan(&own, plan.id)));
@@ -178,6 +182,10 @@ async fn survey(shared: &Arc<Shared>) -> Result<(Left, Vec<Plan>), PlanError> {
     left.strays = blocking(move || strays(&sandboxes, &known)).await?;
     let mut unharmed = Vec::new();
     for plan in plans {
+        let landed = plan.record.landed.as_ref();
+        if plan.record.landing.is_some() || landed.is_some_and(|landed| landed.commit_wanted.is_some()) {
+            left.uncommitted.push(plan.id);
+        }
         if !plan.record.running.is_empty() {
             left.cut_off.push(plan);
         } else if matches!(plan.record.state, State::Open | State::Sealed) {
@@ -249,6 +257,31 @@ fn leave_at_plan(shared: &Arc<Shared>, id: PlanId) -> oneshot::Receiver<Result<u
         })
     });
     waiting
+}
+
+/// Makes the git commits of applied plans that an earlier life did not come to make.
+async fn commit_left(shared: &Arc<Shared>, plans: Vec<PlanId>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut by_workspace: BTreeMap<WorkspaceId, Vec<Plan>> = BTreeMap::new();
+    for id in plans {
+        match store::plan(&shared.log, id).await {
+            Ok(plan) => by_workspace
+                .entry(plan.record.facts.workspace)
+                .or_default()
+                .push(plan),
+            Err(error) => notes.push(format!("the git commit of {id} may be missing: {error}")),
+        }
+    }
+    for (workspace, plans) in by_workspace {
+        let committed = shared.at_workspace(workspace, move |lander| Box::pin(lander.commit_left(plans)));
+        match committed.await {
+            Ok(told) => notes.extend(told),
+            Err(error) => notes.push(format!(
+                "a git commit of what was applied is still to be made: {error}"
+            )),
+        }
+    }
+    notes
 }
 
 /// Takes away what belongs to nobody.

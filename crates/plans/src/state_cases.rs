@@ -368,6 +368,7 @@ fn a_landing_closes_the_changesets_and_ends_done_or_refused() {
             landing: "landing".to_owned(),
             number: 0,
             commit: None,
+            commit_wanted: None,
         };
         let outcome = (state, landed.clone());
         let (next, told) = state::landed(&begun, (what, &actor("ann")), outcome, "1 file".to_owned(), NOW);

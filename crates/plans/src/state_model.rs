@@ -129,6 +129,7 @@ impl Model {
                     landing: "landing".to_owned(),
                     number: 0,
                     commit: None,
+                    commit_wanted: None,
                 };
                 Ok(state::landed(
                     record,

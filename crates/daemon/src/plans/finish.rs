@@ -267,7 +267,9 @@ impl Finishing<'_> {
                     .landed
                     .as_ref()
                     .and_then(|landed| landed.commit.clone());
-                let is_missed = self.payload.order.commit.is_some() && commit.is_none();
+                let landed = plan.record.landed.as_ref();
+                let is_on_its_way = landed.is_some_and(|landed| landed.commit_wanted.is_some());
+                let is_missed = self.payload.order.commit.is_some() && commit.is_none() && !is_on_its_way;
                 let why = "the daemon was restarted after the changes were applied";
                 PlanFinish {
                     files: Some(plan.record.files),

@@ -95,7 +95,7 @@ impl Lander {
             Ok(ended) => ended,
             Err(error) => return Err(self.stuck(&workspace, id.as_str(), error).await),
         };
-        self.end(&workspace, &wanted, ended).await.map(Some)
+        self.end(&workspace, ended).await.map(Some)
     }
 
     async fn place(&self, workspace: &Workspace, wanted: &Wanted) -> Result<Place, PlanError> {
@@ -205,6 +205,11 @@ impl Lander {
                 .map(|snapshot| PlanText(snapshot.plan.id))
                 .collect(),
             changeset: wanted.changeset,
+            commit: wanted.commit.as_ref().map(|commit| {
+                let title = |snapshot: &Snapshot| snapshot.plan.record.facts.title.clone();
+                let titles = || wanted.snapshots.iter().map(title).collect::<Vec<_>>().join("\n");
+                commit.text.clone().unwrap_or_else(titles)
+            }),
             home: self.shared.home_id,
             effects: landing.effects.len() as u64,
         };

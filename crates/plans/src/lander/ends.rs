@@ -1,12 +1,12 @@
 //! How a landing ends: what became of it is committed, and then what was staged goes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use eventlog::{Commit, Write};
 
 use super::Lander;
-use super::begin::{Begun, Wanted, plan_write, tree_error};
+use super::begin::{Begun, plan_write, tree_error};
 use super::keeping::{rescued_happenings, rescued_note};
 use super::place::Place;
 use super::recover::Recovered;
@@ -40,12 +40,12 @@ impl Lander {
     pub(super) async fn end(
         &self,
         workspace: &Workspace,
-        wanted: &Wanted,
         (begun, outcome): (Begun, landing::Outcome),
     ) -> Result<Outcome, PlanError> {
         let combined = begun.combined.clone();
         match outcome {
             landing::Outcome::Landed { effects, kept } => {
+                let message = begun.written.record.commit.clone();
                 let told = self.end_landed(begun, &effects, kept).await?;
                 let mut answer = Outcome {
                     kind: OutcomeKind::Done,
@@ -56,8 +56,8 @@ impl Lander {
                     commit_failed: None,
                     notes: told.rescued.iter().map(rescued_note).collect(),
                 };
-                if let Some(message) = &wanted.commit {
-                    self.commit_to_git(workspace, wanted, message.text.clone(), &effects, &mut answer)
+                if let Some(message) = message {
+                    self.commit_to_git(workspace, message, &effects, &mut answer)
                         .await?;
                 }
                 Ok(answer)
@@ -131,6 +131,7 @@ impl Lander {
                         landing: landing.clone(),
                         number,
                         commit: None,
+                        commit_wanted: record.commit.clone(),
                     },
                 };
                 let (next, mut happened) = state::landed(
@@ -326,17 +327,10 @@ impl Lander {
     async fn commit_to_git(
         &self,
         workspace: &Workspace,
-        wanted: &Wanted,
-        message: Option<String>,
+        message: String,
         effects: &[Effect],
         answer: &mut Outcome,
     ) -> Result<(), PlanError> {
-        let titles: Vec<&str> = wanted
-            .snapshots
-            .iter()
-            .map(|snapshot| snapshot.plan.record.facts.title.as_str())
-            .collect();
-        let message = message.unwrap_or_else(|| titles.join("\n"));
         let is_file = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| !entry.is_directory());
         let paths = effects
             .iter()
@@ -344,11 +338,9 @@ impl Lander {
         let paths: Vec<RelPath> = paths.map(|effect| effect.path.clone()).collect();
         let root = workspace.record.root.clone();
         let made = blocking(move || git_commit::commit_paths(&root, &paths, &message, None)).await?;
+        let mut id = None;
         match made {
             Ok(commit) => {
-                for plan in &mut answer.plans {
-                    *plan = self.keep_commit(plan.id, commit.id.clone()).await?;
-                }
                 let staged = commit.still_staged.iter();
                 answer
                     .notes
@@ -358,7 +350,7 @@ impl Lander {
                         .index_left
                         .map(|why| format!("your index was not brought up to date: {why}")),
                 );
-                answer.commit = Some(commit.id);
+                id = Some(commit.id);
             }
             // What was applied is in HEAD already.
             Err(error @ git_commit::GitCommitError::Nothing) => {
@@ -366,17 +358,64 @@ impl Lander {
             }
             Err(error) => answer.commit_failed = Some(error.to_string()),
         }
+        for plan in &mut answer.plans {
+            *plan = self.keep_commit(plan.id, id.clone()).await?;
+        }
+        answer.commit = id;
         Ok(())
     }
 
-    async fn keep_commit(&self, plan: kernel::PlanId, commit: String) -> Result<Plan, PlanError> {
+    /// Makes the git commits of applied plans that an earlier life did not come to make. What became of each, in a sentence.
+    pub(crate) async fn commit_left(&mut self, plans: Vec<Plan>) -> Result<Vec<String>, PlanError> {
+        let workspace = self.workspace().await?;
+        let mut notes = Vec::new();
+        let mut by_landing: BTreeMap<String, (String, Vec<Plan>)> = BTreeMap::new();
+        for plan in plans {
+            let Some(landed) = plan.record.landed.clone() else {
+                continue;
+            };
+            let Some(message) = landed.commit_wanted else {
+                continue;
+            };
+            let (_, together) = by_landing.entry(landed.landing).or_insert((message, Vec::new()));
+            together.push(plan);
+        }
+        for (landing, (message, plans)) in by_landing {
+            let count = written::stored(&self.shared.log, &landing).await?.1.plans.len();
+            let deeds = written::deeds(&self.shared.log, &landing, count).await?;
+            let mut answer = Outcome {
+                kind: OutcomeKind::Done,
+                plans,
+                paths: Vec::new(),
+                conflicts: Vec::new(),
+                commit: None,
+                commit_failed: None,
+                notes: Vec::new(),
+            };
+            self.commit_to_git(&workspace, message, &deeds.effects, &mut answer)
+                .await?;
+            let root = workspace.record.root.display();
+            notes.push(match (&answer.commit, answer.commit_failed) {
+                (Some(commit), _) => format!("what was applied to {root} is committed now, as {commit}"),
+                (None, Some(why)) => {
+                    format!("what was applied to {root} is not committed; commit it with `git commit`: {why}")
+                }
+                (None, None) => format!("what was applied to {root} was committed before"),
+            });
+        }
+        Ok(notes)
+    }
+
+    /// Writes down which commit was made of a plan, or that none will be.
+    async fn keep_commit(&self, plan: kernel::PlanId, commit: Option<String>) -> Result<Plan, PlanError> {
         let kept = self.shared.at_plan(plan, move |desk| {
             Box::pin(async move {
                 let keep = desk.change(None, |_, record, now| {
                     let mut next = record.clone();
                     next.changed_at = now;
                     if let Some(landed) = &mut next.landed {
-                        landed.commit = Some(commit.clone());
+                        landed.commit = commit.clone().or(landed.commit.take());
+                        landed.commit_wanted = None;
                     }
                     Ok((next, Vec::new()))
                 });

@@ -192,3 +192,25 @@ fn the_end_of_a_command_belongs_to_its_job() {
     wait_for_plan(&project, plan, "sealed");
     assert_eq!(project.shown(plan)["entries"], 2);
 }
+
+#[test]
+fn a_commit_that_a_killed_daemon_did_not_make_is_made_by_the_next_one() {
+    // In the middle of the landing, and when it is over.
+    for step in ["Exchanged", "Cleaned"] {
+        let project = Project::with_git(&BEFORE);
+        let plan = project.open(&["--title", "a change"]);
+        project.work(&plan, "echo two >> a.txt");
+        let died = project.die_at(step, &["plan", "apply", "--commit", &plan]);
+        assert!(matches!(died, crate::plan_fire::Died::Yes(_)), "{step}: {died:?}");
+        assert_eq!(project.git(&["log", "--format=%s"]).lines().count(), 1, "{step}");
+        project.run(&["up"]).expect(0);
+        wait_for("the commit", || {
+            project.git(&["log", "--format=%s"]).lines().next() == Some("a change")
+        });
+        wait_for_plan(&project, &plan, "applied");
+        wait_for("the plan to know it", || {
+            project.shown(&plan)["commit"].is_string() || project.git(&["status", "--porcelain"]).is_empty()
+        });
+        assert_eq!(project.git(&["status", "--porcelain"]), "", "{step}");
+    }
+}
