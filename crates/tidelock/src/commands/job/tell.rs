@@ -232,7 +232,7 @@ mod tests {
         for (output, expected) in [
             (output(Some("ü\n"), None), "ü\n".as_bytes()),
             (output(None, Some("/wA=")), b"\xff\x00"),
-            (output(None, Some("?")), b""),
+            (output(None, Some("?")), UNREADABLE),
             (output(None, None), b""),
         ] {
             assert_eq!(bytes_of(&output), expected, "{output:?}");
