@@ -79,3 +79,28 @@ fn an_applied_plan_names_the_way_back() {
     assert!(refused.stderr.contains("is applied"), "{refused:?}");
     assert!(refused.stderr.contains("tidelock plan undo"), "{refused:?}");
 }
+
+#[test]
+fn a_discard_by_force_during_an_apply_waits_for_its_end() {
+    for round in 0..4 {
+        let project = Project::new(&BEFORE);
+        let plan = project.open(&[]);
+        project.work(&plan, "seq 1500 | split -l 1 -a 5 -");
+        project.run(&["plan", "seal", &plan]).expect(0);
+        let mut apply = Beside::start(&project.world, project.command(&["plan", "apply", &plan]));
+        if round > 0 {
+            wait_for("the apply to be under way", || {
+                project.state_of(&plan) != "sealed" || round % 2 == 0
+            });
+        }
+        let discard = project.command(&["plan", "discard", "--force", &plan]);
+        let said = finish_within(discard, Duration::from_secs(40));
+        apply.wait_code();
+        // It is the one or the other, and never in the way of itself.
+        match project.state_of(&plan).as_str() {
+            "discarded" => assert_eq!(said.code, Some(0), "{said:?}"),
+            "applied" => assert!(said.stderr.contains("tidelock plan undo"), "{said:?}"),
+            state => panic!("{state}: {said:?}"),
+        }
+    }
+}
