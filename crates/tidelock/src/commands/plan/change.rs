@@ -1,7 +1,7 @@
 //! Plans are sealed and given up, and what is left of them is freed.
 
 use api::{ChangePlan, CollectPlans, ForgetPlan, Plan, PlanForgotten, PlansCollected};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::words::{short, state_name, summary};
 use super::{PLANS, find, path, post};
