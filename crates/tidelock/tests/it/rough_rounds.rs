@@ -74,7 +74,7 @@ impl Work {
             Work::ChangeMany => "sed -i s/^line.*/changed/ many/*".to_owned(),
             Work::MakeMany => format!("mkdir -p made{round}; i=0; while [ $i -lt {MANY} ]; do echo $i > made{round}/$i; i=$((i+1)); done"),
             Work::MakeSparse => "truncate -s 1T sparse".to_owned(),
-            Work::FillDisk => "head -c 2G /dev/zero > fill 2>/dev/null; true".to_owned(),
+            Work::FillDisk => "yes | head -c 2G > fill 2>/dev/null; true".to_owned(),
             Work::DropLink => "rm link; sed -i s/^line.*/changed/ many/*; sed -i 's/^shared.*/shared by the plan/' shared.txt".to_owned(),
             Work::InSubmodule => format!("echo {round} >> sub/inside.txt"),
             Work::InNestedRepository => format!("echo {round} >> nested/inside.txt"),
