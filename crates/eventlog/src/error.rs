@@ -55,6 +55,14 @@ pub enum OpenError {
         /// Why. It holds nothing of the address, which may have a password in it.
         reason: String,
     },
+    /// The server answers, and is not to be used as it is: it cannot prove who it is, for example.
+    #[error("the database {place} is not used: {reason}")]
+    Refused {
+        /// The database.
+        place: String,
+        /// Why, and what to do about it.
+        reason: String,
+    },
     /// The database was written by a newer Tidelock. It was not touched.
     #[error(
         "the database {place} has schema {found}, and this version knows schemas up to {known}; update it"

@@ -18,7 +18,9 @@ use crate::{
     lease::{Lease, LeaseError},
     names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
-    store::{BlobStart, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes, Store, UploadId},
+    store::{
+        BlobStart, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes, Store, UploadId,
+    },
 };
 
 /// What is to fail.
@@ -283,6 +285,10 @@ impl Store for Faulty {
 
     async fn backup(&self, path: PathBuf) -> Result<(), BackupError> {
         self.store.backup(path).await
+    }
+
+    fn server(&self) -> Option<&ServerInfo> {
+        self.store.server()
     }
 
     fn health(&self) -> Health {

@@ -65,6 +65,6 @@ pub use names::{BadName, NAME_LIMIT_BYTES, Sequence, StreamId, Version};
 pub use postgres::PostgresOptions;
 pub use quarantine::Quarantined;
 pub use sqlite::SqliteOptions;
-pub use store::{HeadsOrder, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes};
+pub use store::{HeadsOrder, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes};
 pub use tail::{Tail, TailBatch, TailEnd, TailItem};
 pub use time::{UnixMs, WallClock};

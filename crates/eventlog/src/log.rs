@@ -26,7 +26,7 @@ use crate::{
     quarantine::{Quarantine, Quarantined},
     salvage,
     sqlite::{Sqlite, SqliteOptions},
-    store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes, Store},
+    store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes, Store},
     tail::Tail,
 };
 
@@ -289,6 +289,12 @@ impl Log {
     /// Whether the log takes writes.
     pub fn health(&self) -> Health {
         self.store.health()
+    }
+
+    /// The server that keeps the log, if it is not in a file.
+    #[must_use]
+    pub fn server(&self) -> Option<&ServerInfo> {
+        self.store.server()
     }
 
     pub(crate) fn store(&self) -> &dyn Store {

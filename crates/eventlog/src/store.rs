@@ -87,6 +87,17 @@ pub enum Health {
     },
 }
 
+/// A server that keeps a log, and how it was reached when the log was opened.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ServerInfo {
+    /// The database and the server in words, without user and password.
+    pub place: String,
+    /// What the server calls its version.
+    pub version: String,
+    /// How the connection is encrypted, such as `TLS 1.3`; `None` if it is not.
+    pub encryption: Option<String>,
+}
+
 /// An engine.
 #[async_trait]
 pub(crate) trait Store: Send + Sync + std::fmt::Debug {
@@ -207,6 +218,11 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
 
     /// The file that says that writes were lost with a write-ahead log that somebody removed, if there is one.
     fn lost_writes(&self) -> Option<PathBuf> {
+        None
+    }
+
+    /// The server that has the data, if there is one.
+    fn server(&self) -> Option<&ServerInfo> {
         None
     }
 

@@ -34,7 +34,7 @@ impl<E> Failure<E> {
 impl<E> From<Error> for Failure<E> {
     /// After an error before anything could become durable.
     fn from(error: Error) -> Self {
-        if is_lost(&error) || is_undone_by_others(&error) {
+        if is_lost(&error) || is_undone_by_others(&error) || is_read_only(&error) {
             Self::Again(error)
         } else {
             Self::Log(error.into())
@@ -76,6 +76,11 @@ pub(super) fn is_lost(error: &Error) -> bool {
                     .is_some_and(|source| source.downcast_ref::<io::Error>().is_some())
         }
     }
+}
+
+/// Whether the server only answers questions: another one may have taken over, and a new connection leads there.
+pub(super) fn is_read_only(error: &Error) -> bool {
+    error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
 }
 
 /// Whether a transaction was taken back for the sake of another one.

@@ -22,7 +22,7 @@ use super::{
     connection::Connection,
     pool::Pool,
     read::{self, Moved, Told},
-    session::{self, Driver},
+    session::{self, Driver, Link},
 };
 use crate::{
     error::LogError,
@@ -168,8 +168,10 @@ impl Listener {
 
     /// Listens on one connection until it fails. The count of failures starts again once it listens.
     async fn listen(&self, failures: &mut usize) -> LogError {
-        let (client, mut driver) = match session::connect(self.pool.server()).await {
-            Ok(connected) => connected,
+        let Link {
+            client, mut driver, ..
+        } = match session::connect(self.pool.server()).await {
+            Ok(link) => link,
             Err(error) => return error.into(),
         };
         let listen = format!("LISTEN \"{}\"", self.pool.server().schema);

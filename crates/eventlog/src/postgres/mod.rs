@@ -13,6 +13,7 @@
 //!
 //! **Who owns the state:** the server. This process keeps a few connections, and what its tails have seen.
 
+mod address;
 mod blobs;
 mod commits;
 mod connection;
@@ -24,6 +25,7 @@ mod options;
 mod pool;
 mod pulse;
 mod read;
+mod refusal;
 mod removal;
 mod restore;
 mod retention;
@@ -32,12 +34,13 @@ mod schema;
 mod session;
 mod statements;
 mod tasks;
+mod tls;
 mod upkeep;
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::spawn_blocking};
 
 use crate::{
     blob::{BlobError, BlobId, BlobInfo, Collected, Trimmed},
@@ -47,12 +50,15 @@ use crate::{
     lease::{Lease, LeaseError},
     names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
-    store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes, Store, UploadId},
+    store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes, Store, UploadId},
 };
+use connection::Connection;
 use listener::Listener;
 pub use options::PostgresOptions;
 use options::Server;
 use pool::Pool;
+use refusal::Refusal;
+use session::{ConnectError, SetUp};
 use tasks::Tasks;
 
 #[derive(Debug)]
@@ -60,27 +66,33 @@ pub(crate) struct Postgres {
     pool: Arc<Pool>,
     hub: Hub,
     tasks: Tasks,
+    info: ServerInfo,
 }
 
 impl Postgres {
     pub(crate) async fn open(options: &PostgresOptions, hub: Hub) -> Result<Self, OpenError> {
-        let server = Server::new(options)?;
         let tasks = Tasks::new();
+        let server = understand(options).await?;
         let place = server.place();
-        let found = prepare(&server, &tasks)
-            .await
-            .map_err(|source| OpenError::Database {
-                place: place.clone(),
-                source,
+        let Prepared { found, info, first } =
+            prepare(&server, &tasks).await.map_err(|error| match error {
+                ConnectError::Refused(refusal) => OpenError::Refused {
+                    place: place.clone(),
+                    reason: refusal.to_string(),
+                },
+                error => OpenError::Database {
+                    place: place.clone(),
+                    source: error.into(),
+                },
             })?;
-        if found > schema::NEWEST {
+        let Some(first) = first else {
             return Err(OpenError::NewerDatabase {
                 place,
                 found,
                 known: schema::NEWEST,
             });
-        }
-        let pool = Pool::new(options, server, tasks.clone());
+        };
+        let pool = Pool::new(options, server, tasks.clone(), first);
         let listener = Listener {
             pool: Arc::clone(&pool),
             hub: hub.clone(),
@@ -88,20 +100,80 @@ impl Postgres {
         };
         tasks.spawn(listener.run());
         tasks.spawn(pulse::look(Arc::clone(&pool), tasks.scope()));
-        Ok(Self { pool, hub, tasks })
+        Ok(Self {
+            pool,
+            hub,
+            tasks,
+            info,
+        })
     }
 }
 
-/// Makes or updates the tables, and says which schema they have then.
-async fn prepare(server: &Server, tasks: &Tasks) -> Result<i64, LogError> {
-    let (client, driver) = session::connect(server).await?;
-    session::drive(driver, tasks);
-    schema::check_server(&client).await?;
-    let found = schema::current(&client, &server.schema).await?;
-    if found >= schema::NEWEST {
-        return Ok(found);
+/// Reads what the options name: certificates, and the file of passwords.
+async fn understand(options: &PostgresOptions) -> Result<Server, OpenError> {
+    let options = options.clone();
+    let server = spawn_blocking(move || Server::new(&options)).await;
+    server.unwrap_or_else(|error| {
+        Err(OpenError::Address {
+            reason: format!("it could not be looked at: {error}"),
+        })
+    })
+}
+
+/// A database that is ready to be used as a log.
+struct Prepared {
+    /// The schema that its tables have.
+    found: i64,
+    info: ServerInfo,
+    /// The first connection of the pool; `None` if the schema is too new to use.
+    first: Option<Connection>,
+}
+
+/// Makes or updates the tables. Two connections are made at once: one looks, the other becomes the first of the pool.
+/// Which sessions answer on them shows whether every connection has a session of its own.
+async fn prepare(server: &Server, tasks: &Tasks) -> Result<Prepared, ConnectError> {
+    let (looking, first) = tokio::try_join!(session::connect(server), session::connect(server))?;
+    let info = ServerInfo {
+        place: format!("{} at {}", server.database, looking.place),
+        version: looking
+            .driver
+            .parameter("server_version")
+            .unwrap_or_default()
+            .to_owned(),
+        encryption: looking.encryption.map(|encryption| encryption.to_string()),
+    };
+    session::drive(looking.driver, tasks);
+    let client = looking.client;
+    let look = schema::look(&client, &server.schema).await;
+    let schema::FirstLook { mut found, sessions } = look.map_err(ConnectError::Lasting)?;
+    let is_shared = |seen: bool| {
+        let place = looking.place.clone();
+        seen.then_some(ConnectError::Refused(Refusal::TransactionPooling { place }))
+    };
+    if let Some(refused) = is_shared(sessions[0] != sessions[1]) {
+        return Err(refused);
     }
-    schema::migrate(&client, &server.schema).await
+    if found < schema::NEWEST {
+        let migrated = schema::migrate(&client, &server.schema).await;
+        found = migrated.map_err(ConnectError::Lasting)?;
+    }
+    if found > schema::NEWEST {
+        let first = None;
+        return Ok(Prepared { found, info, first });
+    }
+    let SetUp { session, connection } = session::set_up(first, server, tasks).await?;
+    // The connection that looked is still open, and has nothing to do: a pooler that hands its session to somebody
+    // else hands it to this one.
+    let refused = is_shared(sessions.contains(&session));
+    drop(client);
+    match refused {
+        Some(refused) => Err(refused),
+        None => Ok(Prepared {
+            found,
+            info,
+            first: Some(connection?),
+        }),
+    }
 }
 
 impl Drop for Postgres {
@@ -252,6 +324,10 @@ impl Store for Postgres {
         self.pool
             .once(|connection| restore::restore(connection, records))
             .await
+    }
+
+    fn server(&self) -> Option<&ServerInfo> {
+        Some(&self.info)
     }
 
     fn health(&self) -> Health {

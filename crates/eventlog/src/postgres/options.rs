@@ -1,12 +1,16 @@
 //! Where the log lives, and how it is reached.
 
-use std::{fmt, num::NonZeroUsize, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, fmt, num::NonZeroUsize, time::Duration};
 
 use tokio_postgres::{
     Config,
-    config::{Host, SslMode},
+    config::{ChannelBinding, TargetSessionAttrs},
 };
 
+use super::{
+    address::{self, Endpoint, Settings},
+    tls::Tls,
+};
 use crate::error::OpenError;
 
 /// The schema that holds the tables, unless the options say otherwise.
@@ -14,7 +18,7 @@ const DEFAULT_SCHEMA: &str = "tidelock_log";
 /// How many connections a log has at most, beside the one that listens. Commits are short, and a server has few
 /// connections to give.
 const DEFAULT_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
-/// How long one attempt to connect may take.
+/// How long one attempt to connect may take, unless the address says otherwise.
 pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// A peer that is silent for so long is asked whether it is still there.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(10);
@@ -25,13 +29,15 @@ const IDENTIFIER_LIMIT_BYTES: usize = 63;
 
 /// Where the log lives: a Postgres server (13 or later) that several daemons may share.
 ///
-/// Connections are not encrypted: use a server on this machine or on a network that you trust. An address that
-/// asks for encryption with `sslmode=require` is refused, never served without. A pooler in between must leave each
-/// connection its session, because sessions listen and prepare statements.
+/// What the address leaves out is filled in as `psql` does it: from a service, the variables `PG…` and the password
+/// file. A connection to another machine is encrypted, unless `sslmode=disable` says otherwise. A pooler in between must
+/// leave each connection its session, because sessions listen and prepare statements.
 #[derive(Clone)]
 pub struct PostgresOptions {
     /// The address, as `postgres://user:password@host:port/database`.
     pub url: String,
+    /// The variables that fill in for what the address leaves out: `HOME` and those that libpq knows.
+    pub variables: BTreeMap<String, OsString>,
     /// The schema that holds the tables: lower-case letters, digits and `_`. It is made if need be. Several logs
     /// can share a database, each with a schema of its own.
     pub schema: String,
@@ -40,10 +46,11 @@ pub struct PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// The log at that address, with the usual schema and number of connections.
+    /// The log at that address, with the variables of this process, the usual schema and number of connections.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            variables: address::variables_of_process(),
             schema: DEFAULT_SCHEMA.to_owned(),
             connections: DEFAULT_CONNECTIONS,
         }
@@ -51,7 +58,7 @@ impl PostgresOptions {
 }
 
 impl fmt::Debug for PostgresOptions {
-    /// The address is left out, since it may hold a password.
+    /// The address and the variables are left out, since they may hold a password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("PostgresOptions")
@@ -61,70 +68,113 @@ impl fmt::Debug for PostgresOptions {
     }
 }
 
+/// One of the servers that may have the log.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) config: Config,
+    pub(super) tls: Tls,
+    /// Host and port, for people.
+    pub(super) place: String,
+    /// How long an attempt to connect to it may take.
+    pub(super) within: Duration,
+    /// What is to be said when there is no password.
+    pub(super) password_note: String,
+}
+
 /// The options, understood and checked.
 #[derive(Clone)]
 pub(super) struct Server {
-    pub(super) config: Config,
+    /// Tried in this order. There is at least one.
+    pub(super) targets: Vec<Target>,
     pub(super) schema: String,
+    pub(super) database: String,
 }
 
 impl Server {
+    /// It reads files, and so may block.
     pub(super) fn new(options: &PostgresOptions) -> Result<Self, OpenError> {
-        let bad = |reason: &str| OpenError::Address {
-            reason: reason.to_owned(),
-        };
-        // The parser does not know the stricter modes, and its complaint about them would help nobody.
-        let wants_tls = ["sslmode=require", "sslmode=verify"]
-            .iter()
-            .any(|mode| options.url.contains(mode));
-        let parsed = Config::from_str(&options.url);
-        if wants_tls || matches!(&parsed, Ok(config) if config.get_ssl_mode() == SslMode::Require) {
-            return Err(bad(
-                "it asks for an encrypted connection, which is not supported yet; use a server on this machine \
-                 or on a trusted network, with sslmode=disable",
-            ));
-        }
-        let mut config = parsed.map_err(|_| bad("it is not of the form postgres://user@host/database"))?;
-        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(bad("it names no host"));
-        }
         if !is_identifier(&options.schema) {
-            return Err(bad(
-                "its schema must have 1 to 63 lower-case letters, digits and `_`, and not begin with a digit",
-            ));
+            return Err(OpenError::Address {
+                reason: "its schema must have 1 to 63 lower-case letters, digits and `_`, and not begin with a digit"
+                    .to_owned(),
+            });
         }
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_WITHIN);
+        let settings = Settings::gather(&options.url, &options.variables);
+        let server = settings.and_then(|settings| Self::from_settings(&settings, &options.schema));
+        server.map_err(|reason| OpenError::Address { reason })
+    }
+
+    fn from_settings(settings: &Settings, schema: &str) -> Result<Self, String> {
+        if settings
+            .choose("gssencmode", &[("disable", ()), ("prefer", ())])?
+            .is_some()
+        {
+            tracing::debug!("encryption by GSSAPI is not used; TLS is");
         }
-        if config.get_application_name().is_none() {
-            config.application_name("tidelock");
+        let endpoints = settings.endpoints()?;
+        let tls = Tls::new(settings)?;
+        let user = match settings.get("user") {
+            Some(user) => user.to_owned(),
+            None => whoami::username().map_err(|error| format!("it names no user: {error}"))?,
+        };
+        let database = settings.get("dbname").unwrap_or(&user);
+        let mut common = Config::new();
+        common.user(&user).dbname(database);
+        if let Some(options) = settings.get("options") {
+            common.options(options);
         }
-        config
-            .ssl_mode(SslMode::Disable)
+        let within = settings.connect_timeout()?.unwrap_or(CONNECT_WITHIN);
+        common
+            .application_name(settings.get("application_name").unwrap_or("tidelock"))
+            .target_session_attrs(session_attributes(settings, &endpoints)?)
+            .channel_binding(channel_binding(settings)?)
+            .ssl_negotiation(tls.negotiation)
+            .connect_timeout(within)
             .keepalives_idle(KEEPALIVE_AFTER)
             .keepalives_interval(KEEPALIVE_AFTER / 2)
             .keepalives_retries(2)
             .tcp_user_timeout(SILENT_FOR);
+        let (passwords, ignored) = settings.passwords(&endpoints, &user, database)?;
+        let note = ignored.map_or_else(
+            || "; set PGPASSWORD or add it to ~/.pgpass".to_owned(),
+            |ignored| format!("; {ignored}"),
+        );
+        let targets = endpoints.into_iter().zip(passwords).map(|(endpoint, password)| {
+            let mut config = common.clone();
+            config
+                .host(endpoint.host.as_str())
+                .port(endpoint.port)
+                .ssl_mode(tls.demand(&endpoint));
+            if let Some(address) = endpoint.address {
+                config.hostaddr(address);
+            }
+            if let Some(password) = password {
+                config.password(password);
+            }
+            Target {
+                config,
+                tls: tls.clone(),
+                place: format!("{}:{}", endpoint.host, endpoint.port),
+                within,
+                password_note: note.clone(),
+            }
+        });
         Ok(Self {
-            config,
-            schema: options.schema.clone(),
+            targets: targets.collect(),
+            schema: schema.to_owned(),
+            database: database.to_owned(),
         })
     }
 
-    /// The server and database in words, without user and password.
+    /// The servers and the database in words, without user and password.
     pub(super) fn place(&self) -> String {
-        let host = match self.config.get_hosts().first() {
-            Some(Host::Tcp(name)) => name.clone(),
-            Some(Host::Unix(path)) => path.display().to_string(),
-            None => self
-                .config
-                .get_hostaddrs()
-                .first()
-                .map_or_else(String::new, ToString::to_string),
-        };
-        let port = self.config.get_ports().first().copied().unwrap_or(5432);
-        let database = self.config.get_dbname().unwrap_or("postgres");
-        format!("{database} at {host}:{port}, schema {}", self.schema)
+        let places: Vec<_> = self.targets.iter().map(|target| target.place.as_str()).collect();
+        format!(
+            "{} at {}, schema {}",
+            self.database,
+            places.join(" or "),
+            self.schema
+        )
     }
 }
 
@@ -132,6 +182,33 @@ impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Server").field(&self.place()).finish()
     }
+}
+
+/// What is asked of a server beside that it answers. Of several servers it is the one that can be written, since a log
+/// that cannot be written is of little use.
+fn session_attributes(settings: &Settings, endpoints: &[Endpoint]) -> Result<TargetSessionAttrs, String> {
+    let words = [
+        ("any", TargetSessionAttrs::Any),
+        ("read-write", TargetSessionAttrs::ReadWrite),
+        ("primary", TargetSessionAttrs::ReadWrite),
+    ];
+    let asked = settings.choose("target_session_attrs", &words)?;
+    Ok(asked.unwrap_or(if endpoints.len() > 1 {
+        TargetSessionAttrs::ReadWrite
+    } else {
+        TargetSessionAttrs::Any
+    }))
+}
+
+fn channel_binding(settings: &Settings) -> Result<ChannelBinding, String> {
+    let words = [
+        ("disable", ChannelBinding::Disable),
+        ("prefer", ChannelBinding::Prefer),
+        ("require", ChannelBinding::Require),
+    ];
+    Ok(settings
+        .choose("channel_binding", &words)?
+        .unwrap_or(ChannelBinding::Prefer))
 }
 
 /// Whether a text can stand in a statement as the name of a schema.
@@ -161,17 +238,42 @@ mod tests {
             (
                 "host=/run/postgresql user=me",
                 "two",
-                Ok("postgres at /run/postgresql:5432, schema two"),
+                Ok("me at /run/postgresql:5432, schema two"),
             ),
             (
-                "postgres://me:secret@db.test/work?sslmode=require",
+                "postgres://me:secret@db.test,two.test:7/work?sslmode=require",
                 "s",
-                Err("encrypted"),
+                Ok("work at db.test:5432 or two.test:7, schema s"),
             ),
             (
-                "postgres://me:secret@db.test/work?sslmode=verify-full",
+                "postgres://me:secret@db.test/work?sslmode=secret",
                 "s",
-                Err("encrypted"),
+                Err("sslmode must be one of disable, allow, prefer, require, verify-ca, verify-full"),
+            ),
+            (
+                "postgres://me:secret@db.test/work?sslmode=verify-ca",
+                "s",
+                Err("sslrootcert"),
+            ),
+            (
+                "postgres://me:secret@db.test/work?sslmode=require&sslrootcert=system",
+                "s",
+                Err("sslmode=verify-full"),
+            ),
+            (
+                "postgres://me:secret@db.test/work?sslmode=require&sslrootcert=/nowhere/root.crt",
+                "s",
+                Err("/nowhere/root.crt"),
+            ),
+            (
+                "postgres://me:secret@db.test/work?target_session_attrs=standby",
+                "s",
+                Err("target_session_attrs must be one of any, read-write, primary"),
+            ),
+            (
+                "postgres://me:secret@db.test/work?gssencmode=require",
+                "s",
+                Err("gssencmode must be"),
             ),
             (
                 "mysql://me:secret@db.test/work",
@@ -185,6 +287,7 @@ mod tests {
         for (url, schema, expected) in cases {
             let options = PostgresOptions {
                 schema: schema.to_owned(),
+                variables: BTreeMap::new(),
                 ..PostgresOptions::new(url)
             };
             let found = Server::new(&options);

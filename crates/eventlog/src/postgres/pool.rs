@@ -66,12 +66,18 @@ impl Purpose {
 }
 
 impl Pool {
-    pub(super) fn new(options: &PostgresOptions, server: Server, tasks: Tasks) -> Arc<Self> {
+    /// A pool that has its first connection.
+    pub(super) fn new(
+        options: &PostgresOptions,
+        server: Server,
+        tasks: Tasks,
+        first: Connection,
+    ) -> Arc<Self> {
         Arc::new(Self {
             server,
             tasks,
             permits: Arc::new(Semaphore::new(options.connections.get())),
-            idle: Mutex::default(),
+            idle: Mutex::new(vec![Arc::new(first)]),
             health: Slot::new(Health::Writable),
             pulse: Pulse::new(),
         })
@@ -168,8 +174,8 @@ impl Pool {
 
     fn before_another_attempt(&self, error: &Error, attempt: u32) {
         tracing::debug!(%error, attempt, "some work on the log's database is done again");
-        if failure::is_lost(error) {
-            // The others are most likely lost as well, and have not noticed yet.
+        if failure::is_lost(error) || failure::is_read_only(error) {
+            // The others are most likely lost as well, and have not noticed yet, or lead to the same server.
             let lost = mem::take(&mut *self.lock_idle());
             drop(lost);
         }

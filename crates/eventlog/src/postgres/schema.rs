@@ -3,9 +3,11 @@
 //! Names are compared byte by byte (`COLLATE "C"`), so that lists have the order that every other engine gives
 //! them, whatever the language of the server.
 
-use tokio_postgres::Client;
+use std::{array, sync::Arc};
 
-use super::failure::Malformed;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use super::{failure::Malformed, session::SessionId};
 use crate::error::LogError;
 
 /// Each entry takes the schema from its index to the next number.
@@ -89,17 +91,51 @@ pub(super) const NEWEST: i64 = STEPS.len() as i64;
 /// What Postgres calls the versions that we know to work.
 const OLDEST_SERVER: i32 = 130_000;
 
-/// Refuses a server that could not hold a log.
-pub(super) async fn check_server(client: &Client) -> Result<(), LogError> {
-    let sql = "SELECT current_setting('server_encoding'), current_setting('server_version_num')::int";
-    let row = client.query_one(sql, &[]).await?;
-    if row.try_get::<_, &str>(0)? != "UTF8" {
-        return Err(LogError::Engine(std::sync::Arc::new(Unsuitable::Encoding)));
+/// What a first look at a database finds.
+pub(super) struct FirstLook {
+    /// The schema of the log; 0 if there is none yet.
+    pub(super) found: i64,
+    /// The sessions that answered, one per statement.
+    pub(super) sessions: [SessionId; 2],
+}
+
+/// Looks at a database in two round trips, and refuses a server that could not hold a log.
+pub(super) async fn look(client: &Client, schema: &str) -> Result<FirstLook, LogError> {
+    // The name of a schema is an identifier, and so can stand in a statement.
+    let sql = format!(
+        "SELECT {}, current_setting('server_encoding'), current_setting('server_version_num'),
+             EXISTS (SELECT FROM pg_tables WHERE schemaname = '{schema}' AND tablename = 'meta')",
+        SessionId::COLUMN
+    );
+    let [session, encoding, version, has_meta] = simple_row(client, &sql).await?;
+    if encoding != "UTF8" {
+        return Err(LogError::Engine(Arc::new(Unsuitable::Encoding)));
     }
-    if row.try_get::<_, i32>(1)? < OLDEST_SERVER {
-        return Err(LogError::Engine(std::sync::Arc::new(Unsuitable::Version)));
+    if version.parse::<i32>().map_err(|_| Malformed("a version"))? < OLDEST_SERVER {
+        return Err(LogError::Engine(Arc::new(Unsuitable::Version)));
     }
-    Ok(())
+    // A second statement even if there is nothing to ask: a pooler may have it answered by another session.
+    let found = if has_meta == "t" {
+        format!("(SELECT value FROM \"{schema}\".meta WHERE key = 'schema')")
+    } else {
+        "0".to_owned()
+    };
+    let sql = format!("SELECT {}, {found}", SessionId::COLUMN);
+    let [second, found] = simple_row(client, &sql).await?;
+    Ok(FirstLook {
+        found: found.parse().map_err(|_| Malformed("a log"))?,
+        sessions: [SessionId(session), SessionId(second)],
+    })
+}
+
+/// The only row of a statement without parameters, in one round trip. A missing value is an empty text.
+async fn simple_row<const N: usize>(client: &Client, sql: &str) -> Result<[String; N], LogError> {
+    for message in client.simple_query(sql).await? {
+        if let SimpleQueryMessage::Row(row) = message {
+            return Ok(array::from_fn(|at| row.get(at).unwrap_or_default().to_owned()));
+        }
+    }
+    Err(Malformed("a row").into())
 }
 
 #[derive(Debug, thiserror::Error)]

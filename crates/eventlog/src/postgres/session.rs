@@ -4,19 +4,31 @@ use std::{sync::Arc, time::Duration};
 
 use kernel::{Deadline, SystemClock};
 use tokio::time::{error::Elapsed, timeout};
-use tokio_postgres::{Client, Error, NoTls, Socket, tls::NoTlsStream};
+use tokio_postgres::{Client, Error, SimpleQueryMessage, Socket, error::SqlState};
 
 use super::{
     connection::Connection,
     failure,
-    options::{CONNECT_WITHIN, Server},
+    options::{CONNECT_WITHIN, Server, Target},
+    refusal::Refusal,
     statements::Statements,
     tasks::Tasks,
+    tls::{Encrypted, Encryption},
 };
 use crate::error::LogError;
 
 /// What does the input and output of a connection.
-pub(super) type Driver = tokio_postgres::Connection<Socket, NoTlsStream>;
+pub(super) type Driver = tokio_postgres::Connection<Socket, Encrypted>;
+
+/// A bare connection. Nothing happens on it until the driver is polled.
+pub(super) struct Link {
+    pub(super) client: Client,
+    pub(super) driver: Driver,
+    /// The server.
+    pub(super) place: String,
+    /// How it is protected, if it is.
+    pub(super) encryption: Option<Encryption>,
+}
 
 /// What a session needs. A writer that stops in the middle of a transaction is thrown out by the server, so that
 /// nobody waits for it for ever. Durable commits are durable even where the server's default says otherwise.
@@ -34,6 +46,8 @@ pub(super) enum ConnectError {
     Temporary(LogError),
     /// It will not until somebody does something.
     Lasting(LogError),
+    /// The server is there, and is not to be used.
+    Refused(Refusal),
 }
 
 impl From<Error> for ConnectError {
@@ -59,6 +73,7 @@ impl From<ConnectError> for LogError {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::Temporary(error) | ConnectError::Lasting(error) => error,
+            ConnectError::Refused(refusal) => Self::Unreachable(Arc::new(refusal)),
         }
     }
 }
@@ -68,9 +83,67 @@ pub(super) async fn back_off(pause: Duration) {
     Deadline::after(&SystemClock::shared(), pause).passed().await;
 }
 
-/// Opens a bare connection. Nothing happens on it until the driver is polled.
-pub(super) async fn connect(server: &Server) -> Result<(Client, Driver), ConnectError> {
-    Ok(timeout(CONNECT_WITHIN, server.config.connect(NoTls)).await??)
+/// Opens a bare connection to the first of the servers that will do.
+pub(super) async fn connect(server: &Server) -> Result<Link, ConnectError> {
+    let mut failed = Vec::new();
+    for target in &server.targets {
+        match connect_to(target).await {
+            Ok(link) => return Ok(link),
+            Err(error) => failed.push((target, error)),
+        }
+    }
+    Err(combine(failed))
+}
+
+async fn connect_to(target: &Target) -> Result<Link, ConnectError> {
+    let attempt = target.tls.attempt();
+    let connected = timeout(target.within, target.config.connect(attempt.clone())).await?;
+    let (client, driver) = connected.map_err(|error| match Refusal::of(&error, target, &attempt) {
+        Some(refusal) => ConnectError::Refused(refusal),
+        None => error.into(),
+    })?;
+    Ok(Link {
+        client,
+        driver,
+        place: target.place.clone(),
+        encryption: attempt.encryption(),
+    })
+}
+
+/// What became of several servers. It may go well soon if it may with one of them.
+fn combine(mut failed: Vec<(&Target, ConnectError)>) -> ConnectError {
+    if failed.len() == 1
+        && let Some((_, error)) = failed.pop()
+    {
+        return error;
+    }
+    let is_temporary = failed
+        .iter()
+        .any(|(_, error)| matches!(error, ConnectError::Temporary(_)));
+    let told = failed
+        .into_iter()
+        .map(|(target, error)| format!("{}: {}", target.place, chain(&LogError::from(error))));
+    let error = LogError::Unreachable(Arc::new(NoServer(told.collect::<Vec<_>>().join("; "))));
+    if is_temporary {
+        ConnectError::Temporary(error)
+    } else {
+        ConnectError::Lasting(error)
+    }
+}
+
+/// None of several servers would do.
+#[derive(Debug, thiserror::Error)]
+#[error("none of its servers will do: {0}")]
+struct NoServer(String);
+
+/// An error with its causes. The first is said by whoever puts this into a sentence.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    let told: Vec<_> = causes.map(ToString::to_string).collect();
+    if told.is_empty() {
+        return error.to_string();
+    }
+    told.join(": ")
 }
 
 /// Leaves the driver of a connection to a task, which ends when the client is dropped or the connection is lost.
@@ -84,22 +157,70 @@ pub(super) fn drive(driver: Driver, tasks: &Tasks) {
 
 /// Opens a connection for the pool.
 pub(super) async fn open(server: &Server, tasks: &Tasks) -> Result<Connection, ConnectError> {
-    let config = server.config.clone();
-    let connecting = tasks.run(async move { timeout(CONNECT_WITHIN, config.connect(NoTls)).await });
-    let (client, driver) = connecting
+    let to = server.clone();
+    let connecting = tasks.run(async move { connect(&to).await });
+    let link = connecting
         .await
-        .map_err(|_| ConnectError::Lasting(LogError::Closed))???;
+        .map_err(|_| ConnectError::Lasting(LogError::Closed))??;
+    set_up(link, server, tasks).await?.connection
+}
+
+/// A session of a server: its process, and since when that server runs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct SessionId(pub(super) String);
+
+impl SessionId {
+    /// What to select to find out who answers.
+    pub(super) const COLUMN: &str = "pg_backend_pid() || ' since ' || pg_postmaster_start_time()";
+}
+
+/// A connection after its set-up, and the session that answered first.
+pub(super) struct SetUp {
+    pub(super) session: SessionId,
+    pub(super) connection: Result<Connection, ConnectError>,
+}
+
+/// Makes a bare connection one of the pool, in one round trip.
+pub(super) async fn set_up(link: Link, server: &Server, tasks: &Tasks) -> Result<SetUp, ConnectError> {
+    let Link {
+        client,
+        driver,
+        place,
+        ..
+    } = link;
     drive(driver, tasks);
+    let who = format!("SELECT {}", SessionId::COLUMN);
     let search_path = format!("SET search_path TO \"{}\"", server.schema);
-    let set_up = async {
-        let ((), (), statements) = tokio::try_join!(
+    let steps = async {
+        tokio::join!(
             biased;
-            client.batch_execute(&search_path),
-            client.batch_execute(SESSION),
-            Statements::prepare(&client),
-        )?;
-        Ok::<_, Error>(statements)
+            client.simple_query(&who),
+            async {
+                let ((), (), statements) = tokio::try_join!(
+                    biased;
+                    client.batch_execute(&search_path),
+                    client.batch_execute(SESSION),
+                    Statements::prepare(&client),
+                )?;
+                Ok::<_, Error>(statements)
+            },
+        )
     };
-    let statements = timeout(CONNECT_WITHIN, set_up).await??;
-    Ok(Connection { client, statements })
+    let (answer, statements) = timeout(CONNECT_WITHIN, steps).await?;
+    let session = answer?.into_iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    });
+    let connection = match statements {
+        Ok(statements) => Ok(Connection { client, statements }),
+        // A session of our own has no statements but ours.
+        Err(error) if error.code() == Some(&SqlState::DUPLICATE_PSTATEMENT) => {
+            Err(ConnectError::Refused(Refusal::TransactionPooling { place }))
+        }
+        Err(error) => Err(error.into()),
+    };
+    Ok(SetUp {
+        session: SessionId(session.unwrap_or_default()),
+        connection,
+    })
 }

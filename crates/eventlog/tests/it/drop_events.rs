@@ -106,13 +106,14 @@ async fn a_reader_that_is_behind_is_told(engine: Engine) {
     let token = CancellationToken::new();
     let make = Commit::one(write("s", Version::NONE, "x", &["1", "2", "3", "4"]));
     let seen = engine.log.commit(make).await.unwrap()[0].version;
+    assert_eq!(drop_up_to(&engine, 3, seen).await.unwrap(), 3);
+    // Earlier ones may have been handed the events before they were dropped, and would have missed nothing.
     let tail = |after| {
         engine
             .other
             .tail(&stream("s"), Sequence::from_u64(after), &token.scope())
     };
     let (mut behind, mut ahead) = (tail(1), tail(3));
-    assert_eq!(drop_up_to(&engine, 3, seen).await.unwrap(), 3);
     let resync = TailItem::Resync {
         after: Sequence::from_u64(3),
     };

@@ -38,7 +38,7 @@ impl Database {
     pub(crate) fn new() -> Option<Self> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let Ok(url) = std::env::var(URL_VARIABLE) else {
-            skip();
+            skip(&format!("no Postgres server, since {URL_VARIABLE} is not set"));
             return None;
         };
         let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -174,9 +174,10 @@ impl Drop for Database {
     }
 }
 
-fn skip() {
+/// Reports that a test is skipped.
+pub(crate) fn skip(why: &str) {
     static SKIPPED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let reason = format!("SKIPPED: no Postgres server, since {URL_VARIABLE} is not set");
+    let reason = format!("SKIPPED: {why}");
     let may_skip = std::env::var("CI").map_or(true, |ci| ci != "true");
     assert!(may_skip, "{reason}");
     // A test has a thread of its own name. One that asks several times is skipped once.

@@ -79,6 +79,12 @@ const TOOLS: &[Tool] = &[
         source: Source::Debian("postgresql"),
     },
     Tool {
+        name: "pgbouncer",
+        needed_by: Step::Tests,
+        why: "stands between the log and its server in a test",
+        source: Source::Debian("pgbouncer"),
+    },
+    Tool {
         name: "bindfs",
         needed_by: Step::Tests,
         why: "is a mount that stops answering, for the tests of plans",
@@ -196,6 +202,8 @@ pub(super) fn is_present(name: &str) -> bool {
     let installed = cargo_home.map(|home| home.join("bin"));
     let directories = std::env::split_paths(&path)
         .chain(installed)
+        // Debian keeps servers there, and not every user has it on the PATH.
+        .chain([PathBuf::from("/usr/sbin")])
         .chain(postgres::directories());
     is_on_path(name, directories)
 }
