@@ -54,8 +54,8 @@ pub use jobs::{
     JobSubmitted, JobTerminal, JobWaiting, JobsCollected, RetryJob, SetJobWorkers, SubmitJob,
 };
 pub use log::{
-    ARCHIVE_MEDIA_TYPE, BackupLog, LogBackup, LogCheck, LogEngine, LogIntegrity, LogSizes, LogState,
-    LogStatus, QuarantineList, QuarantinedHead, QuarantinedStream,
+    ARCHIVE_MEDIA_TYPE, BackupLog, LogBackup, LogCheck, LogEngine, LogIntegrity, LogServer, LogSizes,
+    LogState, LogStatus, QuarantineList, QuarantinedHead, QuarantinedStream,
 };
 pub use lsp::{
     AnsweredBy, Availability, Call, CallDirection, CallsAnswer, ChangeServer, CodeAction, CodeActionsAnswer,

@@ -17,8 +17,23 @@ pub struct LogStatus {
     /// stays until you remove it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_writes: Option<String>,
+    /// The server that keeps it, and how the daemon reached it when it started; missing if it is in a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<LogServer>,
     /// How large it is.
     pub sizes: LogSizes,
+}
+
+/// The database server that keeps a log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LogServer {
+    /// The database and the server, without user and password.
+    pub place: String,
+    /// The version, as the server says it.
+    pub version: String,
+    /// How the connection is encrypted, such as `TLS 1.3`; missing if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<String>,
 }
 
 /// What keeps the log.

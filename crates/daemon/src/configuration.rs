@@ -265,7 +265,7 @@ fn place_of(text: &str, error: &toml::de::Error) -> String {
 
 /// An address without the name and the password that may stand in it.
 #[must_use]
-pub fn redact(address: &str) -> String {
+pub(crate) fn redact(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else {
         return address.to_owned();
     };

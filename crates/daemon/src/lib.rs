@@ -42,7 +42,7 @@ mod times;
 
 pub use ::plans::PlansSettings;
 pub use access::TokenError;
-pub use configuration::{ConfigurationError, KEYS, Key, Kind, alike, redact, settings_of};
+pub use configuration::{ConfigurationError, KEYS, Key, Kind, alike, settings_of};
 pub use daemon::{Connections, Daemon, Ended, ShutdownHandle};
 pub use durable::{
     Database, DatabaseUrl, ImportLogError, Imported, LogStartError, check_log_file, import_log,

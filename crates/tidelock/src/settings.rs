@@ -128,20 +128,27 @@ pub(crate) fn of(options: &Options, around: &Surroundings<'_>) -> Vec<Setting> {
     ]
 }
 
-/// An address without what must not be seen: it is cut where parameters begin, since a password can be one.
+/// An address without what must not be seen: user, password and parameters, since a password can be one.
 fn database(options: &Options, around: &Surroundings<'_>) -> Value {
     match &options.database {
         Database::File => json!(options.home.log_database().display().to_string()),
         Database::Postgres(_) => {
             let url = (around.variable)("TIDELOCK_DATABASE_URL").unwrap_or_default();
-            let url = url.to_string_lossy();
-            let address = url.split('?').next().unwrap_or_default();
-            match address.contains("://") {
-                true => json!(daemon::redact(address)),
-                false => json!("(not shown)"),
-            }
+            json!(without_account(&url.to_string_lossy()).unwrap_or_else(|| "(not shown)".to_owned()))
         }
     }
+}
+
+/// The server and the database of an address, if it is clear where they begin. A password may have a `?` in it.
+fn without_account(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split('/').next().unwrap_or(rest);
+    let (account, place) = match authority.split_once('@') {
+        Some((account, _)) => ("(not shown)@", &rest[account.len() + 1..]),
+        None => ("", rest),
+    };
+    let place = place.split('?').next().unwrap_or_default();
+    (!place.contains('@')).then(|| format!("{scheme}://{account}{place}"))
 }
 
 #[cfg(test)]
@@ -149,6 +156,23 @@ mod tests {
     use daemon::{DatabaseUrl, Home};
 
     use super::*;
+
+    #[test]
+    fn of_an_address_nothing_is_shown_that_may_be_a_password() {
+        let cases = [
+            ("postgres://db/work?password=x@y", Some("postgres://db/work")),
+            (
+                "postgres://me:a?b@db/work",
+                Some("postgres://(not shown)@db/work"),
+            ),
+            ("postgres://me:a@b@db/work", None),
+            ("postgres://me:a/b@db/work", None),
+            ("host=db password=x", None),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(without_account(url).as_deref(), expected, "{url}");
+        }
+    }
 
     #[test]
     fn the_command_line_goes_before_the_environment_and_secrets_are_not_shown() {

@@ -54,6 +54,9 @@ impl LogStartError {
             }
             "log_unwritable" => "make sure that you can write to the state directory and that there is room",
             "database_unreachable" => "make sure that TIDELOCK_DATABASE_URL is right and that the server is running",
+            "database_refused" => {
+                "change what the message names, in TIDELOCK_DATABASE_URL or in the PG variables, or fix the server"
+            }
             "home_unusable" => "make sure that you can read and write the file; if its content is lost, remove it",
             _ => "see `tidelock doctor`",
         }
@@ -66,6 +69,7 @@ fn open_code(error: &OpenError) -> &'static str {
         OpenError::NewerSchema { .. } | OpenError::NewerDatabase { .. } => "log_newer",
         OpenError::Taken { .. } => "log_taken",
         OpenError::Address { .. } => "database_unreachable",
+        OpenError::Refused { .. } => "database_refused",
         OpenError::File { source, .. } | OpenError::Database { source, .. } => log_code(source),
     }
 }

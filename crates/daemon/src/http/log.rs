@@ -5,12 +5,15 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use api::{ARCHIVE_MEDIA_TYPE, BackupLog, ErrorCode, LogBackup, LogCheck, LogIntegrity, LogState, LogStatus};
+use api::{
+    ARCHIVE_MEDIA_TYPE, BackupLog, ErrorCode, LogBackup, LogCheck, LogIntegrity, LogServer, LogState,
+    LogStatus,
+};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use eventlog::ExportError;
+use eventlog::{ExportError, ServerInfo};
 use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
@@ -45,8 +48,22 @@ pub(crate) async fn show(State(app): State<Arc<App>>) -> Result<Json<LogStatus>,
             .map_or(LogState::Writable, |_| LogState::Refusing),
         reason: refusal.as_ref().map(reason_text),
         lost_writes: durable.log.lost_writes().map(|path| path.display().to_string()),
+        server: durable.log.server().map(server_to_wire),
         sizes: sizes_to_wire(&sizes),
     }))
+}
+
+fn server_to_wire(server: &ServerInfo) -> LogServer {
+    let ServerInfo {
+        place,
+        version,
+        encryption,
+    } = server.clone();
+    LogServer {
+        place,
+        version,
+        encryption,
+    }
 }
 
 /// Reads the whole log, and lists what is not as it was written. It takes as long as the log is large.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 
-use api::{BootList, BootState, LogCheck, LogIntegrity, LogState, LogStatus, QuarantineList};
+use api::{BootList, BootState, LogCheck, LogIntegrity, LogServer, LogState, LogStatus, QuarantineList};
 use daemon::Database;
 use serde_json::Value;
 
@@ -21,6 +21,7 @@ const QUARANTINE_SHOWN: usize = 5;
 pub(super) fn check(depth: Depth, context: &Context, client: &Client) -> Vec<Check> {
     let mut checks = match client.get::<LogStatus>("/v1/log") {
         Ok(status) => std::iter::once(log(&status))
+            .chain(status.server.as_ref().map(database))
             .chain(lost_writes(&status))
             .collect(),
         // Why the daemon does not answer is told by another check.
@@ -99,6 +100,16 @@ fn log(status: &LogStatus) -> Check {
             Check::failed("log", format!("refuses writes: {reason}; {detail}"), advice)
         }
     }
+}
+
+/// The server that keeps the log, and whether others can read what is sent to it.
+fn database(server: &LogServer) -> Check {
+    let protection = server
+        .encryption
+        .as_ref()
+        .map_or_else(|| "not encrypted".to_owned(), |by| format!("encrypted with {by}"));
+    let detail = format!("PostgreSQL {}, {}, {protection}", server.version, server.place);
+    Check::ok("database", one_line(&detail))
 }
 
 /// The log while no daemon has it.
