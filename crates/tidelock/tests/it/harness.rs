@@ -100,6 +100,11 @@ impl World {
         ] {
             command.env_remove(variable);
         }
+        for (variable, _) in
+            std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG"))
+        {
+            command.env_remove(variable);
+        }
         command
             .env("TIDELOCK_ACTOR", "the test")
             .env("TIDELOCK_HOME", self.path().join("home"))

@@ -100,6 +100,9 @@ mod plan_walls;
 mod plan_writers;
 mod played;
 mod postgres;
+#[path = "../../../eventlog/tests/it/postgres_server.rs"]
+mod postgres_server;
+mod postgres_tls;
 mod processes;
 mod quarantine;
 mod recovery_browser;
