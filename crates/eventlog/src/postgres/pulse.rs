@@ -4,7 +4,7 @@
 //! sign of life, on a connection that has no other use: a statement that takes long does not delay it. While there is none,
 //! nobody waits for the server: what is under way ends, and what comes is refused at once.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use kernel::{CancellationToken, Deadline, Scope, Slot};
 use tokio::time::timeout;
@@ -73,24 +73,17 @@ impl Pulse {
 pub(super) async fn look(pool: Arc<Pool>, scope: Scope) {
     let mut connection = None;
     loop {
-        let asked = timeout(WITHIN, ask(&pool, &mut connection)).await;
-        match asked {
-            Ok(Ok(())) => {
+        match ask(&pool, connection.take()).await {
+            Ok(client) => {
+                connection = Some(client);
                 pool.pulse().set(Sign::Answering);
                 pool.reached();
             }
+            Err(NoSign::Silent) => fell_silent(&pool),
             // A server that refuses connections answers; whoever wants something from it is told why not.
-            Ok(Err(error)) => {
+            Err(NoSign::Refused(error)) => {
                 pool.pulse().set(Sign::Answering);
                 pool.is_away(error);
-            }
-            Err(_) => {
-                connection = None;
-                if !pool.pulse().is_silent() {
-                    tracing::warn!("the log's database does not answer");
-                }
-                pool.pulse().set(Sign::Silent);
-                pool.is_away(LogError::Unreachable(Arc::new(Silent)));
             }
         }
         tokio::select! {
@@ -100,17 +93,50 @@ pub(super) async fn look(pool: Arc<Pool>, scope: Scope) {
     }
 }
 
-/// Connects if need be, and asks.
-async fn ask(pool: &Pool, connection: &mut Option<Client>) -> Result<(), LogError> {
-    let client = match connection.take().filter(|client| !client.is_closed()) {
+/// There was no sign of life.
+enum NoSign {
+    Silent,
+    Refused(LogError),
+}
+
+/// Asks, on the connection of the last time if there is one.
+async fn ask(pool: &Pool, connection: Option<Client>) -> Result<Client, NoSign> {
+    let client = match connection.filter(|client| !client.is_closed()) {
         Some(client) => client,
-        None => {
-            let (client, driver) = session::connect(pool.server()).await?;
-            session::drive(driver, pool.tasks());
-            client
+        None => connect(pool).await?,
+    };
+    match timeout(WITHIN, client.simple_query("SELECT 1")).await {
+        Ok(Ok(_)) => Ok(client),
+        Ok(Err(error)) => Err(NoSign::Refused(error.into())),
+        Err(_) => Err(NoSign::Silent),
+    }
+}
+
+/// Connects. Where there are several hosts the first ones may be silent, so this takes as long as it takes; nobody else waits
+/// for it that long.
+async fn connect(pool: &Pool) -> Result<Client, NoSign> {
+    let mut connecting = pin!(session::connect(pool.server()));
+    let (link, is_late) = match timeout(WITHIN, &mut connecting).await {
+        Ok(link) => (link, false),
+        Err(_) => {
+            fell_silent(pool);
+            (connecting.await, true)
         }
     };
-    client.simple_query("SELECT 1").await?;
-    *connection = Some(client);
-    Ok(())
+    match link {
+        Ok(link) => {
+            session::drive(link.driver, pool.tasks());
+            Ok(link.client)
+        }
+        Err(_) if is_late => Err(NoSign::Silent),
+        Err(error) => Err(NoSign::Refused(error.into())),
+    }
+}
+
+fn fell_silent(pool: &Pool) {
+    if !pool.pulse().is_silent() {
+        tracing::warn!("the log's database does not answer");
+    }
+    pool.pulse().set(Sign::Silent);
+    pool.is_away(LogError::Unreachable(Arc::new(Silent)));
 }
