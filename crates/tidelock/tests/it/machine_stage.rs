@@ -1,15 +1,18 @@
 //! Several machines on one database: a server of the test's own, a daemon for each machine, and a line from each to the
 //! server that can be cut.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Outcome, World, finish};
+use crate::harness::{Outcome, World, finish, wait_for};
 use crate::postgres_server::{PASSWORD, Setup, TestServer, USER};
 
 /// The server and the machines.
@@ -146,4 +149,53 @@ fn carry(mut from: TcpStream, mut to: TcpStream, gate: &Gate) {
     }
     // Both ends may be gone already.
     drop(to.shutdown(Shutdown::Write));
+}
+
+/// What can go wrong with a server.
+impl TestServer {
+    /// Stops the server as it should be stopped, and starts it again after a while.
+    pub(crate) fn restart_after(&mut self, pause: Duration) {
+        if let Some(mut server) = self.server.take() {
+            kill("-INT", &[server.id()]);
+            server.wait().unwrap();
+        }
+        thread::sleep(pause); // tidy: for how long it is away is the point
+        self.serve();
+    }
+
+    /// Kills everything that belongs to the server at once, and starts it again.
+    pub(crate) fn crash(&mut self) {
+        let processes = self.processes();
+        kill("-KILL", &processes);
+        if let Some(mut server) = self.server.take() {
+            server.wait().unwrap();
+        }
+        let is_there = |process: &u32| Path::new(&format!("/proc/{process}")).exists();
+        wait_for("the server to be gone", || !processes.iter().any(is_there));
+        // A server that finds this believes that another one is still there.
+        fs::remove_file(self.directory.path().join("data/postmaster.pid")).unwrap();
+        self.serve();
+    }
+
+    /// Everything that belongs to the server stands still or goes on: `-STOP`, `-CONT`.
+    pub(crate) fn signal(&self, how: &str) {
+        kill(how, &self.processes());
+    }
+
+    /// The server and its children, the server first.
+    fn processes(&self) -> Vec<u32> {
+        let Some(server) = &self.server else {
+            return Vec::new();
+        };
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", server.id()));
+        let children = children.unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|id| id.parse().ok());
+        std::iter::once(server.id()).chain(children).collect()
+    }
+}
+
+/// Sends a signal. A process that has ended meanwhile needs none.
+fn kill(how: &str, processes: &[u32]) {
+    let processes = processes.iter().map(u32::to_string);
+    drop(Command::new("kill").arg(how).args(processes).output());
 }
