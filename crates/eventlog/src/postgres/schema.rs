@@ -128,14 +128,15 @@ pub(super) async fn look(client: &Client, schema: &str) -> Result<FirstLook, Log
     })
 }
 
-/// The only row of a statement without parameters, in one round trip. A missing value is an empty text.
+/// The last row of statements without parameters, in one round trip. A missing value is an empty text.
 async fn simple_row<const N: usize>(client: &Client, sql: &str) -> Result<[String; N], LogError> {
-    for message in client.simple_query(sql).await? {
-        if let SimpleQueryMessage::Row(row) = message {
-            return Ok(array::from_fn(|at| row.get(at).unwrap_or_default().to_owned()));
-        }
-    }
-    Err(Malformed("a row").into())
+    let answer = client.simple_query(sql).await?;
+    let row = answer.iter().rev().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    let row = row.ok_or(Malformed("a log"))?;
+    Ok(array::from_fn(|at| row.get(at).unwrap_or_default().to_owned()))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -146,55 +147,41 @@ enum Unsuitable {
     Version,
 }
 
-/// The schema of a database; 0 if there is none yet.
-pub(super) async fn current(client: &Client, schema: &str) -> Result<i64, LogError> {
-    // The catalogue is read as a table, and so of this moment. The functions that look a name up may answer from the
-    // memory of the session, where a table that somebody has just made is missing.
-    let sql = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'meta')";
-    if !client.query_one(sql, &[&schema]).await?.try_get::<_, bool>(0)? {
-        return Ok(0);
-    }
-    let sql = format!("SELECT value FROM \"{schema}\".meta WHERE key = 'schema'");
-    let row = client.query_opt(&sql, &[]).await?;
-    row.ok_or(Malformed("a log"))?.try_get(0).map_err(LogError::from)
-}
-
-/// Takes a database to the newest schema. Of several daemons that start at once one does it, and the others wait
-/// for it. It is one transaction, so that a crash leaves the old schema. Returns what the schema is then: a newer
-/// daemon may have been faster.
+/// Takes a database to the newest schema, in a few round trips. Of several daemons that start at once one does it, and
+/// the others wait for it. It is one transaction, so that a crash leaves the old schema. Returns what the schema is then:
+/// a newer daemon may have been faster.
 pub(super) async fn migrate(client: &Client, schema: &str) -> Result<i64, LogError> {
-    client.batch_execute("BEGIN").await?;
-    let lock = "SELECT pg_advisory_xact_lock(hashtextextended('tidelock schema ' || $1, 0))";
-    client.execute(lock, &[&schema]).await?;
-    // Looked at again, now that nobody else changes it.
-    let mut found = current(client, schema).await?;
-    if found == 0 {
-        let sql = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)";
-        let there = client.query_one(sql, &[&schema]).await?;
-        // Asked first, since making a schema that exists takes a right that whoever made it may not have given.
-        if !there.try_get::<_, bool>(0)? {
-            client
-                .batch_execute(&format!("CREATE SCHEMA \"{schema}\""))
-                .await?;
-        }
+    // Looked at again when nobody else changes it. The catalogue is read as a table, and so of this moment. The functions
+    // that look a name up may answer from the memory of the session, where a table that somebody has just made is missing.
+    let sql = format!(
+        "BEGIN;
+         SELECT pg_advisory_xact_lock(hashtextextended('tidelock schema {schema}', 0));
+         SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = '{schema}' AND tablename = 'meta'),
+             EXISTS (SELECT FROM pg_namespace WHERE nspname = '{schema}')"
+    );
+    let [has_meta, has_schema] = simple_row(client, &sql).await?.map(|answer| answer == "t");
+    let found = if has_meta {
+        let sql = format!("SELECT value FROM \"{schema}\".meta WHERE key = 'schema'");
+        let [found] = simple_row(client, &sql).await?;
+        found.parse().map_err(|_| Malformed("a log"))?
+    } else {
+        0
+    };
+    let mut script = String::new();
+    // Asked first, since making a schema that exists takes a right that whoever made it may not have given.
+    if !has_schema {
+        script += &format!("CREATE SCHEMA \"{schema}\";");
     }
-    client
-        .batch_execute(&format!("SET LOCAL search_path TO \"{schema}\""))
-        .await?;
-    if found == 0 {
-        let meta = "CREATE TABLE meta (key text PRIMARY KEY, value bigint NOT NULL);
-                    INSERT INTO meta (key, value) VALUES ('schema', 0)";
-        client.batch_execute(meta).await?;
+    script += &format!("SET LOCAL search_path TO \"{schema}\";");
+    if !has_meta {
+        script += "CREATE TABLE meta (key text PRIMARY KEY, value bigint NOT NULL);
+                   INSERT INTO meta (key, value) VALUES ('schema', 0);";
     }
-    for (number, step) in (1..).zip(STEPS) {
-        if found < number {
-            client.batch_execute(step).await?;
-            found = number;
-        }
+    for (_, step) in (1..).zip(STEPS).filter(|(number, _)| found < *number) {
+        script += step;
     }
-    client
-        .execute("UPDATE meta SET value = $1 WHERE key = 'schema'", &[&found])
-        .await?;
-    client.batch_execute("COMMIT").await?;
+    let found = found.max(NEWEST);
+    script += &format!("UPDATE meta SET value = {found} WHERE key = 'schema'; COMMIT");
+    client.batch_execute(&script).await?;
     Ok(found)
 }
