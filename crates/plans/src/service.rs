@@ -48,6 +48,8 @@ use crate::{collect, forget, workspaces};
 const LANDING_WAIT: Duration = Duration::from_secs(30);
 /// How often a plan is tried to be given up again because a landing of it began at the same moment.
 const DISCARD_TRIES: usize = 3;
+/// How long a discard by force waits for the files of the sandbox to be gone.
+const FILES_GONE_WITHIN: Duration = Duration::from_secs(2);
 
 /// How many plans are looked at for one page of a list at most.
 const PAGE: u32 = 256;
@@ -424,9 +426,23 @@ impl Plans {
                 Err(PlanError::Busy { .. }) if work == Unapplied::GiveUp && tries.next().is_some() => {}
                 discarded => {
                     drop(called_off);
+                    if discarded.is_ok() && work == Unapplied::GiveUp {
+                        self.see_files_go(plan).await;
+                    }
                     return discarded;
                 }
             }
+        }
+    }
+
+    /// Waits a moment for the files of a plan that was given up: most are gone at once, and whoever comes next has their room.
+    async fn see_files_go(&self, plan: PlanId) {
+        // What was left at the desk comes before this.
+        let gone = self.shared.at_plan(plan, |_| Box::pin(async { Ok(()) }));
+        let moment = Deadline::after(self.shared.time.clock(), FILES_GONE_WITHIN);
+        tokio::select! {
+            _ = gone => {}
+            () = moment.passed() => {}
         }
     }
 
