@@ -18,10 +18,17 @@ impl Environment {
         }
     }
 
-    /// The same, with what another one has in place of its own.
+    /// The same, with what another one has in place of its own. Programs are looked for where the other one has them, and
+    /// then where this one has.
     pub(crate) fn with(&self, other: &Self) -> Self {
         let own = self.variables.clone().into_iter();
-        Self::new(own.chain(other.variables.clone()))
+        let mut both = Self::new(own.chain(other.variables.clone()));
+        let directories = other.path().into_iter().chain(self.path());
+        // Neither has a directory with a colon in its name, or it would have been two.
+        if let Ok(path) = std::env::join_paths(directories) {
+            both.variables.insert("PATH".into(), path);
+        }
+        both
     }
 
     /// One variable, if it is set to anything.
