@@ -144,6 +144,9 @@ impl Pool {
         F: Fn(Pooled) -> W,
         W: Future<Output = Result<T, Failure<E>>>,
     {
+        if let Err(silent) = self.pulse.awaited().await {
+            return Err(LogError::Unreachable(Arc::new(silent)).into());
+        }
         let mut attempt = 1;
         loop {
             let taken = self.pulse.while_answering(self.take()).await;

@@ -6,7 +6,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use kernel::{CancellationToken, Deadline, Scope, Slot};
+use kernel::{CancellationToken, Deadline, Scope, Slot, SystemClock};
 use tokio::time::timeout;
 use tokio_postgres::Client;
 
@@ -20,6 +20,9 @@ use crate::error::LogError;
 const EVERY: Duration = Duration::from_secs(1);
 /// How long it may take. A server that is only busy answers within that.
 const WITHIN: Duration = Duration::from_secs(3);
+
+/// How long somebody who wants something from a silent server waits before that is refused.
+const MOMENT: Duration = Duration::from_millis(250);
 
 /// What is known of the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -44,6 +47,15 @@ impl Pulse {
 
     pub(super) fn is_silent(&self) -> bool {
         *self.0.read().state == Sign::Silent
+    }
+
+    /// Waits a moment for a server that is silent. Whoever tries again and again does not do so all the time then.
+    pub(super) async fn awaited(&self) -> Result<(), Silent> {
+        let never = CancellationToken::new().scope();
+        let moment = Deadline::after(&SystemClock::shared(), MOMENT);
+        let answering = |sign: &Sign| *sign == Sign::Answering;
+        let answered = self.0.wait_until(answering, moment, &never).await;
+        answered.map(drop).map_err(|_| Silent)
     }
 
     /// Does something, unless the server falls silent meanwhile.

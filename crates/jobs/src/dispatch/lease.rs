@@ -21,7 +21,8 @@ impl Dispatcher {
 
     /// Renews the lease when it is time, and takes one when there is something to be claimed.
     pub(super) fn look_after_lease(&mut self) {
-        if self.renewal.is_some() || (self.running.is_empty() && !self.wants_claims()) {
+        if self.renewal.is_some() || self.pause.is_some() || (self.running.is_empty() && !self.wants_claims())
+        {
             return;
         }
         let asked_at = self.parts.wall.clock().now();
