@@ -40,7 +40,7 @@ fn a_restart_of_the_database_harms_nothing() {
     let (mut jobs, mut turns) = (Vec::new(), Vec::new());
     for machine in &machines.machines {
         jobs.extend((0..3).map(|_| machine.submit(&[], &printing())));
-        let talk = machine.command(&["run", "--script", &script, "--yes", "do it"]);
+        let talk = machine.command(&["run", "--script", &script, "do it"]);
         turns.push(Beside::start(&machine.world, talk));
     }
     let one = &machines.machines[0];
