@@ -242,9 +242,10 @@ pub enum CommitError {
         /// What it is now; `None` if it does not exist.
         actual: Option<Box<StoredHead>>,
     },
-    /// An earlier write of this writer was acknowledged and then taken back, because it could not be brought to disk (see
-    /// [`Durability::Relaxed`]). Nobody else has written to the stream: it is as it was before that write. Only the embedded
-    /// engine says so; what a database server loses in a crash of its own is a conflict.
+    /// An earlier write of this writer was acknowledged and then lost, because it could not be brought to disk (see
+    /// [`Durability::Relaxed`]). Nobody else has written to the stream: it is as it was before that write. What a database
+    /// server lost in a crash is known by its version, and said to the only writer of a stream
+    /// ([`Log::commit_through`](crate::Log::commit_through)); to others it is a conflict, and they look again.
     #[error("an earlier write to `{stream}` was taken back, because it could not be brought to disk")]
     RolledBack {
         /// The stream.

@@ -8,6 +8,10 @@
 //! A stream that was removed has no events, and one that is made again counts from 1. So a place says which life of
 //! the stream it is in, and places are compared by that first.
 //!
+//! A place only grows, but for one case: a database server that crashed may have lost what it had shown of relaxed commits.
+//! When the store is found to have less than the tails were told of, that is a rewind. Each is counted, and a tail whose place
+//! was lost is told to resync.
+//!
 //! Whoever watches all streams below a prefix is told that one of them has moved, and looks for themselves.
 
 use std::sync::Arc;
@@ -32,6 +36,10 @@ pub(crate) struct Progress {
     /// Streams of that name with an earlier life are gone. What follows is about this life, or about none.
     pub(crate) life: Life,
     pub(crate) last: Sequence,
+    /// How often the store had lost what the tails were told of.
+    pub(crate) rewinds: u64,
+    /// How far the stream was when that was last found.
+    pub(crate) rewound_to: (Life, Sequence),
     /// Gapless and ending with `last`, or empty.
     recent: Vec<Arc<Batch>>,
 }
@@ -46,7 +54,7 @@ impl Progress {
         EventBatch::after(Arc::clone(self.recent.get(next)?), place)
     }
 
-    /// What it can be compared by: it only ever grows.
+    /// What it can be compared by: between two rewinds it only ever grows.
     pub(crate) fn place(&self) -> (Life, Sequence) {
         (self.life, self.last)
     }
@@ -69,7 +77,18 @@ impl Progress {
         });
         let kept = kept.take(WINDOW_BATCHES).count();
         recent.drain(..recent.len() - kept);
-        Self { life, last, recent }
+        self.at(life, last, recent)
+    }
+
+    fn at(&self, life: Life, last: Sequence, recent: Vec<Arc<Batch>>) -> Self {
+        let (rewinds, rewound_to) = (self.rewinds, self.rewound_to);
+        Self {
+            life,
+            last,
+            rewinds,
+            rewound_to,
+            recent,
+        }
     }
 }
 
@@ -77,11 +96,32 @@ impl Progress {
 pub(crate) fn hint(held: &Held<StreamId, Progress>, life: Life, last: Sequence) {
     let mut seen = held.read();
     while (life, last) > seen.state.place() {
-        let recent = Vec::new();
-        match held.transition(seen.generation, Progress { life, last, recent }) {
+        match held.transition(seen.generation, seen.state.at(life, last, Vec::new())) {
             Ok(_) => return,
             Err(stale) => seen = stale.current,
         }
+    }
+}
+
+/// Tells those who follow a stream that the store has less of it than they had been told before the store was asked. If they
+/// were told more meanwhile, the next look finds out.
+pub(crate) fn rewind(held: &Held<StreamId, Progress>, told: (Life, Sequence), found: (Life, Sequence)) {
+    let seen = held.read();
+    if seen.state.place() != told {
+        return;
+    }
+    let (life, last) = found;
+    let rewound = Progress {
+        rewinds: seen.state.rewinds + 1,
+        rewound_to: found,
+        ..seen.state.at(life, last, Vec::new())
+    };
+    if held.transition(seen.generation, rewound).is_ok() {
+        tracing::warn!(
+            told = told.1.get(),
+            found = last.get(),
+            "the log has lost events that were shown"
+        );
     }
 }
 
@@ -153,6 +193,13 @@ impl Hub {
     pub(crate) fn hint(&self, stream: &StreamId, life: Life, last: Sequence) {
         if let Some(held) = self.streams.find(stream) {
             hint(&held, life, last);
+        }
+    }
+
+    /// Tells the tails of a stream, if there are any, that the store has less of it than they were told.
+    pub(crate) fn rewind(&self, stream: &StreamId, told: (Life, Sequence), found: (Life, Sequence)) {
+        if let Some(held) = self.streams.find(stream) {
+            rewind(&held, told, found);
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! For the only writer of a stream, as long as it holds its lease: while the log cannot be reached, nothing is decided
 //! without it, so the same commit is made when it is back. If the answer to a commit was lost with the connection, the
-//! stream says whether it was made: its last events are those of the commit, or they are not.
+//! stream says whether it was made: its last events are those of the commit, or they are not. If the stream is older than
+//! what its writer was told, nobody else wrote: versions only grow. The server has lost a relaxed commit in a crash.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +13,7 @@ use crate::{
     commit::{Commit, CommitError, Committed, StoredHead, Write},
     error::LogError,
     log::Log,
-    names::Sequence,
+    names::{Sequence, StreamId},
 };
 
 /// The pause before the next try. The engine itself waits longer, as long as it cannot connect.
@@ -42,13 +43,14 @@ impl Log {
                     stream,
                 } if is_answer_lost => match self.is_made(&commit, &actual).await {
                     Ok(true) => return Ok(vec![made(&actual)]),
-                    Ok(false) => {
-                        let actual = Some(actual);
-                        return Err(CommitError::Conflict { stream, actual });
-                    }
+                    Ok(false) => return Err(refusal(&commit, stream, actual)),
                     Err(error) if error.is_outage() && !scope.is_cancelled() => {}
                     Err(error) => return Err(error.into()),
                 },
+                CommitError::Conflict {
+                    actual: Some(actual),
+                    stream,
+                } => return Err(refusal(&commit, stream, actual)),
                 refused => return Err(refused),
             }
             tokio::select! {
@@ -85,6 +87,17 @@ impl Log {
                 .zip(&write.events)
                 .all(|(event, new)| event.kind == new.kind && event.body == new.body);
         Ok(is_same)
+    }
+}
+
+/// Why a commit of the only writer was refused.
+fn refusal(commit: &Commit, stream: StreamId, actual: Box<StoredHead>) -> CommitError {
+    let is_older = |write: &Write| write.stream == stream && actual.version < write.expected;
+    let is_lost = commit.writes.iter().any(is_older);
+    let actual = Some(actual);
+    match is_lost {
+        true => CommitError::RolledBack { stream, actual },
+        false => CommitError::Conflict { stream, actual },
     }
 }
 

@@ -21,8 +21,10 @@ const PAGE_EVENTS: u32 = 256;
 pub enum TailItem {
     /// The next event.
     Event(Arc<Event>),
-    /// The events up to here were dropped before they could be read, or the stream was removed, and this is the
-    /// start. The next item is the event after it; after a removal it comes when there is a stream of that name again.
+    /// The reader's place is not in the stream any more: the events up to here were dropped before they could be read; or
+    /// the stream was removed, and this is the start; or the stream ends here, before the reader's place, because a database
+    /// server lost in a crash what it had shown of relaxed commits. The next item is the event after it; after a removal it
+    /// comes when there is a stream of that name again.
     Resync {
         /// The tail goes on after this place. If that is the start, the stream that was read before is gone.
         after: Sequence,
@@ -71,6 +73,8 @@ pub struct Tail {
     life: Life,
     /// The last event that was handed out, or the place it was to start after.
     place: Sequence,
+    /// How many losses of the store the place has been through.
+    rewinds: u64,
     /// Events that are read and not handed out yet; at most a page of them.
     ready: VecDeque<EventBatch>,
     phase: Phase,
@@ -85,12 +89,14 @@ impl Tail {
         after: Sequence,
         scope: Scope,
     ) -> Self {
+        let rewinds = progress.read().state.rewinds;
         Self {
             store,
             stream,
             progress,
             life: Life::NONE,
             place: after,
+            rewinds,
             ready: VecDeque::new(),
             phase: Phase::Replaying,
             scope,
@@ -117,6 +123,12 @@ impl Tail {
                 return Ok(TailBatch::Events(batch));
             }
             let seen = self.progress.read().state;
+            if self.rewinds != seen.rewinds {
+                if let Some(after) = self.rewound(&seen) {
+                    return Ok(TailBatch::Resync { after });
+                }
+                continue;
+            }
             if self.life != Life::NONE && self.life < seen.life {
                 if let Some(after) = self.start_over() {
                     return Ok(TailBatch::Resync { after });
@@ -147,11 +159,19 @@ impl Tail {
             hub::hint(&self.progress, page.life, page.last);
         } else if page.life == Life::NONE && seen.last > Sequence::START {
             hub::hint(&self.progress, seen.life.next(), Sequence::START);
+        } else if page.life != Life::NONE && (page.life, page.last) < seen.place() {
+            hub::rewind(&self.progress, seen.place(), (page.life, page.last));
+            return None;
         }
-        if self.life != Life::NONE && self.life != page.life {
+        let is_gone = page.life == Life::NONE && self.place > Sequence::START;
+        if is_gone || (self.life != Life::NONE && self.life != page.life) {
             return self.start_over();
         }
         self.life = page.life;
+        if page.last < self.place {
+            self.place = page.last;
+            return Some(self.place);
+        }
         if page.first > self.place.next() {
             self.place = Sequence::from_u64(page.first.get() - 1);
             return Some(self.place);
@@ -166,6 +186,23 @@ impl Tail {
         None
     }
 
+    /// The store has lost events. Whoever has seen none of them need not be told, unless more than one loss was missed: then
+    /// nobody knows.
+    fn rewound(&mut self, seen: &Progress) -> Option<Sequence> {
+        let is_first_missed = self.rewinds + 1 == seen.rewinds;
+        let (life, last) = seen.rewound_to;
+        self.rewinds = seen.rewinds;
+        if self.life != Life::NONE && self.life != life {
+            return self.start_over();
+        }
+        if self.place <= last && is_first_missed {
+            return None;
+        }
+        self.place = self.place.min(last);
+        self.phase = Phase::Replaying;
+        Some(self.place)
+    }
+
     /// Goes back to the start, since the stream is gone. Whoever has seen nothing of it need not be told.
     fn start_over(&mut self) -> Option<Sequence> {
         let has_seen = self.place > Sequence::START;
@@ -173,11 +210,15 @@ impl Tail {
         has_seen.then_some(self.place)
     }
 
-    /// Waits until the stream is beyond the tail's place, or gone.
+    /// Waits until the stream is beyond the tail's place, or gone, or has lost events.
     async fn moved(&self) -> Result<(), TailEnd> {
-        let (life, place) = (self.life, self.place);
+        let (life, place, rewinds) = (self.life, self.place, self.rewinds);
         let moved = self.progress.wait_until(
-            move |progress| progress.last > place || (life != Life::NONE && progress.life > life),
+            move |progress| {
+                progress.last > place
+                    || (life != Life::NONE && progress.life > life)
+                    || progress.rewinds != rewinds
+            },
             Deadline::never(),
             &self.scope,
         );
@@ -223,6 +264,14 @@ mod tests {
         }
 
         async fn make(&self, events: usize) -> Version {
+            self.write(Version::NONE, events).await
+        }
+
+        async fn append(&self, expected: Version) -> Version {
+            self.write(expected, 1).await
+        }
+
+        async fn write(&self, expected: Version, events: usize) -> Version {
             let event = NewEvent {
                 kind: Arc::from("output"),
                 body: Arc::from(&b""[..]),
@@ -230,7 +279,7 @@ mod tests {
             };
             let write = Write {
                 stream: stream(),
-                expected: Version::NONE,
+                expected,
                 head: Some(Head {
                     kind: Arc::from("job"),
                     status: Arc::from("open"),
@@ -319,5 +368,104 @@ mod tests {
         let second = deaf.make(2).await;
         deaf.hub.hint(&stream(), life(second), Sequence::from_u64(2));
         reading.await.unwrap();
+    }
+
+    fn resync(after: u64) -> TailItem {
+        let after = Sequence::from_u64(after);
+        TailItem::Resync { after }
+    }
+
+    fn lost_events(range: std::ops::RangeInclusive<u64>) -> Vec<Arc<Event>> {
+        let lost = |sequence| Event {
+            sequence: Sequence::from_u64(sequence),
+            at_ms: 0,
+            kind: Arc::from("output"),
+            body: Arc::from(&b"lost"[..]),
+        };
+        range.map(|sequence| Arc::new(lost(sequence))).collect()
+    }
+
+    /// A server that crashed has less than it had shown: what lies behind a tail's place is gone.
+    #[tokio::test]
+    async fn a_tail_whose_place_was_lost_resyncs_and_goes_on() {
+        let deaf = Deaf::open();
+        let mut version = deaf.make(3).await;
+        let life = Life::from_u64(version.get());
+        let (mut ahead, mut behind) = (deaf.tail(), deaf.tail());
+        expect(&mut ahead, 1..=3).await;
+        expect(&mut behind, 1..=3).await;
+        deaf.hub.publish(&stream(), life, &lost_events(4..=6));
+        expect(&mut ahead, 4..=6).await;
+        let waiting = tokio::spawn(async move { (ahead.next().await.unwrap(), ahead) });
+        // As the listener does when it looks.
+        let at = |last| (life, Sequence::from_u64(last));
+        deaf.hub.rewind(&stream(), at(6), at(3));
+        let (item, mut ahead) = waiting.await.unwrap();
+        assert_eq!(item, resync(3));
+        version = deaf.append(version).await;
+        deaf.hub.hint(&stream(), life, Sequence::from_u64(4));
+        expect(&mut ahead, 4..=4).await;
+        // It had seen nothing of what was lost, and gets what took its place.
+        let TailItem::Event(fourth) = behind.next().await.unwrap() else {
+            panic!("no event")
+        };
+        assert_eq!((fourth.sequence.get(), &*fourth.body), (4, &b""[..]));
+        // Two losses before it looks again: its place may have been in either.
+        for _ in 0..2 {
+            deaf.hub.publish(&stream(), life, &lost_events(5..=7));
+            deaf.hub.rewind(&stream(), at(7), at(4));
+        }
+        assert_eq!(behind.next().await.unwrap(), resync(4));
+        assert_eq!(ahead.next().await.unwrap(), resync(4));
+        deaf.append(version).await;
+        deaf.hub.hint(&stream(), life, Sequence::from_u64(5));
+        expect(&mut behind, 5..=5).await;
+        expect(&mut ahead, 5..=5).await;
+    }
+
+    /// A tail finds out by itself that the store has less than all tails were told, and does not ask again and again.
+    #[tokio::test]
+    async fn a_tail_that_was_told_of_lost_events_waits_for_others() {
+        let deaf = Deaf::open();
+        let version = deaf.make(3).await;
+        let life = Life::from_u64(version.get());
+        let mut tail = deaf.tail();
+        deaf.hub.hint(&stream(), life, Sequence::from_u64(6));
+        expect(&mut tail, 1..=3).await;
+        let reading = tokio::spawn(async move { expect(&mut tail, 4..=4).await });
+        let rewound = deaf.hub.watch(&stream());
+        let rewound = rewound.wait_until(
+            |progress| progress.rewinds == 1 && progress.last == Sequence::from_u64(3),
+            Deadline::after(&SystemClock::shared(), std::time::Duration::from_secs(30)),
+            &deaf.token.scope(),
+        );
+        rewound.await.unwrap();
+        deaf.append(version).await;
+        deaf.hub.hint(&stream(), life, Sequence::from_u64(4));
+        reading.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_tail_that_begins_beyond_the_stream_goes_back_to_its_end() {
+        let deaf = Deaf::open();
+        let from = |after| {
+            let store = Arc::clone(&deaf.store) as Arc<dyn Store>;
+            let progress = deaf.hub.watch(&stream());
+            Tail::new(
+                store,
+                stream(),
+                progress,
+                Sequence::from_u64(after),
+                deaf.token.scope(),
+            )
+        };
+        assert_eq!(from(2).next().await.unwrap(), FROM_THE_START);
+        deaf.make(3).await;
+        let mut tail = from(7);
+        assert_eq!(tail.next().await.unwrap(), resync(3));
+        let life = deaf.told().map(|(life, _)| Life::from_u64(life)).unwrap();
+        deaf.append(Version::from_u64(life.get())).await;
+        deaf.hub.hint(&stream(), life, Sequence::from_u64(4));
+        expect(&mut tail, 4..=4).await;
     }
 }

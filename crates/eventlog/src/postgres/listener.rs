@@ -252,7 +252,15 @@ impl Listener {
     /// Tells the tails of a stream what was found, after they had been told this.
     fn pass_on(&self, told: &Told, found: &[Moved]) {
         let stream = &told.stream;
-        match found.iter().find(|moved| moved.stream == *stream) {
+        let (place, moved) = (
+            (told.life, told.last),
+            found.iter().find(|moved| moved.stream == *stream),
+        );
+        match moved {
+            // What tails were told of was committed before this look. So it was lost, in a crash of the server.
+            Some(moved) if (moved.life, moved.last) < place => {
+                self.hub.rewind(stream, place, (moved.life, moved.last));
+            }
             Some(moved) => {
                 self.hub.publish(stream, moved.life, &moved.newest);
                 self.hub.hint(stream, moved.life, moved.last);

@@ -8,15 +8,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use eventlog::{Commit, CommitError, Health, LeaseError, Log, LogError, Sequence, StreamId, Version};
-use kernel::CancellationToken;
+use eventlog::{
+    Commit, CommitError, Health, LeaseError, Log, LogError, Sequence, StreamId, TailItem, Version,
+};
+use kernel::{CancellationToken, SystemClock};
 use tokio::sync::watch;
 
 use crate::{
     postgres::{append, eventually, next},
     postgres_database::Database,
     postgres_proxy::{Cut, Proxy},
-    support::{contents, stream, write},
+    support::{contents, stream, text, write},
 };
 
 /// The version that the next write to a stream must name, however often one has to ask.
@@ -308,4 +310,64 @@ async fn a_commit_may_be_dropped_half_way() {
         "{:?}",
         started.elapsed()
     );
+}
+
+/// A server that crashes loses relaxed commits that it has shown: tails that have seen them resync and go on, and the writer
+/// is told that its own write was lost.
+#[tokio::test]
+async fn what_a_server_lost_in_a_crash_is_told_to_readers_and_to_the_writer() {
+    let Some(database) = Database::new() else { return };
+    let (here, elsewhere) = (database.open().await, database.open().await);
+    let token = CancellationToken::new();
+    let tail = |log: &Log| log.tail(&stream("s"), Sequence::START, &token.scope());
+    let (mut own, mut far) = (tail(&here), tail(&elsewhere));
+    let made = here.commit(Commit::one(write("s", Version::NONE, "x", &["1"])));
+    let durable = made.await.unwrap()[0].version;
+    let relaxed = Commit::one(write("s", durable, "x", &["2", "3"])).relaxed();
+    let lost = here.commit(relaxed).await.unwrap()[0].version;
+    for tail in [&mut own, &mut far] {
+        for expected in 1..=3 {
+            assert_eq!(next(tail).await, expected);
+        }
+    }
+    // As the server finds it when it has come back.
+    database.run(&format!(
+        "BEGIN; DELETE FROM events WHERE sequence > 1;
+         UPDATE streams SET last_sequence = 1, version = {durable} WHERE id = 's'; COMMIT"
+    ));
+    database.kill_connections("true");
+    let resync = TailItem::Resync {
+        after: Sequence::from_u64(1),
+    };
+    for tail in [&mut own, &mut far] {
+        let item = tokio::time::timeout(Duration::from_secs(20), tail.next()).await;
+        assert_eq!(item.expect("the tail hangs").unwrap(), resync);
+    }
+    let clock = SystemClock::shared();
+    let next_write = |expected| Commit::one(write("s", expected, "x", &["2, again"]));
+    let refused = here
+        .commit_through(next_write(lost), (&clock, &token.scope()))
+        .await;
+    match refused.unwrap_err() {
+        CommitError::RolledBack {
+            actual: Some(actual), ..
+        } => assert_eq!(actual.version, durable),
+        other => panic!("{other:?}"),
+    }
+    here.commit(next_write(durable)).await.unwrap();
+    // Now somebody else has written.
+    let refused = here
+        .commit_through(next_write(durable), (&clock, &token.scope()))
+        .await;
+    assert!(
+        matches!(refused, Err(CommitError::Conflict { .. })),
+        "{refused:?}"
+    );
+    for tail in [&mut own, &mut far] {
+        let item = tokio::time::timeout(Duration::from_secs(20), tail.next()).await;
+        let TailItem::Event(event) = item.expect("the tail hangs").unwrap() else {
+            panic!("no event")
+        };
+        assert_eq!((event.sequence.get(), text(&event)), (2, "2, again".to_owned()));
+    }
 }
