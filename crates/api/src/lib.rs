@@ -84,10 +84,10 @@ pub use processes::{
 };
 pub use sessions::{
     ActiveTurn, Agent, AgentChoice, AgentKind, AgentList, AnswerPermission, ArchiveSession, Attachment,
-    CancelTurn, ClearStaleTurn, EditQueued, EventPrompt, ForkSession, IfBusy, NewAttachment, OpenSession,
-    PermissionAnswer, PermissionAnswered, PermissionOption, PermissionRule, RenameSession, RulePermission,
-    Session, SessionCounts, SessionHistory, SessionList, SessionMoment, SessionState, StartTurn, StopRequest,
-    ToolState, Turn, TurnAccepted, TurnEnd, TurnError, TurnEvent, TurnEventBody, TurnEventList, TurnItem,
-    TurnList, TurnResync, TurnState, TurnTranscript, Usage, WaitingPermission,
+    AwaitedMachine, CancelTurn, ClearStaleTurn, EditQueued, EventPrompt, ForkSession, IfBusy, NewAttachment,
+    OpenSession, PermissionAnswer, PermissionAnswered, PermissionOption, PermissionRule, RenameSession,
+    RulePermission, Session, SessionCounts, SessionHistory, SessionList, SessionMoment, SessionState,
+    StartTurn, StopRequest, ToolState, Turn, TurnAccepted, TurnEnd, TurnError, TurnEvent, TurnEventBody,
+    TurnEventList, TurnItem, TurnList, TurnResync, TurnState, TurnTranscript, Usage, WaitingPermission,
 };
 pub use settings::{Setting, SettingList, SettingSource};

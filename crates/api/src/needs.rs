@@ -29,6 +29,8 @@ pub enum NeedKind {
     Overlap,
     /// A language server was given up.
     Server,
+    /// Prompts wait for a machine whose daemon does not run.
+    Waiting,
     /// A turn was cut off by the end of its daemon.
     Interrupted,
     /// A job failed within the last hour.

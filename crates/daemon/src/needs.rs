@@ -7,8 +7,8 @@ use ::jobs::{ListQuery, StateName};
 use ::plans::{PlanQuery, State as PlanWord};
 use ::sessions::{SessionQuery, SessionState as SessionWord};
 use api::{
-    Breaker, BreakerState, CheckState, Job, NeedKind, NeedList, Plan, PlanOverlap, PlanState, Rescued,
-    Server, ServerState, Session, StuckLanding, TurnState, WaitingPermission, Workspace,
+    AwaitedMachine, Breaker, BreakerState, CheckState, Job, NeedKind, NeedList, Plan, PlanOverlap, PlanState,
+    Rescued, Server, ServerState, Session, StuckLanding, TurnState, WaitingPermission, Workspace,
 };
 
 use crate::app::App;
@@ -22,6 +22,8 @@ use crate::{jobs, plans, sessions};
 const READ_ASKING: u32 = 50;
 /// How many sessions that rest are looked at for a turn that was interrupted, the newest ones.
 const READ_RESTING: u32 = 50;
+/// How many sessions with prompts that wait are looked at, the newest ones.
+const READ_WAITING: u32 = 50;
 /// How many plans that are not over are looked at, the newest ones.
 const READ_PLANS: u32 = 100;
 /// How many failed jobs are looked at, the newest ones.
@@ -53,6 +55,8 @@ pub(crate) enum Need {
     Overlap(Box<Plan>, PlanOverlap),
     /// A language server was given up.
     Server(Box<Server>),
+    /// Prompts wait for a machine whose daemon does not run.
+    Waiting(Box<Session>, AwaitedMachine),
     /// A turn was cut off by the end of its daemon.
     Interrupted(Box<Session>),
     /// A job failed not long ago.
@@ -108,6 +112,20 @@ pub(crate) fn stuck_words(stuck: &StuckLanding) -> String {
     format!("an {what} is stuck half-way: {}", stuck.why)
 }
 
+/// What is said of prompts that wait for another machine.
+pub(crate) fn waiting_words(machine: &AwaitedMachine) -> String {
+    let name = match machine.name == machine.home {
+        true => machine.home.clone(),
+        false => format!("{} ({})", machine.name, machine.home),
+    };
+    match machine.running {
+        true => format!("waits for the daemon on {name}"),
+        false => format!(
+            "waits for the daemon on {name}, which isn't running. Start it, or run it on this machine"
+        ),
+    }
+}
+
 /// What is said of rescued content.
 pub(crate) fn rescued_words(rescued: &Rescued) -> String {
     format!("{} of {}. {}", rescued.kind, rescued.root, rescued.why)
@@ -158,6 +176,10 @@ impl Need {
                 let text = server_words(server).to_owned();
                 need(NeedKind::Server, &server.id, &server.server, text)
             }
+            Self::Waiting(session, machine) => {
+                let text = waiting_words(machine);
+                need(NeedKind::Waiting, &session.id, &session.title, text)
+            }
             Self::Interrupted(session) => need(
                 NeedKind::Interrupted,
                 &session.id,
@@ -205,6 +227,7 @@ impl Needs {
 struct Found {
     asking: Vec<Session>,
     resting: Vec<Session>,
+    waiting: Vec<Session>,
     stuck: Vec<Workspace>,
     rescued: Vec<Rescued>,
     plans: Vec<Plan>,
@@ -232,9 +255,13 @@ pub(crate) async fn read(app: &App) -> Needs {
         before: None,
         limit: READ_JOBS,
     };
-    let (asking, resting, plans, jobs, workspaces, rescued) = tokio::join!(
+    let (asking, resting, waiting, plans, jobs, workspaces, rescued) = tokio::join!(
         sessions::wire::list(&app.conversations, sessions_in(SessionWord::Asking, READ_ASKING)),
         sessions::wire::list(&app.conversations, sessions_in(SessionWord::Idle, READ_RESTING)),
+        sessions::wire::list(
+            &app.conversations,
+            sessions_in(SessionWord::Waiting, READ_WAITING)
+        ),
         plans::wire::list(&app.plans, not_over),
         jobs::wire::list(&app.jobs, failed),
         app.plans.workspaces(),
@@ -242,6 +269,7 @@ pub(crate) async fn read(app: &App) -> Needs {
     );
     let is_partial = asking.is_err()
         || resting.is_err()
+        || waiting.is_err()
         || plans.is_err()
         || jobs.is_err()
         || workspaces.is_err()
@@ -251,6 +279,7 @@ pub(crate) async fn read(app: &App) -> Needs {
     let found = Found {
         asking: asking.map(|list| list.sessions).unwrap_or_default(),
         resting: resting.map(|list| list.sessions).unwrap_or_default(),
+        waiting: waiting.map(|list| list.sessions).unwrap_or_default(),
         stuck: stuck.iter().map(workspace_to_wire).collect(),
         rescued: rescued.iter().take(READ_RESCUED).map(rescued_to_wire).collect(),
         plans: plans.map(|list| list.plans).unwrap_or_default(),
@@ -307,6 +336,10 @@ fn needs_of(found: Found, now_ms: u64) -> Vec<Need> {
             .filter(failed)
             .map(|server| Need::Server(Box::new(server))),
     );
+    needs.extend(found.waiting.into_iter().filter_map(|session| {
+        let machine = session.waits_for.clone().filter(|machine| !machine.running)?;
+        Some(Need::Waiting(Box::new(session), machine))
+    }));
     let interrupted = |session: &Session| session.last_state == Some(TurnState::Interrupted);
     needs.extend(
         found
@@ -491,6 +524,15 @@ pub(crate) mod tests {
             last_state: Some(TurnState::Interrupted),
             ..session(SessionState::Idle)
         };
+        let waits_for = |running| Session {
+            waits_for: Some(AwaitedMachine {
+                home: "home_1".to_owned(),
+                name: "buildbox".to_owned(),
+                running,
+            }),
+            ..session(SessionState::Waiting)
+        };
+        let stranded = waits_for(false);
         let failed_at = |ended_at: &str| Job {
             ended_at: Some(ended_at.to_owned()),
             ..job(JobState::Failed)
@@ -513,6 +555,7 @@ pub(crate) mod tests {
             rescued: vec![rescued("a")],
             asking: vec![asking.clone()],
             resting: vec![session(SessionState::Idle), interrupted.clone()],
+            waiting: vec![stranded.clone(), waits_for(true), session(SessionState::Waiting)],
             plans: vec![sealed.clone(), conflicted.clone(), second, first.clone()],
             servers: vec![server("clangd"), broken.clone()],
             jobs: vec![recent.clone(), old],
@@ -531,6 +574,7 @@ pub(crate) mod tests {
             Need::Plan(Box::new(sealed), PlanNeed::Review),
             Need::Overlap(Box::new(first.clone()), first.overlaps[0].clone()),
             Need::Server(Box::new(broken)),
+            Need::Waiting(Box::new(stranded.clone()), stranded.waits_for.clone().unwrap()),
             Need::Interrupted(Box::new(interrupted)),
             Need::Job(Box::new(recent)),
             Need::Breaker(breaker("b", BreakerState::Open)),
@@ -566,6 +610,10 @@ pub(crate) mod tests {
                 "with Other work: 2 files in common, 1 conflicts",
             ),
             (NeedKind::Server, "it was given up"),
+            (
+                NeedKind::Waiting,
+                "waits for the daemon on buildbox (home_1), which isn't running. Start it, or run it on this machine",
+            ),
             (NeedKind::Interrupted, INTERRUPTED),
             (NeedKind::Job, "it failed"),
             (NeedKind::Breaker, REFUSED),

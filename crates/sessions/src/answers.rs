@@ -39,8 +39,20 @@ pub struct NewTurn {
     pub seen: Option<u64>,
     /// A second one with the same key is the same turn.
     pub idempotency_key: Option<String>,
+    /// Which machine it runs on.
+    pub run_on: RunOn,
     /// Who asks.
     pub by: Actor,
+}
+
+/// Which machine runs a prompt, if several share the log.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RunOn {
+    /// That of the session: its directory is there.
+    #[default]
+    ItsMachine,
+    /// This one. The session moves here, with the prompts that wait in it.
+    Here,
 }
 
 /// What becomes of a prompt while a turn runs.

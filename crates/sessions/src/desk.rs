@@ -173,6 +173,8 @@ impl Inner {
             return Ok(None);
         };
         match self.shared.plans.get(given).await {
+            // One whose sandbox is on another machine is left to whoever is there.
+            Ok(plan) if plan.record.facts.home != self.shared.owner.home => Ok(None),
             Ok(plan) if matches!(plan.record.state, State::Open | State::Sealed) => Ok(Some(plan)),
             Ok(_) | Err(PlanError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),

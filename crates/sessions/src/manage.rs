@@ -47,6 +47,7 @@ pub(crate) async fn create(shared: &Shared, new: NewSession) -> Result<Session, 
             opened_at: now,
             forked_from: None,
         },
+        home: Some(shared.owner.home),
         title: first_line(&new.title, TITLE_LIMIT),
         agent: new.agent,
         rules: new.rules,
@@ -72,7 +73,7 @@ pub(crate) async fn create(shared: &Shared, new: NewSession) -> Result<Session, 
 }
 
 /// A directory that is there, by the path that leads to it without links: all sessions of one directory are found by it.
-async fn existing(directory: PathBuf) -> Result<PathBuf, SessionError> {
+pub(crate) async fn existing(directory: PathBuf) -> Result<PathBuf, SessionError> {
     let unusable = |why: String| SessionError::Directory { why };
     if !directory.is_absolute() {
         return Err(unusable("is not an absolute path".to_owned()));
@@ -192,6 +193,7 @@ pub(crate) async fn fork(
                     turn: turn.id,
                 }),
             },
+            home: parent.record.home,
             title: parent.record.title.clone(),
             agent: parent.record.agent.clone(),
             rules: parent.record.rules.clone(),
@@ -354,7 +356,7 @@ fn check_unused(session: &Session) -> Result<(), SessionError> {
     }
 }
 
-fn amend(
+pub(crate) fn amend(
     shared: &Shared,
     session: &Session,
     happened: Happening,

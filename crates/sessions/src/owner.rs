@@ -55,6 +55,11 @@ pub(crate) async fn is_gone(shared: &Shared, owner: Owner, turn: TurnId) -> Resu
         // Ours, and we would know.
         return Ok(!shared.places.has(turn));
     }
+    is_life_over(shared, owner).await
+}
+
+/// Whether another life than this one is over.
+pub(crate) async fn is_life_over(shared: &Shared, owner: Owner) -> Result<bool, SessionError> {
     if owner.home == shared.owner.home || shared.sharing == Sharing::Alone {
         return Ok(true);
     }

@@ -1,17 +1,18 @@
 //! What an earlier life, or another daemon, left behind: turns that are nobody's, prompts that wait, removals half done.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, StoredHead};
-use kernel::{Deadline, SessionId};
+use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, Moves, MovesEnd, StoredHead};
+use kernel::{Deadline, HomeId, SessionId};
 
 use crate::error::SessionError;
+use crate::machines::{home_of, look_for};
 use crate::options::AfterCrash;
 use crate::owner::{Sharing, is_gone};
 use crate::runner::go_on;
-use crate::session::Session;
+use crate::session::{Session, SessionState};
 use crate::shared::Shared;
 use crate::state::{self, End};
 use crate::store::{self, Made, On};
@@ -22,10 +23,21 @@ use crate::turn::{TurnError, TurnState};
 const PAGE: u32 = 512;
 /// How often it is looked whether another daemon left a turn.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How long after a look the next one is, at least: sessions move often, and mostly it is none of our business.
+const LOOK_GAP: Duration = Duration::from_millis(50);
+
+/// Sessions in which prompts wait, when a daemon starts.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    /// Those that go on, if this is their machine.
+    pub(crate) begin: Vec<SessionId>,
+    /// Those that wait until somebody sends the next prompt, with the number of prompts that they have.
+    pub(crate) held: BTreeMap<SessionId, u64>,
+}
 
 /// Before the first request: buries the turns that earlier lives of this daemon left, and finishes removals.
 /// Returns the sessions that have prompts which wait.
-pub(crate) async fn at_start(shared: &Arc<Shared>) -> Result<Vec<SessionId>, SessionError> {
+pub(crate) async fn at_start(shared: &Arc<Shared>) -> Result<Waiting, SessionError> {
     bury_all(shared, &Scope::Ours).await?;
     for stored in heads(&shared.log, SESSION_KIND, REMOVING).await? {
         if let Some(session) = shared.log.readable(&stored, store::session_of(&stored)) {
@@ -40,10 +52,16 @@ pub(crate) async fn at_start(shared: &Arc<Shared>) -> Result<Vec<SessionId>, Ses
             waiting.insert(turn.record.session);
         }
     }
-    Ok(match shared.settings.after_crash {
-        AfterCrash::GoOn => waiting.into_iter().collect(),
-        AfterCrash::Wait => Vec::new(),
-    })
+    let mut found = Waiting::default();
+    for id in waiting {
+        match (shared.settings.after_crash, store::session(&shared.log, id).await) {
+            (AfterCrash::GoOn, _) => found.begin.push(id),
+            (AfterCrash::Wait, Ok(session)) => drop(found.held.insert(id, session.record.prompts)),
+            (AfterCrash::Wait, Err(SessionError::NotFound(_) | SessionError::Unreadable { .. })) => {}
+            (AfterCrash::Wait, Err(error)) => return Err(error),
+        }
+    }
+    Ok(found)
 }
 
 /// Whose turns are looked at.
@@ -55,18 +73,62 @@ enum Scope {
     All,
 }
 
-/// As long as the daemon lives: buries what other daemons left, if they share the log.
-pub(crate) async fn look_after_others(shared: Arc<Shared>) {
+/// As long as the daemon lives, if others share the log: begins the prompts that they sent to sessions of this machine, and
+/// buries what they left.
+pub(crate) async fn look_after_others(shared: Arc<Shared>, mut moves: Moves, held: BTreeMap<SessionId, u64>) {
     let closing = shared.open.scope();
-    while shared.sharing == Sharing::WithOthers && !closing.is_cancelled() {
+    let mut due = Deadline::after(&shared.clock, LOOK_EVERY);
+    loop {
+        if let Err(MovesEnd::Cancelled(_)) = moves.next(due.clone(), &closing).await {
+            return;
+        }
+        // Sessions that always move must not keep it from being due.
+        let is_due = due.has_passed();
+        if is_due {
+            due = Deadline::after(&shared.clock, LOOK_EVERY);
+            if let Err(error) = bury_all(&shared, &Scope::All).await {
+                tracing::warn!(%error, "turns of other daemons cannot be looked after");
+            }
+        }
+        if let Err(error) = look_at_waiting(&shared, &held, is_due).await {
+            tracing::warn!(%error, "prompts that wait cannot be looked at");
+        }
         tokio::select! {
             _ = closing.wait() => return,
-            () = Deadline::after(&shared.clock, LOOK_EVERY).passed() => {}
-        }
-        if let Err(error) = bury_all(&shared, &Scope::All).await {
-            tracing::warn!(%error, "turns of other daemons cannot be looked after");
+            () = Deadline::after(&shared.clock, LOOK_GAP).passed() => {}
         }
     }
+}
+
+/// Begins prompts that wait for this machine. If it is due, or somebody waits for a machine that is new here, it is looked
+/// which of the others are there.
+async fn look_at_waiting(
+    shared: &Arc<Shared>,
+    held: &BTreeMap<SessionId, u64>,
+    is_due: bool,
+) -> Result<(), SessionError> {
+    let mut awaited: BTreeSet<HomeId> = BTreeSet::new();
+    for stored in heads(&shared.log, SESSION_KIND, SessionState::Waiting.name()).await? {
+        let Some(session) = shared.log.readable(&stored, store::session_of(&stored)) else {
+            continue;
+        };
+        let home = match home_of(shared, &session).await {
+            Ok(home) => home,
+            Err(error) => {
+                quarantined(error)?;
+                continue;
+            }
+        };
+        if home != shared.owner.home {
+            awaited.insert(home);
+        } else if held.get(&session.id) != Some(&session.record.prompts) {
+            go_on(shared, session.id);
+        }
+    }
+    if is_due || !shared.machines.knows(&awaited) {
+        look_for(shared, awaited).await?;
+    }
+    Ok(())
 }
 
 async fn bury_all(shared: &Arc<Shared>, scope: &Scope) -> Result<(), SessionError> {
@@ -135,7 +197,9 @@ pub(crate) async fn bury(shared: &Arc<Shared>, session: &Session) -> Result<Opti
     };
     match store::commit(&shared.log, on, step, Vec::new()).await {
         Ok(made) => Ok(Some(made)),
-        Err(CommitError::Conflict { .. }) => Err(stale(store::session(&shared.log, session.id).await?)),
+        Err(CommitError::Conflict { .. } | CommitError::RolledBack { .. }) => {
+            Err(stale(store::session(&shared.log, session.id).await?))
+        }
         Err(error) => Err(error.into()),
     }
 }

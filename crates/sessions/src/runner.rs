@@ -13,6 +13,7 @@ use crate::agent::{AgentEnd, AgentTurn};
 use crate::asking::Asker;
 use crate::desk::PlanDesk;
 use crate::error::SessionError;
+use crate::machines::home_of;
 use crate::pause::LogPause;
 use crate::places::Place;
 use crate::recorder::{self, Recorded};
@@ -93,7 +94,7 @@ async fn begin_and_run(
     Ok(())
 }
 
-/// Begins the turn that has waited longest, if nothing runs.
+/// Begins the turn that has waited longest, if nothing runs and this is the machine of the session.
 async fn begin_next(
     shared: &Arc<Shared>,
     id: SessionId,
@@ -108,7 +109,7 @@ async fn begin_next(
         let Some(next) = session.record.queue.first().copied() else {
             return Ok(None);
         };
-        if session.record.active.is_some() {
+        if session.record.active.is_some() || home_of(shared, &session).await? != shared.owner.home {
             return Ok(None);
         }
         let turn = store::turn(&shared.log, next).await?;

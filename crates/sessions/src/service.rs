@@ -9,13 +9,14 @@ use crate::agent::AgentInfo;
 use crate::answers::{Accepted, Counts, NewSession, NewTurn, SessionQuery};
 use crate::asking;
 use crate::error::SessionError;
+use crate::machines::{self, AwaitedMachine, Machines};
 use crate::manage;
 use crate::options::SessionsOptions;
 use crate::owner::{self, Owner, Sharing, Tenure};
 use crate::permissions::Answer;
 use crate::places::Places;
 use crate::prompt::{AgentChoice, Prompt};
-use crate::recover;
+use crate::recover::{self, Waiting};
 use crate::runner;
 use crate::session::{Actor, Session, Stop};
 use crate::shared::{Shared, refusal};
@@ -52,6 +53,7 @@ impl Sessions {
             ports: options.ports,
             agents: options.agents,
             places: Places::new(options.settings.max_turns),
+            machines: Machines::default(),
             settings: options.settings,
             tasks: options.tasks,
             wall: WallClock::new(Arc::clone(&options.clock)),
@@ -64,14 +66,16 @@ impl Sessions {
             shared
                 .tasks
                 .spawn("sessions-lease", owner::live(Arc::clone(&shared), lease));
+            machines::register(&shared, &options.machine_name).await?;
         }
-        let waiting = recover::at_start(&shared).await?;
+        // What others do from here on is not missed.
+        let moves = shared.log.moved("session");
+        let Waiting { begin, held } = recover::at_start(&shared).await?;
         if shared.sharing == Sharing::WithOthers {
-            shared
-                .tasks
-                .spawn("sessions-scout", recover::look_after_others(Arc::clone(&shared)));
+            let looking = recover::look_after_others(Arc::clone(&shared), moves, held);
+            shared.tasks.spawn("sessions-scout", looking);
         }
-        for session in waiting {
+        for session in begin {
             runner::go_on(&shared, session);
         }
         Ok(Self { shared })
@@ -198,6 +202,24 @@ impl Sessions {
                 .map_err(|refused| refusal(&refused, session, turn))
         });
         Ok(made.await?.session)
+    }
+
+    /// The machine that the prompts of a session wait for, if that is another one.
+    #[must_use]
+    pub fn awaited(&self, session: &Session) -> Option<AwaitedMachine> {
+        self.shared.machines.awaited(&self.shared, session)
+    }
+
+    /// From now on the prompts of a session run on this machine, also those that wait.
+    ///
+    /// # Errors
+    /// [`SessionError::Directory`] if the directory of the session is not on this machine.
+    ///
+    /// *Cancel safety*: dropped half-way, it is done all the same, if it can be.
+    pub async fn move_here(&self, session: SessionId, by: Actor) -> Result<Session, SessionError> {
+        let shared = Arc::clone(&self.shared);
+        let moving = async move { machines::move_here(&shared, session, &by).await };
+        self.shared.to_the_end(moving).await
     }
 
     /// Moves a prompt that waits to another place of the queue, from 0.

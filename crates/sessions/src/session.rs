@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{Sequence, UnixMs, Version};
-use kernel::{PermissionId, PlanId, SessionId, TurnId};
+use kernel::{HomeId, PermissionId, PlanId, SessionId, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
@@ -40,6 +40,9 @@ pub(crate) struct Whole;
 pub struct SessionRecord {
     /// What is known of it for good.
     pub facts: SessionFacts,
+    /// The home whose machine has the directory, and runs the prompts. Older records do not say.
+    #[serde(default, with = "maybe_as_text", skip_serializing_if = "Option::is_none")]
+    pub home: Option<HomeId>,
     /// What it is about, in one line.
     pub title: String,
     /// The agent that is asked unless a prompt names another one.
@@ -162,6 +165,8 @@ pub struct Asked {
 pub enum SessionState {
     /// Nothing. It takes a prompt.
     Idle,
+    /// Nothing runs, and prompts wait: for a place, or for their machine.
+    Waiting,
     /// A turn runs.
     Running,
     /// A turn runs, and waits for an answer of the user.
@@ -178,6 +183,7 @@ impl SessionState {
     pub fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
+            Self::Waiting => "waiting",
             Self::Running => "running",
             Self::Asking => "asking",
             Self::Stopping => "stopping",
@@ -195,6 +201,7 @@ impl SessionRecord {
             Some(active) if active.asked.iter().any(|asked| asked.answer.is_none()) => SessionState::Asking,
             Some(_) => SessionState::Running,
             None if self.archived => SessionState::Archived,
+            None if !self.queue.is_empty() => SessionState::Waiting,
             None => SessionState::Idle,
         }
     }

@@ -10,6 +10,7 @@ use process::Tasks;
 
 use crate::agent::{Agent, Readiness};
 use crate::error::SessionError;
+use crate::machines::Machines;
 use crate::observe::Observer;
 use crate::options::SessionsSettings;
 use crate::owner::{Owner, Sharing, Tenure};
@@ -36,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) wall: WallClock,
     pub(crate) places: Places,
+    pub(crate) machines: Machines,
     /// Is told what turns do, if anybody wants to know.
     pub(crate) observer: OnceLock<Arc<dyn Observer>>,
     /// Cancelled when the daemon takes no more prompts.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use eventlog::{CommitError, Head, Version, Write};
-use kernel::{SessionId, TurnId};
+use kernel::{HomeId, SessionId, TurnId};
 
-use crate::answers::{Accepted, NewTurn, Started};
+use crate::answers::{Accepted, NewTurn, RunOn, Started};
 use crate::error::SessionError;
 use crate::keys::KeyRecord;
+use crate::machines::{check_directory, home_of, look_for_one};
 use crate::prompt::{ATTACHMENT_LIMIT, AgentChoice, PROMPT_LIMIT_BYTES, Prompt, SCRIPT_LIMIT_BYTES};
 use crate::recover::bury;
 use crate::runner;
@@ -50,8 +51,20 @@ pub(crate) async fn start_turn(
             }
         }
         let choice = new.agent.clone().unwrap_or_else(|| session.record.agent.clone());
-        shared.check_choice(&choice)?;
-        if let Some(accepted) = try_accept(shared, &session, &new, choice).await? {
+        let home = match new.run_on {
+            RunOn::ItsMachine => home_of(shared, &session).await?,
+            RunOn::Here => shared.owner.home,
+        };
+        if new.run_on == RunOn::Here && session.record.home != Some(home) {
+            check_directory(&session).await?;
+        }
+        if home == shared.owner.home {
+            shared.check_choice(&choice)?;
+        } else {
+            // It may have other agents, and the answer says whether its daemon is there.
+            look_for_one(shared, home).await?;
+        }
+        if let Some(accepted) = try_accept(shared, &session, &new, (choice, home)).await? {
             return Ok(accepted);
         }
     }
@@ -63,11 +76,12 @@ async fn try_accept(
     shared: &Arc<Shared>,
     session: &Session,
     new: &NewTurn,
-    choice: AgentChoice,
+    (choice, home): (AgentChoice, HomeId),
 ) -> Result<Option<Accepted>, SessionError> {
     let turn = TurnId::generate();
     let is_free = session.record.active.is_none() && session.record.queue.is_empty();
-    let mut place = if is_free {
+    let is_ours = home == shared.owner.home;
+    let mut place = if is_free && is_ours {
         shared.places.take(shared, session.id)
     } else {
         None
@@ -80,6 +94,7 @@ async fn try_accept(
         session: session.id,
         prompt: new.prompt.clone(),
         agent: choice,
+        home,
         by: Arc::clone(&new.by),
     };
     let runner = place.as_ref().map(|_| shared.owner);
@@ -115,7 +130,7 @@ async fn try_accept(
     };
     match place {
         Some(place) if answer.turn.record.state == TurnState::Running => runner::run(shared, made, place),
-        _ if answer.session.record.active.is_none() => runner::go_on(shared, session.id),
+        _ if is_ours && answer.session.record.active.is_none() => runner::go_on(shared, session.id),
         _ => {}
     }
     Ok(Some(answer))

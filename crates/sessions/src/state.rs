@@ -12,7 +12,7 @@
 //! 5. The first answer to a question, and the first wish to stop, stand.
 
 use eventlog::UnixMs;
-use kernel::{PermissionId, PlanId, TurnId};
+use kernel::{HomeId, PermissionId, PlanId, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::answers::IfBusy;
@@ -110,6 +110,8 @@ pub(crate) struct Draft {
     pub(crate) session: kernel::SessionId,
     pub(crate) prompt: Prompt,
     pub(crate) agent: AgentChoice,
+    /// The home whose machine is to run it, and whatever else waits in the session.
+    pub(crate) home: HomeId,
     pub(crate) by: Actor,
 }
 
@@ -136,6 +138,10 @@ pub(crate) fn accept(
     let mut next = session.clone();
     next.changed_at = now;
     next.prompts += 1;
+    let is_moved = next
+        .home
+        .replace(draft.home)
+        .is_some_and(|home| home != draft.home);
     if next.title.is_empty() {
         next.title = first_line(&draft.prompt.text, TITLE_CHARACTERS);
     }
@@ -163,10 +169,11 @@ pub(crate) fn accept(
         prompt: draft.prompt,
         agent: draft.agent,
     };
+    let moved = Happening::new("home_set", &draft.by, None, draft.home.to_string());
     next.queue.push(draft.id);
     let queued = Step {
         session: next,
-        happened: vec![accepted],
+        happened: is_moved.then_some(moved).into_iter().chain([accepted]).collect(),
         turn: Some(TurnStep {
             record: record.clone(),
             events: vec![event],

@@ -77,6 +77,7 @@ fn prompt(text: &str) -> Prompt {
 impl World {
     fn new() -> Self {
         let session = SessionRecord {
+            home: None,
             facts: SessionFacts {
                 directory: PathBuf::from("/somewhere"),
                 opened_by: "ann".into(),
@@ -229,6 +230,7 @@ impl World {
     fn accept(&mut self, refuse: bool, has_runner: bool, now: UnixMs) {
         let id = TurnId::generate();
         let draft = Draft {
+            home: self.owner.home,
             id,
             session: self.id,
             prompt: prompt("do it"),

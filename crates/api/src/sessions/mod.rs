@@ -11,9 +11,9 @@ pub use events::{
     TurnEventList, TurnItem, TurnResync, TurnTranscript,
 };
 pub use session::{
-    ActiveTurn, AgentChoice, AnswerPermission, ArchiveSession, ForkSession, OpenSession, PermissionAnswered,
-    PermissionRule, RenameSession, RulePermission, Session, SessionCounts, SessionHistory, SessionList,
-    SessionMoment, SessionState, StopRequest, WaitingPermission,
+    ActiveTurn, AgentChoice, AnswerPermission, ArchiveSession, AwaitedMachine, ForkSession, OpenSession,
+    PermissionAnswered, PermissionRule, RenameSession, RulePermission, Session, SessionCounts,
+    SessionHistory, SessionList, SessionMoment, SessionState, StopRequest, WaitingPermission,
 };
 pub use turn::{
     Attachment, CancelTurn, ClearStaleTurn, EditQueued, IfBusy, NewAttachment, StartTurn, Turn, TurnAccepted,

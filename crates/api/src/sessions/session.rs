@@ -71,6 +71,8 @@ pub enum RulePermission {
 pub enum SessionState {
     /// Nothing. It takes a prompt.
     Idle,
+    /// Nothing runs, and prompts wait: for a place, or for the machine of the session.
+    Waiting,
     /// A turn runs.
     Running,
     /// A turn runs, and waits for an answer of the user.
@@ -95,6 +97,12 @@ pub struct Session {
     pub title: String,
     /// The directory that its agents work on.
     pub directory: String,
+    /// The home of the daemon that runs its prompts, if several share a database. The directory is on its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<String>,
+    /// The other machine that its prompts wait for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<AwaitedMachine>,
     /// The agent that is asked unless a prompt names another one.
     pub agent: AgentChoice,
     /// Who opened it.
@@ -130,6 +138,17 @@ pub struct Session {
     pub forks: u64,
     /// Its own rules.
     pub rules: Vec<PermissionRule>,
+}
+
+/// Another machine, which prompts wait for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AwaitedMachine {
+    /// The home of its daemon.
+    pub home: String,
+    /// What it is called.
+    pub name: String,
+    /// Whether its daemon runs. If not, the prompts wait until it is started, or until somebody has them run elsewhere.
+    pub running: bool,
 }
 
 /// The turn that runs in a session.
@@ -244,7 +263,7 @@ pub struct SessionMoment {
     #[schema(format = "date-time")]
     pub at: String,
     /// What happened: `opened`, `accepted`, `started`, `ended`, `stop_requested`, `asked`, `answered`, `edited`, `moved`,
-    /// `removed`, `renamed`, `agent_set`, `archived`, `unarchived`, `forked`, `plan_set`.
+    /// `removed`, `renamed`, `agent_set`, `home_set`, `archived`, `unarchived`, `forked`, `plan_set`.
     pub event: String,
     /// Who did it; may be empty.
     pub actor: String,

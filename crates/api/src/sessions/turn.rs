@@ -23,6 +23,10 @@ pub struct StartTurn {
     /// The version of the session that was seen: if it has moved, the prompt is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<u64>,
+    /// Whether it runs on this machine, if several share a database. The session moves here, with the prompts that wait in it.
+    /// Without it, a prompt runs on the machine of the session, which has its directory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub here: bool,
     /// A second request with the same key is the same turn. The header `Idempotency-Key` means the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,

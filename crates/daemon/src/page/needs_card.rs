@@ -9,7 +9,9 @@ use super::plan_state::{overlap_words, titled};
 use super::plan_text::exact;
 use super::sign_in::Visitor;
 use super::{breakers, history, job_state, plan_state, server_log, server_state, session_state};
-use crate::needs::{INTERRUPTED, Need, Needs, PlanNeed, REFUSED, rescued_words, server_words, stuck_words};
+use crate::needs::{
+    INTERRUPTED, Need, Needs, PlanNeed, REFUSED, rescued_words, server_words, stuck_words, waiting_words,
+};
 
 /// How many are shown. Whoever has more begins with these.
 const SHOWN_NEEDS: usize = 20;
@@ -148,6 +150,20 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
                         &titled_link(&href, &format!("need {}", server.id), &server.server),
                         &more,
                         &link(&href, &format!("look {}", server.id), "Look", &server.server),
+                    ))
+                }
+            }
+        }
+        Need::Waiting(session, machine) => {
+            let (href, title) = (session_state::path(&session.id), session_state::title(session));
+            let more = html! { small { (one_line(&waiting_words(machine))) } };
+            html! {
+                li data-need="waiting" {
+                    (line(
+                        &session_state::badge(session),
+                        &titled_link(&href, &format!("need {}", session.id), &title),
+                        &more,
+                        &link(&href, &format!("look {}", session.id), "Look", &title),
                     ))
                 }
             }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::sessions::{
-    Actor, AgentChoice, IfBusy, NewSession, NewTurn, Prompt, SessionError, permissions::Answer,
+    Actor, AgentChoice, IfBusy, NewSession, NewTurn, Prompt, RunOn, SessionError, permissions::Answer,
 };
 use axum::extract::State;
 use axum::response::Redirect;
@@ -78,6 +78,7 @@ async fn send(app: &App, id: SessionId, text: String) -> Result<(), SessionError
         if_busy: IfBusy::Queue,
         seen: None,
         idempotency_key: None,
+        run_on: RunOn::ItsMachine,
         by: Actor::from(BY),
     };
     app.conversations.start_turn(id, new).await.map(drop)
@@ -93,6 +94,7 @@ enum Action {
     Edit,
     Move,
     Unqueue,
+    Here,
     Rename,
     Fork,
     Archive,
@@ -206,6 +208,10 @@ async fn act(app: &App, form: ChangeForm) -> Result<Done, SessionError> {
         Action::Unqueue => {
             sessions.remove_queued(id, turn()?, by).await?;
             done.text = Some("The prompt was taken out of the queue.".to_owned());
+        }
+        Action::Here => {
+            sessions.move_here(id, by).await?;
+            done.text = Some("The prompts of this session run on this machine now.".to_owned());
         }
         Action::Rename => {
             sessions.rename(id, form.title.unwrap_or_default(), by).await?;

@@ -29,6 +29,7 @@ use super::session_turn::{ShownTurn, article, visible};
 use super::sessions::unreadable;
 use super::sign_in::Visitor;
 use crate::app::App;
+use crate::needs::waiting_words;
 use crate::sessions::wire;
 
 /// The stream of the turn says when something has changed; this is for what others do.
@@ -115,7 +116,7 @@ async fn find(app: &App, id: Result<Path<String>, PathRejection>) -> Result<Deta
 async fn read(app: &App, id: SessionId) -> Result<Detail, SessionError> {
     let session = app.conversations.get(id).await?;
     let queue = app.conversations.queue(id).await?;
-    let shown = wire::to_wire(&session);
+    let shown = wire::shown(&app.conversations, &session);
     let plan = session_plan::read(app, session.record.plan).await;
     Ok(Detail {
         id,
@@ -244,6 +245,10 @@ fn queue(visitor: &Visitor, session: &Session, queue: &[api::Turn]) -> Markup {
         @if !queue.is_empty() {
             section class="card" aria-labelledby="queue" {
                 h2 id="queue" { "Next" }
+                @if let Some(machine) = &session.waits_for {
+                    p class="quiet" { (one_line(&waiting_words(machine))) }
+                    (button(visitor, session, "here", "Run on this machine", &html! {}))
+                }
                 ol class="queue" {
                     @for (place, turn) in queue.iter().enumerate() {
                         li data-queued=(turn.id) {

@@ -24,7 +24,7 @@ pub(super) fn title(session: &Session) -> String {
 pub(super) fn badge(session: &Session) -> Markup {
     let class = match (session.state, session.last_state) {
         (SessionState::Running, _) => "badge active busy",
-        (SessionState::Asking | SessionState::Stopping, _) => "badge warn",
+        (SessionState::Asking | SessionState::Stopping | SessionState::Waiting, _) => "badge warn",
         (SessionState::Idle, Some(TurnState::Failed | TurnState::Interrupted)) => "badge bad",
         (SessionState::Idle, Some(TurnState::Done)) => "badge good",
         (SessionState::Idle | SessionState::Archived, _) => "badge",
@@ -39,6 +39,7 @@ pub(super) fn label(session: &Session) -> &'static str {
         SessionState::Asking => "Waits for you",
         SessionState::Stopping => "Stopping",
         SessionState::Archived => "Archived",
+        SessionState::Waiting => "Prompt waits",
         SessionState::Idle => match session.last_state {
             None => "New",
             Some(state) => turn_label(state),
@@ -98,6 +99,8 @@ pub(super) mod tests {
             state,
             version: 3,
             title: "Fix the parser".to_owned(),
+            home: None,
+            waits_for: None,
             directory: "/home/me/project".to_owned(),
             agent: AgentChoice {
                 name: "rehearsal".to_owned(),
@@ -107,7 +110,11 @@ pub(super) mod tests {
             opened_at: "2026-01-31T09:30:00.000Z".to_owned(),
             changed_at: "2026-01-31T09:30:00.000Z".to_owned(),
             plan: None,
-            active: (!matches!(state, SessionState::Idle | SessionState::Archived)).then_some(active),
+            active: (!matches!(
+                state,
+                SessionState::Idle | SessionState::Waiting | SessionState::Archived
+            ))
+            .then_some(active),
             queue: Vec::new(),
             last_turn: None,
             last_state: None,

@@ -6,7 +6,7 @@ mod turns;
 mod words;
 
 use eventlog::UnixMs;
-use sessions::{ActiveTurn, AgentInfo, Readiness, Session, SessionError, SessionQuery, Sessions};
+use sessions::{ActiveTurn, AgentInfo, Presence, Readiness, Session, SessionError, SessionQuery, Sessions};
 
 pub(crate) use moments::moment_to_wire;
 pub(crate) use requests::{attachments_of, choice_of, rule_of};
@@ -27,11 +27,24 @@ pub(crate) async fn list(sessions: &Sessions, query: SessionQuery) -> Result<api
     let mut found = sessions.list(SessionQuery { limit, ..query }).await?;
     let has_more = found.len() > page;
     found.truncate(page);
-    let shown: Vec<api::Session> = found.iter().map(to_wire).collect();
+    let shown: Vec<api::Session> = found.iter().map(|session| shown(sessions, session)).collect();
     Ok(api::SessionList {
         next: shown.last().filter(|_| has_more).map(|oldest| oldest.id.clone()),
         sessions: shown,
     })
+}
+
+/// A session, with the machine that it waits for.
+pub(crate) fn shown(sessions: &Sessions, session: &Session) -> api::Session {
+    let awaited = sessions.awaited(session).map(|machine| api::AwaitedMachine {
+        home: machine.home.to_string(),
+        name: machine.name,
+        running: machine.presence == Presence::Running,
+    });
+    api::Session {
+        waits_for: awaited,
+        ..to_wire(session)
+    }
 }
 
 /// A session.
@@ -43,6 +56,8 @@ pub(crate) fn to_wire(session: &Session) -> api::Session {
         version: session.version.get(),
         title: record.title.clone(),
         directory: record.facts.directory.display().to_string(),
+        home: record.home.map(|home| home.to_string()),
+        waits_for: None,
         agent: choice_to_wire(&record.agent),
         opened_by: record.facts.opened_by.to_string(),
         opened_at: written(record.facts.opened_at),

@@ -17,8 +17,8 @@ use serde_json::Value;
 use sessions::{
     Accepted, Agent, AgentChoice, AgentEnd, AgentInfo, AgentKind, AgentTurn, ContextFinder, IfBusy,
     LanguageError, LanguageOrder, Languages, NewSession, NewTurn, NoContextFinder, Ports, Prompt, Readiness,
-    Session, Sessions, SessionsOptions, SessionsSettings, Sharing, Shell, ShellEnd, ShellError, ShellOrder,
-    Turn, TurnEvent,
+    RunOn, Session, Sessions, SessionsOptions, SessionsSettings, Sharing, Shell, ShellEnd, ShellError,
+    ShellOrder, Turn, TurnEvent,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -343,6 +343,7 @@ pub(crate) fn prompt(text: &str) -> NewTurn {
         if_busy: IfBusy::Queue,
         seen: None,
         idempotency_key: None,
+        run_on: RunOn::ItsMachine,
         by: "ann".into(),
     }
 }
@@ -360,6 +361,7 @@ pub(crate) async fn open(
         sharing: Sharing::Alone,
         home_id,
         boot_id: BootId::generate(),
+        machine_name: "here".to_owned(),
         plans: plans.clone(),
         ports: Ports {
             shell: Arc::new(Echo::default()),

@@ -10,6 +10,7 @@ mod growth;
 mod kit;
 mod leaving;
 mod log_faults;
+mod machines;
 mod model;
 mod model_faults;
 mod model_history;

@@ -44,6 +44,9 @@ Examples:
 While a turn runs the prompt waits for its end; with --refuse it is refused instead (exit code 4).
 The exit code and Ctrl-C are as with `tidelock run`.
 
+If several machines share a database, a prompt runs on the machine that has the session's directory.
+With --here it runs on this one.
+
 Examples:
   tidelock session send @ 'and now the tests'
   git diff | tidelock session send G5FAV -
@@ -63,7 +66,8 @@ Examples:
   tidelock session queue @
   tidelock session queue @ edit 9S1TX 'another wording'
   tidelock session queue @ move 9S1TX 1
-  tidelock session queue @ rm 9S1TX")]
+  tidelock session queue @ rm 9S1TX
+  tidelock session queue @ here")]
     Queue(QueueArguments),
     /// Answer what an agent asks
     #[command(
@@ -138,6 +142,8 @@ pub(crate) struct SessionListArguments {
 pub(crate) enum SessionState {
     /// Nothing runs
     Idle,
+    /// Nothing runs, and prompts wait
+    Waiting,
     /// A turn runs
     Running,
     /// A turn runs and waits for an answer
@@ -153,6 +159,7 @@ impl SessionState {
     pub(crate) fn name(self) -> &'static str {
         match self {
             SessionState::Idle => "idle",
+            SessionState::Waiting => "waiting",
             SessionState::Running => "running",
             SessionState::Asking => "asking",
             SessionState::Stopping => "stopping",
@@ -187,6 +194,9 @@ pub(crate) struct SendArguments {
     /// Be refused while a turn runs, in place of waiting for its end
     #[arg(long)]
     refuse: bool,
+    /// Run it on this machine, if several share a database; the session moves here with what waits in it
+    #[arg(long)]
+    pub(crate) here: bool,
     #[command(flatten)]
     pub(crate) prompt: PromptArguments,
 }
@@ -249,6 +259,14 @@ Examples:
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         turn: String,
     },
+    /// Run them on this machine, if several share a database
+    #[command(after_help = "\
+The session moves here: its next prompts run here too. Its directory must be on this machine. Use it when
+the machine that the prompts wait for is gone.
+
+Examples:
+  tidelock session queue @ here")]
+    Here,
     /// Move one to another place
     #[command(after_help = "\
 Examples:

@@ -125,6 +125,7 @@ mod security_streams;
 mod session_browser;
 mod session_fold;
 mod session_leave;
+mod session_postgres;
 mod session_reader;
 mod session_run;
 mod session_stage;

@@ -119,6 +119,27 @@ pub(crate) async fn archive(
     answer(&app, archived).await
 }
 
+/// Moves a session to this machine, if several share a database: from now on its prompts run here, also those that wait.
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/here", operation_id = "move_session_here", tag = "sessions",
+    params(("id" = String, Path, description = "The id of the session.")),
+    responses(
+        (status = 200, description = "The session.", body = api::Session),
+        (status = 404, description = "`session_not_found`", body = api::Problem,
+         content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request`: its directory is not on this machine", body = api::Problem,
+         content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn move_here(
+    State(app): State<Arc<App>>,
+    TheSession(id): TheSession,
+    Actor(actor): Actor,
+) -> Result<Json<api::Session>, Problem> {
+    let moved = app.conversations.move_here(id, actor.into()).await;
+    answer(&app, moved).await
+}
+
 /// Removes a session with all of its turns, for good. Its plan stays.
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}", operation_id = "remove_session", tag = "sessions",
@@ -144,7 +165,7 @@ pub(crate) async fn remove(
 
 async fn answer(app: &App, changed: Result<Session, SessionError>) -> Result<Json<api::Session>, Problem> {
     match changed {
-        Ok(session) => Ok(Json(wire::to_wire(&session))),
+        Ok(session) => Ok(Json(wire::shown(&app.conversations, &session))),
         Err(error) => Err(session_problem_of(app, error).await),
     }
 }

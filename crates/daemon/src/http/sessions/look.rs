@@ -94,7 +94,7 @@ pub(crate) async fn show(
     TheSession(id): TheSession,
 ) -> Result<Json<api::Session>, Problem> {
     match app.conversations.get(id).await {
-        Ok(session) => Ok(Json(wire::to_wire(&session))),
+        Ok(session) => Ok(Json(wire::shown(&app.conversations, &session))),
         Err(error) => Err(session_problem_of(&app, error).await),
     }
 }

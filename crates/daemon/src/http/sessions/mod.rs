@@ -58,6 +58,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         )
         .route("/v1/sessions/{id}/permissions/{permission}", post(answer::answer))
         .route("/v1/sessions/{id}/fork", post(change::fork))
+        .route("/v1/sessions/{id}/here", post(change::move_here))
         .route("/v1/sessions/{id}/rename", post(change::rename))
         .route("/v1/sessions/{id}/archive", post(change::archive))
         .route("/v1/sessions/{id}/agent", put(change::set_agent))
@@ -86,6 +87,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         cancel::clear_stale_turn,
         answer::answer,
         change::fork,
+        change::move_here,
         change::rename,
         change::archive,
         change::set_agent,

@@ -24,7 +24,7 @@ pub(crate) async fn session_problem_of(app: &App, error: SessionError) -> Proble
     match about {
         Subject::Nothing => problem,
         Subject::Session(id) => match app.conversations.get(id).await {
-            Ok(session) => problem.with_current(wire::to_wire(&session)),
+            Ok(session) => problem.with_current(wire::shown(&app.conversations, &session)),
             Err(_) => problem,
         },
         Subject::Turn(id) => match app.conversations.turn(id).await {

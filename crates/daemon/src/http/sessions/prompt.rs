@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
-use sessions::{IfBusy, NewTurn, Prompt, Started};
+use sessions::{IfBusy, NewTurn, Prompt, RunOn, Started};
 
 use super::TheSession;
 use super::problems::session_problem_of;
@@ -21,7 +21,8 @@ use crate::sessions::wire;
 /// Sends a prompt. When the answer comes, it is on disk, and its turn runs or waits.
 ///
 /// Nobody has to stay: the turn goes on whether the caller does or not. While a turn runs, further prompts wait for it in
-/// their order, unless `if_busy` is `refuse`. A second request with the same idempotency key is the same turn.
+/// their order, unless `if_busy` is `refuse`. If several machines share a database, it runs on that of the session, unless
+/// `here` is true: then it runs here, if the directory of the session is here too. A second request with the same idempotency key is the same turn.
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/turns", operation_id = "start_turn", tag = "sessions", request_body = StartTurn,
     params(
@@ -63,6 +64,10 @@ pub(crate) async fn start(
             Some(api::IfBusy::Refuse) => IfBusy::Refuse,
         },
         seen: request.seen,
+        run_on: match request.here {
+            true => RunOn::Here,
+            false => RunOn::ItsMachine,
+        },
         by: actor.into(),
     };
     let accepted = match app.conversations.start_turn(id, new).await {
@@ -73,5 +78,9 @@ pub(crate) async fn start(
         Started::New => StatusCode::ACCEPTED,
         Started::Before => StatusCode::OK,
     };
-    Ok((status, Json(wire::accepted_to_wire(&accepted))).into_response())
+    Ok((
+        status,
+        Json(wire::accepted_to_wire(&app.conversations, &accepted)),
+    )
+        .into_response())
 }

@@ -117,7 +117,7 @@ pub(crate) async fn remove(
     Actor(actor): Actor,
 ) -> Result<Json<api::Session>, Problem> {
     match app.conversations.remove_queued(session, turn, actor.into()).await {
-        Ok(session) => Ok(Json(wire::to_wire(&session))),
+        Ok(session) => Ok(Json(wire::shown(&app.conversations, &session))),
         Err(error) => Err(session_problem_of(&app, error).await),
     }
 }

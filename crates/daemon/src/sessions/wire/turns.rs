@@ -1,9 +1,9 @@
 //! Turns in the words of the interface.
 
-use sessions::{Accepted, Started, Turn, TurnError, Usage};
+use sessions::{Accepted, Sessions, Started, Turn, TurnError, Usage};
 
 use super::words::turn_state_to_wire;
-use super::{choice_to_wire, to_wire, written};
+use super::{choice_to_wire, shown, written};
 
 /// A turn.
 pub(crate) fn turn_to_wire(turn: &Turn) -> api::Turn {
@@ -34,9 +34,9 @@ pub(crate) fn turn_to_wire(turn: &Turn) -> api::Turn {
     }
 }
 
-pub(crate) fn accepted_to_wire(accepted: &Accepted) -> api::TurnAccepted {
+pub(crate) fn accepted_to_wire(sessions: &Sessions, accepted: &Accepted) -> api::TurnAccepted {
     api::TurnAccepted {
-        session: to_wire(&accepted.session),
+        session: shown(sessions, &accepted.session),
         turn: turn_to_wire(&accepted.turn),
         new: accepted.started == Started::New,
     }

@@ -6,6 +6,7 @@ use sessions::{AgentKind, SessionState, TurnState};
 pub(crate) fn state_to_wire(state: SessionState) -> api::SessionState {
     match state {
         SessionState::Idle => api::SessionState::Idle,
+        SessionState::Waiting => api::SessionState::Waiting,
         SessionState::Running => api::SessionState::Running,
         SessionState::Asking => api::SessionState::Asking,
         SessionState::Stopping => api::SessionState::Stopping,
@@ -16,6 +17,7 @@ pub(crate) fn state_to_wire(state: SessionState) -> api::SessionState {
 pub(crate) fn state_of(state: api::SessionState) -> SessionState {
     match state {
         api::SessionState::Idle => SessionState::Idle,
+        api::SessionState::Waiting => SessionState::Waiting,
         api::SessionState::Running => SessionState::Running,
         api::SessionState::Asking => SessionState::Asking,
         api::SessionState::Stopping => SessionState::Stopping,

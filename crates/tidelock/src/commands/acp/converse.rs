@@ -89,6 +89,7 @@ fn request(site: &Site, open: &Open, blocks: &[ContentBlock]) -> Result<StartTur
         agent,
         if_busy: Some(IfBusy::Queue),
         seen: None,
+        here: false,
         idempotency_key: Some(TurnId::generate().to_string()),
     })
 }

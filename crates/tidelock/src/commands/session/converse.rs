@@ -10,11 +10,13 @@ use super::follow::{Ended, Listener as _, WhenInterrupted, follow};
 use super::prompt::Prepared;
 use super::scene::Prompts;
 use super::tell::{Beginning, Teller};
+use super::words::waits_for;
 use super::{find, path, post};
 use crate::cli::{PromptArguments, SendArguments, Stay};
 use crate::client::{Client, Interrupts};
 use crate::commands::job::INTERRUPTED;
 use crate::commands::lsp::printable::printable;
+use crate::commands::plan::short;
 use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{self, Format, Report, json_line};
@@ -29,7 +31,10 @@ pub(super) fn send(
     // What is wrong with the arguments is said before a daemon is started for them.
     let prepared = Prepared::new(&arguments.prompt)?;
     let session = find(&arguments.session.session, context, client)?;
-    let request = prepared.further(arguments.if_busy());
+    let request = StartTurn {
+        here: arguments.here,
+        ..prepared.further(arguments.if_busy())
+    };
     let accepted = accept(&session, &request, context, client)?;
     converse(&accepted, &arguments.prompt, (context, format, client))
 }
@@ -54,9 +59,10 @@ pub(in crate::commands) fn converse(
 ) -> Result<Report, Failure> {
     let TurnAccepted { session, turn, .. } = printable(accepted)?;
     if arguments.stay() == Stay::Submitted {
-        let state = match turn.state {
-            TurnState::Queued => "waits for the turn before it",
-            _ => "has begun",
+        let state = match (turn.state, &session.waits_for) {
+            (TurnState::Queued, Some(machine)) => waits_for(machine),
+            (TurnState::Queued, None) => "waits for the turn before it".to_owned(),
+            _ => "has begun".to_owned(),
         };
         let text = ending::left(&session.id, &format!("{} {state}.", turn.id));
         return Ok(finish(detached(accepted, text, Exit::Success), format));
@@ -69,6 +75,13 @@ pub(in crate::commands) fn converse(
         teller.note(&format!(
             "{} is asked in {}; nothing reaches {} before it is applied",
             turn.agent.name, session.id, session.directory
+        ));
+    }
+    if let Some(machine) = &session.waits_for {
+        let here = format!("tidelock session queue {} here", short(&session.id));
+        teller.note(&format!(
+            "it {}; to run it on this machine: {here}",
+            waits_for(machine)
         ));
     }
     let when = WhenInterrupted::CancelTheTurn(&mut interrupts);

@@ -55,6 +55,7 @@ impl Prepared {
                 agent: None,
                 if_busy: None,
                 seen: None,
+                here: false,
                 // Whoever is not sure that it has arrived sends it again, and it is the same turn.
                 idempotency_key: Some(TurnId::generate().to_string()),
             },
@@ -255,6 +256,7 @@ mod tests {
             agent: Some(chosen("rehearsal", None, Some("steps: []\n"))),
             if_busy: None,
             seen: None,
+            here: false,
             idempotency_key: key,
         };
         assert_eq!(prepared.first(), expected);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::pick::find_turn;
 use super::show::turn_rows;
-use super::{ask, find, get, path};
+use super::{ask, find, get, path, post};
 use crate::cli::{QueueArguments, QueueCommand};
 use crate::client::{Client, path_segment};
 use crate::commands::lsp::printable::printable;
@@ -38,6 +38,15 @@ pub(super) fn run(arguments: &QueueArguments, context: &Context, client: &Client
                 place: Some(place - 1),
             };
             change(&turn_of(turn)?, &request)?;
+        }
+        QueueCommand::Here => {
+            let surroundings = (context, client);
+            post(
+                &path(&session, "/here"),
+                &json!({}),
+                Repeat::Harmless,
+                surroundings,
+            )?;
         }
         QueueCommand::Rm { turn } => {
             let turn = turn_of(turn)?;

@@ -3,7 +3,7 @@
 use api::{Session, Turn, TurnList};
 use serde_json::json;
 
-use super::words::{agent, state, turn_state, why};
+use super::words::{agent, state, turn_state, waits_for, why};
 use super::{find, get, path};
 use crate::client::Client;
 use crate::commands::job::{age, between, with_age};
@@ -56,6 +56,15 @@ fn text(palette: Palette, session: &Session, waiting: &[Turn], turns: &[Turn]) -
             )),
         ),
     ];
+    if let Some(machine) = &session.waits_for {
+        let text = format!(
+            "{} ({}); to run its prompts here: tidelock session queue {} here",
+            waits_for(machine),
+            machine.home,
+            short(&session.id)
+        );
+        rows.push(("waiting", Cell::toned(text, Tone::Warning)));
+    }
     if let Some(plan) = &session.plan {
         rows.push(("plan", Cell::new(plan)));
     }

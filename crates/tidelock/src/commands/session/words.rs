@@ -1,18 +1,28 @@
 //! The words for what a session and its turns are.
 
-use api::{Session, SessionState, Turn, TurnState, Usage};
+use api::{AwaitedMachine, Session, SessionState, Turn, TurnState, Usage};
 
 use crate::output::{Cell, Tone};
 
 pub(super) fn state(state: SessionState) -> Cell {
     let (name, tone) = match state {
         SessionState::Idle => ("idle", Tone::Plain),
+        SessionState::Waiting => ("waiting", Tone::Warning),
         SessionState::Running => ("running", Tone::Good),
         SessionState::Asking => ("asking", Tone::Warning),
         SessionState::Stopping => ("stopping", Tone::Warning),
         SessionState::Archived => ("archived", Tone::Quiet),
     };
     Cell::toned(name, tone)
+}
+
+/// What prompts wait for that are to run on another machine.
+pub(super) fn waits_for(machine: &AwaitedMachine) -> String {
+    let name = &machine.name;
+    match machine.running {
+        true => format!("waits for the daemon on {name}"),
+        false => format!("waits for the daemon on {name}, which isn't running"),
+    }
 }
 
 pub(super) fn turn_state(state: TurnState) -> Cell {
