@@ -61,7 +61,9 @@ impl Pair {
         let path = world.path().join("script.yaml");
         std::fs::write(&path, script).unwrap();
         let rest = ["--detach", "--script", path.to_str().unwrap(), "do it"];
-        let told = self.json(world, &[how, &rest].concat());
+        let sent = [how, &rest, &["--json"]].concat();
+        let sent = finish(self.command(world, &sent)).expect(0).stdout;
+        let told: Value = serde_json::from_str(sent.lines().last().unwrap()).unwrap();
         let id = |what: &str| told[what]["id"].as_str().unwrap().to_owned();
         (id("session"), id("turn"))
     }
