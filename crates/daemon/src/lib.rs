@@ -57,7 +57,8 @@ pub use options::{
 };
 pub use ownership::{Owner, Ownership, OwnershipError, read_owner};
 pub use process::{
-    Enforcement, KeeperProgram, OpenProcessesError, keep_if_asked, keep_memory_small, landlock_support,
+    DATABASE_URL, Enforcement, KeeperProgram, OpenProcessesError, is_private, keep_if_asked,
+    keep_memory_small, landlock_support,
 };
 pub use server::BindError;
 pub use start_error::StartError;

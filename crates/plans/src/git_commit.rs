@@ -378,7 +378,7 @@ impl Git<'_> {
     fn command(&self, index: Option<&Path>) -> Command {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
-            if name.as_bytes().starts_with(b"GIT_") {
+            if name.as_bytes().starts_with(b"GIT_") || process::is_private(&name) {
                 command.env_remove(name);
             }
         }

@@ -35,6 +35,7 @@ mod memory;
 mod outlet;
 mod pidfd;
 mod pipes;
+mod private;
 mod proc_table;
 mod processes;
 mod receive;
@@ -62,6 +63,7 @@ pub use keeper::keep_if_asked;
 pub use ledger::unreadable_head;
 pub use memory::{give_memory_back, keep_memory_small};
 pub use outlet::Outlet;
+pub use private::{DATABASE_URL, is_private};
 pub use processes::{Processes, ProcessesOptions};
 pub use reclaim::Reclaimed;
 pub use spec::{

@@ -17,6 +17,7 @@ use crate::keeper_process::KeeperProcess;
 use crate::ledger::{Record, Row, Status};
 use crate::outlet::Outlet;
 use crate::pipes::Pipes;
+use crate::private::is_private;
 use crate::processes::Shared;
 use crate::remains::TAG_VARIABLE;
 use crate::spec::{Confinement, Spec, StandardError};
@@ -167,6 +168,7 @@ fn to_wire(spec: Spec, tag: &str) -> Run {
     let named = spec
         .environment
         .iter()
+        .filter(|(name, _)| !is_private(name))
         .map(|(name, value)| (text(name), text(value)));
     let ours = (
         OsText::Utf8(TAG_VARIABLE.to_owned()),

@@ -36,7 +36,7 @@ impl Context {
             Some(file) => std::path::absolute(&file).unwrap_or_else(|_| PathBuf::from(file)),
             None => home.token_file(),
         };
-        let database = match variable("TIDELOCK_DATABASE_URL").filter(|value| !value.is_empty()) {
+        let database = match variable(daemon::DATABASE_URL).filter(|value| !value.is_empty()) {
             // What is not UTF-8 is not an address either, and is refused as such.
             Some(url) => Database::Postgres(DatabaseUrl::new(url.to_string_lossy().into_owned())),
             None => Database::File,
@@ -54,7 +54,9 @@ impl Context {
     /// Where a daemon that is started looks for language servers.
     pub(crate) fn languages(&self) -> LanguageOptions {
         LanguageOptions {
-            environment: std::env::vars_os().collect(),
+            environment: std::env::vars_os()
+                .filter(|(name, _)| !daemon::is_private(name))
+                .collect(),
             configuration: configuration_file(LANGUAGE_SERVERS, &|name| std::env::var_os(name)),
         }
     }

@@ -89,7 +89,12 @@ pub(crate) const VARIABLES: &[Variable] = &[
     for_users(
         "TIDELOCK_DATABASE_URL",
         "the PostgreSQL database to keep the log in, in place of a file",
-        "Such as `postgres://me:secret@db/work`. Several daemons can share one.",
+        "Such as `postgres://me:secret@db/work`. Several daemons can share one. No job, agent, check or language server gets it.",
+    ),
+    for_readers(
+        "TIDELOCK_MACHINE",
+        "what this machine is called on a log that several share",
+        "It goes before `machine.name`. The name of the host if neither is set.",
     ),
     for_users(
         "OPENAI_API_KEY",

@@ -19,6 +19,12 @@ use process::Tasks;
 /// The variables of a command, or `None` for those that every command of this daemon gets.
 pub(crate) type Variables = Option<BTreeMap<String, String>>;
 
+/// What of an environment may be kept or handed on: everything but what is for the daemon alone.
+pub(crate) fn shareable(mut environment: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    environment.retain(|name, _| !process::is_private(name));
+    environment
+}
+
 /// A job, and the environment of its command if that is kept.
 #[derive(Debug)]
 pub(crate) struct NewCommand {
@@ -124,6 +130,7 @@ impl Environments {
 
     async fn keep(&self, job: JobId, environment: Variables) -> Result<(), LogError> {
         let path = self.directory.join(job.to_string());
+        let environment = environment.map(shareable);
         let kept = blocking(move || {
             let bytes = serde_json::to_vec(&environment)?;
             let mut options = fs::OpenOptions::new();

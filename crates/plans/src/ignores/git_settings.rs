@@ -68,6 +68,7 @@ pub(super) fn git(directory: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
         command.env_remove(variable);
     }
     let output = command
+        .env_remove(process::DATABASE_URL)
         .args(arguments)
         .current_dir(directory)
         .env("GIT_OPTIONAL_LOCKS", "0")

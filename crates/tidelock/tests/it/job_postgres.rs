@@ -1,62 +1,16 @@
 //! Jobs of two daemons that share a database, as on two machines.
 
 use std::fs;
-use std::process::Command;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::harness::{World, finish, wait_for};
 use crate::job_stage::{Beside, NOBODY, events, left_behind};
+use crate::pair::{Pair, URL_VARIABLE};
 use crate::tools::skip;
-
-/// The server to test with. `cargo xtask test` starts one.
-const URL_VARIABLE: &str = "TIDELOCK_TEST_POSTGRES_URL";
-
-/// Two homes, and the database that they share.
-struct Pair {
-    url: String,
-    one: World,
-    other: World,
-}
-
-impl Pair {
-    fn new() -> Option<Pair> {
-        let Ok(url) = std::env::var(URL_VARIABLE) else {
-            skip(&format!("{URL_VARIABLE} names no server"));
-            return None;
-        };
-        let pair = Pair {
-            url,
-            one: World::new(),
-            other: World::new(),
-        };
-        for world in [&pair.one, &pair.other] {
-            pair.run(world, &["up"]);
-        }
-        Some(pair)
-    }
-
-    fn command(&self, world: &World, arguments: &[&str]) -> Command {
-        let mut command = world.command(arguments);
-        command.env("TIDELOCK_DATABASE_URL", &self.url);
-        command
-    }
-
-    fn run(&self, world: &World, arguments: &[&str]) -> String {
-        finish(self.command(world, arguments)).expect(0).stdout
-    }
-
-    fn json(&self, world: &World, arguments: &[&str]) -> Value {
-        let arguments = [arguments, &["--json"]].concat();
-        finish(self.command(world, &arguments)).expect(0).json()
-    }
-
-    fn submit(&self, world: &World, options: &[&str], line: &str) -> String {
-        let arguments = [&["job", "run", "--json"], options, &["--shell", line]].concat();
-        let job = finish(self.command(world, &arguments)).expect(0).json();
-        job["id"].as_str().unwrap().to_owned()
-    }
-}
 
 #[test]
 fn a_job_of_one_machine_is_followed_and_cancelled_from_the_other() {
@@ -123,4 +77,97 @@ fn a_machine_that_dies_leaves_its_job_to_the_other_or_has_failed_it() {
     let said = pair.run(other, &["job", "logs", &again]);
     assert!(said.ends_with("begun\nended\n"), "{said}");
     assert_eq!(left_behind(one), NOBODY);
+}
+
+/// A password that the server does not ask for, and that is easy to find.
+const PASSWORD: &str = "word-that-nobody-sees";
+
+#[test]
+fn the_address_of_the_database_is_in_no_environment_and_in_no_file() {
+    let Ok(url) = std::env::var(URL_VARIABLE) else {
+        return skip(&format!("{URL_VARIABLE} names no server"));
+    };
+    let (before, after) = url.split_once('@').expect("a user");
+    let pair = Pair::at(format!("{before}:{PASSWORD}@{after}"));
+    let one = &pair.one;
+    let anybody = [
+        "--anywhere",
+        "--env",
+        "TIDELOCK_DATABASE_URL=postgres://word-that-nobody-sees",
+    ];
+    let mut jobs = Vec::new();
+    for options in [&[][..], &anybody, &["--repeat"]] {
+        let id = pair.submit(
+            one,
+            options,
+            "env; echo done; until test -e go; do sleep 0.01; done",
+        );
+        wait_for("it to run", || {
+            pair.run(one, &["job", "logs", &id]).contains("done")
+        });
+        jobs.push(id);
+    }
+    // What a caller leaves out is that of the daemon.
+    let submitted = post(
+        one,
+        "/v1/jobs",
+        &json!({ "command": { "shell": "env", "directory": one.path() } }),
+    );
+    jobs.push(submitted["job"]["id"].as_str().unwrap().to_owned());
+    let holds = |text: &[u8]| {
+        text.windows(PASSWORD.len())
+            .any(|part| part == PASSWORD.as_bytes())
+    };
+    let kept = files_below(&one.path().join("home"));
+    assert!(
+        kept.iter()
+            .any(|path| path.starts_with(one.home().environments())),
+        "{kept:?}"
+    );
+    for path in kept {
+        assert!(
+            !fs::read(&path).is_ok_and(|bytes| holds(&bytes)),
+            "{}",
+            path.display()
+        );
+    }
+    fs::write(one.path().join("go"), "").unwrap();
+    for id in &jobs {
+        pair.run(one, &["job", "wait", id]);
+        let said = pair.run(one, &["job", "logs", id]);
+        assert!(said.contains("TIDELOCK_PROCESS="), "{said}");
+        assert!(!said.contains("DATABASE_URL"), "{said}");
+    }
+    pair.run(one, &["export", "all"]);
+    assert!(!holds(&fs::read(one.path().join("all")).unwrap()));
+}
+
+/// The answer to a request that no command of ours makes.
+fn post(world: &World, path: &str, body: &Value) -> Value {
+    let token = fs::read_to_string(world.home().token_file()).unwrap();
+    let body = body.to_string();
+    let mut socket = UnixStream::connect(world.home().socket()).unwrap();
+    write!(
+        socket,
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        token.trim(),
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let files = entries.flat_map(|path| match path.is_dir() {
+        true => files_below(&path),
+        false => vec![path],
+    });
+    files.collect()
 }

@@ -78,6 +78,7 @@ mod needs;
 mod openapi;
 mod page_browser;
 mod page_cookie;
+mod pair;
 mod plan_agents;
 mod plan_arguments;
 mod plan_attributes;

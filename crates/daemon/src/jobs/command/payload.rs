@@ -7,6 +7,7 @@ use kernel::PlanId;
 use serde::{Deserialize, Serialize};
 
 use super::title;
+use crate::jobs::environments::shareable;
 
 /// The largest terminal, in columns and in rows. Programs keep a picture of it in memory, so it must not be absurd.
 const TERMINAL_LIMIT: u16 = 4096;
@@ -181,7 +182,7 @@ impl CommandPayload {
         let payload = Self {
             line,
             directory: command.directory.clone(),
-            environment: command.environment.clone(),
+            environment: command.environment.clone().map(shareable),
             environment_is_kept: false,
             is_of_agent: false,
             terminal: command.terminal.map(|size| Terminal {

@@ -83,12 +83,13 @@ pub(in crate::commands) fn write_below(wanted: &[PathBuf]) -> Result<Option<Vec<
 
 /// The environment of this process, and what people should know about it.
 pub(in crate::commands) fn environment_here() -> (BTreeMap<String, String>, Vec<String>) {
-    let here = std::env::vars_os().filter_map(|(name, value)| {
+    let all = || std::env::vars_os().filter(|(name, _)| !daemon::is_private(name));
+    let here = all().filter_map(|(name, value)| {
         // What is not UTF-8 cannot be sent.
         Some((name.into_string().ok()?, value.into_string().ok()?))
     });
     let here: BTreeMap<String, String> = here.collect();
-    let notes = match std::env::vars_os().count() - here.len() {
+    let notes = match all().count() - here.len() {
         0 => Vec::new(),
         count => vec![format!(
             "{count} variables of the environment are not UTF-8 and were left out"

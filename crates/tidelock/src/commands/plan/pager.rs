@@ -28,6 +28,7 @@ impl Pager {
         };
         let mut command = Command::new("sh");
         command.arg("-c").arg(&line).stdin(Stdio::piped());
+        command.env_remove(daemon::DATABASE_URL);
         // As git does: end at once if it fits on a screen, let colours through, and leave the text on the screen.
         for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
             if std::env::var_os(name).is_none() {
