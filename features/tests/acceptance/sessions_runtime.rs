@@ -14,7 +14,7 @@ use plans::Plans;
 use process::Tasks;
 use sessions::{
     Agent, AgentChoice, AgentEnd, AgentInfo, AgentKind, AgentTurn, IfBusy, LanguageError, LanguageOrder,
-    Languages, NewSession, NewTurn, Ports, Prompt, Readiness, SessionError, Sessions, SessionsOptions,
+    Languages, NewSession, NewTurn, Ports, Prompt, Readiness, RunOn, SessionError, Sessions, SessionsOptions,
     SessionsSettings, Sharing, Shell, ShellEnd, ShellError, ShellOrder, TurnEvent,
 };
 use tokio::sync::{Notify, mpsc};
@@ -109,6 +109,7 @@ impl Ours {
             sharing,
             home_id: home,
             boot_id: BootId::generate(),
+            machine_name: "here".to_owned(),
             plans: plans.clone(),
             ports: Ports {
                 shell: Arc::new(Nobody),
@@ -155,6 +156,7 @@ fn prompt(text: &str, key: Option<&str>) -> NewTurn {
         },
         agent: None,
         if_busy: IfBusy::Refuse,
+        run_on: RunOn::ItsMachine,
         seen: None,
         idempotency_key: key.map(str::to_owned),
         by: "ann".into(),

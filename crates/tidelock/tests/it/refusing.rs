@@ -181,8 +181,8 @@ fn a_turn_that_a_full_disk_cut_off_ends_when_there_is_room() {
 #[test]
 fn a_job_whose_output_a_full_disk_did_not_keep_is_no_silent_success() {
     let mut lost = 0;
-    // So much that it is noticed while the command runs, and so little that it is noticed when the command has ended.
-    for bytes in [3_000_000, 300_000, 60_000] {
+    // More than the log has room for on a full disk, and less.
+    for bytes in [12_000_000, 3_000_000, 60_000] {
         let world = World::new();
         let home = world.home();
         let disk = match SmallDisk::mount(&home.state, "16m") {
