@@ -4,7 +4,6 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -12,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Outcome, World, finish, wait_for};
+use crate::harness::{Outcome, World, finish};
 use crate::postgres_server::{PASSWORD, Setup, TestServer, USER};
 
 /// The server and the machines.
@@ -160,20 +159,6 @@ impl TestServer {
             server.wait().unwrap();
         }
         thread::sleep(pause); // tidy: for how long it is away is the point
-        self.serve();
-    }
-
-    /// Kills everything that belongs to the server at once, and starts it again.
-    pub(crate) fn crash(&mut self) {
-        let processes = self.processes();
-        kill("-KILL", &processes);
-        if let Some(mut server) = self.server.take() {
-            server.wait().unwrap();
-        }
-        let is_there = |process: &u32| Path::new(&format!("/proc/{process}")).exists();
-        wait_for("the server to be gone", || !processes.iter().any(is_there));
-        // A server that finds this believes that another one is still there.
-        fs::remove_file(self.directory.path().join("data/postmaster.pid")).unwrap();
         self.serve();
     }
 

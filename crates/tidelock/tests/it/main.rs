@@ -63,7 +63,6 @@ mod lsp_refusals;
 mod lsp_stage;
 mod lsp_starting;
 mod lsp_words;
-mod machine_rounds;
 mod machine_stage;
 mod machines;
 mod mcp_clients_agents;

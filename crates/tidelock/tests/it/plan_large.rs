@@ -52,7 +52,8 @@ fn what_was_changed_a_moment_ago_is_in_the_sandbox_and_a_large_tree_is_looked_at
     };
     let unchanged = || drop(project.run(&["exec", "--", "true"]).expect(0));
     let unchanged: Duration = (0..3).map(|_| spent(&unchanged)).sum();
-    let changes: [(&str, &dyn Fn(&Path), &str, &str); 5] = [
+    type Change<'a> = (&'a str, &'a dyn Fn(&Path), &'a str, &'a str);
+    let changes: [Change<'_>; 5] = [
         (
             "a write",
             &|root| fs::write(root.join("d0/f0"), "one\n").unwrap(),
