@@ -22,6 +22,7 @@ mod context;
 mod desk;
 mod desks;
 mod diff;
+mod discarding;
 mod entry;
 mod error;
 mod explore;

@@ -2,15 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use eventlog::{HeadsOrder, HeadsQuery, Moves, Sequence, Tail, WallClock};
-use kernel::{CancellationToken, ChangesetId, Deadline, PlanId, RescuedId, Scope, WorkspaceId};
+use kernel::{CancellationToken, ChangesetId, PlanId, RescuedId, Scope, WorkspaceId};
 
 use crate::answers::{
     ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FilesChanged, Forgotten, GcPolicy, Moment,
-    NewStay, Opened, Outcome, Overlap, PlanQuery, Repair, Repaired, RestoreOrder, Restored, Stay, Unapplied,
-    UndoOrder,
+    NewStay, Opened, Outcome, Overlap, PlanQuery, Repair, Repaired, RestoreOrder, Restored, Stay, UndoOrder,
 };
 use crate::base::Bases;
 use crate::changeset::{Changeset, ChangesetState, NewChangeset};
@@ -44,20 +42,13 @@ use crate::taking::Waiting;
 use crate::workspace::{Presence, StuckLanding, Workspace};
 use crate::{collect, forget, workspaces};
 
-/// How long a plan that is given up waits for a landing that is being carried out.
-const LANDING_WAIT: Duration = Duration::from_secs(30);
-/// How often a plan is tried to be given up again because a landing of it began at the same moment.
-const DISCARD_TRIES: usize = 3;
-/// How long a discard by force waits for the files of the sandbox to be gone.
-const FILES_GONE_WITHIN: Duration = Duration::from_secs(2);
-
 /// How many plans are looked at for one page of a list at most.
 const PAGE: u32 = 256;
 
 /// The plans of a log. Clones are the same service.
 #[derive(Clone, Debug)]
 pub struct Plans {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     /// Cancels what reads trees when the last handle goes or the service is closed.
     reading: CancellationToken,
 }
@@ -395,71 +386,6 @@ impl Plans {
         self.shared
             .at_plan(plan, move |desk| Box::pin(desk.seal(by, seen)))
             .await
-    }
-
-    /// Gives a plan up. If its work is given up too, nothing of it is looked at any more, and a capture that is on its way is
-    /// called off.
-    ///
-    /// # Errors
-    /// A command runs in it, it is applied, or it has work that is to be kept.
-    pub async fn discard(
-        &self,
-        plan: PlanId,
-        by: Actor,
-        seen: Option<u64>,
-        work: Unapplied,
-    ) -> Result<Plan, PlanError> {
-        let called_off = (work == Unapplied::GiveUp).then(|| Captures::call_off(&self.shared.captures, plan));
-        let mut tries = 0..DISCARD_TRIES;
-        loop {
-            let found = self.get(plan).await?;
-            if found.record.landing.is_some() {
-                self.release(&found, work).await?;
-            }
-            let by = Arc::clone(&by);
-            let discarded = self
-                .shared
-                .at_plan(plan, move |desk| Box::pin(desk.discard(by, seen, work)))
-                .await;
-            match discarded {
-                // A landing may have begun since.
-                Err(PlanError::Busy { .. }) if work == Unapplied::GiveUp && tries.next().is_some() => {}
-                discarded => {
-                    drop(called_off);
-                    if discarded.is_ok() && work == Unapplied::GiveUp {
-                        self.see_files_go(plan).await;
-                    }
-                    return discarded;
-                }
-            }
-        }
-    }
-
-    /// Waits a moment for the files of a plan that was given up: most are gone at once, and whoever comes next has their room.
-    async fn see_files_go(&self, plan: PlanId) {
-        // What was left at the desk comes before this.
-        let gone = self.shared.at_plan(plan, |_| Box::pin(async { Ok(()) }));
-        let moment = Deadline::after(self.shared.time.clock(), FILES_GONE_WITHIN);
-        tokio::select! {
-            _ = gone => {}
-            () = moment.passed() => {}
-        }
-    }
-
-    /// Waits for the landing that a plan takes part in, or brings it to an end if nobody carries it out.
-    async fn release(&self, plan: &Plan, work: Unapplied) -> Result<(), PlanError> {
-        let workspace = plan.record.facts.workspace;
-        let released = self
-            .shared
-            .at_workspace(workspace, move |lander| Box::pin(lander.release(work)));
-        let deadline = Deadline::after(&self.shared.clock, LANDING_WAIT);
-        tokio::select! {
-            released = released => released,
-            () = deadline.passed() => Err(PlanError::Busy {
-                plan: plan.id,
-                by: format!("it has been applied or undone for more than {} s", LANDING_WAIT.as_secs()),
-            }),
-        }
     }
 
     /// Moves an open plan's sandbox to the workspace's present state.

@@ -1,0 +1,86 @@
+//! Giving a plan up, whatever it is in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{Deadline, PlanId};
+
+use crate::answers::Unapplied;
+use crate::desk::Captures;
+use crate::error::PlanError;
+use crate::plan::{Actor, Plan};
+use crate::service::Plans;
+
+/// How long a plan that is given up waits for a landing that is being carried out.
+const LANDING_WAIT: Duration = Duration::from_secs(30);
+/// How often a plan is tried to be given up again because a landing of it began at the same moment.
+const DISCARD_TRIES: usize = 3;
+/// How long a discard by force waits for the files of the sandbox to be gone.
+const FILES_GONE_WITHIN: Duration = Duration::from_secs(2);
+
+impl Plans {
+    /// Gives a plan up. If its work is given up too, nothing of it is looked at any more, and a capture that is on its way is
+    /// called off.
+    ///
+    /// # Errors
+    /// A command runs in it, it is applied, or it has work that is to be kept.
+    pub async fn discard(
+        &self,
+        plan: PlanId,
+        by: Actor,
+        seen: Option<u64>,
+        work: Unapplied,
+    ) -> Result<Plan, PlanError> {
+        let called_off = (work == Unapplied::GiveUp).then(|| Captures::call_off(&self.shared.captures, plan));
+        let mut tries = 0..DISCARD_TRIES;
+        loop {
+            let found = self.get(plan).await?;
+            if found.record.landing.is_some() {
+                self.release(&found, work).await?;
+            }
+            let by = Arc::clone(&by);
+            let discarded = self
+                .shared
+                .at_plan(plan, move |desk| Box::pin(desk.discard(by, seen, work)))
+                .await;
+            match discarded {
+                // A landing may have begun since.
+                Err(PlanError::Busy { .. }) if work == Unapplied::GiveUp && tries.next().is_some() => {}
+                discarded => {
+                    drop(called_off);
+                    if discarded.is_ok() && work == Unapplied::GiveUp {
+                        self.see_files_go(plan).await;
+                    }
+                    return discarded;
+                }
+            }
+        }
+    }
+
+    /// Waits a moment for the files of a plan that was given up: most are gone at once, and whoever comes next has their room.
+    async fn see_files_go(&self, plan: PlanId) {
+        // What was left at the desk comes before this.
+        let gone = self.shared.at_plan(plan, |_| Box::pin(async { Ok(()) }));
+        let moment = Deadline::after(&self.shared.clock, FILES_GONE_WITHIN);
+        tokio::select! {
+            _ = gone => {}
+            () = moment.passed() => {}
+        }
+    }
+
+    /// Waits for the landing that a plan takes part in, or brings it to an end if nobody carries it out.
+    async fn release(&self, plan: &Plan, work: Unapplied) -> Result<(), PlanError> {
+        let workspace = plan.record.facts.workspace;
+        let released = self
+            .shared
+            .at_workspace(workspace, move |lander| Box::pin(lander.release(work)));
+        let deadline = Deadline::after(&self.shared.clock, LANDING_WAIT);
+        tokio::select! {
+            released = released => released,
+            () = deadline.passed() => Err(PlanError::Busy {
+                plan: plan.id,
+                by: format!("it has been applied or undone for more than {} s", LANDING_WAIT.as_secs()),
+            }),
+        }
+    }
+}
