@@ -156,7 +156,7 @@ fn prompt(text: &str, key: Option<&str>) -> NewTurn {
         },
         agent: None,
         if_busy: IfBusy::Refuse,
-        run_on: RunOn::ItsMachine,
+        run_on: RunOn::Here,
         seen: None,
         idempotency_key: key.map(str::to_owned),
         by: "ann".into(),
