@@ -6,7 +6,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::harness::wait_for;
-use crate::job_stage::Beside;
 use crate::machine_stage::{Machine, Machines};
 use crate::requests::send;
 use crate::tools::skip;
@@ -22,26 +21,14 @@ fn printing() -> String {
     format!("i=1; while [ $i -le {LINES} ]; do echo line $i; i=$((i+1)); sleep 0.1; done")
 }
 
-const SCRIPT: &str = "
-steps:
-  - say: One.
-  - shell: i=1; while [ $i -le 60 ]; do echo step $i; i=$((i+1)); sleep 0.1; done
-  - say: Two.
-";
-
 #[test]
-fn a_restart_of_the_database_harms_nothing() {
+fn a_restart_of_the_database_harms_no_job() {
     let Some(mut machines) = Machines::start(2) else {
         return skip(NO_SERVER);
     };
-    let script = machines.machines[0].world.path().join("script.yaml");
-    fs::write(&script, SCRIPT).unwrap();
-    let script = script.to_str().unwrap().to_owned();
-    let (mut jobs, mut turns) = (Vec::new(), Vec::new());
+    let mut jobs = Vec::new();
     for machine in &machines.machines {
         jobs.extend((0..3).map(|_| machine.submit(&[], &printing())));
-        let talk = machine.command(&["run", "--script", &script, "do it"]);
-        turns.push(Beside::start(&machine.world, talk));
     }
     let one = &machines.machines[0];
     wait_for("the jobs to run", || {
@@ -55,9 +42,6 @@ fn a_restart_of_the_database_harms_nothing() {
         assert_eq!(one.job(job)["state"], "succeeded", "{}", one.job(job));
         let said = one.run(&["job", "logs", job]).expect(0).stdout;
         assert_eq!(said.lines().collect::<Vec<_>>(), expected);
-    }
-    for mut turn in turns {
-        assert_eq!(turn.wait_code(), 0);
     }
 }
 
