@@ -428,7 +428,7 @@ impl ErrorCode {
                 "workspace_unusable",
                 422,
                 "The directory cannot be a workspace",
-                "Name another directory, or mend what is in the way: `tidelock workspace list` shows the workspaces there are, `tidelock workspace forget` gives one up.",
+                "Name another directory, or remove what is in the way: `tidelock workspace list` shows the workspaces there are, `tidelock workspace forget` gives one up.",
             ),
             Self::StrategyNotPossible => (
                 "strategy_not_possible",

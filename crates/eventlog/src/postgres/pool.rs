@@ -96,7 +96,7 @@ impl Pool {
     }
 
     /// The server gave no sign of life.
-    pub(super) fn is_away(&self, error: LogError) {
+    pub(super) fn found_away(&self, error: LogError) {
         self.note(Purpose::Read, error);
     }
 

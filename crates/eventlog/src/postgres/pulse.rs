@@ -95,7 +95,7 @@ pub(super) async fn look(pool: Arc<Pool>, scope: Scope) {
             // A server that refuses connections answers; whoever wants something from it is told why not.
             Err(NoSign::Refused(error)) => {
                 pool.pulse().set(Sign::Answering);
-                pool.is_away(error);
+                pool.found_away(error);
             }
         }
         tokio::select! {
@@ -150,5 +150,5 @@ fn fell_silent(pool: &Pool) {
         tracing::warn!("the log's database does not answer");
     }
     pool.pulse().set(Sign::Silent);
-    pool.is_away(LogError::Unreachable(Arc::new(Silent)));
+    pool.found_away(LogError::Unreachable(Arc::new(Silent)));
 }
