@@ -6,10 +6,12 @@
 //! 2. What is decided on is locked until the commit is made or taken back. Only a stream that is not there cannot be
 //!    locked: two that make it meet at its unique name, and the second one is refused.
 //! 3. `COMMIT` is sent along with the last statements. `failure::outcome` says what is known when something fails.
+//! 4. If the answer to `COMMIT` was lost, the next attempt finds out what became of it. Every write has a version of its
+//!    own, drawn before: a stream that has it was written by this commit, one that is as it was before was not.
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio_postgres::{Error, Row, error::SqlState};
@@ -25,6 +27,7 @@ use super::{
 use crate::{
     blob::BlobId,
     commit::{Commit, CommitError, Committed, Durability, Event, Write},
+    error::LogError,
     hub::{Change, ChangeKind},
     lease::Lease,
     names::{StreamId, Version},
@@ -58,7 +61,34 @@ enum Misfit<'a> {
     BlobMissing(BlobId),
 }
 
-pub(super) async fn commit(mut connection: Pooled, commit: &Commit) -> Result<Made, Failure<CommitError>> {
+/// What became of attempts whose answer was lost, as far as it is known.
+#[derive(Debug, Default)]
+pub(super) struct Tried {
+    // Guards what each of them would have made; held for a look.
+    made: Mutex<Vec<Made>>,
+}
+
+impl Tried {
+    fn lock(&self) -> MutexGuard<'_, Vec<Made>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// The one that gave the streams these versions.
+    fn that_made(&self, versions: &[Version]) -> Option<Made> {
+        let is_it = |made: &mut Made| made.0.iter().map(|at| at.version).eq(versions.iter().copied());
+        self.lock().extract_if(.., is_it).next()
+    }
+}
+
+pub(super) async fn commit(
+    mut connection: Pooled,
+    commit: &Commit,
+    tried: &Tried,
+) -> Result<Made, Failure<CommitError>> {
     if commit.writes.is_empty() && commit.under.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -70,11 +100,43 @@ pub(super) async fn commit(mut connection: Pooled, commit: &Commit) -> Result<Ma
             return Err(failed);
         }
     };
+    if !tried.is_empty() {
+        let resolved = resolve(&connection, commit, tried).await;
+        if !matches!(resolved, Ok(None)) {
+            connection.roll_back().await;
+            return resolved.map(Option::unwrap_or_default);
+        }
+    }
     match misfit(commit, &found) {
         Some(misfit) => Err(refuse(connection, misfit).await?),
-        None => write(connection, commit, &found).await,
+        None => write(connection, commit, &found, tried).await,
     }
 }
+
+/// What an attempt has made whose answer was lost; `None` if the streams are as they were before it.
+async fn resolve(
+    connection: &Connection,
+    commit: &Commit,
+    tried: &Tried,
+) -> Result<Option<Made>, Failure<CommitError>> {
+    let mut versions = Vec::with_capacity(commit.writes.len());
+    for write in &commit.writes {
+        let actual = read::head::<CommitError>(connection, &write.stream).await?;
+        versions.push(actual.map_or(Version::NONE, |actual| actual.version));
+    }
+    if let Some(made) = tried.that_made(&versions) {
+        return Ok(Some(made));
+    }
+    if commit.writes.iter().map(|write| write.expected).eq(versions) {
+        return Ok(None);
+    }
+    // Others have written since: after it, or in its place.
+    Err(Failure::Log(LogError::OutcomeUnknown(Arc::new(WrittenSince))))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the answer to a commit was lost, and others have written since")]
+struct WrittenSince;
 
 async fn look(connection: &Connection, commit: &Commit) -> Result<Found, Failure<CommitError>> {
     let begin = match commit.durability {
@@ -186,7 +248,12 @@ async fn refuse(
     }))
 }
 
-async fn write(mut connection: Pooled, commit: &Commit, found: &Found) -> Result<Made, Failure<CommitError>> {
+async fn write(
+    mut connection: Pooled,
+    commit: &Commit,
+    found: &Found,
+    tried: &Tried,
+) -> Result<Made, Failure<CommitError>> {
     let (committed, events) = number_events(commit, found)?;
     let (mut inserted, mut updated) = (StreamRows::default(), StreamRows::default());
     let (mut event_rows, mut references) = (EventRows::default(), ReferenceRows::default());
@@ -229,16 +296,29 @@ async fn write(mut connection: Pooled, commit: &Commit, found: &Found) -> Result
         connection.left_transaction();
     }
     if inserted.as_ref().is_err_and(is_stream_taken) {
+        // An earlier attempt may have been under way still, and have made it.
+        if !tried.is_empty()
+            && let Some(made) = resolve(&connection, commit, tried).await?
+        {
+            return Ok(made);
+        }
         return Err(conflict_of_new(&connection, commit, found).await?);
     }
-    outcome([inserted, updated, added, forgotten, referred], ended)?;
     let changes = commit.writes.iter().zip(lives).zip(events);
     let changes = changes.map(|((write, life), events)| Change {
         stream: write.stream.clone(),
         life,
         kind: ChangeKind::Written(events),
     });
-    Ok((committed, changes.collect()))
+    let made = (committed, changes.collect());
+    match outcome([inserted, updated, added, forgotten, referred], ended) {
+        Ok(()) => Ok(made),
+        Err(Failure::Log(LogError::OutcomeUnknown(error))) if !commit.writes.is_empty() => {
+            tried.lock().push(made);
+            Err(Failure::Unclear(error))
+        }
+        Err(failed) => Err(failed),
+    }
 }
 
 type Numbered = (Vec<Committed>, Vec<Vec<Arc<Event>>>);

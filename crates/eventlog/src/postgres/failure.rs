@@ -14,6 +14,8 @@ use crate::error::LogError;
 pub(super) enum Failure<E = LogError> {
     /// Nothing was made, and it may go well on another connection or at the second try.
     Again(Error),
+    /// The answer was lost. Whoever tries again finds out whether it was made, and does not make it twice.
+    Unclear(Arc<dyn std::error::Error + Send + Sync>),
     /// The log itself failed.
     Log(LogError),
     /// What was asked for is refused.

@@ -52,6 +52,7 @@ use crate::{
     record::{Record, RestoreError},
     store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes, Store, UploadId},
 };
+use commits::Tried;
 use connection::Connection;
 use listener::Listener;
 pub use options::PostgresOptions;
@@ -185,9 +186,10 @@ impl Drop for Postgres {
 #[async_trait]
 impl Store for Postgres {
     async fn commit(&self, commit: Commit) -> Result<Vec<Committed>, CommitError> {
+        let tried = Tried::default();
         let (committed, changes) = self
             .pool
-            .write(|connection| commits::commit(connection, &commit))
+            .write(|connection| commits::commit(connection, &commit, &tried))
             .await?;
         self.hub.tell(&changes);
         Ok(committed)

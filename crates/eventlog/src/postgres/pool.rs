@@ -2,7 +2,10 @@
 //!
 //! 1. A connection comes back to the pool only when no transaction is open on it. One that was given up half-way is
 //!    closed, and the server takes back what was open.
-//! 2. Work is done again only when it is known that nothing of it was made, and at most [`ATTEMPTS`] times.
+//! 2. Work is done again only when it is known that nothing of it was made, or when it finds out itself, and at most
+//!    [`ATTEMPTS`] times.
+//! 3. A server that is away for a moment is waited for, by everybody: it is started afresh, or another one takes its place.
+//!    Once it has been away for longer, nobody waits.
 
 use std::{
     fmt,
@@ -13,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use kernel::Slot;
+use kernel::{Deadline, Slot, SystemClock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::Error;
 
@@ -29,12 +32,14 @@ use crate::{error::LogError, store::Health};
 
 /// How often some work is tried that failed without a trace.
 const ATTEMPTS: u32 = 4;
-/// The pauses between attempts to connect. Whoever waits is told after the last one.
-const CONNECT_PAUSES: [Duration; 4] = [
+/// For how long a server that is away is waited for, counted from when it was first missed. Whoever asks for something waits
+/// no longer than that, and a lease outlasts it.
+const WAITED_OUT: Duration = Duration::from_secs(8);
+/// The pauses between attempts to connect; the last one is also that between those that follow.
+const CONNECT_PAUSES: [Duration; 3] = [
     Duration::from_millis(50),
     Duration::from_millis(200),
     Duration::from_millis(500),
-    Duration::from_millis(1000),
 ];
 
 pub(super) struct Pool {
@@ -45,6 +50,8 @@ pub(super) struct Pool {
     /// Guards the connections that nobody uses; held for a push or a pop.
     idle: Mutex<Vec<Arc<Connection>>>,
     health: Slot<Health>,
+    /// Until when a server that is away is waited for.
+    waited_for: Slot<Option<Deadline>>,
     pulse: Pulse,
 }
 
@@ -79,6 +86,7 @@ impl Pool {
             permits: Arc::new(Semaphore::new(options.connections.get())),
             idle: Mutex::new(vec![Arc::new(first)]),
             health: Slot::new(Health::Writable),
+            waited_for: Slot::new(None),
             pulse: Pulse::new(),
         })
     }
@@ -135,6 +143,7 @@ impl Pool {
             Err(Failure::Refused(refusal)) => Err(refusal),
             Err(Failure::Log(error)) => Err(error.into()),
             Err(Failure::Again(error)) => Err(LogError::from(error).into()),
+            Err(Failure::Unclear(error)) => Err(LogError::OutcomeUnknown(error).into()),
         }
     }
 
@@ -147,8 +156,9 @@ impl Pool {
         if let Err(silent) = self.pulse.awaited().await {
             return Err(LogError::Unreachable(Arc::new(silent)).into());
         }
-        let mut attempt = 1;
+        let (mut attempt, mut unclear) = (0, None);
         loop {
+            attempt += 1;
             let taken = self.pulse.while_answering(self.take()).await;
             let failed = match taken.unwrap_or_else(|silent| Err(LogError::Unreachable(Arc::new(silent)))) {
                 Err(error) => Failure::Log(error),
@@ -163,21 +173,33 @@ impl Pool {
                     Err(silent) => Failure::Log(purpose.given_up(silent)),
                 },
             };
-            match failed {
+            let error = match failed {
                 Failure::Refused(refusal) => return Err(refusal),
-                Failure::Log(error) => return Err(self.note(purpose, error).into()),
-                Failure::Again(error) if attempt == ATTEMPTS => {
-                    return Err(self.note(purpose, error.into()).into());
+                Failure::Again(error) if attempt < ATTEMPTS => {
+                    self.before_another_attempt(&error, is_elsewhere(&error));
+                    continue;
                 }
-                Failure::Again(error) => self.before_another_attempt(&error, attempt),
-            }
-            attempt += 1;
+                Failure::Unclear(error) if attempt < ATTEMPTS => {
+                    self.before_another_attempt(&error, true);
+                    unclear = Some(error);
+                    continue;
+                }
+                Failure::Again(error) => error.into(),
+                Failure::Unclear(error) => LogError::OutcomeUnknown(error),
+                Failure::Log(error) => error,
+            };
+            let error = self.note(purpose, error);
+            return Err(match (unclear, error) {
+                // An earlier attempt may have been made.
+                (Some(unclear), LogError::Unreachable(_)) => LogError::OutcomeUnknown(unclear).into(),
+                (_, error) => error.into(),
+            });
         }
     }
 
-    fn before_another_attempt(&self, error: &Error, attempt: u32) {
-        tracing::debug!(%error, attempt, "some work on the log's database is done again");
-        if failure::is_lost(error) || failure::is_read_only(error) {
+    fn before_another_attempt(&self, error: &dyn fmt::Display, is_lost: bool) {
+        tracing::debug!(%error, "some work on the log's database is done again");
+        if is_lost {
             // The others are most likely lost as well, and have not noticed yet, or lead to the same server.
             let lost = mem::take(&mut *self.lock_idle());
             drop(lost);
@@ -215,6 +237,7 @@ impl Pool {
 
     async fn connect(&self) -> Result<Connection, LogError> {
         let mut pauses = CONNECT_PAUSES.into_iter();
+        let [.., longest] = CONNECT_PAUSES;
         loop {
             let error = match session::open(&self.server, &self.tasks).await {
                 Ok(connection) => {
@@ -223,15 +246,34 @@ impl Pool {
                 }
                 Err(error) => error,
             };
-            match (&error, pauses.next()) {
-                (ConnectError::Temporary(_), Some(pause)) => session::back_off(pause).await,
+            match &error {
+                ConnectError::Temporary(_) if self.is_waited_for() => {
+                    session::back_off(pauses.next().unwrap_or(longest)).await;
+                }
                 _ => return Err(error.into()),
             }
         }
     }
 
+    /// Whether a server that was just missed is worth another try.
+    fn is_waited_for(&self) -> bool {
+        let seen = self.waited_for.read();
+        if let Some(until) = &*seen.state {
+            return !until.has_passed();
+        }
+        let until = Deadline::after(&SystemClock::shared(), WAITED_OUT);
+        // Refused only if somebody else has just missed it as well.
+        drop(self.waited_for.transition(seen.generation, Some(until)));
+        true
+    }
+
     /// The server answers again. Whether it takes writes is another question.
     pub(super) fn reached(&self) {
+        let seen = self.waited_for.read();
+        if seen.state.is_some() {
+            // Refused only if somebody else has just found out something newer.
+            drop(self.waited_for.transition(seen.generation, None));
+        }
         let was_unreachable = matches!(
             self.health(),
             Health::Refusing {
@@ -265,6 +307,11 @@ impl Pool {
             drop(self.health.transition(seen.generation, health));
         }
     }
+}
+
+/// Whether the way to another connection, or to another server, is worth looking for.
+fn is_elsewhere(error: &Error) -> bool {
+    failure::is_lost(error) || failure::is_read_only(error)
 }
 
 impl fmt::Debug for Pool {
