@@ -3,10 +3,11 @@
 //! The client trusts a socket only in a directory that nobody else can write to; otherwise it would show its
 //! token to whoever has put a socket there. It never starts a daemon; that is for `start`.
 
+use std::cell::Cell;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::ErrorCode;
 use daemon::{Home, HomeError, check_directory};
@@ -36,6 +37,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long work on the whole log may take: on a slow disk a gigabyte takes minutes.
 const LONG_WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+/// How long somebody who stays waits for a log that does not answer: its database is started afresh, or another one takes
+/// its place.
+const LOG_PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait before asking again.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// The largest answer that is read. A question with the largest budget is answered with about 10 MiB, all else is smaller.
 const ANSWER_LIMIT_BYTES: usize = 32 << 20;
 
@@ -45,6 +51,8 @@ pub(crate) struct Client {
     home: Home,
     token_file: PathBuf,
     answer_timeout: Duration,
+    /// Whether somebody follows something, and stays while the log does not answer.
+    stays: Cell<bool>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -70,6 +78,7 @@ impl Client {
             home: context.home.clone(),
             token_file: context.token_file.clone(),
             answer_timeout: ANSWER_TIMEOUT,
+            stays: Cell::new(false),
             runtime,
         })
     }
@@ -80,17 +89,25 @@ impl Client {
         self
     }
 
+    /// From now on, what is only looked at is asked for again while the log does not answer. Nothing else is: whoever sends
+    /// something is told at once.
+    pub(crate) fn stay(&self) {
+        self.stays.set(true);
+    }
+
+    /// Whether something that could not be looked at is worth another look, until a time.
+    fn asks_again(&self, error: &ClientError, give_up_at: Instant) -> bool {
+        let is_about_the_log = matches!(error, ClientError::Refused(refusal) if refusal.is_about_the_log());
+        is_about_the_log && self.stays.get() && Instant::now() < give_up_at
+    }
+
     /// Asks whether there is a daemon that takes work.
     pub(crate) fn probe(&self) -> Result<Probe, ClientError> {
         let limit = self.answer_timeout;
         match self.exchange(&Method::GET, "/readyz", Bytes::new(), Credentials::None, limit) {
             Ok((status, _)) if status.is_success() => Ok(Probe::Ready),
             // It serves, and what it cannot do it will say itself.
-            Ok((status, answer))
-                if Refusal::read(status, &answer).code == ErrorCode::LogRefusing.as_str() =>
-            {
-                Ok(Probe::Ready)
-            }
+            Ok((status, answer)) if Refusal::read(status, &answer).is_about_the_log() => Ok(Probe::Ready),
             Ok(_) => Ok(Probe::NotReady),
             Err(ClientError::Unreachable { .. }) => Ok(Probe::Absent),
             // It has taken the connection and let go of it: that is a daemon on its way out.
@@ -100,7 +117,7 @@ impl Client {
     }
 
     pub(crate) fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, ClientError> {
-        self.request(&Method::GET, path, Bytes::new(), self.answer_timeout)
+        self.get_within(path, self.answer_timeout)
     }
 
     pub(crate) fn post<A: DeserializeOwned>(
@@ -147,7 +164,15 @@ impl Client {
         path: &str,
         limit: Duration,
     ) -> Result<A, ClientError> {
-        self.request(&Method::GET, path, Bytes::new(), limit)
+        let give_up_at = Instant::now() + LOG_PATIENCE;
+        loop {
+            match self.request(&Method::GET, path, Bytes::new(), limit) {
+                Err(error) if self.asks_again(&error, give_up_at) => {
+                    self.pause(LOOK_AGAIN_AFTER, &mut Interrupts::default());
+                }
+                answered => return answered,
+            }
+        }
     }
 
     /// Has something done that says itself how long it may take.
@@ -352,6 +377,11 @@ impl Refusal {
         self.current
             .as_ref()
             .is_some_and(|current| current.get("server").is_some())
+    }
+
+    /// The log takes nothing or does not answer.
+    fn is_about_the_log(&self) -> bool {
+        self.code == ErrorCode::LogRefusing.as_str()
     }
 
     /// The daemon takes no requests any more, or not yet. It has done nothing about this one.

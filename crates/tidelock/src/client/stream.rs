@@ -1,7 +1,7 @@
 //! Answers that are read piece by piece, and may go on for ever.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -9,7 +9,10 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 
-use super::{Client, ClientError, Credentials, Interrupts, Refusal, read_whole, within};
+use super::{
+    Client, ClientError, Credentials, Interrupts, LOG_PATIENCE, LOOK_AGAIN_AFTER, Paused, Refusal,
+    read_whole, within,
+};
 
 /// How far an answer was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,16 +55,29 @@ impl Client {
         .map(drop)
     }
 
-    /// The same, but it also returns when somebody presses Ctrl-C. What has come by then was handed on.
+    /// The same, but it also returns when somebody presses Ctrl-C. What has come by then was handed on. Whoever asks for this
+    /// [stays](Self::stay).
     pub(crate) fn download_until(
         &self,
         path: &str,
         headers: &[(HeaderName, String)],
         silence: Duration,
         interrupts: &mut Interrupts,
-        take: impl FnMut(&[u8]) -> io::Result<()>,
+        mut take: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<Downloaded, ClientError> {
-        self.read_pieces(path, headers, (self.answer_timeout, silence), interrupts, take)
+        self.stay();
+        let give_up_at = Instant::now() + LOG_PATIENCE;
+        loop {
+            let limits = (self.answer_timeout, silence);
+            match self.read_pieces(path, headers, limits, interrupts, &mut take) {
+                Err(error) if self.asks_again(&error, give_up_at) => {
+                    if self.pause(LOOK_AGAIN_AFTER, interrupts) == Paused::UntilInterrupted {
+                        return Ok(Downloaded::UntilInterrupted);
+                    }
+                }
+                read => return read,
+            }
+        }
     }
 
     fn read_pieces(

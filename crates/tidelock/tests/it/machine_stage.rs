@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Outcome, World, finish};
+use crate::harness::{Outcome, World, finish, wait_for};
 use crate::postgres_server::{PASSWORD, Setup, TestServer, USER};
 
 /// The server and the machines.
@@ -70,8 +70,16 @@ impl Machine {
         job["id"].as_str().unwrap().to_owned()
     }
 
+    /// A job, as soon as the database answers.
     pub(crate) fn job(&self, id: &str) -> Value {
-        self.run(&["job", "show", id, "--json"]).expect(0).json()
+        let mut shown = Value::Null;
+        wait_for("the job to be shown", || {
+            let outcome = self.run(&["job", "show", id, "--json"]);
+            shown = outcome.json();
+            outcome.code == Some(0) || shown["error"]["code"] != "log_refusing"
+        });
+        assert_eq!(shown["error"], Value::Null);
+        shown
     }
 }
 

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::harness::wait_for;
+use crate::job_stage::Beside;
 use crate::machine_stage::{Machine, Machines};
 use crate::requests::send;
 use crate::tools::skip;
@@ -14,34 +15,75 @@ const NO_SERVER: &str = "Postgres is not installed";
 
 /// Longer than a client waits, and shorter than a lease.
 const AN_OUTAGE: Duration = Duration::from_secs(4);
-/// How often the jobs print. It takes longer than the outage.
-const LINES: usize = 60;
 
-fn printing() -> String {
-    format!("i=1; while [ $i -le {LINES} ]; do echo line $i; i=$((i+1)); sleep 0.1; done")
+/// It works for longer than the outage.
+const SCRIPT: &str = "
+steps:
+  - say: One.
+  - shell: i=1; while [ $i -le 80 ]; do echo step $i; i=$((i+1)); sleep 0.1; done
+  - say: Two.
+";
+
+/// Counts aloud until it is told to stop. A file says that it has begun, and another one stops it: how fast the machine is
+/// makes no difference.
+fn counting(name: &str) -> String {
+    format!(
+        "i=1; while [ ! -e stop ]; do echo {name} $i; touch begun-{name}; i=$((i+1)); sleep 0.1; done; echo {name} end"
+    )
+}
+
+/// Whether something has counted aloud to the end, and nothing is missing or there twice.
+#[track_caller]
+fn assert_counted(name: &str, said: &str) {
+    let said: Vec<&str> = said.lines().filter(|line| line.contains(name)).collect();
+    let numbers = (1..said.len()).map(|number| format!("{name} {number}"));
+    let expected: Vec<String> = numbers.chain([format!("{name} end")]).collect();
+    assert_eq!(said, expected);
 }
 
 #[test]
-fn a_restart_of_the_database_harms_no_job() {
+fn a_restart_of_the_database_harms_nothing() {
     let Some(mut machines) = Machines::start(2) else {
         return skip(NO_SERVER);
     };
-    let mut jobs = Vec::new();
+    let (mut jobs, mut turns) = (Vec::new(), Vec::new());
     for machine in &machines.machines {
-        jobs.extend((0..3).map(|_| machine.submit(&[], &printing())));
+        for name in ["first", "second", "third"] {
+            jobs.push((name, machine.submit(&[], &counting(name))));
+        }
+        let project = machine.world.path().join("project");
+        fs::create_dir(&project).unwrap();
+        fs::write(project.join("script.yaml"), SCRIPT).unwrap();
+        let mut talk = machine.command(&["run", "--script", "script.yaml", "do it"]);
+        talk.current_dir(project);
+        turns.push(Beside::start(&machine.world, talk));
+    }
+    for machine in &machines.machines {
+        for name in ["first", "second", "third"] {
+            let begun = machine.world.path().join(format!("begun-{name}"));
+            wait_for(name, || begun.exists());
+        }
+    }
+    for turn in &turns {
+        turn.wait_for_stdout("One.");
+    }
+    machines.server.restart_after(AN_OUTAGE);
+    for machine in &machines.machines {
+        fs::write(machine.world.path().join("stop"), "").unwrap();
     }
     let one = &machines.machines[0];
-    wait_for("the jobs to run", || {
-        jobs.iter().all(|job| one.job(job)["state"] == "running")
-    });
-    machines.server.restart_after(AN_OUTAGE);
-    let one = &machines.machines[0];
-    let expected: Vec<String> = (1..=LINES).map(|line| format!("line {line}")).collect();
-    for job in &jobs {
+    for (name, job) in &jobs {
         wait_for("the end of a job", || one.job(job)["ended_at"].is_string());
         assert_eq!(one.job(job)["state"], "succeeded", "{}", one.job(job));
-        let said = one.run(&["job", "logs", job]).expect(0).stdout;
-        assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+        assert_counted(name, &one.run(&["job", "logs", job]).expect(0).stdout);
+    }
+    for mut turn in turns {
+        assert_eq!(turn.wait_code(), 0, "{:?}", turn.said());
+        let (said, notes) = turn.said();
+        assert!(
+            said.contains("Two.") && !notes.contains("failed"),
+            "{said}{notes}"
+        );
     }
 }
 

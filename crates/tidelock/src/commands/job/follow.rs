@@ -4,6 +4,7 @@
 //! that was told, so that nothing is missed and nothing told twice. How long nobody may answer is bounded.
 
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::time::{Duration, Instant};
 
 use api::{CancelJob, Job, JobOutput, JobProgress, JobWaiting, Resync};
@@ -84,6 +85,7 @@ pub(in crate::commands) fn follow(
         place: after,
         end: None,
         silent_since: None,
+        is_absence_told: false,
     };
     let query = channel.map_or_else(String::new, |channel| format!("&channel={channel}"));
     let path = path(id, &format!("/logs?follow=true{query}"));
@@ -156,6 +158,7 @@ struct Reading {
     end: Option<Box<Job>>,
     /// Since when nothing has come from any daemon.
     silent_since: Option<Instant>,
+    is_absence_told: bool,
 }
 
 impl Reading {
@@ -172,7 +175,7 @@ impl Reading {
             (HeaderName::from_static("last-event-id"), self.place.to_string()),
         ];
         client.download_until(path, &headers, SILENCE, interrupts, |piece| {
-            self.silent_since = None;
+            (self.silent_since, self.is_absence_told) = (None, false);
             for event in reader.read(piece) {
                 let Some(said) = understand(&event) else {
                     continue;
@@ -208,24 +211,21 @@ impl Reading {
             ) => Some(error),
             Err(error) => return Err(error.into()),
         };
-        let now = Instant::now();
-        match self.silent_since {
-            None => {
-                self.silent_since = Some(now);
+        let since = *self.silent_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < PATIENCE {
+            // A stream that has only ended most likely goes on at once.
+            if error.is_some() && !mem::replace(&mut self.is_absence_told, true) {
                 listener.note("the daemon has gone; this goes on when there is one again");
-                Ok(())
             }
-            Some(since) if now.duration_since(since) < PATIENCE => Ok(()),
-            Some(_) => {
-                let why = error.map_or_else(|| "it does not take requests".to_owned(), |error| chain(&error));
-                let message = format!("the daemon has gone, and {id} was not seen to end: {why}");
-                Err(
-                    Failure::new(Exit::Unreachable, UNREACHABLE, message).advise(format!(
-                        "`tidelock job show {id}` starts a daemon and says what became of the job"
-                    )),
-                )
-            }
+            return Ok(());
         }
+        let why = error.map_or_else(|| "it does not take requests".to_owned(), |error| chain(&error));
+        let message = format!("the daemon has gone, and {id} was not seen to end: {why}");
+        Err(
+            Failure::new(Exit::Unreachable, UNREACHABLE, message).advise(format!(
+                "`tidelock job show {id}` starts a daemon and says what became of the job"
+            )),
+        )
     }
 }
 

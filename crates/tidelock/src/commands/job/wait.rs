@@ -60,6 +60,7 @@ pub(super) fn until_ended(
     let mut answer = super::ask(context, client, crate::start::Repeat::Harmless, |client| {
         client.get(&path(id, ""))
     })?;
+    client.stay();
     let mut silent_since = None;
     loop {
         let job: Job = printable(&answer)?;

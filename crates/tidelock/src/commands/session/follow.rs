@@ -4,6 +4,7 @@
 //! told, so that nothing is missed and nothing told twice. How long nobody may answer is bounded.
 
 use std::io::ErrorKind;
+use std::mem;
 use std::time::{Duration, Instant};
 
 use api::{CancelTurn, TurnEnd, TurnState};
@@ -89,6 +90,7 @@ pub(in crate::commands) fn follow(
         place: None,
         end: None,
         silent_since: None,
+        is_absence_told: false,
     };
     let mut interrupted = Interrupted::No;
     loop {
@@ -128,6 +130,7 @@ struct Reading {
     end: Option<TurnEnd>,
     /// Since when nothing has come from any daemon.
     silent_since: Option<Instant>,
+    is_absence_told: bool,
 }
 
 impl Reading {
@@ -148,7 +151,7 @@ impl Reading {
             (None, Beginning::Tail(count)) => format!("{}?tail={count}", self.path),
         };
         client.download_until(&path, &headers, SILENCE, interrupts, |piece| {
-            self.silent_since = None;
+            (self.silent_since, self.is_absence_told) = (None, false);
             // Only what was told is not asked for again.
             let mut place = self.place;
             let mut end = None;
@@ -196,24 +199,21 @@ impl Reading {
             get_patiently(&path(session, ""), context, client)?;
             return Ok(());
         }
-        let now = Instant::now();
-        match self.silent_since {
-            None => {
-                self.silent_since = Some(now);
+        let since = *self.silent_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < PATIENCE {
+            // A stream that has only ended most likely goes on at once.
+            if error.is_some() && !mem::replace(&mut self.is_absence_told, true) {
                 teller.note("the daemon has gone; this goes on when there is one again");
-                Ok(())
             }
-            Some(since) if now.duration_since(since) < PATIENCE => Ok(()),
-            Some(_) => {
-                let why = error.map_or_else(|| "it does not take requests".to_owned(), |error| chain(&error));
-                let message = format!("the daemon has gone, and the turn was not seen to end: {why}");
-                Err(
-                    Failure::new(Exit::Unreachable, UNREACHABLE, message).advise(format!(
-                        "`tidelock session show {session}` starts a daemon and says what became of it"
-                    )),
-                )
-            }
+            return Ok(());
         }
+        let why = error.map_or_else(|| "it does not take requests".to_owned(), |error| chain(&error));
+        let message = format!("the daemon has gone, and the turn was not seen to end: {why}");
+        Err(
+            Failure::new(Exit::Unreachable, UNREACHABLE, message).advise(format!(
+                "`tidelock session show {session}` starts a daemon and says what became of it"
+            )),
+        )
     }
 }
 
