@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime};
 
 use api::{Activity, ActivityKind};
 use eventlog::{LogError, MovedQuery, Sequence, StoredHead};
-use kernel::{JobId, PlanId, SessionId};
+use futures_util::{StreamExt, stream};
+use kernel::{PlanId, SessionId};
 
 use crate::app::App;
 use crate::durable::event_to_wire;
@@ -24,6 +25,9 @@ use crate::{jobs, plans, sessions};
 const AMONG: u32 = 2000;
 /// How many events of one stream are read at most. Who wants more opens its page.
 const EVENTS_OF_ONE: u64 = 20;
+
+/// How many streams are read at once. A few may be read for nothing, and nobody waits for one after the other.
+const READS_AT_ONCE: usize = 8;
 
 /// The kinds that have streams, and the kinds of these streams.
 const STREAMS: [(ActivityKind, &str); 5] = [
@@ -63,8 +67,12 @@ pub(crate) async fn newest(
     if is_wanted(ActivityKind::Server) {
         found.extend(servers(app));
     }
-    for (each, head) in heads {
-        let mut events = events_of(app, each, &head).await?;
+    let reads = heads
+        .into_iter()
+        .map(|(each, head)| async move { events_of(app, each, &head).await });
+    let mut reads = stream::iter(reads).buffered(READS_AT_ONCE);
+    while let Some(events) = reads.next().await {
+        let mut events = events?;
         // Of those at the same time, the one that came later stands first.
         events.reverse();
         let newest = events.iter().map(|event| event.at.clone()).max();
@@ -128,7 +136,7 @@ async fn events_of(app: &App, kind: ActivityKind, head: &StoredHead) -> Result<V
     let told = match kind {
         ActivityKind::Session => session(app, id, after).await,
         ActivityKind::Plan => plan(app, id, after).await,
-        ActivityKind::Job => job(app, id, after).await,
+        ActivityKind::Job => job(app, head, after).await,
         ActivityKind::Breaker => return breaker(app, head, id, after).await,
         ActivityKind::Daemon => return life(app, head, id, after).await,
         ActivityKind::Server => None,
@@ -198,13 +206,12 @@ async fn plan(app: &App, id: &str, after: Sequence) -> Option<Vec<Activity>> {
     Some(told.collect())
 }
 
-async fn job(app: &App, id: &str, after: Sequence) -> Option<Vec<Activity>> {
-    let parsed: JobId = id.parse().ok()?;
-    let found = app.jobs.get(parsed).await.ok()??;
-    let moments = app.jobs.timeline(parsed, after).await.ok()?;
+async fn job(app: &App, head: &StoredHead, after: Sequence) -> Option<Vec<Activity>> {
+    let found = app.jobs.of_head(head)?;
+    let moments = app.jobs.timeline(found.id, after).await.ok()?;
     let about = About {
         kind: ActivityKind::Job,
-        id: id.to_owned(),
+        id: found.id.to_string(),
         title: found.record.facts.title.clone(),
     };
     let told = moments.iter().map(|moment| {

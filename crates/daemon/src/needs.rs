@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::http::breakers;
 use crate::page::{counted_files, overlap_words};
 use crate::plans::wire::{rescued_to_wire, workspace_to_wire};
-use crate::times::{now_ms, parse};
+use crate::times::parse;
 use crate::{jobs, plans, sessions};
 
 /// How many sessions that ask are looked at. Each has an agent that stands still.
@@ -288,7 +288,7 @@ pub(crate) async fn read(app: &App) -> Needs {
         breakers: breakers::all(app).breakers,
     };
     Needs {
-        list: needs_of(found, now_ms()),
+        list: needs_of(found, app.durable.log.now().0),
         is_partial,
     }
 }

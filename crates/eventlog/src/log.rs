@@ -5,7 +5,7 @@ use std::{
     fs::File,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use kernel::{Clock, Scope};
@@ -28,6 +28,7 @@ use crate::{
     sqlite::{Sqlite, SqliteOptions},
     store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes, Store},
     tail::Tail,
+    time::{LogTime, UnixMs, WallClock},
 };
 
 /// Finds out why a head cannot be read by whoever wrote it; nothing if it can be.
@@ -39,17 +40,20 @@ pub struct Log {
     store: Arc<dyn Store>,
     hub: Hub,
     quarantine: Quarantine,
+    time: LogTime,
 }
 
 impl Log {
     /// Opens a log in a file of its own, which is made if need be. Only one process may have it open.
     pub fn open_sqlite(options: &SqliteOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let (hub, quarantine) = (Hub::default(), Quarantine::default());
+        let time = LogTime::of_machine(clock.now());
         let store = Arc::new(Sqlite::open(options, clock, (hub.clone(), quarantine.clone()))?);
         Ok(Self {
             store,
             hub,
             quarantine,
+            time,
         })
     }
 
@@ -58,11 +62,12 @@ impl Log {
     /// were or as they should be.
     pub async fn open_postgres(options: &PostgresOptions) -> Result<Self, OpenError> {
         let (hub, quarantine) = (Hub::default(), Quarantine::default());
-        let store = Arc::new(Postgres::open(options, hub.clone()).await?);
+        let (store, time) = Postgres::open(options, hub.clone()).await?;
         Ok(Self {
-            store,
+            store: Arc::new(store),
             hub,
             quarantine,
+            time,
         })
     }
 
@@ -75,7 +80,20 @@ impl Log {
             store: Arc::new(Faulty { store, faults }),
             hub: self.hub.clone(),
             quarantine: self.quarantine.clone(),
+            time: self.time.clone(),
         }
+    }
+
+    /// What time it is for everybody who has this log, with a clock to wait by.
+    #[must_use]
+    pub fn wall_clock(&self, clock: Arc<dyn Clock>) -> WallClock {
+        WallClock::new(clock, self.time.clone())
+    }
+
+    /// What time it is for everybody who has this log.
+    #[must_use]
+    pub fn now(&self) -> UnixMs {
+        self.time.at(Instant::now())
     }
 
     /// Makes all writes, or none and says why. *Cancel safety*: dropped half-way, the commit may or may not be

@@ -1,7 +1,8 @@
 //! Times that outlive the daemon: milliseconds since 1970.
 //!
 //! What is written down must mean the same to the next daemon and to other machines, so it is time of day. Inside one
-//! life it follows the monotonic clock, so that nobody who sets the machine's time can make a job wait for a year.
+//! life it follows the monotonic clock, so that nobody who sets the machine's time can make a job wait for a year. On a log
+//! that several machines share it is the server's time, so that one whose clock is wrong harms nobody.
 
 use std::{
     fmt,
@@ -9,7 +10,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use kernel::{Clock, Deadline};
+use kernel::{Clock, Deadline, Slot};
 use serde::{Deserialize, Serialize};
 
 /// A moment, in milliseconds since 1970.
@@ -51,32 +52,30 @@ impl fmt::Display for UnixMs {
     }
 }
 
-/// The time of day of one life: read once, and followed by the clock from then on.
+/// The time of day of one life, as its log has it: that of the machine for a log of its own, that of the server for one that
+/// is shared. It is measured, and followed by the clock from then on.
 #[derive(Clone, Debug)]
 pub struct WallClock {
     clock: Arc<dyn Clock>,
-    start: Instant,
-    start_ms: UnixMs,
+    time: LogTime,
 }
 
 impl WallClock {
-    /// That of now.
+    pub(crate) fn new(clock: Arc<dyn Clock>, time: LogTime) -> Self {
+        Self { clock, time }
+    }
+
+    /// That of this machine, for what has nothing to do with a log.
     #[must_use]
-    pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let start = clock.now();
-        let start_ms = UnixMs::from(SystemTime::now());
-        Self {
-            clock,
-            start,
-            start_ms,
-        }
+    pub fn of_machine(clock: Arc<dyn Clock>) -> Self {
+        let time = LogTime::of_machine(clock.now());
+        Self { clock, time }
     }
 
     /// What time it is.
     #[must_use]
     pub fn now(&self) -> UnixMs {
-        let passed = self.clock.now().saturating_duration_since(self.start);
-        self.start_ms.after(passed)
+        self.time.at(self.clock.now())
     }
 
     /// The deadline that passes at a moment.
@@ -89,5 +88,123 @@ impl WallClock {
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
+    }
+}
+
+/// What time a server said it is, at some moment between two of this machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SaidTime {
+    pub(crate) ms: UnixMs,
+    pub(crate) asked: Instant,
+    pub(crate) answered: Instant,
+}
+
+/// By how much clocks of a healthy machine drift apart at most, as a part of the time: 1/1,000.
+const DRIFT: u32 = 1000;
+
+/// What time it is for everybody who shares a log. Clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct LogTime(Slot<Measured>);
+
+/// The time of day at one moment of the monotonic clock.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    at: Instant,
+    ms: UnixMs,
+    /// How far off it may be.
+    error: Duration,
+}
+
+impl LogTime {
+    /// That of this machine, whose clock says `now`.
+    pub(crate) fn of_machine(now: Instant) -> Self {
+        Self(Slot::new(Measured {
+            at: now,
+            ms: UnixMs::from(SystemTime::now()),
+            error: Duration::ZERO,
+        }))
+    }
+
+    /// That of a server, which said it.
+    pub(crate) fn of_server(said: SaidTime) -> Self {
+        Self(Slot::new(said.into()))
+    }
+
+    /// The server said its time again. A worse measurement than the one there is changes nothing, unless it shows that the
+    /// server's clock was set or this machine slept.
+    pub(crate) fn said(&self, said: SaidTime) {
+        let (seen, new) = (self.0.read(), Measured::from(said));
+        if new.replaces(&seen.state) {
+            // Only the one who asks the server writes it.
+            drop(self.0.transition(seen.generation, new));
+        }
+    }
+
+    /// What time it is when the monotonic clock says this.
+    pub(crate) fn at(&self, now: Instant) -> UnixMs {
+        self.0.read().state.time(now)
+    }
+}
+
+impl From<SaidTime> for Measured {
+    fn from(said: SaidTime) -> Self {
+        let error = said.answered.saturating_duration_since(said.asked) / 2;
+        Self {
+            at: said.asked + error,
+            ms: said.ms,
+            error,
+        }
+    }
+}
+
+impl Measured {
+    fn time(&self, now: Instant) -> UnixMs {
+        match now.checked_duration_since(self.at) {
+            Some(passed) => self.ms.after(passed),
+            None => {
+                let before = self.at.saturating_duration_since(now);
+                let before = u64::try_from(before.as_millis()).unwrap_or(u64::MAX);
+                UnixMs(self.ms.0.saturating_sub(before))
+            }
+        }
+    }
+
+    fn replaces(&self, old: &Measured) -> bool {
+        let age = self.at.saturating_duration_since(old.at);
+        let old_error = old.error + age / DRIFT;
+        let expected = old.time(self.at);
+        let off = self.ms.since(expected).max(expected.since(self.ms));
+        self.error <= old_error || off > self.error + old_error + ROUNDED
+    }
+}
+
+/// Both are whole milliseconds.
+const ROUNDED: Duration = Duration::from_millis(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_server_is_followed_and_a_slow_answer_does_not_shift_it() {
+        let start = Instant::now();
+        let ms = |ms: u64| Duration::from_millis(ms);
+        let said = |time: u64, asked: u64, answered: u64| SaidTime {
+            ms: UnixMs(time),
+            asked: start + ms(asked),
+            answered: start + ms(answered),
+        };
+        let time = LogTime::of_server(said(1_000_000, 0, 10));
+        let at = |later: u64| time.at(start + ms(later)).0;
+        assert_eq!((at(5), at(1005), at(0)), (1_000_000, 1_001_000, 999_995));
+        // It took 800 ms, all of them on the way back: a worse measurement.
+        time.said(said(1_001_000, 1005, 1805));
+        assert_eq!(at(2005), 1_002_000);
+        // A quick answer counts.
+        time.said(said(1_002_003, 2005, 2006));
+        assert_eq!(at(3005), 1_003_003);
+        // So does a slow one that cannot be explained by the way: the clock was set.
+        time.said(said(9_000_000, 4000, 4800));
+        assert_eq!(at(4400), 9_000_000);
     }
 }

@@ -4,6 +4,7 @@ use eventlog::{Moves, MovesEnd};
 use kernel::{Deadline, JobId, Scope};
 
 use crate::job::{Job, StateName};
+use crate::output::OutputSummary;
 use eventlog::UnixMs;
 
 /// A job was taken.
@@ -113,4 +114,13 @@ impl JobMoves {
             told = self.output.next(deadline, scope) => told,
         }
     }
+}
+
+/// What is known of a job now, beside what is written in it.
+#[derive(Clone, Debug)]
+pub struct SeenNow {
+    /// Its output so far.
+    pub output: OutputSummary,
+    /// Why it does not run yet, if it is queued here.
+    pub waiting: Option<WaitingFor>,
 }

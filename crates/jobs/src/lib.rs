@@ -43,7 +43,7 @@ mod submit;
 mod wait;
 mod worker;
 
-pub use answers::{Counts, JobMoves, ListQuery, Requested, Submitted, WaitingFor};
+pub use answers::{Counts, JobMoves, ListQuery, Requested, SeenNow, Submitted, WaitingFor};
 pub use collect::{Collected, GcPolicy};
 pub use error::{ChangeError, OpenJobsError, SubmitError};
 pub use eventlog::UnixMs;

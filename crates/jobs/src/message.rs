@@ -33,10 +33,10 @@ pub(crate) enum Message {
     Looked { id: JobId, state: Option<StateName> },
     /// So many may run at once.
     MaxWorkers(usize),
-    /// Why does it not run?
+    /// Why do they not run?
     Why {
-        id: JobId,
-        answer: oneshot::Sender<Option<WaitingFor>>,
+        ids: Vec<JobId>,
+        answer: oneshot::Sender<Vec<Option<WaitingFor>>>,
     },
     /// Which jobs do others wait for?
     WaitedFor { answer: oneshot::Sender<Vec<JobId>> },

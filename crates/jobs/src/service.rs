@@ -1,21 +1,26 @@
 //! The service as everybody else sees it.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use eventlog::{Commit, CommitError, HeadsOrder, HeadsQuery, Log, LogError, Sequence, StoredHead, Write};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use kernel::{BootId, CancellationToken, Cause, Clock, Deadline, HomeId, JobId, Scope, Slot};
 use process::Tasks;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    answers::{Counts, JobMoves, ListQuery, Requested, Submitted, WaitingFor},
+    answers::{Counts, JobMoves, ListQuery, Requested, SeenNow, Submitted, WaitingFor},
     attempt::Payload,
     collect::{self, Collected, GcPolicy},
     dispatch::{Dispatcher, Parts},
     error::{ChangeError, OpenJobsError, SubmitError},
     handler::Handler,
     history::{self, Moment},
-    job::{Job, NewJob},
+    job::{Job, NewJob, State},
     message::Message,
     output::{self, FollowEnd, OutputSummary, OutputTail},
     queue::QUEUE_LIMIT,
@@ -25,7 +30,7 @@ use crate::{
     submit, wait,
     worker::Identity,
 };
-use eventlog::WallClock;
+use eventlog::{UnixMs, WallClock};
 
 /// How many messages may wait for the dispatcher. It looks at all of them between two commits; who comes when it is
 /// full waits.
@@ -35,6 +40,9 @@ const INBOX: usize = 1024;
 const CANCEL_TRIES: usize = 64;
 /// How many events of a history are read at a time.
 const HISTORY_PAGE: u32 = 256;
+/// How many reads of one question are under way at once: enough to hide the way to a database, and no more than it has
+/// connections to spare.
+const READS_AT_ONCE: usize = 8;
 
 /// What the service needs.
 #[derive(Debug)]
@@ -88,6 +96,12 @@ struct Shared {
 }
 
 impl Jobs {
+    /// What time it is for all who share these jobs.
+    #[must_use]
+    pub fn now(&self) -> UnixMs {
+        self.shared.wall.now()
+    }
+
     /// Takes the jobs of a log over. When this returns, nothing in it is said to run that does not: jobs of this home,
     /// and all if nobody shares the log, whose worker is dead are queued again or failed.
     ///
@@ -96,7 +110,7 @@ impl Jobs {
     /// # Errors
     /// If the log cannot be read or written.
     pub async fn open(options: JobsOptions) -> Result<Self, OpenJobsError> {
-        let wall = WallClock::new(options.clock);
+        let wall = options.log.wall_clock(options.clock);
         let (home, boot) = (options.home_id.to_string(), options.boot_id.to_string());
         let found = recover::recover(&options.log, options.sharing, &home).await?;
         let counts = Slot::new(Counts::default());
@@ -246,9 +260,61 @@ impl Jobs {
 
     /// Why a queued job does not run yet; `None` if it is not queued here.
     pub async fn waiting_for(&self, id: JobId) -> Option<WaitingFor> {
+        self.all_waiting_for(vec![id]).await.pop().flatten()
+    }
+
+    /// The same for several, in their order; nothing at all if the service has ended.
+    async fn all_waiting_for(&self, ids: Vec<JobId>) -> Vec<Option<WaitingFor>> {
         let (answer, answered) = oneshot::channel();
-        self.tell(Message::Why { id, answer }).await;
-        answered.await.ok().flatten()
+        self.tell(Message::Why { ids, answer }).await;
+        // Without an answer, nothing waits here any more.
+        answered.await.unwrap_or_default()
+    }
+
+    /// What is known of some jobs now, beside what is written in them. Those that have not begun cost no read of the log,
+    /// however many there are, and all of them together one question to the queue.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub async fn seen_now(&self, jobs: &[Job]) -> Result<Vec<SeenNow>, LogError> {
+        let begun: Vec<Option<JobId>> = jobs
+            .iter()
+            .map(|job| Some(job.id).filter(|_| job.record.attempts > 0))
+            .collect();
+        let output = |begun: Option<JobId>| async move {
+            match begun {
+                Some(id) => match self.output_summary(id).await {
+                    // It is quarantined, and keeps nobody from seeing the job.
+                    Err(LogError::Corrupt(_)) => Ok(OutputSummary::default()),
+                    output => output,
+                },
+                None => Ok(OutputSummary::default()),
+            }
+        };
+        let outputs: Vec<OutputSummary> = stream::iter(begun.into_iter().map(output))
+            .buffered(READS_AT_ONCE)
+            .try_collect()
+            .await?;
+        let queued = jobs
+            .iter()
+            .filter(|job| matches!(job.record.state, State::Queued { .. }));
+        let queued: Vec<JobId> = queued.map(|job| job.id).collect();
+        let waiting = match queued.is_empty() {
+            true => Vec::new(),
+            false => self.all_waiting_for(queued.clone()).await,
+        };
+        let mut waiting: HashMap<JobId, Option<WaitingFor>> = queued.into_iter().zip(waiting).collect();
+        let seen = jobs.iter().zip(outputs).map(|(job, output)| SeenNow {
+            output,
+            waiting: waiting.remove(&job.id).flatten(),
+        });
+        Ok(seen.collect())
+    }
+
+    /// The job that a head is of, for somebody who has it already; `None` if it cannot be read.
+    #[must_use]
+    pub fn of_head(&self, stored: &StoredHead) -> Option<Job> {
+        history::readable(&self.shared.log, stored)
     }
 
     /// What has happened to a job after a place, oldest first.

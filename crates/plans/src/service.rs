@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use eventlog::{HeadsOrder, HeadsQuery, Moves, Sequence, Tail, WallClock};
+use eventlog::{HeadsOrder, HeadsQuery, Moves, Sequence, Tail};
 use kernel::{CancellationToken, ChangesetId, PlanId, RescuedId, Scope, WorkspaceId};
 
 use crate::answers::{
@@ -88,7 +88,7 @@ impl Plans {
             overlaps: OverlapBook::new(&tasks, &clock),
             looks: Looks::new(Arc::clone(&clock)),
             waiting: Waiting::default(),
-            time: WallClock::new(Arc::clone(&clock)),
+            time: log.wall_clock(Arc::clone(&clock)),
             clock: Arc::clone(&clock),
             scope: reading.scope(),
             desks: Desks::new("plan", tasks.clone(), Arc::clone(&clock), IDLE),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eventlog::{Moves, Sequence, Tail, TailEnd, TailItem, WallClock};
+use eventlog::{Moves, Sequence, Tail, TailEnd, TailItem};
 use kernel::{CancellationToken, Cause, Deadline, PermissionId, Scope, SessionId, TurnId};
 
 use crate::agent::AgentInfo;
@@ -42,6 +42,7 @@ impl Sessions {
     /// *Cancel safety*: dropped half-way, what is left is done the next time.
     pub async fn open(options: SessionsOptions) -> Result<Self, SessionError> {
         let shared = Arc::new(Shared {
+            wall: options.log.wall_clock(Arc::clone(&options.clock)),
             log: options.log,
             sharing: options.sharing,
             owner: Owner {
@@ -56,7 +57,6 @@ impl Sessions {
             machines: Machines::default(),
             settings: options.settings,
             tasks: options.tasks,
-            wall: WallClock::new(Arc::clone(&options.clock)),
             clock: options.clock,
             observer: std::sync::OnceLock::new(),
             open: CancellationToken::new(),

@@ -3,7 +3,7 @@
 mod moments;
 mod submission;
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -25,16 +25,17 @@ use crate::times::rfc3339_ms;
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn view(jobs: &Jobs, job: &Job) -> Result<api::Job, LogError> {
-    let output = match jobs.output_summary(job.id).await {
-        // It is quarantined, and keeps nobody from seeing the job.
-        Err(LogError::Corrupt(_)) => OutputSummary::default(),
-        output => output?,
-    };
-    let waiting = match job.record.state {
-        State::Queued { .. } => jobs.waiting_for(job.id).await,
-        _ => None,
-    };
-    Ok(to_wire(job, &output, waiting, UnixMs::from(SystemTime::now())))
+    let mut shown = several(jobs, std::slice::from_ref(job)).await?;
+    shown.pop().ok_or(LogError::Closed)
+}
+
+async fn several(jobs: &Jobs, found: &[Job]) -> Result<Vec<api::Job>, LogError> {
+    let seen = jobs.seen_now(found).await?;
+    let now = jobs.now();
+    let shown = found.iter().zip(seen);
+    Ok(shown
+        .map(|(job, seen)| to_wire(job, &seen.output, seen.waiting, now))
+        .collect())
 }
 
 /// A page of jobs, newest first, and how many there are.
@@ -47,10 +48,7 @@ pub(crate) async fn list(jobs: &Jobs, query: ListQuery) -> Result<api::JobList, 
     let page = query.limit as usize;
     let has_more = found.len() > page;
     found.truncate(page);
-    let mut shown = Vec::with_capacity(found.len());
-    for job in &found {
-        shown.push(view(jobs, job).await?);
-    }
+    let shown = several(jobs, &found).await?;
     Ok(api::JobList {
         next_before: found
             .last()

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use eventlog::{Log, Sequence, UnixMs};
+use eventlog::{Log, Sequence};
 use jobs::{ChangeError, Channel, Ending, FailReason, Jobs, OutputItem, Priority, Requested, State};
 use kernel::{HomeId, JobId, Scope};
 use plans::Plans;
@@ -76,7 +76,7 @@ impl JobShell {
         // Somebody waits for it, so it goes before what nobody waits for.
         new.job.facts.priority = Priority::HIGHEST;
         // The wait in the queue counts as well: whoever asked has no use for it later.
-        new.job.facts.deadline = Some(UnixMs::from(SystemTime::now()).after(order.timeout));
+        new.job.facts.deadline = Some(self.log.now().after(order.timeout));
         match self.environments.submit(&self.jobs, new).await {
             Ok(submitted) => Ok(submitted.job().id),
             Err(error) => Err(failed(error.to_string())),
@@ -202,6 +202,7 @@ fn failed(text: impl Into<String>) -> ShellError {
 
 #[cfg(test)]
 mod tests {
+    use eventlog::UnixMs;
     use serde_json::{Value, json};
 
     use super::*;

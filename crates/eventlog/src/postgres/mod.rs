@@ -51,6 +51,7 @@ use crate::{
     names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
     store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes, Store, UploadId},
+    time::LogTime,
 };
 use commits::Tried;
 use connection::Connection;
@@ -71,11 +72,17 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    pub(crate) async fn open(options: &PostgresOptions, hub: Hub) -> Result<Self, OpenError> {
+    /// With the time of the server, which is followed from then on.
+    pub(crate) async fn open(options: &PostgresOptions, hub: Hub) -> Result<(Self, LogTime), OpenError> {
         let tasks = Tasks::new();
         let server = understand(options).await?;
         let place = server.place();
-        let Prepared { found, info, first } =
+        let Prepared {
+            found,
+            info,
+            time,
+            first,
+        } =
             prepare(&server, &tasks).await.map_err(|error| match error {
                 ConnectError::Refused(refusal) => OpenError::Refused {
                     place: place.clone(),
@@ -100,13 +107,14 @@ impl Postgres {
             scope: tasks.scope(),
         };
         tasks.spawn(listener.run());
-        tasks.spawn(pulse::look(Arc::clone(&pool), tasks.scope()));
-        Ok(Self {
+        tasks.spawn(pulse::look(Arc::clone(&pool), time.clone(), tasks.scope()));
+        let store = Self {
             pool,
             hub,
             tasks,
             info,
-        })
+        };
+        Ok((store, time))
     }
 }
 
@@ -126,6 +134,7 @@ struct Prepared {
     /// The schema that its tables have.
     found: i64,
     info: ServerInfo,
+    time: LogTime,
     /// The first connection of the pool; `None` if the schema is too new to use.
     first: Option<Connection>,
 }
@@ -146,7 +155,12 @@ async fn prepare(server: &Server, tasks: &Tasks) -> Result<Prepared, ConnectErro
     session::drive(looking.driver, tasks);
     let client = looking.client;
     let look = schema::look(&client, &server.schema).await;
-    let schema::FirstLook { mut found, sessions } = look.map_err(ConnectError::Lasting)?;
+    let schema::FirstLook {
+        mut found,
+        sessions,
+        time,
+    } = look.map_err(ConnectError::Lasting)?;
+    let time = LogTime::of_server(time);
     let is_shared = |seen: bool| {
         let place = looking.place.clone();
         seen.then_some(ConnectError::Refused(Refusal::TransactionPooling { place }))
@@ -160,7 +174,12 @@ async fn prepare(server: &Server, tasks: &Tasks) -> Result<Prepared, ConnectErro
     }
     if found > schema::NEWEST {
         let first = None;
-        return Ok(Prepared { found, info, first });
+        return Ok(Prepared {
+            found,
+            info,
+            time,
+            first,
+        });
     }
     let SetUp { session, connection } = session::set_up(first, server, tasks).await?;
     // The connection that looked is still open, and has nothing to do: a pooler that hands its session to somebody
@@ -172,6 +191,7 @@ async fn prepare(server: &Server, tasks: &Tasks) -> Result<Prepared, ConnectErro
         None => Ok(Prepared {
             found,
             info,
+            time,
             first: Some(connection?),
         }),
     }

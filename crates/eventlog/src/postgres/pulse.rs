@@ -3,6 +3,8 @@
 //! A server that was cut off or stopped is silent, and a connection to it takes a minute to notice. So it is asked for a
 //! sign of life, on a connection that has no other use: a statement that takes long does not delay it. While there is none,
 //! nobody waits for the server: what is under way ends, and what comes is refused at once.
+//!
+//! The sign is the time that the server has, which is the one that counts.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -12,9 +14,13 @@ use tokio_postgres::Client;
 
 use super::{
     pool::Pool,
+    schema,
     session::{self, back_off},
 };
-use crate::error::LogError;
+use crate::{
+    error::LogError,
+    time::{LogTime, SaidTime},
+};
 
 /// How often a sign of life is asked for.
 const EVERY: Duration = Duration::from_secs(1);
@@ -82,12 +88,13 @@ impl Pulse {
 }
 
 /// Asks for signs of life until the log is closed.
-pub(super) async fn look(pool: Arc<Pool>, scope: Scope) {
+pub(super) async fn look(pool: Arc<Pool>, log_time: LogTime, scope: Scope) {
     let mut connection = None;
     loop {
         match ask(&pool, connection.take()).await {
-            Ok(client) => {
+            Ok((client, time)) => {
                 connection = Some(client);
+                log_time.said(time);
                 pool.pulse().set(Sign::Answering);
                 pool.reached();
             }
@@ -112,14 +119,14 @@ enum NoSign {
 }
 
 /// Asks, on the connection of the last time if there is one.
-async fn ask(pool: &Pool, connection: Option<Client>) -> Result<Client, NoSign> {
+async fn ask(pool: &Pool, connection: Option<Client>) -> Result<(Client, SaidTime), NoSign> {
     let client = match connection.filter(|client| !client.is_closed()) {
         Some(client) => client,
         None => connect(pool).await?,
     };
-    match timeout(WITHIN, client.simple_query("SELECT 1")).await {
-        Ok(Ok(_)) => Ok(client),
-        Ok(Err(error)) => Err(NoSign::Refused(error.into())),
+    match timeout(WITHIN, schema::time(&client)).await {
+        Ok(Ok(time)) => Ok((client, time)),
+        Ok(Err(error)) => Err(NoSign::Refused(error)),
         Err(_) => Err(NoSign::Silent),
     }
 }

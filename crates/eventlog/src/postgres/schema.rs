@@ -3,12 +3,15 @@
 //! Names are compared byte by byte (`COLLATE "C"`), so that lists have the order that every other engine gives
 //! them, whatever the language of the server.
 
-use std::{array, sync::Arc};
+use std::{array, sync::Arc, time::Instant};
 
-use tokio_postgres::{Client, SimpleQueryMessage};
+use tokio_postgres::{Client, SimpleQueryMessage, SimpleQueryRow};
 
 use super::{failure::Malformed, session::SessionId};
-use crate::error::LogError;
+use crate::{
+    error::LogError,
+    time::{SaidTime, UnixMs},
+};
 
 /// Each entry takes the schema from its index to the next number.
 const STEPS: &[&str] = &[
@@ -97,6 +100,7 @@ pub(super) struct FirstLook {
     pub(super) found: i64,
     /// The sessions that answered, one per statement.
     pub(super) sessions: [SessionId; 2],
+    pub(super) time: SaidTime,
 }
 
 /// Looks at a database in two round trips, and refuses a server that could not hold a log.
@@ -120,23 +124,51 @@ pub(super) async fn look(client: &Client, schema: &str) -> Result<FirstLook, Log
     } else {
         "0".to_owned()
     };
-    let sql = format!("SELECT {}, {found}", SessionId::COLUMN);
-    let [second, found] = simple_row(client, &sql).await?;
+    let columns = format!("{}, {found}", SessionId::COLUMN);
+    let ([second, found], time) = row_and_time(client, &columns).await?;
     Ok(FirstLook {
         found: found.parse().map_err(|_| Malformed("a log"))?,
         sessions: [SessionId(session), SessionId(second)],
+        time,
     })
+}
+
+/// What time it is at the server.
+pub(super) async fn time(client: &Client) -> Result<SaidTime, LogError> {
+    let ([_], time) = row_and_time(client, "1").await?;
+    Ok(time)
+}
+
+/// Some values, and the time of the server with them.
+async fn row_and_time<const N: usize>(
+    client: &Client,
+    columns: &str,
+) -> Result<([String; N], SaidTime), LogError> {
+    let sql = format!("SELECT {columns}, (extract(epoch FROM clock_timestamp()) * 1000)::bigint");
+    let asked = Instant::now();
+    let row = last_row(client, &sql).await?;
+    let answered = Instant::now();
+    let ms = row.get(N).and_then(|ms| ms.parse().ok());
+    let ms = UnixMs(ms.ok_or(Malformed("a time"))?);
+    Ok((values(&row), SaidTime { ms, asked, answered }))
 }
 
 /// The last row of statements without parameters, in one round trip. A missing value is an empty text.
 async fn simple_row<const N: usize>(client: &Client, sql: &str) -> Result<[String; N], LogError> {
+    Ok(values(&last_row(client, sql).await?))
+}
+
+async fn last_row(client: &Client, sql: &str) -> Result<SimpleQueryRow, LogError> {
     let answer = client.simple_query(sql).await?;
-    let row = answer.iter().rev().find_map(|message| match message {
+    let row = answer.into_iter().rev().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
-    let row = row.ok_or(Malformed("a log"))?;
-    Ok(array::from_fn(|at| row.get(at).unwrap_or_default().to_owned()))
+    Ok(row.ok_or(Malformed("a log"))?)
+}
+
+fn values<const N: usize>(row: &SimpleQueryRow) -> [String; N] {
+    array::from_fn(|at| row.get(at).unwrap_or_default().to_owned())
 }
 
 #[derive(Debug, thiserror::Error)]

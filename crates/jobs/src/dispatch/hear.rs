@@ -41,10 +41,11 @@ impl Dispatcher {
                 self.parts.max_workers = max_workers;
                 self.start_next();
             }
-            Message::Why { id, answer } => {
+            Message::Why { ids, answer } => {
                 let places = |pool| (self.executing[pool], self.limit(pool));
-                let why = self.queue.why(id, self.parts.wall.now(), places);
-                drop(answer.send(why));
+                let now = self.parts.wall.now();
+                let why = ids.into_iter().map(|id| self.queue.why(id, now, places));
+                drop(answer.send(why.collect()));
             }
             Message::WaitedFor { answer } => {
                 drop(answer.send(self.queue.waits_for().collect()));

@@ -85,7 +85,7 @@ fn stage() -> Stage {
         opened: opened.clone(),
     });
     let (inbox, messages) = mpsc::channel(16);
-    let (wall, tasks) = (WallClock::new(clock), Tasks::default());
+    let (wall, tasks) = (WallClock::of_machine(clock), Tasks::default());
     let dispatcher = Dispatcher::new(Parts {
         log: log.clone(),
         sharing: Sharing::Alone,

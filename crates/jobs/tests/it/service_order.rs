@@ -2,6 +2,7 @@
 
 use std::{num::NonZeroU16, time::Duration};
 
+use eventlog::{Fault, Faults};
 use jobs::{
     AGEING_MS, FailReason, IfInterrupted, Jobs, Lane, ListQuery, Pool, Priority, State, StateName, Verdict,
     WaitingFor,
@@ -492,4 +493,32 @@ async fn a_job_that_deals_with_an_end_runs_after_any_end_and_survives_a_restart(
     assert_ne!(another, follower);
     daemon.jobs.cancel(again.id, by_a_test()).await.unwrap();
     ended(&daemon.jobs, another).await;
+}
+
+#[tokio::test]
+async fn a_list_of_jobs_that_have_not_begun_reads_nothing_of_each() {
+    let mut stage = Stage::in_real_time();
+    let faults = Faults::default();
+    stage.log = stage.log.with_faults(&faults);
+    let daemon = stage.alone(0).await;
+    for _ in 0..50 {
+        submit(&daemon.jobs, job("waits", Script::Succeed)).await;
+    }
+    queued(&daemon.jobs, 50).await;
+    let found = daemon
+        .jobs
+        .list(ListQuery {
+            state: None,
+            before: None,
+            limit: 50,
+        })
+        .await
+        .unwrap();
+    // From here on, whatever reads a head fails.
+    faults.plan(Fault::Head, "job", 0..usize::MAX);
+    let seen = daemon.jobs.seen_now(&found).await.unwrap();
+    let expected = Some(WaitingFor::Worker { running: 0, limit: 0 });
+    assert_eq!(seen.len(), 50);
+    assert!(seen.iter().all(|seen| seen.waiting == expected), "{seen:?}");
+    assert_eq!(faults.happened(Fault::Head), 0);
 }

@@ -85,6 +85,12 @@ const TOOLS: &[Tool] = &[
         source: Source::Debian("pgbouncer"),
     },
     Tool {
+        name: "faketime",
+        needed_by: Step::Tests,
+        why: "gives a daemon a clock that is wrong",
+        source: Source::Debian("faketime"),
+    },
+    Tool {
         name: "bindfs",
         needed_by: Step::Tests,
         why: "is a mount that stops answering, for the tests of plans",

@@ -5,12 +5,12 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use api::{JobWaiting, Resync};
 use axum::body::Bytes;
 use eventlog::Sequence;
-use jobs::{Channel, FollowEnd, OutputItem, OutputTail, State, UnixMs, WaitingFor};
+use jobs::{Channel, FollowEnd, OutputItem, OutputTail, State, WaitingFor};
 use kernel::{Deadline, JobId};
 use serde::Serialize;
 use serde_json::json;
@@ -88,8 +88,7 @@ impl Following {
         if told.as_ref().map(kind) == Some(kind(&waiting)) {
             return None;
         }
-        let now = UnixMs::from(SystemTime::now());
-        let text = waiting_text(&waiting, job.record.facts.lane.as_ref(), now);
+        let text = waiting_text(&waiting, job.record.facts.lane.as_ref(), self.app.jobs.now());
         *told = Some(waiting);
         Some(event("waiting", None, &JobWaiting { waiting_for: text }))
     }

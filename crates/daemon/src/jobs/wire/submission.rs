@@ -2,13 +2,13 @@
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use api::{ErrorCode, SubmitJob};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use eventlog::{BlobError, BlobId, Log, LogError};
-use jobs::{IfInterrupted, Lane, NewJob, Pool, Priority, RetryPolicy, UnixMs};
+use jobs::{IfInterrupted, Lane, NewJob, Pool, Priority, RetryPolicy};
 use kernel::{HomeId, PlanId};
 use plans::{Plan, PlanError, Plans};
 
@@ -97,7 +97,7 @@ pub(crate) async fn to_new_job(
     }
     if let Some(deadline_ms) = request.deadline_ms {
         let in_time = Duration::from_millis(positive("deadline_ms", deadline_ms)?);
-        facts.deadline = Some(UnixMs::from(SystemTime::now()).after(in_time));
+        facts.deadline = Some(log.now().after(in_time));
     }
     facts.time_limit_ms = request
         .time_limit_ms
@@ -411,7 +411,7 @@ mod tests {
         let app = detached().await;
         let request = json!({ "command": { "argv": ["true"], "directory": "/" }, "deadline_ms": 3_600_000 });
         let request = serde_json::from_value(request).unwrap();
-        let before = UnixMs::from(SystemTime::now());
+        let before = app.durable.log.now();
         let new = to_new_job(
             request,
             "me",
@@ -421,7 +421,7 @@ mod tests {
         )
         .await
         .unwrap();
-        let after = UnixMs::from(SystemTime::now());
+        let after = app.durable.log.now();
         let hour = Duration::from_secs(3600);
         let deadline = new.job.facts.deadline.unwrap();
         assert!(

@@ -53,7 +53,7 @@ impl ModelAgent {
             circuit: format!("model/{}", settings.name),
             settings,
             breaker,
-            wall: WallClock::new(Arc::clone(&clock)),
+            wall: WallClock::of_machine(Arc::clone(&clock)),
             clock,
         };
         Arc::new(Self { core, ready })
