@@ -223,8 +223,7 @@ async fn job(app: &App, head: &StoredHead, after: Sequence) -> Option<Vec<Activi
 
 /// The streams of other homes of the same database are theirs to tell.
 async fn breaker(app: &App, head: &StoredHead, id: &str, after: Sequence) -> Result<Vec<Activity>, LogError> {
-    let ours = format!("{}/", app.durable.home_id);
-    let Some(name) = id.strip_prefix(&ours) else {
+    let Some(name) = id.strip_prefix(&app.durable.holder.prefix()) else {
         return Ok(Vec::new());
     };
     let about = About {

@@ -106,7 +106,11 @@ pub(crate) mod tests {
             runtime: directory.path().to_owned(),
             state: directory.path().to_owned(),
         };
-        let starting = Starting { boot_id, started_at };
+        let starting = Starting {
+            boot_id,
+            started_at,
+            machine: None,
+        };
         let (durable, _notes) = Durable::open(
             &home,
             &Database::File,

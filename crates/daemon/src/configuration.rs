@@ -13,6 +13,7 @@ mod survey;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -30,6 +31,9 @@ pub(crate) use mcp::{ApplyWord, McpSection};
 pub use places::alike;
 pub use survey::settings_of;
 pub(crate) use survey::survey;
+
+/// The variable with the name of the machine.
+pub(crate) const MACHINE_NAME: &str = "TIDELOCK_MACHINE";
 
 /// A configuration by hand has a hundredth of this. What is larger is something else.
 const LARGEST_FILE_BYTES: u64 = 1024 * 1024;
@@ -52,6 +56,22 @@ pub(crate) struct Configuration {
     pub(crate) context: ContextSection,
     pub(crate) mcp: McpSection,
     pub(crate) plans: PlansSection,
+    pub(crate) machine: MachineSection,
+}
+
+/// This machine, to others that share the log.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct MachineSection {
+    pub(crate) name: Option<String>,
+}
+
+impl MachineSection {
+    /// What the user calls it: what a variable says goes before the file.
+    pub(crate) fn name(&self, environment: &[(OsString, OsString)]) -> Option<String> {
+        let set = crate::sessions::Variables(environment).text(MACHINE_NAME);
+        set.or_else(|| self.name.clone()).filter(|name| !name.is_empty())
+    }
 }
 
 /// What holds for all sessions.

@@ -97,11 +97,18 @@ impl Daemon {
             &options.home,
             &options.database,
             Arc::clone(&clock),
-            Starting { boot_id, started_at },
+            Starting {
+                boot_id,
+                started_at,
+                machine: configuration.machine.name(&options.languages.environment),
+            },
             &breakers,
             (&background, &closing.scope()),
         )
         .await?;
+        if let Some(identity) = durable.identity.clone() {
+            background.spawn("identity", identity.keep(life.clone(), closing.scope()));
+        }
         progress.tell("ending what an earlier daemon left running");
         let processes = processes::open(&durable, boot_id, options.keeper, &background, &clock).await?;
         let scratch = Scratch::make(&options.home).map_err(StartError::Scratch)?;

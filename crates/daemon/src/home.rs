@@ -197,7 +197,7 @@ impl Home {
     /// The id of this home, made at the first start.
     #[must_use]
     pub fn home_id_file(&self) -> PathBuf {
-        self.state.join("home_id")
+        self.state.join(crate::durable::HOME_ID_FILE)
     }
 
     /// Where a daemon in the background writes its log.

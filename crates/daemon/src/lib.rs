@@ -45,7 +45,8 @@ pub use access::TokenError;
 pub use configuration::{ConfigurationError, KEYS, Key, Kind, alike, settings_of};
 pub use daemon::{Connections, Daemon, Ended, ShutdownHandle};
 pub use durable::{
-    Database, DatabaseUrl, ImportLogError, Imported, LogStartError, check_log_file, import_log,
+    Database, DatabaseUrl, HomeIdentityError, ImportLogError, Imported, LogStartError, adopt_home,
+    check_log_file, import_log, renew_home,
 };
 pub use eventlog::ArchiveWatch;
 pub use eventlog::{Liveness, start_time_ticks};

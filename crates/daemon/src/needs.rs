@@ -262,7 +262,7 @@ pub(crate) async fn read(app: &App) -> Needs {
             &app.conversations,
             sessions_in(SessionWord::Waiting, READ_WAITING)
         ),
-        plans::wire::list(&app.plans, not_over),
+        plans::wire::list(&app.plans, &app.durable.machines, not_over),
         jobs::wire::list(&app.jobs, failed),
         app.plans.workspaces(),
         app.plans.rescued(),

@@ -11,6 +11,7 @@ mod config;
 mod context;
 mod daemon;
 mod generate;
+mod home;
 mod job;
 mod job_values;
 mod join;
@@ -39,6 +40,7 @@ pub(crate) use daemon::{
     WhyArguments,
 };
 pub(crate) use generate::{CompletionsArguments, ManArguments, ShellName};
+pub(crate) use home::HomeCommand;
 pub(crate) use job::{
     CancelArguments, GcArguments, Inherited, JobCommand, ListArguments, LogsArguments, Reads, RetryArguments,
     RunArguments, Stamps, Stay, Terminal, WaitArguments, WorkersArguments,
@@ -459,6 +461,9 @@ Examples:
   tidelock import tidelock.archive
   TIDELOCK_DATABASE_URL=postgres://me@db/work tidelock import tidelock.archive")]
     Import(ArchiveArguments),
+    /// Settle which home this is, when it was copied or moved and the log is shared
+    #[command(subcommand)]
+    Home(HomeCommand),
     /// Run the daemon in the foreground
     #[command(after_help = "\
 Ctrl-C or SIGTERM stops it after the requests in flight. The log goes to standard error.

@@ -13,6 +13,7 @@ mod exec;
 mod export;
 mod generate;
 mod history;
+mod home;
 mod ids;
 mod import;
 mod job;
@@ -71,6 +72,7 @@ pub(crate) fn run(cli: Cli) -> Result<Report, Failure> {
         Command::Quarantine(command) => quarantine::run(&command, &context, format, &client(&context)?),
         Command::Join(arguments) => join::run(&arguments, &context, &client(&context)?),
         Command::Import(arguments) => import::run(&arguments, &context),
+        Command::Home(command) => home::run(&command, &context),
         Command::Lsp(command) => lsp::run(&command, &context, &client(&context)?),
         Command::Run(arguments) => run::run(&arguments, &context, format, &client(&context)?),
         Command::Session(command) => session::run(&command, &context, format, &client(&context)?),

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use daemon::{HomeError, ImportLogError, OwnershipError};
+use daemon::{HomeError, HomeIdentityError, ImportLogError, LogStartError, OwnershipError};
 use serde::Serialize;
 
 use crate::client::{ClientError, Refusal};
@@ -136,6 +136,23 @@ impl From<ImportLogError> for Failure {
             _ => Exit::Unreachable,
         };
         Failure::new(exit, error.code(), chain(&error)).advise(error.advice())
+    }
+}
+
+impl From<HomeIdentityError> for Failure {
+    fn from(error: HomeIdentityError) -> Failure {
+        let message = chain(&error);
+        match error {
+            HomeIdentityError::Home(error) => error.into(),
+            HomeIdentityError::Ownership(error) => error.into(),
+            HomeIdentityError::Log(error) => {
+                let exit = match error {
+                    LogStartError::Copied { .. } => Exit::Refused,
+                    _ => Exit::Unreachable,
+                };
+                Failure::new(exit, error.code(), message).advise(error.advice())
+            }
+        }
     }
 }
 

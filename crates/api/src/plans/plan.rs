@@ -85,6 +85,9 @@ pub struct Plan {
     pub id: String,
     /// What it is.
     pub state: PlanState,
+    /// The machine that has its sandbox and its workspace, if several share the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// The version that a change can name.
     pub version: u64,
     /// What it is for.

@@ -13,7 +13,7 @@ use sessions::agents::model::ModelSettings;
 use sessions::{AfterCrash, SessionsSettings};
 
 use super::context::MOST_WORKERS;
-use super::{AgentSection, ApplyWord, Configuration, redact};
+use super::{AgentSection, ApplyWord, Configuration, MACHINE_NAME, redact};
 use crate::app::whole_ms;
 use crate::sessions::{BASE_URL, MODEL_NAME, USUAL_BASE_URL, USUAL_KEY};
 
@@ -34,6 +34,7 @@ pub(super) struct InForce {
     pub(super) context: ContextSettings,
     pub(super) apply: ApplyWord,
     pub(super) plans: PlansSettings,
+    pub(super) machine: Option<String>,
 }
 
 impl InForce {
@@ -46,6 +47,7 @@ impl InForce {
             context,
             mcp,
             plans,
+            machine,
         } = configuration;
         let key_file = written.key_file.map(|path| path.display().to_string());
         Self {
@@ -61,6 +63,7 @@ impl InForce {
             context: context.settings(),
             apply: mcp.apply(),
             plans: plans.settings(PlansSettings::default()),
+            machine: machine.name,
         }
     }
 
@@ -204,6 +207,13 @@ const TIME_MS: Kind = Kind::Whole {
 
 /// All of them, in the order in which they are shown.
 pub static KEYS: &[Key] = &[
+    Key::new(
+        "machine.name",
+        Kind::Text,
+        "What this machine is called on a log that several share. Without it, the name of the host.",
+        |now, _| json!(now.machine),
+    )
+    .or_variables(MACHINE_NAME, None),
     Key::new(
         "sessions.default_agent",
         Kind::Text,

@@ -45,7 +45,9 @@ pub(crate) fn survey(
     let variables = Variables(environment);
     let model = model_settings(&configuration.model, variables)?;
     let has_key = model.key.is_some();
-    let now = InForce::new(configuration.clone(), model);
+    let mut in_force = configuration.clone();
+    in_force.machine.name = configuration.machine.name(environment);
+    let now = InForce::new(in_force, model);
     let mut settings = Vec::new();
     for key in KEYS.iter().filter(|key| !key.path.contains(super::keys::EACH)) {
         for (path, name) in paths(key, configuration) {

@@ -23,6 +23,19 @@ pub enum LogStartError {
         /// What the system said.
         source: io::Error,
     },
+    /// Another daemon has the id of this home.
+    #[error(
+        "this home ({here}) is a copy: the home with its id is on the machine {machine} ({there})",
+        here = .here.display(), there = .there.display()
+    )]
+    Copied {
+        /// This one.
+        here: PathBuf,
+        /// The other one.
+        there: PathBuf,
+        /// What its machine is called.
+        machine: String,
+    },
     /// It was opened, and what is in it could not be read.
     #[error("the log was opened and cannot be read")]
     Read(#[source] LogError),
@@ -38,6 +51,7 @@ impl LogStartError {
         match self {
             Self::Open(error) => open_code(error),
             Self::HomeId { .. } => "home_unusable",
+            Self::Copied { .. } => "home_copied",
             Self::Read(error) | Self::Write(CommitError::Log(error)) => log_code(error),
             Self::Write(_) => "log_failed",
         }
@@ -56,6 +70,10 @@ impl LogStartError {
             "database_unreachable" => "make sure that TIDELOCK_DATABASE_URL is right and that the server is running",
             "database_refused" => {
                 "change what the message names, in TIDELOCK_DATABASE_URL or in the PG variables, or fix the server"
+            }
+            "home_copied" => {
+                "make it a home of its own with `tidelock home renew`; if it has moved here for good and the other one is \
+                 not used any more, run `tidelock home adopt`"
             }
             "home_unusable" => "make sure that you can read and write the file; if its content is lost, remove it",
             _ => "see `tidelock doctor`",

@@ -1,8 +1,12 @@
 //! The streams of breakers that were held by hand: their names, their heads, and their events.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use eventlog::{BadName, Event, Head, Log, LogError, NewEvent, Sequence, StreamId};
+use eventlog::{
+    BadName, Commit, CommitError, Event, Head, Log, LogError, NewEvent, Sequence, StoredHead, StreamId,
+    Version, Write,
+};
 use kernel::{CircuitBreaker, CircuitSnapshot, CircuitState, HomeId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,6 +18,25 @@ use crate::times;
 /// The kind of these streams.
 pub(super) const KIND: &str = "breaker";
 
+/// Whose breakers they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// Those of one home, whose log nobody shares.
+    Home(HomeId),
+    /// Those of everybody who shares a log: what is held by hand on one machine is held on all.
+    Everybody,
+}
+
+impl Holder {
+    /// What stands before the name of a breaker, in the part of its stream's name that comes after the kind.
+    pub(crate) fn prefix(self) -> String {
+        match self {
+            Self::Home(home_id) => format!("{home_id}/"),
+            Self::Everybody => "everybody/".to_owned(),
+        }
+    }
+}
+
 /// A change by hand, as the log tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transition {
@@ -24,6 +47,9 @@ pub(crate) enum Transition {
     /// It decides by itself from here on.
     Reset,
 }
+
+/// Those after which a breaker is held by hand.
+const HELD: [Transition; 2] = [Transition::ForcedOpen, Transition::ForcedClosed];
 
 impl Transition {
     /// The kind of the event.
@@ -89,8 +115,8 @@ pub(crate) struct Past {
 }
 
 impl BreakerHistory {
-    pub(crate) fn of(home_id: HomeId, name: &str) -> Result<Self, BadName> {
-        let stream = StreamId::new(&format!("{}{name}", prefix(home_id)))?;
+    pub(crate) fn of(holder: Holder, name: &str) -> Result<Self, BadName> {
+        let stream = StreamId::new(&format!("{}{name}", prefix(holder)))?;
         Ok(Self { stream })
     }
 
@@ -118,8 +144,8 @@ impl BreakerHistory {
     }
 }
 
-fn prefix(home_id: HomeId) -> String {
-    format!("{KIND}/{home_id}/")
+fn prefix(holder: Holder) -> String {
+    format!("{KIND}/{}", holder.prefix())
 }
 
 /// An event as it goes over the wire.
@@ -137,22 +163,35 @@ pub(crate) fn to_wire(event: &Event) -> api::BreakerEvent {
     }
 }
 
-/// Brings breakers into the state that the log says they are held in. Nobody else may use them yet.
-pub(crate) async fn restore(log: &Log, home_id: HomeId, breakers: &CircuitBreaker) -> Result<u64, LogError> {
-    let prefix = prefix(home_id);
-    let (mut held, mut left_out) = (0, 0);
-    for transition in [Transition::ForcedOpen, Transition::ForcedClosed] {
+/// The breakers that the log says are held by hand, with how and with the head that says so.
+pub(super) async fn held(
+    log: &Log,
+    holder: Holder,
+) -> Result<Vec<(String, Transition, StoredHead)>, LogError> {
+    let prefix = prefix(holder);
+    let mut found = Vec::new();
+    for transition in HELD {
         each_head(log, KIND, Some(transition.status()), |head| {
-            let Some(name) = head.stream.as_str().strip_prefix(&prefix) else {
-                return;
-            };
-            if apply(breakers, name, transition) {
-                held += 1;
-            } else {
-                left_out += 1;
+            if let Some(name) = head.stream.as_str().strip_prefix(&prefix) {
+                found.push((name.to_owned(), transition, head));
             }
         })
         .await?;
+    }
+    Ok(found)
+}
+
+/// Brings breakers into the state that the log says they are held in, and none other. Whoever calls this must be the only one
+/// that holds breakers and lets them go. Returns how many are held.
+pub(super) async fn follow(log: &Log, holder: Holder, breakers: &CircuitBreaker) -> Result<usize, LogError> {
+    let held = held(log, holder).await?;
+    let mut left_out = 0;
+    for (name, transition, _) in &held {
+        if breakers.get(name).as_ref().and_then(held_by_hand) != Some(*transition)
+            && !apply(breakers, name, *transition)
+        {
+            left_out += 1;
+        }
     }
     if left_out > 0 {
         tracing::error!(
@@ -160,7 +199,44 @@ pub(crate) async fn restore(log: &Log, home_id: HomeId, breakers: &CircuitBreake
             "there is no room for all breakers that are held by hand"
         );
     }
-    Ok(held)
+    let names: HashSet<&str> = held.iter().map(|(name, ..)| name.as_str()).collect();
+    for circuit in breakers.snapshot().circuits {
+        if held_by_hand(&circuit).is_some() && !names.contains(&*circuit.name) {
+            breakers.reset(&circuit.name);
+        }
+    }
+    Ok(held.len() - left_out)
+}
+
+/// What is held for somebody else, from when this log was shared or was not, is held for `to` from now on.
+pub(super) async fn hand_over(log: &Log, from: Holder, to: Holder) -> Result<(), CommitError> {
+    for (name, transition, stored) in held(log, from).await? {
+        let target = BreakerHistory::of(to, &name)?.stream;
+        let expected = log
+            .head(&target)
+            .await?
+            .map_or(Version::NONE, |head| head.version);
+        let write = |stream, expected, transition: Transition| Write {
+            stream,
+            expected,
+            head: Some(transition.head(&name)),
+            events: vec![NewEvent {
+                kind: Arc::from(transition.event_kind()),
+                body: json!({}).to_string().into_bytes().into(),
+                blobs: Vec::new(),
+            }],
+        };
+        let writes = vec![
+            write(target, expected, transition),
+            write(stored.stream, stored.version, Transition::Reset),
+        ];
+        match log.commit(Commit::all(writes)).await {
+            // Somebody else has said something about it since, and that counts.
+            Ok(_) | Err(CommitError::Conflict { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// How a circuit is held by hand, if it is.
@@ -174,8 +250,7 @@ pub(super) fn held_by_hand(circuit: &CircuitSnapshot) -> Option<Transition> {
 
 /// Brings a breaker into the state that a head says, if it is not in it.
 pub(super) fn agree(breakers: &CircuitBreaker, name: &str, status: &str) {
-    let known = [Transition::ForcedOpen, Transition::ForcedClosed];
-    let wanted = known.into_iter().find(|transition| transition.status() == status);
+    let wanted = HELD.into_iter().find(|transition| transition.status() == status);
     let held = breakers.get(name).as_ref().and_then(held_by_hand);
     if wanted != held {
         apply(breakers, name, wanted.unwrap_or(Transition::Reset));

@@ -7,6 +7,9 @@ use std::path::Path;
 
 use kernel::HomeId;
 
+/// The file of an id, in its state directory.
+pub(crate) const FILE_NAME: &str = "home_id";
+
 /// An id has 31 characters; whatever is longer was not written by a daemon.
 const FILE_LIMIT_BYTES: u64 = 256;
 
@@ -20,6 +23,12 @@ pub(super) fn load_or_create(path: &Path) -> io::Result<HomeId> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Whether a state directory has this id.
+pub(super) fn is_at(state: &Path, id: HomeId) -> bool {
+    let found = File::open(state.join(FILE_NAME)).and_then(read);
+    found.is_ok_and(|found| found == id)
 }
 
 fn read(file: File) -> io::Result<HomeId> {

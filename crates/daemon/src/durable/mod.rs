@@ -2,6 +2,7 @@
 //!
 //! - `boots`: one stream for each life of a daemon; the next one finds out which of them crashed.
 //! - `overrides`: breakers that are held by hand. One task owns them, so that memory and log never disagree.
+//! - `machines`: the homes that share a log, by name, and which daemon has the identity of this one.
 //! - `trust`: which configurations in repositories the user has accepted.
 //! - `upkeep`: what is old is dropped, what is unused is given back.
 //!
@@ -15,6 +16,7 @@ mod heads;
 mod health;
 mod history;
 mod home_id;
+mod machines;
 mod offline;
 mod open;
 mod overrides;
@@ -33,8 +35,10 @@ use tokio::sync::mpsc;
 pub(crate) use boots::{Boots, Note};
 pub use error::{ImportLogError, LogStartError};
 pub(crate) use health::{Health, sizes_to_wire};
-pub(crate) use history::{BreakerHistory, to_wire as event_to_wire};
-pub use offline::{Imported, check_log_file, import_log};
+pub(crate) use history::{BreakerHistory, Holder, to_wire as event_to_wire};
+pub(crate) use home_id::FILE_NAME as HOME_ID_FILE;
+pub(crate) use machines::{Claimed, Machines};
+pub use offline::{HomeIdentityError, Imported, adopt_home, check_log_file, import_log, renew_home};
 pub(crate) use open::open_log;
 pub use open::{Database, DatabaseUrl};
 pub(crate) use overrides::{Change, OverrideError, Overrides, Who};
@@ -42,6 +46,7 @@ pub(crate) use trust::TrustedConfigs;
 pub(crate) use upkeep::{Subjects, keep_up};
 
 use crate::home::Home;
+use machines::{Elsewhere, Machine};
 use process::Tasks;
 
 /// The durable parts of one daemon, as its requests see them.
@@ -50,6 +55,12 @@ pub(crate) struct Durable {
     pub(crate) log: Log,
     pub(crate) engine: api::LogEngine,
     pub(crate) home_id: HomeId,
+    /// Everybody on this log, by name.
+    pub(crate) machines: Machines,
+    /// The right to be this home, if others could be taken for it.
+    pub(crate) identity: Option<Claimed>,
+    /// Who shares the breakers that are held by hand.
+    pub(crate) holder: Holder,
     pub(crate) boots: Boots,
     pub(crate) overrides: Overrides,
     pub(crate) trusted: TrustedConfigs,
@@ -57,10 +68,12 @@ pub(crate) struct Durable {
 }
 
 /// Who is starting.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Starting {
     pub(crate) boot_id: BootId,
     pub(crate) started_at: SystemTime,
+    /// What the user calls this machine; nothing for the name of the host.
+    pub(crate) machine: Option<String>,
 }
 
 impl Durable {
@@ -73,14 +86,41 @@ impl Durable {
         home: &Home,
         database: &Database,
         clock: Arc<dyn Clock>,
-        Starting { boot_id, started_at }: Starting,
+        starting: Starting,
         breakers: &CircuitBreaker,
         (tasks, closing): (&Tasks, &Scope),
     ) -> Result<(Self, mpsc::Sender<Note>), LogStartError> {
         let home_id = load_home_id(home)?;
         let log = open_log(home, database, Arc::clone(&clock)).await?;
+        let Starting {
+            boot_id,
+            started_at,
+            machine,
+        } = starting;
+        let (machines, identity) = match database {
+            Database::File => (Machines::alone(home_id), None),
+            Database::Postgres(_) => {
+                let machine = Machine::new(home, machine.as_deref()).map_err(|source| no_id(home, source))?;
+                let ids = (home_id, boot_id);
+                let claimed = machines::claim(&log, &clock, ids, &machine, Elsewhere::Refuse).await?;
+                let machines = Machines::load(&log, home_id).await.map_err(LogStartError::Read)?;
+                let following = machines
+                    .clone()
+                    .follow(log.clone(), Arc::clone(&clock), closing.clone());
+                tasks.spawn("machines", following);
+                (machines, Some(claimed))
+            }
+        };
         let (boot, boots) = boots::begin(&log, home_id, boot_id, started_at).await?;
-        let held = history::restore(&log, home_id, breakers)
+        let alone = Holder::Home(home_id);
+        let (holder, before) = match database {
+            Database::File => (alone, Holder::Everybody),
+            Database::Postgres(_) => (Holder::Everybody, alone),
+        };
+        history::hand_over(&log, before, holder)
+            .await
+            .map_err(LogStartError::Write)?;
+        let held = history::follow(&log, holder, breakers)
             .await
             .map_err(LogStartError::Read)?;
         tracing::info!(%home_id, crashed = boots.found_crashed, held_breakers = held, "the log is open");
@@ -90,13 +130,21 @@ impl Durable {
             .map_err(LogStartError::Read)?;
         let (notes, writing) = boot.notes(closing.clone());
         tasks.spawn("notes", writing);
-        let (overrides, owning) = Overrides::new(log.clone(), home_id, breakers.clone(), closing.clone());
+        let (overrides, owning) = Overrides::new(
+            log.clone(),
+            holder,
+            (breakers.clone(), Arc::clone(&clock)),
+            closing.clone(),
+        );
         tasks.spawn("overrides", owning);
         let durable = Self {
             health: Arc::new(Health::new(log.clone(), clock, home_id, boot_id)),
             engine: database.engine(),
             log,
             home_id,
+            machines,
+            identity,
+            holder,
             boots,
             overrides,
             trusted,
@@ -106,6 +154,10 @@ impl Durable {
 }
 
 fn load_home_id(home: &Home) -> Result<HomeId, LogStartError> {
+    home_id::load_or_create(&home.home_id_file()).map_err(|source| no_id(home, source))
+}
+
+fn no_id(home: &Home, source: io::Error) -> LogStartError {
     let path = home.home_id_file();
-    home_id::load_or_create(&path).map_err(|source: io::Error| LogStartError::HomeId { path, source })
+    LogStartError::HomeId { path, source }
 }

@@ -1,17 +1,19 @@
-//! Taking an archive in, while no daemon runs.
+//! What is done to a home while no daemon runs: an archive is taken in, or its identity is settled.
 
 use std::io::Read;
 use std::sync::Arc;
 
 use eventlog::{Contents, Log};
-use kernel::{BootId, SystemClock};
+use kernel::{BootId, HomeId, SystemClock};
+use thiserror::Error;
 
 use super::boots;
 use super::error::{ImportLogError, LogStartError};
 use super::home_id;
+use super::machines::{self, Elsewhere, Machine};
 use super::open::{Database, open_log};
-use crate::home::Home;
-use crate::ownership::Ownership;
+use crate::home::{Home, HomeError};
+use crate::ownership::{Ownership, OwnershipError};
 
 /// What an import brought in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +68,8 @@ pub async fn import_log(
     if let Some(id) = boots::newest_home(&log).await.map_err(LogStartError::Read)? {
         let path = home.home_id_file();
         home_id::replace(&path, id).map_err(|source| LogStartError::HomeId { path, source })?;
+        // If the archive says where that home was, that is now here.
+        adopt(home, database, (&log, id)).await?;
     }
     Ok(Imported {
         streams,
@@ -73,4 +77,64 @@ pub async fn import_log(
         blobs,
         left_out,
     })
+}
+
+/// Why the identity of a home was not changed.
+#[derive(Debug, Error)]
+pub enum HomeIdentityError {
+    /// The directories cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// A daemon is running, or the lock cannot be used.
+    #[error(transparent)]
+    Ownership(#[from] OwnershipError),
+    /// The log or the id cannot be used, or the other daemon is alive.
+    #[error(transparent)]
+    Log(#[from] LogStartError),
+}
+
+/// Gives a home an id of its own, and returns it. What the log says of the old id stays with whoever has that.
+///
+/// # Errors
+/// A daemon runs in it, or its files cannot be written.
+pub fn renew_home(home: &Home) -> Result<HomeId, HomeIdentityError> {
+    home.prepare()?;
+    let _ownership = Ownership::take(home, BootId::generate())?;
+    let (path, id) = (home.home_id_file(), HomeId::generate());
+    home_id::replace(&path, id).map_err(|source| LogStartError::HomeId { path, source })?;
+    Ok(id)
+}
+
+/// Says that a home has moved here, for good, and returns its id. A daemon that still runs where it was keeps it.
+///
+/// *Cancel safety*: dropped half-way, it may or may not be said.
+///
+/// # Errors
+/// A daemon runs in it or where it was, or the log cannot be used.
+pub async fn adopt_home(home: &Home, database: &Database) -> Result<HomeId, HomeIdentityError> {
+    home.prepare()?;
+    let _ownership = Ownership::take(home, BootId::generate())?;
+    let id = super::load_home_id(home)?;
+    let log = open_log(home, database, Arc::clone(&SystemClock::shared()))
+        .await
+        .map_err(LogStartError::from)?;
+    adopt(home, database, (&log, id)).await?;
+    Ok(id)
+}
+
+async fn adopt(
+    home: &Home,
+    database: &Database,
+    (log, home_id): (&Log, HomeId),
+) -> Result<(), LogStartError> {
+    if matches!(database, Database::File) {
+        // Nobody else has this log, so there is nobody to tell.
+        return Ok(());
+    }
+    // The next daemon says what the user calls it.
+    let machine = Machine::new(home, None).map_err(|source| super::no_id(home, source))?;
+    let ids = (home_id, BootId::generate());
+    let claimed = machines::claim(log, &SystemClock::shared(), ids, &machine, Elsewhere::Adopt).await?;
+    claimed.give_back().await;
+    Ok(())
 }

@@ -2,29 +2,36 @@
 //!
 //! 1. A change is committed, then applied, then answered. What was acknowledged is on disk.
 //! 2. Only this task moves a breaker into or out of a state that is held by hand, so between the commit and the
-//!    application nobody can: memory and log say the same whenever a request is not under way.
+//!    application nobody can: memory and log say the same whenever a request is not under way. Daemons that share the log
+//!    share what is held: this task also takes over what the others commit, shortly after. Before a change, the breaker is
+//!    brought to what the log says, and the change is committed on the version that said it.
 //! 3. A change that is refused (not known, moved on, no room) has committed nothing.
 //! 4. A breaker that decides by itself can move at any time. A reset that names its generation is therefore
 //!    applied first and written down then: by both, before and after, it is not held by hand, so that invariant 2
 //!    stands; and a reset that came too late has written nothing.
 //! 5. Whoever asks and goes away changes nothing: what is in the queue is carried out.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use eventlog::{COMMIT_LIMIT_ITEMS, Commit, CommitError, Health, Log, LogError, StreamId, Version, Write};
-use kernel::{CircuitBreaker, CircuitSnapshot, Generation, HomeId, RequestId, Scope, StaleCircuit};
+use kernel::{CircuitBreaker, CircuitSnapshot, Clock, Deadline, Generation, RequestId, Scope, StaleCircuit};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 
 use super::closing;
-use super::history::{self, BreakerHistory, Transition};
+use super::history::{self, BreakerHistory, Holder, Transition};
 use crate::access::Transport;
 
 /// How many changes may wait. People make them by hand; beyond that, whoever asks waits for room.
 const QUEUE_CHANGES: usize = 64;
 /// How many breakers are reset in one commit: a write and an event for each.
 const BREAKERS_PER_COMMIT: usize = COMMIT_LIMIT_ITEMS / 2;
-/// How often a commit is tried whose stream was moved by somebody else. Nobody else should; once is enough to
-/// catch up with a commit of ours whose answer was lost.
+/// How often a change is tried whose breaker somebody else changed at the same moment. People make them by hand.
 const ATTEMPTS: usize = 3;
+
+/// How often it is looked without a hint what others hold.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Who asks for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,15 +108,16 @@ impl Overrides {
     /// A way to the task, and the work of the task.
     pub(crate) fn new(
         log: Log,
-        home_id: HomeId,
-        breakers: CircuitBreaker,
+        holder: Holder,
+        (breakers, clock): (CircuitBreaker, Arc<dyn Clock>),
         closing: Scope,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, receiver) = mpsc::channel(QUEUE_CHANGES);
         let owner = Owner {
             log,
-            home_id,
+            holder,
             breakers,
+            clock,
         };
         (Self { requests: sender }, owner.run(receiver, closing))
     }
@@ -154,32 +162,76 @@ impl Overrides {
 /// The one who makes changes.
 struct Owner {
     log: Log,
-    home_id: HomeId,
+    holder: Holder,
     breakers: CircuitBreaker,
+    clock: Arc<dyn Clock>,
 }
 
 impl Owner {
     async fn run(self, mut requests: mpsc::Receiver<Request>, closing: Scope) {
-        while let Some(request) = closing::next(&mut requests, &closing).await {
-            // Whoever asked may have gone away; the change stands.
-            match request {
-                Request::One {
-                    name,
-                    change,
-                    who,
-                    reply,
-                } => drop(reply.send(self.change(&name, change, who).await)),
-                Request::All { who, reply } => drop(reply.send(self.reset_all(who).await)),
+        let mut moves = self.log.moved(history::KIND);
+        loop {
+            let patience = match self.holder {
+                // A home of its own has nobody to follow.
+                Holder::Home(_) => Deadline::never(),
+                Holder::Everybody => Deadline::after(&self.clock, LOOK_EVERY),
+            };
+            tokio::select! {
+                biased;
+                request = closing::next(&mut requests, &closing) => match request {
+                    Some(request) => self.serve(request).await,
+                    None => return,
+                },
+                // Both a hint and the end of the patience are reasons to look.
+                _ = moves.next(patience, &closing), if self.follows(&closing) => {
+                    let followed = history::follow(&self.log, self.holder, &self.breakers).await;
+                    if let Err(error) = followed {
+                        tracing::debug!(%error, "what others hold by hand could not be read yet");
+                    }
+                }
             }
         }
     }
 
+    fn follows(&self, closing: &Scope) -> bool {
+        self.holder == Holder::Everybody && !closing.is_cancelled()
+    }
+
+    async fn serve(&self, request: Request) {
+        // Whoever asked may have gone away; the change stands.
+        match request {
+            Request::One {
+                name,
+                change,
+                who,
+                reply,
+            } => drop(reply.send(self.change(&name, change, who).await)),
+            Request::All { who, reply } => drop(reply.send(self.reset_all(who).await)),
+        }
+    }
+
     async fn change(&self, name: &str, change: Change, who: Who) -> Result<CircuitSnapshot, OverrideError> {
+        for _ in 1..ATTEMPTS {
+            match self.try_change(name, &change, who).await {
+                Err(OverrideError::Commit(CommitError::Conflict { .. })) => {}
+                done => return done,
+            }
+        }
+        self.try_change(name, &change, who).await
+    }
+
+    async fn try_change(
+        &self,
+        name: &str,
+        change: &Change,
+        who: Who,
+    ) -> Result<CircuitSnapshot, OverrideError> {
         let transition = match change {
             Change::ForceOpen => Transition::ForcedOpen,
             Change::ForceClosed => Transition::ForcedClosed,
             Change::Reset | Change::ResetIf(_) => Transition::Reset,
         };
+        let seen_version = self.look(name).await?;
         let before = self.breakers.get(name);
         if transition == Transition::Reset && before.is_none() {
             return Err(OverrideError::Unknown);
@@ -190,7 +242,7 @@ impl Owner {
             return Err(OverrideError::Full);
         };
         match change {
-            Change::ResetIf(seen) if before.generation != seen => {
+            Change::ResetIf(seen) if before.generation != *seen => {
                 return Err(OverrideError::Moved(Box::new(before)));
             }
             Change::ResetIf(seen) if history::held_by_hand(&before).is_none() => {
@@ -198,11 +250,17 @@ impl Owner {
                 if let Health::Refusing { reason } = self.log.health() {
                     return Err(OverrideError::Log(reason));
                 }
-                self.breakers.reset_if(name, seen).map_err(stale)?;
-                self.commit(&[(name, transition)], who).await?;
+                self.breakers.reset_if(name, *seen).map_err(stale)?;
+                match self.commit(&[(name, transition, seen_version)], who).await {
+                    // Somebody else has said something about it at the same moment. What they said counts.
+                    Err(OverrideError::Commit(CommitError::Conflict { .. })) => {
+                        self.look(name).await?;
+                    }
+                    done => done?,
+                }
             }
             _ => {
-                self.commit(&[(name, transition)], who).await?;
+                self.commit(&[(name, transition, seen_version)], who).await?;
                 let applied = history::apply(&self.breakers, name, transition);
                 assert!(applied, "a circuit that is held is known");
             }
@@ -212,14 +270,21 @@ impl Owner {
         after
     }
 
+    /// Brings a breaker to what the log says, and returns the version that says it.
+    async fn look(&self, name: &str) -> Result<Version, OverrideError> {
+        let head = self.log.head(&self.stream(name)?).await?;
+        let status = head.as_ref().map(|head| &*head.head.status);
+        history::agree(&self.breakers, name, status.unwrap_or(Transition::Reset.status()));
+        Ok(head.map_or(Version::NONE, |head| head.version))
+    }
+
     async fn reset_all(&self, who: Who) -> Result<usize, OverrideError> {
         let circuits = self.breakers.snapshot().circuits;
         let names: Vec<&str> = circuits.iter().map(|circuit| &*circuit.name).collect();
         // One commit as a rule; a table that is larger than a commit takes a few, and each one is applied as soon
         // as it is made.
         for names in names.chunks(BREAKERS_PER_COMMIT) {
-            let changes: Vec<_> = names.iter().map(|name| (*name, Transition::Reset)).collect();
-            self.commit(&changes, who).await?;
+            self.commit_resets(names, who).await?;
             if names.len() == circuits.len() {
                 self.breakers.reset_all();
             } else {
@@ -231,60 +296,62 @@ impl Owner {
         Ok(circuits.len())
     }
 
-    /// Writes changes down, all or none.
-    async fn commit(&self, changes: &[(&str, Transition)], who: Who) -> Result<(), OverrideError> {
-        for _ in 1..ATTEMPTS {
-            match self.try_commit(changes, who).await {
-                Err(OverrideError::Commit(CommitError::Conflict { stream, .. })) => {
-                    tracing::warn!(%stream, "a breaker was changed in the log by somebody else");
-                }
-                Err(OverrideError::Log(error)) => {
-                    self.follow_the_log(changes).await;
-                    return Err(OverrideError::Log(error));
+    /// All of them are to decide by themselves, whatever somebody else says at the same moment.
+    async fn commit_resets(&self, names: &[&str], who: Who) -> Result<(), OverrideError> {
+        let mut attempt = 1;
+        loop {
+            let mut changes = Vec::with_capacity(names.len());
+            for name in names {
+                changes.push((*name, Transition::Reset, self.look(name).await?));
+            }
+            match self.commit(&changes, who).await {
+                Err(OverrideError::Commit(CommitError::Conflict { .. })) if attempt < ATTEMPTS => {
+                    attempt += 1
                 }
                 done => return done,
             }
         }
-        self.try_commit(changes, who).await
     }
 
-    /// After a failure it is not always known whether a commit was made. The log knows, if it can be read.
-    async fn follow_the_log(&self, changes: &[(&str, Transition)]) {
-        for (name, _) in changes {
-            let found = match self.stream(name) {
-                Ok(stream) => self.log.head(&stream).await.map_err(OverrideError::Log),
-                Err(error) => Err(error),
-            };
-            match found {
-                Ok(Some(head)) => history::agree(&self.breakers, name, &head.head.status),
-                Ok(None) => history::agree(&self.breakers, name, Transition::Reset.status()),
-                Err(error) => {
-                    tracing::error!(name, %error, "it is not known whether a breaker is held by hand")
-                }
-            }
-        }
-    }
-
-    async fn try_commit(&self, changes: &[(&str, Transition)], who: Who) -> Result<(), OverrideError> {
+    /// Writes changes down, all or none, each on the version that was seen.
+    async fn commit(&self, changes: &[(&str, Transition, Version)], who: Who) -> Result<(), OverrideError> {
         let mut writes = Vec::with_capacity(changes.len());
-        for (name, transition) in changes {
-            let stream = self.stream(name)?;
-            let head = self.log.head(&stream).await?;
+        for (name, transition, expected) in changes {
             writes.push(Write {
-                stream,
-                expected: head.map_or(Version::NONE, |head| head.version),
+                stream: self.stream(name)?,
+                expected: *expected,
                 head: Some(transition.head(name)),
                 events: vec![transition.event(who)],
             });
         }
-        if !writes.is_empty() {
-            self.log.commit(Commit::all(writes)).await?;
+        if writes.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        match self
+            .log
+            .commit(Commit::all(writes))
+            .await
+            .map_err(OverrideError::from)
+        {
+            Err(OverrideError::Log(error)) => {
+                self.follow_the_log(changes).await;
+                Err(OverrideError::Log(error))
+            }
+            done => done.map(drop),
+        }
+    }
+
+    /// After a failure it is not always known whether a commit was made. The log knows, if it can be read.
+    async fn follow_the_log(&self, changes: &[(&str, Transition, Version)]) {
+        for (name, ..) in changes {
+            if let Err(error) = self.look(name).await {
+                tracing::error!(name, %error, "it is not known whether a breaker is held by hand");
+            }
+        }
     }
 
     fn stream(&self, name: &str) -> Result<StreamId, OverrideError> {
-        let history = BreakerHistory::of(self.home_id, name);
+        let history = BreakerHistory::of(self.holder, name);
         history
             .map(|history| history.stream)
             .map_err(|bad| OverrideError::Commit(bad.into()))

@@ -66,7 +66,7 @@ pub(crate) async fn list(
     Query(parameters): Query<Parameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let history = BreakerHistory::of(app.durable.home_id, name.as_str()).map_err(Problem::internal)?;
+    let history = BreakerHistory::of(app.durable.holder, name.as_str()).map_err(Problem::internal)?;
     let after = parameters.after.unwrap_or_default();
     if wants_stream(&headers) {
         let after = last_event_id(&headers)?.unwrap_or(after);

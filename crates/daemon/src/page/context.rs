@@ -131,7 +131,7 @@ async fn choices(app: &App) -> Choices {
         limit: CHOICE_OF_PLANS,
         ..PlanQuery::default()
     };
-    let plans = plan_wire::list(&app.plans, query).await;
+    let plans = plan_wire::list(&app.plans, &app.durable.machines, query).await;
     Choices {
         directories,
         plans: plans.map(|list| list.plans).unwrap_or_default(),

@@ -62,7 +62,7 @@ pub(super) async fn show(
         let detail = html! { p { "The log could not be read: " (reason) "." } };
         PageError::new(ErrorCode::LogFailed, detail)
     };
-    let history = BreakerHistory::of(app.durable.home_id, &name).map_err(|bad| failed(bad.to_string()))?;
+    let history = BreakerHistory::of(app.durable.holder, &name).map_err(|bad| failed(bad.to_string()))?;
     let past = history
         .before(&app.durable.log, before, SHOWN_EVENTS)
         .await

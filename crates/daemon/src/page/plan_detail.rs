@@ -131,7 +131,7 @@ async fn read(app: &App, id: PlanId) -> Result<Detail, PlanError> {
     let workspace = workspaces.find(|workspace| workspace.id == plan.record.facts.workspace);
     Ok(Detail {
         id,
-        plan: wire::show(&app.plans, &plan).await?,
+        plan: wire::show(&app.plans, &app.durable.machines, &plan).await?,
         changesets: changesets.iter().map(wire::changeset_to_wire).collect(),
         moments: moments.iter().map(wire::moment_to_wire).collect(),
         commit: match workspace.is_some_and(|workspace| workspace.is_git) {

@@ -119,7 +119,7 @@ async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, P
         limit: SHOWN,
         ..PlanQuery::default()
     };
-    match wire::list(&app.plans, wanted).await {
+    match wire::list(&app.plans, &app.durable.machines, wanted).await {
         Ok(list) => Ok(live_part(
             app,
             visitor,

@@ -55,7 +55,7 @@ pub(super) async fn read(app: &App) -> Running {
         sessions::wire::list(&app.conversations, in_state(SessionWord::Running)),
         sessions::wire::list(&app.conversations, in_state(SessionWord::Asking)),
         sessions::wire::list(&app.conversations, in_state(SessionWord::Stopping)),
-        plans::wire::list(&app.plans, open),
+        plans::wire::list(&app.plans, &app.durable.machines, open),
         jobs::wire::list(&app.jobs, now),
     );
     let sessions = [running, asking, stopping].into_iter().flatten();

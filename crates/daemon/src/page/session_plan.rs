@@ -52,7 +52,7 @@ pub(super) async fn read(app: &App, id: Option<PlanId>) -> SessionPlan {
 
 async fn try_read(app: &App, id: PlanId) -> Result<ShownPlan, PlanError> {
     let plan = app.plans.get(id).await?;
-    let plan = wire::show(&app.plans, &plan).await?;
+    let plan = wire::show(&app.plans, &app.durable.machines, &plan).await?;
     let shown = Shown {
         plan: id,
         changeset: None,

@@ -25,6 +25,7 @@ pub(crate) use workspaces::{
 };
 
 use super::diff::{Shown, diff};
+use crate::durable::Machines;
 use crate::times::rfc3339_ms;
 
 /// Up to how many changed files a plan may have for its lines to be counted when it is shown. Each of them has to be
@@ -43,12 +44,14 @@ struct Around {
     lines: Option<(u64, u64)>,
     rescued: Vec<api::Rescued>,
     notice: Option<String>,
+    /// The name of its machine, if there are several.
+    machine: Option<String>,
 }
 
 /// A plan with everything that is known of it now.
 ///
 /// *Cancel safety*: it only reads.
-pub(crate) async fn show(plans: &Plans, plan: &Plan) -> Result<api::Plan, PlanError> {
+pub(crate) async fn show(plans: &Plans, machines: &Machines, plan: &Plan) -> Result<api::Plan, PlanError> {
     let children = plans.list(PlanQuery {
         parent: Some(plan.id),
         limit: NAMED_CHILDREN,
@@ -74,7 +77,7 @@ pub(crate) async fn show(plans: &Plans, plan: &Plan) -> Result<api::Plan, PlanEr
         children,
         lines,
         rescued: rescued.iter().filter(of_plan).map(rescued_to_wire).collect(),
-        ..around(plans, plan, &workspaces)
+        ..around(plans, machines, plan, &workspaces)
     };
     Ok(to_wire(plan, around))
 }
@@ -82,14 +85,18 @@ pub(crate) async fn show(plans: &Plans, plan: &Plan) -> Result<api::Plan, PlanEr
 /// A page of plans, newest first.
 ///
 /// *Cancel safety*: it only reads.
-pub(crate) async fn list(plans: &Plans, query: PlanQuery) -> Result<api::PlanList, PlanError> {
+pub(crate) async fn list(
+    plans: &Plans,
+    machines: &Machines,
+    query: PlanQuery,
+) -> Result<api::PlanList, PlanError> {
     // One more than was asked for tells whether there are more.
     let page = query.limit as usize;
     let limit = query.limit.saturating_add(1);
     let mut found = plans.list(PlanQuery { limit, ..query }).await?;
     let has_more = found.len() > page;
     found.truncate(page);
-    let shown = several(plans, &found).await?;
+    let shown = several(plans, machines, &found).await?;
     Ok(api::PlanList {
         next_before: shown.last().filter(|_| has_more).map(|oldest| oldest.id.clone()),
         plans: shown,
@@ -99,21 +106,33 @@ pub(crate) async fn list(plans: &Plans, query: PlanQuery) -> Result<api::PlanLis
 /// Plans as they stand in a list.
 ///
 /// *Cancel safety*: it only reads.
-pub(crate) async fn several(plans: &Plans, found: &[Plan]) -> Result<Vec<api::Plan>, PlanError> {
+pub(crate) async fn several(
+    plans: &Plans,
+    machines: &Machines,
+    found: &[Plan],
+) -> Result<Vec<api::Plan>, PlanError> {
     let workspaces = presences(plans, &found.iter().collect::<Vec<_>>()).await?;
     let shown = found
         .iter()
-        .map(|plan| to_wire(plan, around(plans, plan, &workspaces)));
+        .map(|plan| to_wire(plan, around(plans, machines, plan, &workspaces)));
     Ok(shown.collect())
 }
 
 /// What is known at no cost.
-fn around(plans: &Plans, plan: &Plan, workspaces: &HashMap<WorkspaceId, Presence>) -> Around {
+fn around(
+    plans: &Plans,
+    machines: &Machines,
+    plan: &Plan,
+    workspaces: &HashMap<WorkspaceId, Presence>,
+) -> Around {
+    let home = plan.record.facts.home;
     Around {
+        machine: machines.label(&home.to_string()),
         sandbox_root: plans.sandbox_root(plan).display().to_string(),
         overlaps: plans.overlaps(plan.id),
         notice: recovering(plans, plan)
             .or_else(|| stuck_notice(plans, plan))
+            .or_else(|| elsewhere(plan, machines.elsewhere(home)?))
             .or_else(|| notice(plan, workspaces.get(&plan.record.facts.workspace).copied()))
             .or_else(|| {
                 plans
@@ -165,6 +184,11 @@ fn stuck_notice(plans: &Plans, plan: &Plan) -> Option<String> {
     })
 }
 
+/// That its sandbox and its workspace are on another machine.
+fn elsewhere(plan: &Plan, machine: String) -> Option<String> {
+    (!is_over(plan)).then(|| format!("it is on the machine {machine}: apply or discard it there"))
+}
+
 /// What a person should know before anything else.
 fn notice(plan: &Plan, workspace: Option<Presence>) -> Option<String> {
     let text = match workspace {
@@ -191,6 +215,7 @@ fn to_wire(plan: &Plan, around: Around) -> api::Plan {
     api::Plan {
         id: plan.id.to_string(),
         state: words::state_to_wire(record.state),
+        machine: around.machine,
         version: plan.version.get(),
         title: facts.title.clone(),
         workspace: facts.workspace.to_string(),
@@ -371,7 +396,11 @@ pub(crate) fn unapplied_of(even_with_work: bool) -> Unapplied {
 /// *Cancel safety*: it only reads.
 pub(crate) async fn current(plans: &Plans, id: PlanId) -> Option<api::Plan> {
     let plan = plans.get(id).await.ok()?;
-    let mut shown = several(plans, std::slice::from_ref(&plan)).await.ok()?;
+    // Whoever is told of it asked for it here, so names of machines are of no use to them.
+    let machines = Machines::alone(plan.record.facts.home);
+    let mut shown = several(plans, &machines, std::slice::from_ref(&plan))
+        .await
+        .ok()?;
     shown.pop()
 }
 

@@ -32,15 +32,7 @@ pub(super) fn run(arguments: &ArchiveArguments, context: &Context) -> Result<Rep
     // Whoever looks for a daemon meanwhile waits until the log is filled, instead of starting one.
     context.home.prepare()?;
     let _lock = StartLock::take(&context.home, START_LOCK_TIMEOUT)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            let message = format!("this process can start no threads: {error}");
-            Failure::new(Exit::Failed, "no_resources", message)
-        })?;
-    let imported = runtime.block_on(import_log(&context.home, &context.database, archive))?;
+    let imported = runtime()?.block_on(import_log(&context.home, &context.database, archive))?;
     let text = fields(
         context.palette,
         vec![
@@ -54,4 +46,16 @@ pub(super) fn run(arguments: &ArchiveArguments, context: &Context) -> Result<Rep
         "state": "filled", "streams": imported.streams, "events": imported.events, "blobs": imported.blobs,
     });
     Ok(with_damage(Report::success(value, text), &imported.left_out))
+}
+
+/// What work on a log needs, in a process that is no daemon.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let built = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
+    built.map_err(|error| {
+        let message = format!("this process can start no threads: {error}");
+        Failure::new(Exit::Failed, "no_resources", message)
+    })
 }

@@ -131,6 +131,7 @@ mod session_run;
 mod session_stage;
 mod session_storm;
 mod session_views;
+mod shared_homes;
 mod streams;
 mod together;
 mod tools;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, World, finish, is_own};
+use crate::harness::{Outcome, World, finish, is_own, wait_for};
 use crate::tools::skip;
 
 /// The server to test with. `cargo xtask test` starts one.
@@ -29,22 +29,40 @@ fn states(list: &Value) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn two_homes_share_a_database_and_each_keeps_what_is_its_own() {
+fn two_homes_share_a_database_and_what_is_held_by_hand() {
     let Ok(url) = std::env::var(URL_VARIABLE) else {
         return skip(&format!("{URL_VARIABLE} names no server"));
     };
     let (one, other) = (World::new(), World::new());
-    for (world, state) in [(&one, "open"), (&other, "closed")] {
-        run(world, &url, &["breaker", "force", "a", state]).expect(0);
-    }
+    // The database may be that of other tests too.
+    let [a, b] = ["a", "b"].map(|name| format!("{name}-{}", one.path().display()));
+    let held = |world: &World| {
+        let list = run(world, &url, &["breaker", "list", "--json"]).expect(0).json();
+        let all = states(&list).into_iter().filter(|(id, _)| *id == a || *id == b);
+        all.map(|(_, state)| state.to_owned()).collect::<Vec<_>>()
+    };
+    run(&other, &url, &["up"]).expect(0);
+    run(&one, &url, &["breaker", "force", &a, "open"]).expect(0);
+    wait_for("the other one to hold it", || held(&other) == ["forced_open"]);
+    run(&other, &url, &["breaker", "force", &a, "closed"]).expect(0);
+    wait_for("the first one to follow", || held(&one) == ["forced_closed"]);
+    // Who saw something else is refused, wherever it was changed.
+    let list = run(&one, &url, &["breaker", "show", &a, "--json"])
+        .expect(0)
+        .json();
+    let seen = list["generation"].as_u64().unwrap().to_string();
+    run(&other, &url, &["breaker", "reset", &a]).expect(0);
+    run(&one, &url, &["breaker", "reset", &a, "--generation", &seen]).expect(4);
+    wait_for("it to be let go", || {
+        !held(&one).contains(&"forced_closed".to_owned())
+    });
+    run(&other, &url, &["breaker", "force", &a, "open"]).expect(0);
     one.kill();
-    let list = run(&one, &url, &["breaker", "list", "--json"]).expect(0).json();
-    assert_eq!(states(&list), [("a", "forced_open")]);
+    assert_eq!(held(&one), ["forced_open"]);
     let status = run(&one, &url, &["status", "--json"]).expect(0).json();
     assert_eq!(status["last_crash"]["state"], "crashed");
     // The other one was not told to be dead by the first.
-    let list = run(&other, &url, &["breaker", "list", "--json"]).expect(0).json();
-    assert_eq!(states(&list), [("a", "forced_closed")]);
+    assert_eq!(held(&other), ["forced_open"]);
     run(&other, &url, &["down"]).expect(0);
     let status = run(&other, &url, &["up", "--json"]).expect(0).json();
     assert_eq!(status.get("last_crash"), None);
@@ -58,7 +76,7 @@ fn two_homes_share_a_database_and_each_keeps_what_is_its_own() {
     assert!(!one.home().log_database().exists(), "there is a file as well");
 
     // An archive leads from the server into a file.
-    run(&one, &url, &["breaker", "force", "b", "open"]).expect(0);
+    run(&one, &url, &["breaker", "force", &b, "open"]).expect(0);
     run(&one, &url, &["down"]).expect(0);
     run(&other, &url, &["down"]).expect(0);
     run(&one, &url, &["export", "out"]).expect(0);
@@ -66,7 +84,12 @@ fn two_homes_share_a_database_and_each_keeps_what_is_its_own() {
     let archive = one.path().join("out");
     moved.run(&["import", archive.to_str().unwrap()]).expect(0);
     let list = moved.run(&["breaker", "list", "--json"]).expect(0).json();
-    assert_eq!(states(&list), [("a", "forced_open"), ("b", "forced_open")]);
+    let all = states(&list);
+    assert!(
+        all.contains(&(a.as_str(), "forced_open")) && all.contains(&(b.as_str(), "forced_open")),
+        "{all:?}"
+    );
+    moved.run(&["breaker", "reset", &a]).expect(0);
     let refused = run(&other, &url, &["import", archive.to_str().unwrap(), "--json"])
         .expect(4)
         .json();

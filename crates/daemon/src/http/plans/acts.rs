@@ -164,7 +164,7 @@ pub(crate) async fn collect(
 
 async fn answer(app: &App, outcome: Result<Outcome, PlanError>) -> Result<Json<PlanOutcome>, Problem> {
     let outcome = match outcome {
-        Ok(outcome) => wire::outcome_to_wire(&app.plans, &outcome).await,
+        Ok(outcome) => wire::outcome_to_wire(&app.plans, &app.durable.machines, &outcome).await,
         Err(error) => Err(error),
     };
     match outcome {

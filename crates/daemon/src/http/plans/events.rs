@@ -48,6 +48,6 @@ impl Listed for Newest {
             limit: NEWEST,
             ..PlanQuery::default()
         };
-        wire::list(&app.plans, newest).await
+        wire::list(&app.plans, &app.durable.machines, newest).await
     }
 }

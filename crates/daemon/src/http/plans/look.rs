@@ -79,7 +79,7 @@ pub(crate) async fn list(
             _ => return Ok(Json(nothing())),
         }
     }
-    match wire::list(&app.plans, query).await {
+    match wire::list(&app.plans, &app.durable.machines, query).await {
         Ok(list) => Ok(Json(list)),
         Err(error) => Err(plan_problem(&app.plans, error).await),
     }
@@ -116,7 +116,7 @@ pub(crate) async fn show(
 
 /// A plan as an answer.
 pub(super) async fn shown(app: &App, plan: &Plan) -> Result<Json<api::Plan>, Problem> {
-    match wire::show(&app.plans, plan).await {
+    match wire::show(&app.plans, &app.durable.machines, plan).await {
         Ok(plan) => Ok(Json(plan)),
         Err(error) => Err(plan_problem(&app.plans, error).await),
     }

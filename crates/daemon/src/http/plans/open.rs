@@ -69,7 +69,7 @@ pub(crate) async fn open(
         true => StatusCode::OK,
         false => StatusCode::CREATED,
     };
-    match wire::show(&app.plans, &opened.plan).await {
+    match wire::show(&app.plans, &app.durable.machines, &opened.plan).await {
         Ok(plan) => Ok((status, Json(plan)).into_response()),
         Err(error) => Err(plan_problem(&app.plans, error).await),
     }

@@ -6,18 +6,23 @@ use plans::{
 };
 
 use super::{several, words};
+use crate::durable::Machines;
 
 /// What an attempt came to.
 ///
 /// *Cancel safety*: it only reads.
-pub(crate) async fn outcome_to_wire(plans: &Plans, outcome: &Outcome) -> Result<api::PlanOutcome, PlanError> {
+pub(crate) async fn outcome_to_wire(
+    plans: &Plans,
+    machines: &Machines,
+    outcome: &Outcome,
+) -> Result<api::PlanOutcome, PlanError> {
     Ok(api::PlanOutcome {
         outcome: match outcome.kind {
             OutcomeKind::Done => api::OutcomeKind::Done,
             OutcomeKind::WouldBeDone => api::OutcomeKind::WouldBeDone,
             OutcomeKind::Conflicted => api::OutcomeKind::Conflicted,
         },
-        plans: several(plans, &outcome.plans).await?,
+        plans: several(plans, machines, &outcome.plans).await?,
         paths: outcome.paths.iter().map(path_to_wire).collect(),
         conflicts: outcome.conflicts.iter().map(conflict_to_wire).collect(),
         commit: outcome.commit.clone(),

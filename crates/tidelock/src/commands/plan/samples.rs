@@ -67,6 +67,7 @@ pub(in crate::commands) fn content_conflict() -> PlanConflict {
 /// A plan with something in every place. Its times cannot be read, so that it is the same every day.
 pub(in crate::commands) fn plan(state: PlanState) -> Plan {
     Plan {
+        machine: None,
         id: "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
         state,
         version: 7,
