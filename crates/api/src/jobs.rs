@@ -172,6 +172,9 @@ pub struct Job {
     pub id: String,
     /// What it is doing.
     pub state: JobState,
+    /// The machine that runs it or has to, if several share the log. Nothing for one that may run anywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// Changes with every change of the job.
     pub version: u64,
     /// What it is, in one line.

@@ -263,7 +263,7 @@ pub(crate) async fn read(app: &App) -> Needs {
             sessions_in(SessionWord::Waiting, READ_WAITING)
         ),
         plans::wire::list(&app.plans, &app.durable.machines, not_over),
-        jobs::wire::list(&app.jobs, failed),
+        jobs::wire::list(&app.jobs, &app.durable.machines, failed),
         app.plans.workspaces(),
         app.plans.rescued(),
     );

@@ -18,37 +18,53 @@ pub(crate) use moments::moments_to_wire;
 pub(crate) use submission::{invalid, to_new_job};
 
 use crate::app::whole_ms;
+use crate::durable::Machines;
 use crate::plans::finished_of;
 use crate::times::rfc3339_ms;
 
 /// A job with everything that is known of it now.
 ///
 /// *Cancel safety*: it only reads.
-pub(crate) async fn view(jobs: &Jobs, job: &Job) -> Result<api::Job, LogError> {
-    let mut shown = several(jobs, std::slice::from_ref(job)).await?;
+pub(crate) async fn view(jobs: &Jobs, machines: &Machines, job: &Job) -> Result<api::Job, LogError> {
+    let mut shown = several(jobs, machines, std::slice::from_ref(job)).await?;
     shown.pop().ok_or(LogError::Closed)
 }
 
-async fn several(jobs: &Jobs, found: &[Job]) -> Result<Vec<api::Job>, LogError> {
+async fn several(jobs: &Jobs, machines: &Machines, found: &[Job]) -> Result<Vec<api::Job>, LogError> {
     let seen = jobs.seen_now(found).await?;
     let now = jobs.now();
     let shown = found.iter().zip(seen);
     Ok(shown
-        .map(|(job, seen)| to_wire(job, &seen.output, seen.waiting, now))
+        .map(|(job, seen)| api::Job {
+            machine: home_of(job).and_then(|home| machines.label(home)),
+            ..to_wire(job, &seen.output, seen.waiting, now)
+        })
         .collect())
+}
+
+/// The home that runs a job, or has to.
+fn home_of(job: &Job) -> Option<&str> {
+    match &job.record.state {
+        State::Running { attempt } => Some(&attempt.worker.home),
+        _ => job.record.facts.home.as_deref(),
+    }
 }
 
 /// A page of jobs, newest first, and how many there are.
 ///
 /// *Cancel safety*: it only reads.
-pub(crate) async fn list(jobs: &Jobs, query: ListQuery) -> Result<api::JobList, LogError> {
+pub(crate) async fn list(
+    jobs: &Jobs,
+    machines: &Machines,
+    query: ListQuery,
+) -> Result<api::JobList, LogError> {
     // One more than was asked for tells whether there are more.
     let limit = query.limit.saturating_add(1);
     let mut found = jobs.list(ListQuery { limit, ..query }).await?;
     let page = query.limit as usize;
     let has_more = found.len() > page;
     found.truncate(page);
-    let shown = several(jobs, &found).await?;
+    let shown = several(jobs, machines, &found).await?;
     Ok(api::JobList {
         next_before: found
             .last()
@@ -82,6 +98,7 @@ pub(crate) fn to_wire(
     api::Job {
         id: job.id.to_string(),
         state: state_to_wire(record.state.name()),
+        machine: None,
         version: job.version.get(),
         title: facts.title.clone(),
         handler: facts.handler.to_string(),

@@ -76,7 +76,9 @@ async fn find(
     let job = job.ok_or_else(not_there)?;
     let moments = app.jobs.timeline(id, Sequence::START).await;
     let moments = moments.map_err(|error| unreadable(&error))?;
-    let shown = view(&app.jobs, &job).await.map_err(|error| unreadable(&error))?;
+    let shown = view(&app.jobs, &app.durable.machines, &job)
+        .await
+        .map_err(|error| unreadable(&error))?;
     Ok((id, shown, moments_to_wire(&job, &moments)))
 }
 

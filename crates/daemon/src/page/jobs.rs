@@ -113,7 +113,7 @@ async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, P
         before,
         limit: SHOWN,
     };
-    let list = list(&app.jobs, wanted)
+    let list = list(&app.jobs, &app.durable.machines, wanted)
         .await
         .map_err(|error| unreadable(&error))?;
     let refresh = if list.jobs.iter().all(has_ended) {

@@ -203,7 +203,9 @@ fn not_there(id: &str) -> Notice {
 }
 
 async fn shown(app: &App, job: &::jobs::Job) -> Result<Box<Job>, PageError> {
-    let job = view(&app.jobs, job).await.map_err(|error| unreadable(&error))?;
+    let job = view(&app.jobs, &app.durable.machines, job)
+        .await
+        .map_err(|error| unreadable(&error))?;
     Ok(Box::new(job))
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn read(app: &App) -> Running {
         sessions::wire::list(&app.conversations, in_state(SessionWord::Asking)),
         sessions::wire::list(&app.conversations, in_state(SessionWord::Stopping)),
         plans::wire::list(&app.plans, &app.durable.machines, open),
-        jobs::wire::list(&app.jobs, now),
+        jobs::wire::list(&app.jobs, &app.durable.machines, now),
     );
     let sessions = [running, asking, stopping].into_iter().flatten();
     let mut plans = plans.map(|list| list.plans).unwrap_or_default();

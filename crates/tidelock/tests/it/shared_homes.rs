@@ -163,3 +163,35 @@ fn a_machine_whose_clock_is_wrong_neither_fails_nor_starts_nor_forgets_the_jobs_
     );
     assert_eq!(days.first(), days.last(), "{days:?}");
 }
+
+#[test]
+fn jobs_and_plans_say_on_which_machine_they_are() {
+    let Some(pair) = Pair::new() else {
+        return;
+    };
+    let (one, desk) = (&pair.one, &pair.other);
+    pair.run(desk, &["down"]);
+    let mut up = pair.command(desk, &["up"]);
+    up.env("TIDELOCK_MACHINE", "desk");
+    finish(up).expect(0);
+    let project = desk.path().join("project");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("a"), "a\n").unwrap();
+    let mut new = pair.command(desk, &["plan", "new", "--json"]);
+    new.current_dir(&project);
+    let plan = finish(new).expect(0).json()["id"].as_str().unwrap().to_owned();
+    let job = pair.submit(desk, &[], "true");
+    // The other one hears of the name a moment later.
+    wait_for("the name", || {
+        let shown = pair.json(one, &["job", "show", &job]);
+        shown["machine"]
+            .as_str()
+            .is_some_and(|machine| machine.starts_with("desk"))
+    });
+    let shown = pair.json(one, &["plan", "show", &plan]);
+    assert!(shown["machine"].as_str().unwrap().starts_with("desk"), "{shown}");
+    let notice = shown["notice"].as_str().unwrap();
+    assert!(notice.starts_with("it is on the machine desk"), "{shown}");
+    let list = pair.run(one, &["job", "list"]);
+    assert!(list.contains("MACHINE") && list.contains("desk"), "{list}");
+}

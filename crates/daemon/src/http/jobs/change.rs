@@ -60,7 +60,10 @@ pub(crate) async fn cancel(
         Err(error) => return Err(not_changed(&app, error).await),
     };
     tracing::info!(job = %id, "a job is to be cancelled");
-    view(&app.jobs, &job).await.map(Json).map_err(read_failed)
+    view(&app.jobs, &app.durable.machines, &job)
+        .await
+        .map(Json)
+        .map_err(read_failed)
 }
 
 /// Submits a job that has ended once more, as a new one that names it in `retry_of`.
@@ -97,7 +100,9 @@ pub(crate) async fn retry(
         Ok(job) => job,
         Err(error) => return Err(not_changed(&app, error).await),
     };
-    let job = view(&app.jobs, &job).await.map_err(read_failed)?;
+    let job = view(&app.jobs, &app.durable.machines, &job)
+        .await
+        .map_err(read_failed)?;
     let submitted = JobSubmitted {
         job,
         known: false,

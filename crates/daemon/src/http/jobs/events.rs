@@ -49,6 +49,6 @@ impl Listed for Newest {
             before: None,
             limit: NEWEST,
         };
-        wire::list(&app.jobs, newest).await
+        wire::list(&app.jobs, &app.durable.machines, newest).await
     }
 }

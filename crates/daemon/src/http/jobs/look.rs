@@ -60,7 +60,10 @@ pub(crate) async fn list(
         before: parameters.before.as_deref().map(before_of).transpose()?,
         limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
     };
-    wire::list(&app.jobs, query).await.map(Json).map_err(read_failed)
+    wire::list(&app.jobs, &app.durable.machines, query)
+        .await
+        .map(Json)
+        .map_err(read_failed)
 }
 
 /// What may be asked of a job.
@@ -97,7 +100,10 @@ pub(crate) async fn show(
             ended.map_err(|end| not_followed(id, end))?
         }
     };
-    view(&app.jobs, &job).await.map(Json).map_err(read_failed)
+    view(&app.jobs, &app.durable.machines, &job)
+        .await
+        .map(Json)
+        .map_err(read_failed)
 }
 
 /// What has happened to a job, oldest first.

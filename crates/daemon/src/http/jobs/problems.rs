@@ -74,7 +74,7 @@ pub(super) fn not_followed(id: JobId, end: FollowEnd) -> Problem {
 
 /// The problem with the job that it is about, as far as it can be read.
 async fn with_job(app: &App, problem: Problem, job: &Job) -> Problem {
-    match view(&app.jobs, job).await {
+    match view(&app.jobs, &app.durable.machines, job).await {
         Ok(job) => problem.with_current(job),
         Err(_) => problem,
     }

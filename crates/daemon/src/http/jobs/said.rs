@@ -106,7 +106,9 @@ impl Following {
             OutputItem::Resync { after } => event("resync", Some(after), &Resync { after: after.get() }),
             OutputItem::End(job) => {
                 self.told = Told::TheEnd;
-                let job = view(&self.app.jobs, &job).await.map_err(io::Error::other)?;
+                let job = view(&self.app.jobs, &self.app.durable.machines, &job)
+                    .await
+                    .map_err(io::Error::other)?;
                 event("end", None, &job)
             }
         };

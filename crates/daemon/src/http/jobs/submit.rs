@@ -97,7 +97,9 @@ async fn answer(app: &App, submitted: &Submitted, plan: Option<Box<api::Plan>>) 
         Submitted::New(_) => (StatusCode::CREATED, false),
         Submitted::Known(_) => (StatusCode::OK, true),
     };
-    let job = view(&app.jobs, submitted.job()).await.map_err(read_failed)?;
+    let job = view(&app.jobs, &app.durable.machines, submitted.job())
+        .await
+        .map_err(read_failed)?;
     Ok((status, Json(JobSubmitted { job, known, plan })).into_response())
 }
 

@@ -143,6 +143,7 @@ pub(in crate::commands) mod tests {
         Job {
             id: "job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX".to_owned(),
             state,
+            machine: None,
             version: 3,
             title: "cargo test".to_owned(),
             handler: "command".to_owned(),

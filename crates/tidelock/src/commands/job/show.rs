@@ -93,6 +93,7 @@ pub(super) fn describe(palette: Palette, job: &Job) -> String {
         "output",
         Some(Cell::new(format!("{}{cut_away}", format_bytes(job.output_bytes)))),
     );
+    add("machine", job.machine.as_deref().map(text));
     add("time limit", job.time_limit_ms.map(|ms| Cell::new(duration(ms))));
     add("deadline", job.deadline.as_deref().map(Cell::new));
     add(

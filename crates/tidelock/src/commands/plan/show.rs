@@ -95,6 +95,9 @@ fn pairs(plan: &Plan) -> Vec<(&'static str, Cell)> {
         ("base", Cell::new(cut(&plan.base, HASH_CHARACTERS))),
         ("changes", Cell::new(changes)),
     ]);
+    if let Some(machine) = &plan.machine {
+        pairs.push(("machine", text(machine)));
+    }
     if let Some(notice) = &plan.notice {
         pairs.push(("notice", Cell::toned(cut(notice, TEXT_CHARACTERS), Tone::Warning)));
     }
