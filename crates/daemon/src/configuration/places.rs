@@ -206,7 +206,7 @@ mod tests {
             ),
             (
                 "zzz = 1\n",
-                "line 1, column 1: there is no key `zzz`; the file can have: sessions, model, agents, mcp, plans, context",
+                "line 1, column 1: there is no key `zzz`; the file can have: machine, sessions, model, agents, mcp, plans, context",
             ),
         ] {
             assert_eq!(places(text), Err(expected.to_owned()));

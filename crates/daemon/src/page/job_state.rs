@@ -164,6 +164,7 @@ pub(super) mod tests {
     pub(crate) fn job(state: JobState) -> Job {
         let ended = !matches!(state, JobState::Queued | JobState::Running);
         Job {
+            machine: None,
             id: "job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX".to_owned(),
             state,
             version: 7,

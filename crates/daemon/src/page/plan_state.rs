@@ -196,6 +196,7 @@ pub(super) mod tests {
     /// A plan with two changed files.
     pub(crate) fn plan(state: PlanState) -> Plan {
         Plan {
+            machine: None,
             id: PLAN_ID.to_owned(),
             state,
             version: 7,

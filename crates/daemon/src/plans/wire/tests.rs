@@ -49,6 +49,7 @@ fn plan(state: &str) -> Plan {
 #[test]
 fn a_plan_is_told_whole() {
     let around = Around {
+        machine: None,
         sandbox_root: "/sandbox".to_owned(),
         children: vec!["plan_1".to_owned()],
         overlaps: Vec::new(),
