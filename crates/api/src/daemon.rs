@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Boot, ContextCounts, JobCounts, LogState, PlanCounts, ProcessSummary, SessionCounts};
+use crate::{Boot, ContextCounts, JobCounts, LogState, Machine, PlanCounts, ProcessSummary, SessionCounts};
 
 /// The answer of `GET /healthz`: the process is alive and serves requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -73,6 +73,12 @@ pub struct Status {
     pub address: String,
     /// The path of its Unix socket.
     pub socket: String,
+    /// The machine that it is on. Older daemons do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// The other machines that have used the same log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_machines: Vec<Machine>,
     /// How many circuit breakers there are, and how many refuse calls.
     pub breakers: BreakerSummary,
     /// Whether the durable log takes writes. Daemons that had no log yet do not say.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::Machine;
+
 /// The body of `POST /v1/jobs`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -172,9 +174,9 @@ pub struct Job {
     pub id: String,
     /// What it is doing.
     pub state: JobState,
-    /// The machine that runs it or has to, if several share the log. Nothing for one that may run anywhere.
+    /// The machine that runs it, has to, or did so last. Nothing for one that may still run anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine: Option<String>,
+    pub machine: Option<Machine>,
     /// Changes with every change of the job.
     pub version: u64,
     /// What it is, in one line.

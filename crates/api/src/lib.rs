@@ -19,6 +19,7 @@ mod input;
 mod jobs;
 mod log;
 mod lsp;
+mod machine;
 mod needs;
 mod plans;
 mod problem;
@@ -65,6 +66,7 @@ pub use lsp::{
     ServerLog, ServerLogLine, ServerProgress, ServerReadiness, ServerState, Signature, SignatureAnswer,
     StartServer, Symbol, SymbolsAnswer, TextEdit, TrustConfig, Trusted,
 };
+pub use machine::Machine;
 pub use needs::{Need, NeedKind, NeedList};
 pub use plans::{
     ApplyPlans, ChangeFiles, ChangePlan, Changeset, ChangesetList, ChangesetState, CheckPlan, CheckState,

@@ -109,7 +109,7 @@ pub(crate) mod tests {
         let starting = Starting {
             boot_id,
             started_at,
-            machine: None,
+            machine_name: None,
         };
         let (durable, _notes) = Durable::open(
             &home,

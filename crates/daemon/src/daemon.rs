@@ -100,14 +100,20 @@ impl Daemon {
             Starting {
                 boot_id,
                 started_at,
-                machine: configuration.machine.name(&options.languages.environment),
+                machine_name: configuration.machine.name(&options.languages.environment),
             },
             &breakers,
             (&background, &closing.scope()),
         )
         .await?;
         if let Some(identity) = durable.identity.clone() {
-            background.spawn("identity", identity.keep(life.clone(), closing.scope()));
+            let (life, closing) = (life.clone(), closing.scope());
+            background.spawn("identity", async move {
+                if let Err(taken_over) = identity.keep(closing).await {
+                    tracing::error!(%taken_over, "this home was copied, and somebody uses the copy");
+                    life.stop(Cause::new("the shared log", taken_over.to_string()));
+                }
+            });
         }
         progress.tell("ending what an earlier daemon left running");
         let processes = processes::open(&durable, boot_id, options.keeper, &background, &clock).await?;

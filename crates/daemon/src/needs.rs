@@ -7,11 +7,12 @@ use ::jobs::{ListQuery, StateName};
 use ::plans::{PlanQuery, State as PlanWord};
 use ::sessions::{SessionQuery, SessionState as SessionWord};
 use api::{
-    AwaitedMachine, Breaker, BreakerState, CheckState, Job, NeedKind, NeedList, Plan, PlanOverlap, PlanState,
-    Rescued, Server, ServerState, Session, StuckLanding, TurnState, WaitingPermission, Workspace,
+    AwaitedMachine, Breaker, BreakerState, CheckState, Job, Machine, NeedKind, NeedList, Plan, PlanOverlap,
+    PlanState, Rescued, Server, ServerState, Session, StuckLanding, TurnState, WaitingPermission, Workspace,
 };
 
 use crate::app::App;
+use crate::durable::machine_to_wire;
 use crate::http::breakers;
 use crate::page::{counted_files, overlap_words};
 use crate::plans::wire::{rescued_to_wire, workspace_to_wire};
@@ -132,13 +133,27 @@ pub(crate) fn rescued_words(rescued: &Rescued) -> String {
 }
 
 impl Need {
-    fn to_wire(&self) -> api::Need {
+    /// The machine that it is on. Language servers, workspaces and what was rescued are only listed where they are.
+    fn machine(&self, here: Option<&Machine>) -> Option<Machine> {
+        match self {
+            Self::Permission(session, _) | Self::Waiting(session, _) | Self::Interrupted(session) => {
+                session.machine.clone()
+            }
+            Self::Plan(plan, _) | Self::Overlap(plan, _) => plan.machine.clone(),
+            Self::Job(job) => job.machine.clone(),
+            Self::Stuck(..) | Self::Rescued(_) | Self::Server(_) => here.cloned(),
+            Self::Breaker(_) => None,
+        }
+    }
+
+    fn to_wire(&self, here: Option<&Machine>) -> api::Need {
         let need = |kind, id: &str, title: &str, text: String| api::Need {
             kind,
             id: id.to_owned(),
             title: title.to_owned(),
             text,
             other: None,
+            machine: self.machine(here),
         };
         match self {
             Self::Permission(session, question) => {
@@ -200,6 +215,8 @@ impl Need {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     pub(crate) list: Vec<Need>,
+    /// The machine that was looked from.
+    pub(crate) here: Option<Machine>,
     /// Something could not be read, so there may be more.
     pub(crate) is_partial: bool,
 }
@@ -207,7 +224,11 @@ pub(crate) struct Needs {
 impl Needs {
     pub(crate) fn to_wire(&self) -> NeedList {
         NeedList {
-            needs: self.list.iter().map(Need::to_wire).collect(),
+            needs: self
+                .list
+                .iter()
+                .map(|need| need.to_wire(self.here.as_ref()))
+                .collect(),
             is_partial: self.is_partial,
         }
     }
@@ -256,10 +277,19 @@ pub(crate) async fn read(app: &App) -> Needs {
         limit: READ_JOBS,
     };
     let (asking, resting, waiting, plans, jobs, workspaces, rescued) = tokio::join!(
-        sessions::wire::list(&app.conversations, sessions_in(SessionWord::Asking, READ_ASKING)),
-        sessions::wire::list(&app.conversations, sessions_in(SessionWord::Idle, READ_RESTING)),
         sessions::wire::list(
             &app.conversations,
+            &app.durable.machines,
+            sessions_in(SessionWord::Asking, READ_ASKING)
+        ),
+        sessions::wire::list(
+            &app.conversations,
+            &app.durable.machines,
+            sessions_in(SessionWord::Idle, READ_RESTING)
+        ),
+        sessions::wire::list(
+            &app.conversations,
+            &app.durable.machines,
             sessions_in(SessionWord::Waiting, READ_WAITING)
         ),
         plans::wire::list(&app.plans, &app.durable.machines, not_over),
@@ -289,6 +319,7 @@ pub(crate) async fn read(app: &App) -> Needs {
     };
     Needs {
         list: needs_of(found, app.durable.log.now().0),
+        here: Some(machine_to_wire(app.durable.machines.own())),
         is_partial,
     }
 }
@@ -584,7 +615,7 @@ pub(crate) mod tests {
         assert_eq!(list, expected);
         let told: Vec<(NeedKind, String)> = list
             .iter()
-            .map(Need::to_wire)
+            .map(|need| need.to_wire(None))
             .map(|need| (need.kind, need.text))
             .collect();
         let expected = [
@@ -627,6 +658,7 @@ pub(crate) mod tests {
     fn a_title_has_room_for_two_digits() {
         for (count, expected) in [(0, ""), (1, "1"), (99, "99"), (100, "99+")] {
             let needs = Needs {
+                here: None,
                 list: vec![Need::Breaker(breaker("b", BreakerState::Open)); count],
                 is_partial: false,
             };

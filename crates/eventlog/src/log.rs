@@ -26,13 +26,16 @@ use crate::{
     quarantine::{Quarantine, Quarantined},
     salvage,
     sqlite::{Sqlite, SqliteOptions},
-    store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes, Store},
+    store::{HeadsOrder, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes, Store},
     tail::Tail,
     time::{LogTime, UnixMs, WallClock},
 };
 
 /// Finds out why a head cannot be read by whoever wrote it; nothing if it can be.
 pub type HeadCheck = fn(&StreamId, &Head) -> Option<String>;
+
+/// How many heads are held in memory at a time where all of a kind are looked at.
+const PAGE_HEADS: u32 = 256;
 
 /// A durable log. Clones are the same log.
 #[derive(Clone, Debug)]
@@ -126,6 +129,31 @@ impl Log {
     /// Heads by kind and status, in the order that the query names.
     pub async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError> {
         self.store.heads(query).await
+    }
+
+    /// Gives every head of a kind (and status) to somebody, in the order of their streams, page by page.
+    pub async fn each_head(
+        &self,
+        kind: &str,
+        status: Option<&str>,
+        mut look: impl FnMut(StoredHead),
+    ) -> Result<(), LogError> {
+        let mut after = None;
+        loop {
+            let query = HeadsQuery {
+                kind: Arc::from(kind),
+                status: status.map(Arc::from),
+                order: HeadsOrder::OldestFirst,
+                after: after.take(),
+                limit: PAGE_HEADS,
+            };
+            let page = self.heads(query).await?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = Some(last.stream.clone());
+            page.into_iter().for_each(&mut look);
+        }
     }
 
     /// Hands on what was read from a head. If it could not be read, the head is quarantined: it stays in the log as it

@@ -23,6 +23,7 @@ use eventlog::UnixMs;
 fn ending() -> Ending {
     Ending {
         attempt: 2,
+        home: Some("home_1".into()),
         started_at: UnixMs(5),
         ended_at: UnixMs(9),
         text: "exit code 1".to_owned(),

@@ -379,6 +379,9 @@ pub struct Worker {
 pub struct Ending {
     /// Which attempt.
     pub attempt: u32,
+    /// The home whose daemon ran it. Nothing if it was never started; earlier versions did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<Arc<str>>,
     /// When it was claimed.
     pub started_at: UnixMs,
     /// When it ended.

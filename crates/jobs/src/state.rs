@@ -381,6 +381,7 @@ fn give_up(
     let last = waiting(record)?;
     let ending = last.cloned().unwrap_or_else(|| Ending {
         attempt: 0,
+        home: None,
         started_at: now,
         ended_at: now,
         text: text(),
@@ -430,6 +431,7 @@ fn queued(since: UnixMs, not_before: Option<UnixMs>, last: Option<Ending>) -> St
 fn ending(attempt: &Attempt, text: String, result: Value, now: UnixMs) -> Ending {
     Ending {
         attempt: attempt.number,
+        home: Some(attempt.worker.home.clone()),
         started_at: attempt.claimed_at,
         ended_at: now,
         text,

@@ -67,7 +67,7 @@ pub use error::SessionError;
 pub use event::{PermissionOption, ToolState, TurnEvent};
 pub use export::{Export, ExportFormat, ExportedTurn};
 pub use follow::{FollowEnd, FollowFrom, FollowItem, TurnFollow};
-pub use machines::{AwaitedMachine, Presence};
+pub use machines::AwaitedMachine;
 pub use observe::Observer;
 pub use options::{AfterCrash, SessionsOptions, SessionsSettings};
 pub use owner::{Owner, Sharing};

@@ -25,8 +25,6 @@ pub struct SessionsOptions {
     pub home_id: HomeId,
     /// Which life of it this is.
     pub boot_id: BootId,
-    /// What its machine is called.
-    pub machine_name: String,
     /// Where agents work.
     pub plans: Plans,
     /// What others do for them.

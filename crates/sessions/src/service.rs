@@ -66,7 +66,6 @@ impl Sessions {
             shared
                 .tasks
                 .spawn("sessions-lease", owner::live(Arc::clone(&shared), lease));
-            machines::register(&shared, &options.machine_name).await?;
         }
         // What others do from here on is not missed.
         let moves = shared.log.moved("session");

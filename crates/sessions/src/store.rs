@@ -83,10 +83,6 @@ pub fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Err
             true,
             serde_json::from_slice::<crate::keys::KeyRecord>(&head.body).err(),
         ),
-        streams::MACHINE_KIND => (
-            true,
-            serde_json::from_slice::<crate::machines::MachineRecord>(&head.body).err(),
-        ),
         _ => (true, None),
     };
     read.or_else(|| (!is_named).then(not_an_id))

@@ -6,10 +6,9 @@
 //! | `turn/ID` | `turn` | its state | what happened in the turn |
 //! | `turn-key/KEY` | `turn-key` | `used` | none |
 //! | `acp-session/ID` | `acp-session` | `known` | none |
-//! | `machine/HOME` | `machine` | `known` | none |
 
 use eventlog::{BadName, CommitError, Head, StreamId};
-use kernel::{HomeId, SessionId, TurnId};
+use kernel::{SessionId, TurnId};
 
 use crate::session::SessionRecord;
 use crate::turn::TurnRecord;
@@ -19,7 +18,6 @@ pub(crate) const TURN_KIND: &str = "turn";
 /// The status of a session that is being removed.
 pub(crate) const REMOVING: &str = "removing";
 pub(crate) const KEY_KIND: &str = "turn-key";
-pub(crate) const MACHINE_KIND: &str = "machine";
 
 pub(crate) fn session_stream(id: SessionId) -> Result<StreamId, BadName> {
     StreamId::new(&format!("session/{id}"))
@@ -32,10 +30,6 @@ pub(crate) fn turn_stream(id: TurnId) -> Result<StreamId, BadName> {
 /// The stream with what an agent over the protocol calls a session.
 pub(crate) fn acp_stream(id: SessionId) -> Result<StreamId, BadName> {
     StreamId::new(&format!("acp-session/{id}"))
-}
-
-pub(crate) fn machine_stream(home: HomeId) -> Result<StreamId, BadName> {
-    StreamId::new(&format!("machine/{home}"))
 }
 
 /// The stream of an idempotency key. Keys are other people's texts, so their hash stands for them.

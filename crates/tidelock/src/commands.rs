@@ -19,6 +19,7 @@ mod import;
 mod job;
 mod join;
 mod lsp;
+mod machine;
 mod mcp;
 mod needs;
 mod plan;

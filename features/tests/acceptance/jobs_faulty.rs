@@ -82,6 +82,7 @@ impl Faulty {
     pub(crate) async fn finish(&self, row: &Row, verdict: Verdict) {
         let mut row = row.clone();
         let ending = Ending {
+            home: None,
             attempt: row.record.attempts,
             started_at: UnixMs::default(),
             ended_at: UnixMs::default(),

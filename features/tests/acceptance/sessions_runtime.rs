@@ -109,7 +109,6 @@ impl Ours {
             sharing,
             home_id: home,
             boot_id: BootId::generate(),
-            machine_name: "here".to_owned(),
             plans: plans.clone(),
             ports: Ports {
                 shell: Arc::new(Nobody),

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::Machine;
+
 use super::acts::PlanRefused;
 use super::diff::DiffSummary;
 use super::workspaces::Rescued;
@@ -85,9 +87,9 @@ pub struct Plan {
     pub id: String,
     /// What it is.
     pub state: PlanState,
-    /// The machine that has its sandbox and its workspace, if several share the log.
+    /// The machine that has its sandbox and its workspace. Older daemons do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine: Option<String>,
+    pub machine: Option<Machine>,
     /// The version that a change can name.
     pub version: u64,
     /// What it is for.

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::Machine;
+
 use super::turn::TurnState;
 
 /// The body of `POST /v1/sessions`.
@@ -97,9 +99,9 @@ pub struct Session {
     pub title: String,
     /// The directory that its agents work on.
     pub directory: String,
-    /// The home of the daemon that runs its prompts, if several share a database. The directory is on its machine.
+    /// The machine that runs its prompts and has its directory. Older daemons do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub home: Option<String>,
+    pub machine: Option<Machine>,
     /// The other machine that its prompts wait for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<AwaitedMachine>,

@@ -16,7 +16,6 @@ use tokio::sync::mpsc;
 
 use super::closing;
 use super::error::LogStartError;
-use super::heads::each_head;
 use crate::times::{self, now_ms, unix_ms};
 
 /// The kind of these streams.
@@ -104,7 +103,7 @@ pub(crate) async fn begin(
     started_at: SystemTime,
 ) -> Result<(OpenBoot, Boots), LogStartError> {
     let (mut past, mut unfinished) = (VecDeque::new(), Vec::new());
-    each_head(log, KIND, None, |head| match body_of(log, &head) {
+    log.each_head(KIND, None, |head| match body_of(log, &head) {
         Some(body) if body.home_id == home_id.to_string() => {
             if &*head.head.status == RUNNING {
                 unfinished.push((head.clone(), body.clone()));
@@ -143,7 +142,7 @@ pub(crate) async fn begin(
 pub(super) async fn newest_home(log: &Log) -> Result<Option<HomeId>, LogError> {
     let mut newest = None;
     // The ids of lives sort by the time at which they began.
-    each_head(log, KIND, None, |head| {
+    log.each_head(KIND, None, |head| {
         let home_id = body_of(log, &head).and_then(|body| body.home_id.parse().ok());
         newest = home_id.or(newest);
     })

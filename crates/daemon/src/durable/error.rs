@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use eventlog::{CommitError, ImportError, LogError, OpenError};
+use machines::ClaimError;
 use thiserror::Error;
 
 use crate::home::HomeError;
@@ -24,24 +25,24 @@ pub enum LogStartError {
         source: io::Error,
     },
     /// Another daemon has the id of this home.
-    #[error(
-        "this home ({here}) is a copy: the home with its id is on the machine {machine} ({there})",
-        here = .here.display(), there = .there.display()
-    )]
-    Copied {
-        /// This one.
-        here: PathBuf,
-        /// The other one.
-        there: PathBuf,
-        /// What its machine is called.
-        machine: String,
-    },
+    #[error(transparent)]
+    Copied(ClaimError),
     /// It was opened, and what is in it could not be read.
     #[error("the log was opened and cannot be read")]
     Read(#[source] LogError),
     /// It was opened, and the start of this daemon could not be written down.
     #[error("the start of this daemon could not be written to the log")]
     Write(#[source] CommitError),
+}
+
+impl From<ClaimError> for LogStartError {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::Read(error) => Self::Read(error),
+            ClaimError::Write(error) => Self::Write(error),
+            copied @ ClaimError::Copied { .. } => Self::Copied(copied),
+        }
+    }
 }
 
 impl LogStartError {
@@ -51,7 +52,7 @@ impl LogStartError {
         match self {
             Self::Open(error) => open_code(error),
             Self::HomeId { .. } => "home_unusable",
-            Self::Copied { .. } => "home_copied",
+            Self::Copied(_) => "home_copied",
             Self::Read(error) | Self::Write(CommitError::Log(error)) => log_code(error),
             Self::Write(_) => "log_failed",
         }

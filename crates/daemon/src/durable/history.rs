@@ -11,7 +11,6 @@ use kernel::{CircuitBreaker, CircuitSnapshot, CircuitState, HomeId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::heads::each_head;
 use super::overrides::Who;
 use crate::times;
 
@@ -171,7 +170,7 @@ pub(super) async fn held(
     let prefix = prefix(holder);
     let mut found = Vec::new();
     for transition in HELD {
-        each_head(log, KIND, Some(transition.status()), |head| {
+        log.each_head(KIND, Some(transition.status()), |head| {
             if let Some(name) = head.stream.as_str().strip_prefix(&prefix) {
                 found.push((name.to_owned(), transition, head));
             }

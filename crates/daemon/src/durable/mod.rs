@@ -2,7 +2,6 @@
 //!
 //! - `boots`: one stream for each life of a daemon; the next one finds out which of them crashed.
 //! - `overrides`: breakers that are held by hand. One task owns them, so that memory and log never disagree.
-//! - `machines`: the homes that share a log, by name, and which daemon has the identity of this one.
 //! - `trust`: which configurations in repositories the user has accepted.
 //! - `upkeep`: what is old is dropped, what is unused is given back.
 //!
@@ -12,11 +11,9 @@
 mod boots;
 mod closing;
 mod error;
-mod heads;
 mod health;
 mod history;
 mod home_id;
-mod machines;
 mod offline;
 mod open;
 mod overrides;
@@ -37,7 +34,6 @@ pub use error::{ImportLogError, LogStartError};
 pub(crate) use health::{Health, sizes_to_wire};
 pub(crate) use history::{BreakerHistory, Holder, to_wire as event_to_wire};
 pub(crate) use home_id::FILE_NAME as HOME_ID_FILE;
-pub(crate) use machines::{Claimed, Machines};
 pub use offline::{HomeIdentityError, Imported, adopt_home, check_log_file, import_log, renew_home};
 pub(crate) use open::open_log;
 pub use open::{Database, DatabaseUrl};
@@ -46,7 +42,7 @@ pub(crate) use trust::TrustedConfigs;
 pub(crate) use upkeep::{Subjects, keep_up};
 
 use crate::home::Home;
-use machines::{Elsewhere, Machine};
+use machines::{Claimed, Elsewhere, Identity, Label, Machine, Machines, Place, claim, host_name};
 use process::Tasks;
 
 /// The durable parts of one daemon, as its requests see them.
@@ -73,7 +69,7 @@ pub(crate) struct Starting {
     pub(crate) boot_id: BootId,
     pub(crate) started_at: SystemTime,
     /// What the user calls this machine; nothing for the name of the host.
-    pub(crate) machine: Option<String>,
+    pub(crate) machine_name: Option<String>,
 }
 
 impl Durable {
@@ -95,14 +91,18 @@ impl Durable {
         let Starting {
             boot_id,
             started_at,
-            machine,
+            machine_name,
         } = starting;
+        let name = machine_name.unwrap_or_else(host_name);
         let (machines, identity) = match database {
-            Database::File => (Machines::alone(home_id), None),
+            Database::File => (Machines::alone(home_id, name), None),
             Database::Postgres(_) => {
-                let machine = Machine::new(home, machine.as_deref()).map_err(|source| no_id(home, source))?;
-                let ids = (home_id, boot_id);
-                let claimed = machines::claim(&log, &clock, ids, &machine, Elsewhere::Refuse).await?;
+                let identity = Identity {
+                    home: home_id,
+                    boot: boot_id,
+                };
+                let machine = this_machine(home, name)?;
+                let claimed = claim(&log, &clock, identity, &machine, Elsewhere::Refuse).await?;
                 let machines = Machines::load(&log, home_id).await.map_err(LogStartError::Read)?;
                 let following = machines
                     .clone()
@@ -151,6 +151,24 @@ impl Durable {
         };
         Ok((durable, notes))
     }
+}
+
+/// A machine, for the wire.
+pub(crate) fn machine_to_wire(label: Label) -> api::Machine {
+    api::Machine {
+        name: label.name,
+        home: label.home.to_string(),
+        here: label.is_here,
+    }
+}
+
+fn this_machine(home: &Home, name: String) -> Result<Machine, LogStartError> {
+    let place = Place::of(&home.state, &home.home_id_file()).map_err(|source| no_id(home, source))?;
+    Ok(Machine {
+        name,
+        place,
+        is_at: home_id::is_at,
+    })
 }
 
 fn load_home_id(home: &Home) -> Result<HomeId, LogStartError> {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use eventlog::{Contents, Log};
 use kernel::{BootId, HomeId, SystemClock};
+use machines::{Elsewhere, Identity, claim, host_name};
 use thiserror::Error;
 
 use super::boots;
 use super::error::{ImportLogError, LogStartError};
 use super::home_id;
-use super::machines::{self, Elsewhere, Machine};
 use super::open::{Database, open_log};
 use crate::home::{Home, HomeError};
 use crate::ownership::{Ownership, OwnershipError};
@@ -132,9 +132,14 @@ async fn adopt(
         return Ok(());
     }
     // The next daemon says what the user calls it.
-    let machine = Machine::new(home, None).map_err(|source| super::no_id(home, source))?;
-    let ids = (home_id, BootId::generate());
-    let claimed = machines::claim(log, &SystemClock::shared(), ids, &machine, Elsewhere::Adopt).await?;
+    let machine = super::this_machine(home, host_name())?;
+    let identity = Identity {
+        home: home_id,
+        boot: BootId::generate(),
+    };
+    let claimed = claim(log, &SystemClock::shared(), identity, &machine, Elsewhere::Adopt)
+        .await
+        .map_err(LogStartError::from)?;
     claimed.give_back().await;
     Ok(())
 }

@@ -12,6 +12,7 @@ pub(crate) fn unreadable(stream: &StreamId, head: &Head) -> Option<String> {
         jobs::unreadable_head,
         sessions::unreadable_head,
         process::unreadable_head,
+        machines::unreadable_head,
         super::boots::unreadable_head,
     ];
     let problem = readers.iter().find_map(|reader| reader(stream, head))?;

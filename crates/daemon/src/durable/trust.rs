@@ -10,8 +10,6 @@ use eventlog::{Commit, CommitError, Head, Log, LogError, NewEvent, StreamId, Ver
 use kernel::HomeId;
 use serde_json::json;
 
-use super::heads::each_head;
-
 const KIND: &str = "lsp-trust";
 const TRUSTED: &str = "trusted";
 
@@ -29,7 +27,7 @@ impl TrustedConfigs {
     pub(crate) async fn load(log: Log, home_id: HomeId) -> Result<Self, LogError> {
         let prefix = prefix(home_id);
         let mut hashes = BTreeSet::new();
-        each_head(&log, KIND, Some(TRUSTED), |head| {
+        log.each_head(KIND, Some(TRUSTED), |head| {
             hashes.extend(head.stream.as_str().strip_prefix(&prefix).map(str::to_owned));
         })
         .await?;

@@ -15,6 +15,7 @@ use super::log_problem::refusing;
 use super::problem::Problem;
 use crate::access::CODE_LIFETIME;
 use crate::app::{App, whole_ms};
+use crate::durable::machine_to_wire;
 use crate::jobs::wire::counts_to_wire;
 use crate::life::Phase;
 use crate::plans;
@@ -88,6 +89,8 @@ pub(crate) fn current_status(app: &App) -> Status {
         phase: (&*app.life.phase()).into(),
         address: app.address.to_string(),
         socket: app.socket.display().to_string(),
+        machine: Some(machine_to_wire(app.durable.machines.own())),
+        other_machines: app.durable.machines.others().map(machine_to_wire).collect(),
         breakers: BreakerSummary {
             total: circuits.len() as u64,
             open: open as u64,

@@ -12,13 +12,15 @@ use jobs::{
     Channel, Counts, Ending, IfInterrupted, Job, Jobs, Lane, ListQuery, Moment, OutputSummary, Piece, Pool,
     Progress, State, StateName, UnixMs, WaitingFor,
 };
+use kernel::HomeId;
+use machines::Machines;
 use serde::Deserialize;
 
 pub(crate) use moments::moments_to_wire;
 pub(crate) use submission::{invalid, to_new_job};
 
 use crate::app::whole_ms;
-use crate::durable::Machines;
+use crate::durable::machine_to_wire;
 use crate::plans::finished_of;
 use crate::times::rfc3339_ms;
 
@@ -36,18 +38,23 @@ async fn several(jobs: &Jobs, machines: &Machines, found: &[Job]) -> Result<Vec<
     let shown = found.iter().zip(seen);
     Ok(shown
         .map(|(job, seen)| api::Job {
-            machine: home_of(job).and_then(|home| machines.label(home)),
+            machine: home_of(job).map(|home| machine_to_wire(machines.of(home))),
             ..to_wire(job, &seen.output, seen.waiting, now)
         })
         .collect())
 }
 
-/// The home that runs a job, or has to.
-fn home_of(job: &Job) -> Option<&str> {
-    match &job.record.state {
+/// The home that runs a job, has to, or did so last.
+fn home_of(job: &Job) -> Option<HomeId> {
+    let state = &job.record.state;
+    let home = match state {
         State::Running { attempt } => Some(&attempt.worker.home),
-        _ => job.record.facts.home.as_deref(),
-    }
+        State::Queued { .. } => job.record.facts.home.as_ref(),
+        _ => last_ending(state)
+            .and_then(|ending| ending.home.as_ref())
+            .or(job.record.facts.home.as_ref()),
+    };
+    home?.parse().ok()
 }
 
 /// A page of jobs, newest first, and how many there are.

@@ -16,6 +16,7 @@ use super::job_state::{attempts, badge, exit, explanation, has_ended, path, ran,
 use super::jobs::unreadable;
 use super::jobs_change::actions;
 use super::layout::{Place, live_part, page_with_stream};
+use super::list_parts::elsewhere;
 use super::overview::readable;
 use super::plan_text::counted;
 use super::sign_in::Visitor;
@@ -118,7 +119,7 @@ fn facts(job: &Job) -> Markup {
     let time = |at: &str| html! { time datetime=(at) { (readable(at)) } };
     html! {
         dl class="facts" {
-            dt { "State" } dd class="state" id="job-state" { (badge(job)) (explanation(job)) }
+            dt { "State" } dd class="state" id="job-state" { (badge(job)) (explanation(job)) (elsewhere(job.machine.as_ref())) }
             @if let Some(exit) = exit(job) { dt { "Exit" } dd id="job-exit" { (exit) } }
             @if job.killed_count > 0 { dt { "Had to be killed" } dd { (killed(job)) } }
             @if let Some(cancel) = &job.cancel {

@@ -17,7 +17,7 @@ use super::job_state::{attempts, badge, exit, explanation, has_ended, path, ran,
 use super::job_time::ago;
 use super::jobs_change::{cancel_button, workers_form};
 use super::layout::{Place, live_part, page_below};
-use super::list_parts::{Asked, Choice, ListFilter, SHOWN, choices, id, pages, query};
+use super::list_parts::{Asked, Choice, ListFilter, SHOWN, choices, elsewhere, id, pages, query};
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::http::log_problem::reason_text;
@@ -231,6 +231,7 @@ fn row(job: &Job, now_ms: u64, filter: &Filter, visitor: &Visitor) -> Markup {
             th scope="row" {
                 a class="job-title" href=(path(&job.id)) data-key={ "show " (job.id) } { (title(job)) }
                 small { (job.id) }
+                (elsewhere(job.machine.as_ref()))
                 @if let Some(lane) = &job.lane { small { "lane " (one_line(&lane.name)) } }
             }
             td class="state" { (badge(job)) (explanation(job)) }

@@ -4,12 +4,13 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use api::ErrorCode;
+use api::{ErrorCode, Machine};
 use axum::extract::{FromRequestParts, Query};
 use http::request::Parts;
 use maud::{Markup, html};
 use serde::de::DeserializeOwned;
 
+use super::ansi::one_line;
 use super::error::PageError;
 use super::history::percent_encode;
 use crate::app::App;
@@ -37,6 +38,12 @@ impl<F: ListFilter> FromRequestParts<Arc<App>> for Asked<F> {
             Err(_) => Err(bad_address::<F>()),
         }
     }
+}
+
+/// The name of the machine that something is on, if that is not this one.
+pub(super) fn elsewhere(machine: Option<&Machine>) -> Markup {
+    let other = machine.filter(|machine| !machine.here);
+    html! { @if let Some(other) = other { small class="machine" { "on " (one_line(&other.name)) } } }
 }
 
 /// An id that stands in the address of a list.

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use super::ansi::one_line;
 use super::form::token_field;
+use super::list_parts::elsewhere;
 use super::plan_state::{overlap_words, titled};
 use super::plan_text::exact;
 use super::sign_in::Visitor;
@@ -18,7 +19,7 @@ const SHOWN_NEEDS: usize = 20;
 
 /// The card, whether there is something or not.
 pub(super) fn card(visitor: &Visitor) -> Markup {
-    let Needs { list, is_partial } = &*visitor.needs;
+    let Needs { list, is_partial, .. } = &*visitor.needs;
     html! {
         section class="card needs" aria-labelledby="needs" {
             div class="card-heading" {
@@ -101,6 +102,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
             let (href, title) = (plan_state::path(&plan.id), plan_state::title(plan));
             let more = html! {
                 small { (why.words()) " · " (plan_state::extent(plan)) " · " code { (exact(&plan.root)) } }
+                (elsewhere(plan.machine.as_ref()))
             };
             let word = if *why == PlanNeed::Review {
                 "Review"
@@ -131,7 +133,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
                     (line(
                         &html! { span class="badge warn" { "Overlap" } },
                         &what,
-                        &html! { small { (overlap_words(overlap)) } },
+                        &html! { small { (overlap_words(overlap)) } (elsewhere(plan.machine.as_ref())) },
                         &link(&href, &format!("compare {key}"), "Compare", &title),
                     ))
                 }
@@ -170,7 +172,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
         }
         Need::Interrupted(session) => {
             let (href, title) = (session_state::path(&session.id), session_state::title(session));
-            let more = html! { small { (INTERRUPTED) } };
+            let more = html! { small { (INTERRUPTED) } (elsewhere(session.machine.as_ref())) };
             html! {
                 li data-need="interrupted" {
                     (line(
@@ -189,7 +191,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
                     (line(
                         &job_state::badge(job),
                         &titled_link(&href, &format!("need {}", job.id), &title),
-                        &job_state::explanation(job),
+                        &html! { (job_state::explanation(job)) (elsewhere(job.machine.as_ref())) },
                         &link(&href, &format!("look {}", job.id), "Look", &title),
                     ))
                 }
@@ -224,6 +226,7 @@ fn permission(session: &Session, question: &WaitingPermission, visitor: &Visitor
     let more = html! {
         small { (one_line(&session.agent.name)) " wants to use " strong { (one_line(&question.tool)) } }
         code class="subject" tabindex="0" { (exact(&question.subject)) }
+        (elsewhere(session.machine.as_ref()))
     };
     let act = html! { (answers(visitor, session, question, After::Overview)) };
     html! {
@@ -282,6 +285,7 @@ mod tests {
     async fn rendered(list: Vec<Need>) -> String {
         let app = detached().await;
         let needs = Needs {
+            here: None,
             list,
             is_partial: false,
         };

@@ -7,6 +7,7 @@ use api::{ServerState, Status};
 use axum::extract::State;
 use maud::{Markup, html};
 
+use super::ansi::one_line;
 use super::layout::{Place, human_duration, live_part, page};
 use super::log_card;
 use super::needs_card;
@@ -47,6 +48,9 @@ async fn live(app: &App, visitor: &Visitor) -> Markup {
         section class="card" aria-labelledby="daemon" data-part="daemon" {
             h2 id="daemon" { "This daemon" }
             dl class="facts" {
+                @if let Some(machine) = &status.machine && !status.other_machines.is_empty() {
+                    dt { "Machine" } dd { (one_line(&machine.name)) }
+                }
                 dt { "Version" } dd { (status.version) }
                 dt { "Address" } dd { code { (status.address) } }
                 dt { "Socket" } dd { code { (status.socket) } }

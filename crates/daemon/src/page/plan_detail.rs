@@ -20,6 +20,7 @@ use super::ansi::one_line;
 use super::error::PageError;
 use super::history::percent_encode;
 use super::layout::{Place, live_part, page_below};
+use super::list_parts::elsewhere;
 use super::overview::readable;
 use super::plan_actions::{Commit, Seen, actions};
 use super::plan_diff::{View, section};
@@ -273,7 +274,7 @@ fn facts(plan: &Plan) -> Markup {
     html! {
         dl class="facts" {
             dt { "State" } dd class="state" id="plan-state" { (badge(plan)) small { (meaning(plan)) } }
-            dt { "Workspace" } dd { code { (exact(&plan.root)) } }
+            dt { "Workspace" } dd { code { (exact(&plan.root)) } (elsewhere(plan.machine.as_ref())) }
             @if let Some(parent) = &plan.parent { dt { "Parent" } dd { (links(std::slice::from_ref(parent))) } }
             @if !plan.children.is_empty() { dt { "Children" } dd { (links(&plan.children)) } }
             dt { "Changes" } dd { (extent(plan)) }

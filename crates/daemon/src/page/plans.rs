@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::error::PageError;
 use super::job_time::ago;
 use super::layout::{Place, live_part, page_below};
-use super::list_parts::{Asked, Choice, ListFilter, SHOWN, choices, id, pages, query};
+use super::list_parts::{Asked, Choice, ListFilter, SHOWN, choices, elsewhere, id, pages, query};
 use super::plan_detail::unreadable;
 use super::plan_lanes;
 use super::plan_state::{badge, checks_summary, extent, overlap_warnings, path, title, workers};
@@ -238,6 +238,7 @@ fn row(plan: &Plan, now_ms: u64) -> Markup {
             th scope="row" {
                 a class="job-title" href=(path(&plan.id)) data-key={ "show " (plan.id) } { (title(plan)) }
                 small { (plan.id) }
+                (elsewhere(plan.machine.as_ref()))
                 @if let Some(parent) = &plan.parent {
                     small { "child of " a href=(path(parent)) data-key={ "parent " (plan.id) } { (parent) } }
                 }

@@ -9,6 +9,7 @@ use maud::{Markup, html};
 
 use super::ansi::one_line;
 use super::job_time::ago;
+use super::list_parts::elsewhere;
 use super::plan_text::{counted, exact};
 use super::{context, context_indexes, job_state, plan_state, server_log, server_state, session_state};
 use crate::app::App;
@@ -52,9 +53,21 @@ pub(super) async fn read(app: &App) -> Running {
         limit: READ_EACH,
     };
     let (running, asking, stopping, plans, jobs) = tokio::join!(
-        sessions::wire::list(&app.conversations, in_state(SessionWord::Running)),
-        sessions::wire::list(&app.conversations, in_state(SessionWord::Asking)),
-        sessions::wire::list(&app.conversations, in_state(SessionWord::Stopping)),
+        sessions::wire::list(
+            &app.conversations,
+            &app.durable.machines,
+            in_state(SessionWord::Running)
+        ),
+        sessions::wire::list(
+            &app.conversations,
+            &app.durable.machines,
+            in_state(SessionWord::Asking)
+        ),
+        sessions::wire::list(
+            &app.conversations,
+            &app.durable.machines,
+            in_state(SessionWord::Stopping)
+        ),
         plans::wire::list(&app.plans, &app.durable.machines, open),
         jobs::wire::list(&app.jobs, &app.durable.machines, now),
     );
@@ -159,6 +172,7 @@ fn turn(session: &Session, now_ms: u64) -> Markup {
         small {
             "turn of " (one_line(&session.agent.name)) " in " code { (exact(&session.directory)) }
         }
+        (elsewhere(session.machine.as_ref()))
     };
     let since = active.and_then(|active| ago(&active.started_at, now_ms));
     line("turn", &session_state::badge(session), &what, since)
@@ -175,6 +189,7 @@ fn in_plan(plan: &Plan, command: &PlanCommand, now_ms: u64) -> Markup {
                 ", " a href=(job_state::path(&command.job)) data-key={ "its " (command.job) } { "its output" }
             }
         }
+        (elsewhere(plan.machine.as_ref()))
     };
     line(
         "command",
@@ -188,6 +203,7 @@ fn job(job: &Job) -> Markup {
     let what = html! {
         a class="row-title" href=(job_state::path(&job.id)) data-key={ "runs " (job.id) } { (job_state::title(job)) }
         (job_state::explanation(job))
+        (elsewhere(job.machine.as_ref()))
     };
     line("job", &job_state::badge(job), &what, job_state::ran(job))
 }

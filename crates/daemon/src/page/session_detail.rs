@@ -20,6 +20,7 @@ use super::error::PageError;
 use super::form::token_field;
 use super::history::percent_encode;
 use super::layout::{Place, live_part, page_beside_stream};
+use super::list_parts::elsewhere;
 use super::needs_card::{After, answers};
 use super::overview::readable;
 use super::plan_text::exact;
@@ -116,7 +117,7 @@ async fn find(app: &App, id: Result<Path<String>, PathRejection>) -> Result<Deta
 async fn read(app: &App, id: SessionId) -> Result<Detail, SessionError> {
     let session = app.conversations.get(id).await?;
     let queue = app.conversations.queue(id).await?;
-    let shown = wire::shown(&app.conversations, &session);
+    let shown = wire::shown(&app.conversations, &app.durable.machines, &session);
     let plan = session_plan::read(app, session.record.plan).await;
     Ok(Detail {
         id,
@@ -281,7 +282,7 @@ fn facts(session: &Session) -> Markup {
     let time = |at: &str| html! { time datetime=(at) { (readable(at)) } };
     html! {
         dl class="facts" {
-            dt { "Directory" } dd { code { (exact(&session.directory)) } }
+            dt { "Directory" } dd { code { (exact(&session.directory)) } (elsewhere(session.machine.as_ref())) }
             dt { "Agent" } dd {
                 (one_line(&session.agent.name))
                 @if let Some(model) = &session.agent.model { small { (one_line(model)) } }

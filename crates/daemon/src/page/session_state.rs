@@ -99,7 +99,7 @@ pub(super) mod tests {
             state,
             version: 3,
             title: "Fix the parser".to_owned(),
-            home: None,
+            machine: None,
             waits_for: None,
             directory: "/home/me/project".to_owned(),
             agent: AgentChoice {

@@ -15,7 +15,7 @@ use super::error::PageError;
 use super::form::token_field;
 use super::job_time::ago;
 use super::layout::{Place, live_part, page_below};
-use super::list_parts::{Asked, Choice, ListFilter, SHOWN, choices, id, pages, query};
+use super::list_parts::{Asked, Choice, ListFilter, SHOWN, choices, elsewhere, id, pages, query};
 use super::plan_text::{counted, exact};
 use super::session_state::{badge, path, title};
 use super::sign_in::Visitor;
@@ -108,7 +108,7 @@ async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, P
         limit: SHOWN,
         directory: None,
     };
-    let list = match wire::list(&app.conversations, wanted).await {
+    let list = match wire::list(&app.conversations, &app.durable.machines, wanted).await {
         Ok(list) => list,
         Err(error) => return Err(unreadable(app, error).await),
     };
@@ -213,6 +213,7 @@ fn row(session: &Session, now_ms: u64) -> Markup {
             th scope="row" {
                 a class="job-title" href=(path(&session.id)) data-key={ "show " (session.id) } { (title(session)) }
                 small { code { (exact(&session.directory)) } }
+                (elsewhere(session.machine.as_ref()))
             }
             td class="state" {
                 (badge(session))

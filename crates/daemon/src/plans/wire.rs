@@ -11,6 +11,7 @@ use std::collections::hash_map::Entry;
 
 use eventlog::UnixMs;
 use kernel::{PlanId, WorkspaceId};
+use machines::{Label, Machines};
 use plans::{
     CheckState, LeftOut, Moment, Overlap, Plan, PlanError, PlanQuery, Plans, Presence, RecoveryOf, Run,
     Unapplied,
@@ -25,7 +26,7 @@ pub(crate) use workspaces::{
 };
 
 use super::diff::{Shown, diff};
-use crate::durable::Machines;
+use crate::durable::machine_to_wire;
 use crate::times::rfc3339_ms;
 
 /// Up to how many changed files a plan may have for its lines to be counted when it is shown. Each of them has to be
@@ -44,8 +45,7 @@ struct Around {
     lines: Option<(u64, u64)>,
     rescued: Vec<api::Rescued>,
     notice: Option<String>,
-    /// The name of its machine, if there are several.
-    machine: Option<String>,
+    machine: Option<api::Machine>,
 }
 
 /// A plan with everything that is known of it now.
@@ -125,20 +125,27 @@ fn around(
     plan: &Plan,
     workspaces: &HashMap<WorkspaceId, Presence>,
 ) -> Around {
-    let home = plan.record.facts.home;
+    let machine = machines.of(plan.record.facts.home);
+    let elsewhere = (!machine.is_here && !is_over(plan)).then(|| elsewhere(&machine));
     Around {
-        machine: machines.label(&home.to_string()),
-        sandbox_root: plans.sandbox_root(plan).display().to_string(),
-        overlaps: plans.overlaps(plan.id),
+        machine: Some(machine_to_wire(machine)),
         notice: recovering(plans, plan)
             .or_else(|| stuck_notice(plans, plan))
-            .or_else(|| elsewhere(plan, machines.elsewhere(home)?))
+            .or(elsewhere)
             .or_else(|| notice(plan, workspaces.get(&plan.record.facts.workspace).copied()))
             .or_else(|| {
                 plans
                     .workspace_notice(plan.record.facts.workspace)
                     .filter(|_| !is_over(plan))
             }),
+        ..at_hand(plans, plan)
+    }
+}
+
+fn at_hand(plans: &Plans, plan: &Plan) -> Around {
+    Around {
+        sandbox_root: plans.sandbox_root(plan).display().to_string(),
+        overlaps: plans.overlaps(plan.id),
         ..Around::default()
     }
 }
@@ -185,8 +192,8 @@ fn stuck_notice(plans: &Plans, plan: &Plan) -> Option<String> {
 }
 
 /// That its sandbox and its workspace are on another machine.
-fn elsewhere(plan: &Plan, machine: String) -> Option<String> {
-    (!is_over(plan)).then(|| format!("it is on the machine {machine}: apply or discard it there"))
+fn elsewhere(machine: &Label) -> String {
+    format!("it is on {}: apply or discard it there", machine.name)
 }
 
 /// What a person should know before anything else.
@@ -396,12 +403,7 @@ pub(crate) fn unapplied_of(even_with_work: bool) -> Unapplied {
 /// *Cancel safety*: it only reads.
 pub(crate) async fn current(plans: &Plans, id: PlanId) -> Option<api::Plan> {
     let plan = plans.get(id).await.ok()?;
-    // Whoever is told of it asked for it here, so names of machines are of no use to them.
-    let machines = Machines::alone(plan.record.facts.home);
-    let mut shown = several(plans, &machines, std::slice::from_ref(&plan))
-        .await
-        .ok()?;
-    shown.pop()
+    Some(to_wire(&plan, at_hand(plans, &plan)))
 }
 
 fn written(moment: UnixMs) -> String {

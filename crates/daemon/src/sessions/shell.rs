@@ -209,6 +209,7 @@ mod tests {
 
     fn ending(text: &str, result: Value) -> Ending {
         Ending {
+            home: None,
             attempt: 1,
             started_at: UnixMs(1),
             ended_at: UnixMs(2),

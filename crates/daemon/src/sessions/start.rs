@@ -83,7 +83,6 @@ pub(crate) async fn start(
         },
         home_id: around.durable.home_id,
         boot_id: around.boot_id,
-        machine_name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         plans: around.plans.clone(),
         ports,
         agents,

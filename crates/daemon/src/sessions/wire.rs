@@ -6,7 +6,8 @@ mod turns;
 mod words;
 
 use eventlog::UnixMs;
-use sessions::{ActiveTurn, AgentInfo, Presence, Readiness, Session, SessionError, SessionQuery, Sessions};
+use machines::{Machines, Presence};
+use sessions::{ActiveTurn, AgentInfo, Readiness, Session, SessionError, SessionQuery, Sessions};
 
 pub(crate) use moments::moment_to_wire;
 pub(crate) use requests::{attachments_of, choice_of, rule_of};
@@ -15,39 +16,53 @@ pub(crate) use words::{answer_of, answer_to_wire, state_of, turn_state_to_wire};
 
 use words::{kind_to_wire, rule_to_wire, state_to_wire};
 
+use crate::durable::machine_to_wire;
 use crate::times::rfc3339_ms;
 
 /// A page of sessions, newest first.
 ///
 /// *Cancel safety*: it only reads.
-pub(crate) async fn list(sessions: &Sessions, query: SessionQuery) -> Result<api::SessionList, SessionError> {
+pub(crate) async fn list(
+    sessions: &Sessions,
+    machines: &Machines,
+    query: SessionQuery,
+) -> Result<api::SessionList, SessionError> {
     // One more than was asked for tells whether there are more.
     let page = query.limit as usize;
     let limit = query.limit.saturating_add(1);
     let mut found = sessions.list(SessionQuery { limit, ..query }).await?;
     let has_more = found.len() > page;
     found.truncate(page);
-    let shown: Vec<api::Session> = found.iter().map(|session| shown(sessions, session)).collect();
+    let shown: Vec<api::Session> = found
+        .iter()
+        .map(|session| shown(sessions, machines, session))
+        .collect();
     Ok(api::SessionList {
         next: shown.last().filter(|_| has_more).map(|oldest| oldest.id.clone()),
         sessions: shown,
     })
 }
 
-/// A session, with the machine that it waits for.
-pub(crate) fn shown(sessions: &Sessions, session: &Session) -> api::Session {
-    let awaited = sessions.awaited(session).map(|machine| api::AwaitedMachine {
-        home: machine.home.to_string(),
-        name: machine.name,
-        running: machine.presence == Presence::Running,
+/// A session, with the machine that it is on, and the one that it waits for.
+pub(crate) fn shown(sessions: &Sessions, machines: &Machines, session: &Session) -> api::Session {
+    let awaited = sessions.awaited(session).map(|awaited| api::AwaitedMachine {
+        home: awaited.home.to_string(),
+        name: machines.of(awaited.home).name,
+        running: awaited.presence == Presence::Running,
     });
+    let home = session.record.home.or_else(|| {
+        let active = session.record.active.as_ref()?;
+        Some(active.owner.home)
+    });
+    let machine = home.map_or_else(|| machines.own(), |home| machines.of(home));
     api::Session {
+        machine: Some(machine_to_wire(machine)),
         waits_for: awaited,
         ..to_wire(session)
     }
 }
 
-/// A session.
+/// A session by itself.
 pub(crate) fn to_wire(session: &Session) -> api::Session {
     let record = &session.record;
     api::Session {
@@ -56,7 +71,7 @@ pub(crate) fn to_wire(session: &Session) -> api::Session {
         version: session.version.get(),
         title: record.title.clone(),
         directory: record.facts.directory.display().to_string(),
-        home: record.home.map(|home| home.to_string()),
+        machine: None,
         waits_for: None,
         agent: choice_to_wire(&record.agent),
         opened_by: record.facts.opened_by.to_string(),

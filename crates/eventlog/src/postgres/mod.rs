@@ -82,17 +82,16 @@ impl Postgres {
             info,
             time,
             first,
-        } =
-            prepare(&server, &tasks).await.map_err(|error| match error {
-                ConnectError::Refused(refusal) => OpenError::Refused {
-                    place: place.clone(),
-                    reason: refusal.to_string(),
-                },
-                error => OpenError::Database {
-                    place: place.clone(),
-                    source: error.into(),
-                },
-            })?;
+        } = prepare(&server, &tasks).await.map_err(|error| match error {
+            ConnectError::Refused(refusal) => OpenError::Refused {
+                place: place.clone(),
+                reason: refusal.to_string(),
+            },
+            error => OpenError::Database {
+                place: place.clone(),
+                source: error.into(),
+            },
+        })?;
         let Some(first) = first else {
             return Err(OpenError::NewerDatabase {
                 place,

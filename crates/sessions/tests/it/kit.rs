@@ -361,7 +361,6 @@ pub(crate) async fn open(
         sharing: Sharing::Alone,
         home_id,
         boot_id: BootId::generate(),
-        machine_name: "here".to_owned(),
         plans: plans.clone(),
         ports: Ports {
             shell: Arc::new(Echo::default()),

@@ -1,13 +1,14 @@
 //! Several daemons on one log, as on several machines: who runs which prompt.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kernel::{BootId, CancellationToken, Deadline, HomeId, SessionId, SystemClock, TurnId};
+use machines::{Claimed, Elsewhere, Identity, Place, Presence, claim};
 use sessions::{
-    AfterCrash, Agent, AgentChoice, AgentEnd, NewSession, NewTurn, Ports, Presence, RunOn, SessionError,
-    SessionState, Sessions, SessionsOptions, SessionsSettings, Sharing, TurnState,
+    AfterCrash, Agent, AgentChoice, AgentEnd, NewSession, NewTurn, Ports, RunOn, SessionError, SessionState,
+    Sessions, SessionsOptions, SessionsSettings, Sharing, TurnState,
 };
 
 use crate::kit::{Agents, Echo, Kit, NoLanguages, PATIENCE, Puppet, prompt};
@@ -18,6 +19,8 @@ struct Machine {
     name: &'static str,
     puppet: Arc<Puppet>,
     settings: SessionsSettings,
+    /// The identity that its daemon has.
+    life: Mutex<Option<Claimed>>,
 }
 
 impl Machine {
@@ -30,19 +33,42 @@ impl Machine {
                 default_agent: "puppet".to_owned(),
                 ..SessionsSettings::default()
             },
+            life: Mutex::default(),
         }
+    }
+
+    /// Its daemon ends, and gives its leases back.
+    async fn stop(&self, sessions: &Sessions) {
+        sessions.close();
+        sessions
+            .drain(&Deadline::after(&SystemClock::shared(), PATIENCE))
+            .await;
+        let claimed = self.life.lock().unwrap().take().unwrap();
+        claimed.give_back().await;
     }
 
     /// The next life of its daemon.
     async fn start(&self, kit: &Kit) -> Sessions {
+        let boot = BootId::generate();
+        let identity = Identity {
+            home: self.home,
+            boot,
+        };
+        let machine = machines::Machine {
+            name: self.name.to_owned(),
+            place: Place::of(&kit.workspace, &kit.workspace).unwrap(),
+            is_at: |_, _| false,
+        };
+        let clock = SystemClock::shared();
+        let claimed = claim(&kit.log, &clock, identity, &machine, Elsewhere::Refuse);
+        self.life.lock().unwrap().replace(claimed.await.unwrap());
         let mut agents: Agents = BTreeMap::new();
         agents.insert("puppet".to_owned(), Arc::clone(&self.puppet) as Arc<dyn Agent>);
         let opened = Sessions::open(SessionsOptions {
             log: kit.log.clone(),
             sharing: Sharing::WithOthers,
             home_id: self.home,
-            boot_id: BootId::generate(),
-            machine_name: self.name.to_owned(),
+            boot_id: boot,
             plans: kit.plans.clone(),
             ports: Ports {
                 shell: Arc::new(Echo::default()),
@@ -88,14 +114,6 @@ fn here(text: &str) -> NewTurn {
     }
 }
 
-/// The daemon ends, and gives its lease back.
-async fn stop(sessions: &Sessions) {
-    sessions.close();
-    sessions
-        .drain(&Deadline::after(&SystemClock::shared(), PATIENCE))
-        .await;
-}
-
 async fn end(sessions: &Sessions, turn: TurnId) -> TurnState {
     let scope = CancellationToken::new().scope();
     let deadline = Deadline::after(&SystemClock::shared(), PATIENCE);
@@ -103,12 +121,12 @@ async fn end(sessions: &Sessions, turn: TurnId) -> TurnState {
 }
 
 /// Waits until it is known whether the machine that a session waits for is there.
-async fn awaited(sessions: &Sessions, session: SessionId, presence: Presence) -> String {
+async fn awaited(sessions: &Sessions, session: SessionId, presence: Presence) -> HomeId {
     let looking = async {
         loop {
             let found = sessions.get(session).await.unwrap();
             match sessions.awaited(&found) {
-                Some(machine) if machine.presence == presence => return machine.name,
+                Some(machine) if machine.presence == presence => return machine.home,
                 _ => tokio::time::sleep(Duration::from_millis(10)).await,
             }
         }
@@ -128,10 +146,7 @@ async fn a_prompt_runs_on_the_machine_of_its_session_wherever_it_was_sent() {
         (TurnState::Queued, SessionState::Waiting)
     );
     let machine = on_beta.awaited(&sent.session).unwrap();
-    assert_eq!(
-        (machine.home, machine.name.as_str(), machine.presence),
-        (alpha.home, "alpha", Presence::Running)
-    );
+    assert_eq!((machine.home, machine.presence), (alpha.home, Presence::Running));
     assert_eq!(alpha.run_next().await, "from afar");
     assert_eq!(end(&on_beta, sent.turn.id).await, TurnState::Done);
     // Behind a turn that runs there, too.
@@ -165,12 +180,12 @@ async fn a_prompt_waits_for_its_machine_and_nobody_else_takes_it() {
         .unwrap()
         .turn
         .id;
-    stop(&on_alpha).await;
-    assert_eq!(awaited(&on_beta, session, Presence::Gone).await, "alpha");
+    alpha.stop(&on_alpha).await;
+    assert_eq!(awaited(&on_beta, session, Presence::Gone).await, alpha.home);
     // Another daemon that starts leaves it alone, and so does one that is asked to free the session.
-    stop(&on_beta).await;
+    beta.stop(&on_beta).await;
     let on_beta = beta.start(&kit).await;
-    assert_eq!(awaited(&on_beta, session, Presence::Gone).await, "alpha");
+    assert_eq!(awaited(&on_beta, session, Presence::Gone).await, alpha.home);
     on_beta
         .cancel_turn(session, None, "ann".into(), String::new())
         .await
@@ -188,7 +203,7 @@ async fn a_user_moves_a_session_with_what_waits_in_it() {
     let (alpha, beta) = (Machine::new("alpha"), Machine::new("beta"));
     let (on_alpha, on_beta) = (alpha.start(&kit).await, beta.start(&kit).await);
     let session = open_session(&kit, &on_alpha).await;
-    stop(&on_alpha).await;
+    alpha.stop(&on_alpha).await;
     let first = on_beta.start_turn(session, prompt("first")).await.unwrap();
     let second = on_beta.start_turn(session, here("second")).await.unwrap();
     assert_eq!(second.session.record.home, Some(beta.home));
@@ -200,10 +215,10 @@ async fn a_user_moves_a_session_with_what_waits_in_it() {
         assert_eq!(end(&on_beta, turn).await, TurnState::Done);
     }
     // Now it is the other one that sends from afar, and takes it back without a prompt.
-    stop(&on_beta).await;
+    beta.stop(&on_beta).await;
     let on_alpha = alpha.start(&kit).await;
     let third = on_alpha.start_turn(session, prompt("third")).await.unwrap();
-    assert_eq!(awaited(&on_alpha, session, Presence::Gone).await, "beta");
+    assert_eq!(awaited(&on_alpha, session, Presence::Gone).await, beta.home);
     let elsewhere = kit.workspace.with_extension("elsewhere");
     std::fs::rename(&kit.workspace, &elsewhere).unwrap();
     for refused in [
@@ -251,7 +266,7 @@ async fn prompts_that_are_held_back_go_on_with_the_next_one_from_anywhere() {
     alpha.settings.after_crash = AfterCrash::Wait;
     let (on_alpha, on_beta) = (alpha.start(&kit).await, beta.start(&kit).await);
     let session = open_session(&kit, &on_alpha).await;
-    stop(&on_alpha).await;
+    alpha.stop(&on_alpha).await;
     on_beta.start_turn(session, prompt("held")).await.unwrap();
     let _on_alpha = alpha.start(&kit).await;
     // Sessions move, and it still waits.

@@ -3,6 +3,7 @@
 use api::{Need, NeedKind, NeedList};
 use serde_json::json;
 
+use super::machine::elsewhere;
 use super::shell::quoted;
 use crate::client::Client;
 use crate::context::Context;
@@ -39,9 +40,13 @@ fn rows(need: &Need) -> [Vec<Cell>; 3] {
         "" => &need.id,
         title => title,
     };
+    let text = match elsewhere(need.machine.as_ref()) {
+        Some(machine) => format!("{} · on {machine}", need.text),
+        None => need.text.clone(),
+    };
     [
         vec![Cell::toned(word, tone), Cell::new(title)],
-        vec![Cell::new(""), Cell::new(&need.text)],
+        vec![Cell::new(""), Cell::new(text)],
         vec![Cell::new(""), Cell::toned(command(need), Tone::Quiet)],
     ]
 }
@@ -101,6 +106,7 @@ mod tests {
             title: title.to_owned(),
             text: text.to_owned(),
             other: Some("permission_1".to_owned()),
+            machine: None,
         }
     }
 

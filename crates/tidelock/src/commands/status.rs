@@ -37,6 +37,10 @@ pub(super) struct Daemon {
     uptime_ms: u64,
     address: String,
     socket: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<api::Machine>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    other_machines: Vec<api::Machine>,
     breakers: api::BreakerSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<api::LogState>,
@@ -70,6 +74,8 @@ impl From<api::Status> for Daemon {
             uptime_ms: status.uptime_ms,
             address: status.address,
             socket: status.socket,
+            machine: status.machine,
+            other_machines: status.other_machines,
             breakers: status.breakers,
             log: status.log,
             last_crash: status.last_crash,
@@ -107,6 +113,7 @@ fn running(palette: Palette, status: api::Status) -> Report {
             Cell::new(format!("{} known, {} open", breakers.total, breakers.open)),
         ),
     ];
+    rows.extend(machines(&daemon));
     if let Some(processes) = daemon.processes {
         rows.push(("processes", owned(processes)));
     }
@@ -143,6 +150,18 @@ fn running(palette: Palette, status: api::Status) -> Report {
         text.push_str(&format!("{} {advice}\n", palette.paint("note:", Tone::Warning)));
     }
     Report::success(json!(daemon), text)
+}
+
+/// Which machine it is on, and which others there are, if there are any.
+fn machines(daemon: &Daemon) -> Option<(&'static str, Cell)> {
+    let own = daemon.machine.as_ref()?;
+    let others: Vec<&str> = daemon
+        .other_machines
+        .iter()
+        .map(|machine| machine.name.as_str())
+        .collect();
+    let text = format!("{}; shares its log with {}", own.name, others.join(", "));
+    (!others.is_empty()).then(|| ("machine", Cell::new(one_line(&text))))
 }
 
 fn owned(processes: api::ProcessSummary) -> Cell {

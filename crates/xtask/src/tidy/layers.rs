@@ -68,6 +68,12 @@ const LAYERS: &[Layer] = &[
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
+        name: "machines",
+        kind: Kind::Product,
+        knows: &["eventlog", "kernel"],
+        external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
+    },
+    Layer {
         name: "lifecycle",
         kind: Kind::Product,
         knows: &["kernel", "process"],
@@ -113,6 +119,7 @@ const LAYERS: &[Layer] = &[
             "kernel",
             "lifecycle",
             "lsp",
+            "machines",
             "plans",
             "process",
         ],
@@ -129,7 +136,7 @@ const LAYERS: &[Layer] = &[
         name: "daemon",
         kind: Kind::Product,
         knows: &[
-            "api", "context", "eventlog", "jobs", "kernel", "lsp", "plans", "process", "sessions",
+            "api", "context", "eventlog", "jobs", "kernel", "lsp", "machines", "plans", "process", "sessions",
         ],
         external: External::Not(&[SQL, TERMINAL]),
     },

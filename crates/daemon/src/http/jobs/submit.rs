@@ -77,7 +77,7 @@ pub(crate) async fn submit(
     request.idempotency_key = one_key(&headers, request.idempotency_key)?;
     if let Some(open) = request.open.take() {
         let (plan, submitted) = submit_in_new_plan(&app, open, request, actor.into(), started_for).await?;
-        let plan = match wire::show(&app.plans, &plan).await {
+        let plan = match wire::show(&app.plans, &app.durable.machines, &plan).await {
             Ok(plan) => plan,
             Err(error) => return Err(plan_problem(&app.plans, error).await),
         };

@@ -69,7 +69,11 @@ pub(crate) async fn cancel(
         Err(error) => Err(error),
     };
     match stopped {
-        Ok(session) => Ok(Json(wire::shown(&app.conversations, &session))),
+        Ok(session) => Ok(Json(wire::shown(
+            &app.conversations,
+            &app.durable.machines,
+            &session,
+        ))),
         Err(error) => Err(session_problem_of(&app, error).await),
     }
 }
@@ -114,7 +118,11 @@ pub(crate) async fn clear_stale_turn(
 ) -> Result<Json<api::Session>, Problem> {
     let turn = turn_id(&request.turn).map_err(|problem| problem.in_field("turn"))?;
     match clear(&app, id, request.seen, turn).await {
-        Ok(session) => Ok(Json(wire::shown(&app.conversations, &session))),
+        Ok(session) => Ok(Json(wire::shown(
+            &app.conversations,
+            &app.durable.machines,
+            &session,
+        ))),
         Err(error) => Err(session_problem_of(&app, error).await),
     }
 }

@@ -165,7 +165,11 @@ pub(crate) async fn remove(
 
 async fn answer(app: &App, changed: Result<Session, SessionError>) -> Result<Json<api::Session>, Problem> {
     match changed {
-        Ok(session) => Ok(Json(wire::shown(&app.conversations, &session))),
+        Ok(session) => Ok(Json(wire::shown(
+            &app.conversations,
+            &app.durable.machines,
+            &session,
+        ))),
         Err(error) => Err(session_problem_of(app, error).await),
     }
 }

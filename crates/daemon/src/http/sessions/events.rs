@@ -48,6 +48,6 @@ impl Listed for Newest {
             limit: NEWEST,
             ..SessionQuery::default()
         };
-        wire::list(&app.conversations, newest).await
+        wire::list(&app.conversations, &app.durable.machines, newest).await
     }
 }

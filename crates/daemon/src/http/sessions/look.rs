@@ -67,7 +67,7 @@ pub(crate) async fn list(
         })?,
         limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
     };
-    match wire::list(&app.conversations, query).await {
+    match wire::list(&app.conversations, &app.durable.machines, query).await {
         Ok(list) => Ok(Json(list)),
         Err(error) => Err(session_problem_of(&app, error).await),
     }
@@ -94,7 +94,11 @@ pub(crate) async fn show(
     TheSession(id): TheSession,
 ) -> Result<Json<api::Session>, Problem> {
     match app.conversations.get(id).await {
-        Ok(session) => Ok(Json(wire::shown(&app.conversations, &session))),
+        Ok(session) => Ok(Json(wire::shown(
+            &app.conversations,
+            &app.durable.machines,
+            &session,
+        ))),
         Err(error) => Err(session_problem_of(&app, error).await),
     }
 }

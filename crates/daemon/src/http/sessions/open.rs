@@ -58,7 +58,10 @@ pub(crate) async fn open(
         by: actor.into(),
     };
     match app.conversations.create(new).await {
-        Ok(session) => Ok((StatusCode::CREATED, Json(wire::to_wire(&session)))),
+        Ok(session) => Ok((
+            StatusCode::CREATED,
+            Json(wire::shown(&app.conversations, &app.durable.machines, &session)),
+        )),
         Err(error) => Err(session_problem_of(&app, error).await),
     }
 }

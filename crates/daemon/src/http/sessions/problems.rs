@@ -24,7 +24,9 @@ pub(crate) async fn session_problem_of(app: &App, error: SessionError) -> Proble
     match about {
         Subject::Nothing => problem,
         Subject::Session(id) => match app.conversations.get(id).await {
-            Ok(session) => problem.with_current(wire::shown(&app.conversations, &session)),
+            Ok(session) => {
+                problem.with_current(wire::shown(&app.conversations, &app.durable.machines, &session))
+            }
             Err(_) => problem,
         },
         Subject::Turn(id) => match app.conversations.turn(id).await {

@@ -80,7 +80,11 @@ pub(crate) async fn start(
     };
     Ok((
         status,
-        Json(wire::accepted_to_wire(&app.conversations, &accepted)),
+        Json(wire::accepted_to_wire(
+            &app.conversations,
+            &app.durable.machines,
+            &accepted,
+        )),
     )
         .into_response())
 }

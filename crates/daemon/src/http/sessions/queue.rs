@@ -117,7 +117,11 @@ pub(crate) async fn remove(
     Actor(actor): Actor,
 ) -> Result<Json<api::Session>, Problem> {
     match app.conversations.remove_queued(session, turn, actor.into()).await {
-        Ok(session) => Ok(Json(wire::shown(&app.conversations, &session))),
+        Ok(session) => Ok(Json(wire::shown(
+            &app.conversations,
+            &app.durable.machines,
+            &session,
+        ))),
         Err(error) => Err(session_problem_of(&app, error).await),
     }
 }

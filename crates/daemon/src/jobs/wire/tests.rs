@@ -13,6 +13,7 @@ const OTHER: &str = "job_01JCZ8T6V8Y3N5K2M4Q7R9S1TY";
 fn ending(attempt: u32, text: &str, result: Value) -> Ending {
     Ending {
         attempt,
+        home: None,
         started_at: UnixMs(2_000),
         ended_at: UnixMs(5_500),
         text: text.to_owned(),

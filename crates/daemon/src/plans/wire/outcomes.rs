@@ -1,12 +1,12 @@
 //! What an apply, an undo, a refresh or a collection came to.
 
+use machines::Machines;
 use plans::{
     Collected, Conflict, ConflictHunk, Outcome, OutcomeKind, OutcomePath, Overlap, OverlapPath, PlanError,
     Plans,
 };
 
 use super::{several, words};
-use crate::durable::Machines;
 
 /// What an attempt came to.
 ///

@@ -1,5 +1,6 @@
 //! Turns in the words of the interface.
 
+use machines::Machines;
 use sessions::{Accepted, Sessions, Started, Turn, TurnError, Usage};
 
 use super::words::turn_state_to_wire;
@@ -34,9 +35,13 @@ pub(crate) fn turn_to_wire(turn: &Turn) -> api::Turn {
     }
 }
 
-pub(crate) fn accepted_to_wire(sessions: &Sessions, accepted: &Accepted) -> api::TurnAccepted {
+pub(crate) fn accepted_to_wire(
+    sessions: &Sessions,
+    machines: &Machines,
+    accepted: &Accepted,
+) -> api::TurnAccepted {
     api::TurnAccepted {
-        session: shown(sessions, &accepted.session),
+        session: shown(sessions, machines, &accepted.session),
         turn: turn_to_wire(&accepted.turn),
         new: accepted.started == Started::New,
     }

@@ -11,6 +11,7 @@ use super::{JOBS, ask};
 use crate::cli::ListArguments;
 use crate::client::Client;
 use crate::commands::lsp::printable::{cut, printable};
+use crate::commands::machine::with_machines;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, table};
@@ -23,8 +24,6 @@ const PAGE_JOBS: usize = 500;
 const TITLE_CHARACTERS: usize = 60;
 /// How much is said behind it.
 const NOTE_CHARACTERS: usize = 60;
-/// How much of the name of a machine is shown.
-const MACHINE_CHARACTERS: usize = 24;
 
 pub(super) fn list(arguments: &ListArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
     let mut jobs: Vec<Value> = Vec::new();
@@ -74,28 +73,22 @@ fn rows(palette: Palette, jobs: &[Job]) -> String {
     if jobs.is_empty() {
         return "There is no such job. `tidelock job run -- COMMAND` submits one.\n".to_owned();
     }
-    // Where a job is matters only if there are several machines.
-    let with_machines = jobs.iter().any(|job| job.machine.is_some());
-    let machine = |cell: Cell| with_machines.then_some(cell);
-    let heading = |word: &str| Cell::toned(word, Tone::Quiet);
-    let mut first: Vec<Cell> = ["ID", "STATE"].map(heading).into();
-    first.extend(machine(heading("MACHINE")));
-    first.extend(["ATTEMPTS", "AGE", "RAN", "TITLE", ""].map(heading));
-    let mut rows = vec![first];
+    let heading = ["ID", "STATE", "ATTEMPTS", "AGE", "RAN", "TITLE", ""];
+    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
     rows.extend(jobs.iter().map(|job| {
         let ran = job.ran_ms.map(|ms| format_duration(Duration::from_millis(ms)));
-        let place = job.machine.as_deref().unwrap_or("anywhere");
-        let mut row = vec![Cell::new(&job.id), state(job)];
-        row.extend(machine(Cell::new(cut(place, MACHINE_CHARACTERS))));
-        row.extend([
+        vec![
+            Cell::new(&job.id),
+            state(job),
             Cell::new(attempts(job)),
             Cell::new(age(&job.submitted_at).map_or_else(|| "-".to_owned(), format_duration)),
             Cell::new(ran.unwrap_or_else(|| "-".to_owned())),
             Cell::new(cut(&job.title, TITLE_CHARACTERS)),
             Cell::toned(cut(&note(job), NOTE_CHARACTERS), Tone::Quiet),
-        ]);
-        row
+        ]
     }));
+    let machines: Vec<_> = jobs.iter().map(|job| job.machine.as_ref()).collect();
+    with_machines(&mut rows, 2, &machines, "anywhere");
     table(palette, &rows)
 }
 

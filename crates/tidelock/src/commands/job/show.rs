@@ -11,6 +11,7 @@ use super::times::{between, with_age};
 use super::{ask, path, pick};
 use crate::client::Client;
 use crate::commands::lsp::printable::{cut, one_line, printable};
+use crate::commands::machine::elsewhere;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, fields, table};
@@ -93,7 +94,7 @@ pub(super) fn describe(palette: Palette, job: &Job) -> String {
         "output",
         Some(Cell::new(format!("{}{cut_away}", format_bytes(job.output_bytes)))),
     );
-    add("machine", job.machine.as_deref().map(text));
+    add("machine", elsewhere(job.machine.as_ref()).map(Cell::new));
     add("time limit", job.time_limit_ms.map(|ms| Cell::new(duration(ms))));
     add("deadline", job.deadline.as_deref().map(Cell::new));
     add(

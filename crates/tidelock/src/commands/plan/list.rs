@@ -11,6 +11,7 @@ use crate::client::Client;
 use crate::commands::job::age;
 use crate::commands::lsp::paths;
 use crate::commands::lsp::printable::{cut, printable};
+use crate::commands::machine::with_machines;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, table};
@@ -95,6 +96,8 @@ fn rows(palette: Palette, plans: &[Plan]) -> String {
             note(plan),
         ]
     }));
+    let machines: Vec<_> = plans.iter().map(|plan| plan.machine.as_ref()).collect();
+    with_machines(&mut rows, 2, &machines, "-");
     table(palette, &rows)
 }
 

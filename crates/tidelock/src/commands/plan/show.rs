@@ -8,6 +8,7 @@ use super::{changesets, conflicts, find, get, overlaps};
 use crate::client::Client;
 use crate::commands::job::with_age;
 use crate::commands::lsp::printable::{cut, printable};
+use crate::commands::machine::elsewhere;
 use crate::commands::workspace::rescued;
 use crate::context::Context;
 use crate::error::Failure;
@@ -95,8 +96,8 @@ fn pairs(plan: &Plan) -> Vec<(&'static str, Cell)> {
         ("base", Cell::new(cut(&plan.base, HASH_CHARACTERS))),
         ("changes", Cell::new(changes)),
     ]);
-    if let Some(machine) = &plan.machine {
-        pairs.push(("machine", text(machine)));
+    if let Some(machine) = elsewhere(plan.machine.as_ref()) {
+        pairs.push(("machine", Cell::new(machine)));
     }
     if let Some(notice) = &plan.notice {
         pairs.push(("notice", Cell::toned(cut(notice, TEXT_CHARACTERS), Tone::Warning)));

@@ -11,6 +11,7 @@ use crate::client::{Client, path_segment};
 use crate::commands::job::age;
 use crate::commands::lsp::paths;
 use crate::commands::lsp::printable::{cut, printable};
+use crate::commands::machine::with_machines;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, table};
@@ -81,6 +82,8 @@ fn rows(palette: Palette, sessions: &[Session]) -> String {
             Cell::new(last),
         ]
     }));
+    let machines: Vec<_> = sessions.iter().map(|session| session.machine.as_ref()).collect();
+    with_machines(&mut rows, 2, &machines, "-");
     table(palette, &rows)
 }
 

@@ -13,7 +13,7 @@ pub(super) fn session() -> Session {
         state: SessionState::Idle,
         version: 7,
         title: "mend the parser".to_owned(),
-        home: None,
+        machine: None,
         waits_for: None,
         directory: "/home/me/project".to_owned(),
         agent: AgentChoice {

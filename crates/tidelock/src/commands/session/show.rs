@@ -8,6 +8,7 @@ use super::{find, get, path};
 use crate::client::Client;
 use crate::commands::job::{age, between, with_age};
 use crate::commands::lsp::printable::{cut, printable};
+use crate::commands::machine::elsewhere;
 use crate::commands::plan::short;
 use crate::context::Context;
 use crate::error::Failure;
@@ -56,6 +57,9 @@ fn text(palette: Palette, session: &Session, waiting: &[Turn], turns: &[Turn]) -
             )),
         ),
     ];
+    if let Some(machine) = elsewhere(session.machine.as_ref()) {
+        rows.push(("machine", Cell::new(machine)));
+    }
     if let Some(machine) = &session.waits_for {
         let text = format!(
             "{} ({}); to run its prompts here: tidelock session queue {} here",

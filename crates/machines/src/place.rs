@@ -13,11 +13,9 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use crate::home::Home;
-
 /// What sets one place apart from another.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub struct Place {
     /// A hash of the id of the machine. Containers often have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
@@ -25,9 +23,9 @@ pub(super) struct Place {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kernel: Option<String>,
     /// The name of the host. Each container has its own.
-    pub(super) host: String,
+    host: String,
     /// The state directory.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The file with the id of the home. A copy is another file, a home that was moved is the same one.
     file: FileMark,
 }
@@ -42,7 +40,7 @@ struct FileMark {
 
 /// What one place is to the home that was last seen at another.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Relation {
+pub(crate) enum Relation {
     /// The same place. There, one daemon at a time has the lock of the home.
     Same,
     /// The same home, as far as can be told: it was moved or restored, or the machine was started again. So nobody else
@@ -53,17 +51,20 @@ pub(super) enum Relation {
 }
 
 impl Place {
-    /// The place of a home whose id is on disk.
-    pub(super) fn of(home: &Home) -> io::Result<Self> {
-        let metadata = fs::metadata(home.home_id_file())?;
+    /// The place of a home: its state directory, and the file with its id.
+    ///
+    /// # Errors
+    /// Either is not there or cannot be looked at.
+    pub fn of(state: &Path, id_file: &Path) -> io::Result<Self> {
+        let metadata = fs::metadata(id_file)?;
         let since_1970 = |made_at: std::time::SystemTime| made_at.duration_since(UNIX_EPOCH).ok();
         // Some file systems do not know when a file was made.
         let made_at = metadata.created().ok().and_then(since_1970);
         Ok(Self {
             machine: machine_id(Path::new("/etc/machine-id")),
             kernel: line_of(Path::new("/proc/sys/kernel/random/boot_id")),
-            host: super::host_name(),
-            path: fs::canonicalize(&home.state)?,
+            host: crate::host_name(),
+            path: fs::canonicalize(state)?,
             file: FileMark {
                 inode: metadata.ino(),
                 made_at_ns: made_at.and_then(|made_at| u64::try_from(made_at.as_nanos()).ok()),
@@ -73,7 +74,15 @@ impl Place {
 
     /// What this place is to the one that was seen last. `is_still_there` says whether that one, if it is on this machine,
     /// still has a home with this id.
-    pub(super) fn relation(&self, seen: &Place, is_still_there: impl FnOnce(&Path) -> bool) -> Relation {
+    pub(crate) fn relation(
+        &self,
+        seen: Option<&Place>,
+        is_still_there: impl FnOnce(&Path) -> bool,
+    ) -> Relation {
+        // An earlier version of Tidelock did not say.
+        let Some(seen) = seen else {
+            return Relation::Moved;
+        };
         if self == seen {
             return Relation::Same;
         }
@@ -139,9 +148,10 @@ mod tests {
             (place("", "/a", 2), true, Relation::Moved),
             (place("n", "/a", 1), true, Relation::Moved),
         ] {
-            let found = ours.relation(&seen, |_| is_still_there);
+            let found = ours.relation(Some(&seen), |_| is_still_there);
             assert_eq!(found, expected, "{ours:?}");
         }
+        assert_eq!(seen.relation(None, |_| true), Relation::Moved);
     }
 
     #[test]
