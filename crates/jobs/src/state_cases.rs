@@ -55,6 +55,7 @@ fn record(facts: Facts, state: State) -> Record {
 /// How attempt 2 ended.
 fn earlier() -> Ending {
     Ending {
+        home: Some("a".into()),
         attempt: 2,
         started_at: UnixMs(2_000),
         ended_at: UnixMs(3_000),
@@ -243,6 +244,7 @@ fn jobs_that_are_given_up_while_they_wait() {
         })
     };
     let said = |text: String| Ending {
+        home: None,
         attempt: 0,
         started_at: NOW,
         ended_at: NOW,

@@ -21,6 +21,7 @@ fn repeated(record: Record) -> Record {
 
 fn ending(text: &str, result: Value) -> Ending {
     Ending {
+        home: Some("a".into()),
         attempt: 3,
         started_at: CLAIMED,
         ended_at: NOW,

@@ -86,7 +86,7 @@ fn a_prompt_runs_on_the_machine_of_its_session_or_waits_for_it() {
     let (one, other) = (&pair.one, &pair.other);
     let (session, _) = pair.send(one, &["run"], HELD);
     wait_for("it to ask", || pair.session(one, &session)["state"] == "asking");
-    let home = pair.session(one, &session)["home"].clone();
+    let home = pair.session(one, &session)["machine"]["home"].clone();
     // Sent from the other machine, it waits behind the turn that runs, and is not run there.
     let (_, waits) = pair.send(other, &["session", "send", &session], SHORT);
     one.kill();
@@ -138,7 +138,7 @@ fn a_prompt_runs_on_the_machine_of_its_session_or_waits_for_it() {
     wait_for("it to be shown", || pair.need(other, &session).is_some());
     pair.run(other, &["session", "queue", &session, "here"]);
     wait_for("it to be done", || ended(&moved));
-    assert_ne!(pair.session(other, &session)["home"], home);
+    assert_ne!(pair.session(other, &session)["machine"]["home"], home);
     // And it can be taken away from anywhere.
     pair.run(one, &["up"]);
     pair.run(other, &["down"]);
@@ -150,5 +150,5 @@ fn a_prompt_runs_on_the_machine_of_its_session_or_waits_for_it() {
         let session = pair.session(one, &session);
         session["turns"][0]["id"] == back && session["turns"][0]["state"] == "done"
     });
-    assert_eq!(pair.session(one, &session)["home"], home);
+    assert_eq!(pair.session(one, &session)["machine"]["home"], home);
 }

@@ -109,6 +109,7 @@ impl Bench {
     /// Ends the job, as a worker does after it has finished the output.
     pub(super) async fn end_job(&mut self) -> Job {
         let ending = Ending {
+            home: None,
             attempt: 1,
             started_at: UnixMs(2),
             ended_at: UnixMs(3),
