@@ -4,7 +4,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{World, finish};
+use crate::harness::{Outcome, World, finish};
+use crate::postgres_server::{Setup, TestServer, USER};
 use crate::tools::skip;
 
 /// The server to test with. `cargo xtask test` starts one.
@@ -24,6 +25,25 @@ impl Pair {
             return None;
         };
         Some(Pair::at(url))
+    }
+
+    /// On a server that nobody else uses, so that nobody else runs what may run anywhere. Further lines of its configuration
+    /// can be given.
+    pub(crate) fn with_server(settings: &[&str]) -> Option<(Pair, TestServer)> {
+        let setup = Setup {
+            rules: "host all all 127.0.0.1/32 trust\n",
+            settings,
+            ..Setup::default()
+        };
+        let Some(server) = TestServer::start(&setup) else {
+            skip("Postgres is not installed");
+            return None;
+        };
+        let url = format!(
+            "postgres://{USER}@127.0.0.1:{}/postgres?sslmode=disable",
+            server.port
+        );
+        Some((Pair::at(url), server))
     }
 
     pub(crate) fn at(url: String) -> Pair {
@@ -46,6 +66,11 @@ impl Pair {
 
     pub(crate) fn run(&self, world: &World, arguments: &[&str]) -> String {
         finish(self.command(world, arguments)).expect(0).stdout
+    }
+
+    /// Whatever comes of it.
+    pub(crate) fn run_any(&self, world: &World, arguments: &[&str]) -> Outcome {
+        finish(self.command(world, arguments))
     }
 
     pub(crate) fn json(&self, world: &World, arguments: &[&str]) -> Value {

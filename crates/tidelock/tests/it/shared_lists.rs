@@ -1,0 +1,62 @@
+//! Lists over very many jobs cost what they show, and no more.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::harness::wait_for;
+use crate::pair::Pair;
+use crate::postgres_server::TestServer;
+use crate::requests::send;
+
+/// More than any list shows.
+const WAITING: usize = 300;
+/// How many a list shows.
+const SHOWN: usize = 100;
+
+/// How many statements of a kind the server has been asked for so far: those that read heads, or the events of a stream.
+fn reads(server: &TestServer) -> usize {
+    let log = fs::read_to_string(server.directory.path().join("log")).unwrap();
+    let statements = log
+        .lines()
+        .filter(|line| line.contains(" execute ") || line.contains("statement:"));
+    statements
+        .filter(|line| line.contains("SELECT") && (line.contains("streams") || line.contains("events")))
+        .count()
+}
+
+#[test]
+fn a_list_of_waiting_jobs_is_not_read_job_by_job() {
+    let Some((pair, server)) = Pair::with_server(&["log_statement = 'all'"]) else {
+        return;
+    };
+    // Nobody else looks while this counts.
+    pair.run(&pair.other, &["down"]);
+    let (world, home) = (&pair.one, pair.one.home());
+    pair.run(world, &["job", "workers", "0"]);
+    let job = json!({ "command": { "argv": ["true"], "directory": world.path() } }).to_string();
+    for _ in 0..WAITING {
+        let answer = send(&home, "POST", "/v1/jobs", &job).unwrap();
+        assert_eq!(answer.status, 201, "{answer:?}");
+    }
+    wait_for("all of them to wait", || {
+        pair.json(world, &["status"])["jobs"]["queued"] == WAITING
+    });
+    let cost = |path: &str| {
+        let before = reads(&server);
+        let answer = send(&home, "GET", path, "").unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        (answer.body, reads(&server) - before)
+    };
+    let (list, statements) = cost(&format!("/v1/jobs?limit={SHOWN}"));
+    assert_eq!(list["jobs"].as_array().unwrap().len(), SHOWN);
+    assert!(list["jobs"][0]["waiting_for"].is_string(), "{}", list["jobs"][0]);
+    assert!(statements <= 4, "{statements} statements for a list of {SHOWN}");
+    let (list, statements) = cost(&format!("/v1/activity?limit={SHOWN}"));
+    assert_eq!(list["events"].as_array().unwrap().len(), SHOWN, "{list}");
+    // One for the events of each, and one for the newest of each kind.
+    assert!(
+        statements <= SHOWN + 24,
+        "{statements} statements for {SHOWN} events"
+    );
+}

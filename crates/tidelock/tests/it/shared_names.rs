@@ -1,0 +1,140 @@
+//! On which machine something is, wherever it is listed.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::{World, finish, wait_for};
+use crate::pair::Pair;
+use crate::requests::send;
+
+/// The machine of one entry of a list.
+fn machine_of<'a>(list: &'a Value, id: &str) -> &'a Value {
+    let entries = list.as_array().unwrap();
+    let entry = entries.iter().find(|entry| entry["id"] == id);
+    &entry.unwrap_or_else(|| panic!("{id} is not in {list}"))["machine"]
+}
+
+fn assert_is(machine: &Value, name: &str, here: bool) {
+    assert_eq!(
+        (machine["name"].as_str(), machine["here"].as_bool()),
+        (Some(name), Some(here)),
+        "{machine}"
+    );
+}
+
+#[test]
+fn everything_that_is_listed_says_on_which_machine_it_is() {
+    let Some((pair, _server)) = Pair::with_server(&[]) else {
+        return;
+    };
+    let (one, desk) = (&pair.one, &pair.other);
+    for (world, name) in [(one, "box"), (desk, "desk")] {
+        pair.run(world, &["down"]);
+        let mut up = pair.command(world, &["up"]);
+        up.env("TIDELOCK_MACHINE", name);
+        finish(up).expect(0);
+    }
+    let project = desk.path().join("project");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("a"), "a\n").unwrap();
+    let there = |arguments: &[&str]| {
+        let mut command = pair.command(desk, arguments);
+        command.current_dir(&project);
+        finish(command)
+    };
+    let plan = there(&["plan", "new", "--json"]).expect(0).json()["id"].clone();
+    let plan = plan.as_str().unwrap();
+    let change = ["exec", "--plan", plan, "--", "sh", "-c", "echo b >> a"];
+    there(&change).expect(0);
+    there(&["plan", "seal", plan]).expect(0);
+    let sent = there(&["run", "--json", "--agent", "rehearsal", "hello"])
+        .expect(0)
+        .json();
+    let session = sent["session"]["id"].as_str().or(sent["session"].as_str());
+    let session = session.unwrap_or_else(|| panic!("{sent}"));
+    let job = pair.submit(desk, &[], "exit 1");
+    pair.run_any(desk, &["job", "wait", &job]);
+    let anywhere = pair.submit(one, &["--anywhere", "--delay", "1h"], "true");
+    // The names are known a moment later.
+    wait_for("the other machine to be known", || {
+        let others = pair.json(one, &["status"])["other_machines"].clone();
+        others[0]["name"] == "desk"
+    });
+
+    let status = pair.json(one, &["status"]);
+    assert_is(&status["machine"], "box", true);
+    let jobs = pair.json(one, &["job", "list"]);
+    assert_is(machine_of(&jobs["jobs"], &job), "desk", false);
+    assert_eq!(machine_of(&jobs["jobs"], &anywhere), &Value::Null);
+    assert_is(
+        machine_of(&pair.json(desk, &["job", "list"])["jobs"], &job),
+        "desk",
+        true,
+    );
+    assert_is(
+        machine_of(&pair.json(one, &["plan", "list"])["plans"], plan),
+        "desk",
+        false,
+    );
+    assert_is(
+        machine_of(&pair.json(one, &["session", "list"])["sessions"], session),
+        "desk",
+        false,
+    );
+    let needs = pair.json(one, &["needs"]);
+    for id in [plan, &job] {
+        assert_is(machine_of(&needs["needs"], id), "desk", false);
+    }
+    let shown = pair.json(one, &["plan", "show", plan]);
+    assert_eq!(shown["notice"], "it is on desk: apply or discard it there");
+
+    // For people there is a column where something is elsewhere, and nothing where all is here.
+    let told = |world: &World, arguments: &[&str]| pair.run(world, arguments);
+    for list in ["job", "plan", "session"] {
+        let (elsewhere, here) = (told(one, &[list, "list"]), told(desk, &[list, "list"]));
+        assert!(
+            elsewhere.contains("MACHINE") && elsewhere.contains("desk"),
+            "{elsewhere}"
+        );
+        assert!(!here.contains("MACHINE"), "{here}");
+    }
+    assert!(
+        told(one, &["needs"]).contains(" · on desk"),
+        "{}",
+        told(one, &["needs"])
+    );
+    assert!(
+        !told(desk, &["needs"]).contains(" · on "),
+        "{}",
+        told(desk, &["needs"])
+    );
+    assert!(told(one, &["status"]).contains("box; shares its log with desk"));
+    for (list, id) in [("job", job.as_str()), ("plan", plan), ("session", session)] {
+        let shown = told(one, &[list, "show", id]);
+        let line = shown.lines().find(|line| line.starts_with("machine"));
+        assert!(line.is_some_and(|line| line.ends_with("desk")), "{shown}");
+    }
+}
+
+#[test]
+fn one_machine_alone_is_only_named_to_programs() {
+    let world = World::new();
+    let mut up = world.command(&["up"]);
+    up.env("TIDELOCK_MACHINE", "box");
+    finish(up).expect(0);
+    let run = ["job", "run", "--json", "--wait", "--", "true"];
+    let job = world.run(&run).expect(0).json();
+    let id = job["id"].as_str().unwrap_or_else(|| panic!("{job}")).to_owned();
+    let list = send(&world.home(), "GET", "/v1/jobs", "").unwrap().body;
+    assert_is(machine_of(&list["jobs"], &id), "box", true);
+    assert_is(
+        &world.run(&["status", "--json"]).expect(0).json()["machine"],
+        "box",
+        true,
+    );
+    for told in [&["job", "list"][..], &["job", "show", &id], &["status"]] {
+        let told = world.run(told).expect(0).stdout;
+        assert!(!told.to_lowercase().contains("machine"), "{told}");
+    }
+}
