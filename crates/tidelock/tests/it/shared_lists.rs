@@ -53,7 +53,7 @@ fn a_list_of_waiting_jobs_is_not_read_job_by_job() {
     assert!(list["jobs"][0]["waiting_for"].is_string(), "{}", list["jobs"][0]);
     assert!(statements <= 4, "{statements} statements for a list of {SHOWN}");
     let (list, statements) = cost(&format!("/v1/activity?limit={SHOWN}"));
-    assert_eq!(list["events"].as_array().unwrap().len(), SHOWN, "{list}");
+    assert_eq!(list["activity"].as_array().unwrap().len(), SHOWN, "{list}");
     // One for the events of each, and one for the newest of each kind.
     assert!(
         statements <= SHOWN + 24,

@@ -48,11 +48,9 @@ fn everything_that_is_listed_says_on_which_machine_it_is() {
     let change = ["exec", "--plan", plan, "--", "sh", "-c", "echo b >> a"];
     there(&change).expect(0);
     there(&["plan", "seal", plan]).expect(0);
-    let sent = there(&["run", "--json", "--agent", "rehearsal", "hello"])
-        .expect(0)
-        .json();
-    let session = sent["session"]["id"].as_str().or(sent["session"].as_str());
-    let session = session.unwrap_or_else(|| panic!("{sent}"));
+    there(&["run", "--agent", "rehearsal", "hello"]).expect(0);
+    let sessions = pair.json(desk, &["session", "list"])["sessions"].clone();
+    let session = sessions[0]["id"].as_str().unwrap();
     let job = pair.submit(desk, &[], "exit 1");
     pair.run_any(desk, &["job", "wait", &job]);
     let anywhere = pair.submit(one, &["--anywhere", "--delay", "1h"], "true");
@@ -123,9 +121,12 @@ fn one_machine_alone_is_only_named_to_programs() {
     let mut up = world.command(&["up"]);
     up.env("TIDELOCK_MACHINE", "box");
     finish(up).expect(0);
-    let run = ["job", "run", "--json", "--wait", "--", "true"];
-    let job = world.run(&run).expect(0).json();
-    let id = job["id"].as_str().unwrap_or_else(|| panic!("{job}")).to_owned();
+    let job = world
+        .run(&["job", "run", "--json", "--", "true"])
+        .expect(0)
+        .json();
+    let id = job["id"].as_str().unwrap().to_owned();
+    world.run(&["job", "wait", &id]).expect(0);
     let list = send(&world.home(), "GET", "/v1/jobs", "").unwrap().body;
     assert_is(machine_of(&list["jobs"], &id), "box", true);
     assert_is(
