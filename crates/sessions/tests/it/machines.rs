@@ -61,7 +61,8 @@ impl Machine {
         };
         let clock = SystemClock::shared();
         let claimed = claim(&kit.log, &clock, identity, &machine, Elsewhere::Refuse);
-        self.life.lock().unwrap().replace(claimed.await.unwrap());
+        let claimed = claimed.await.unwrap();
+        self.life.lock().unwrap().replace(claimed);
         let mut agents: Agents = BTreeMap::new();
         agents.insert("puppet".to_owned(), Arc::clone(&self.puppet) as Arc<dyn Agent>);
         let opened = Sessions::open(SessionsOptions {
