@@ -389,7 +389,8 @@ async fn the_forms_have_their_effect_and_say_so() {
     assert!(page.contains("“a/b” was reset."), "{page}");
 
     // The same form again: what it saw is gone.
-    running.breakers.force_open("a/b");
+    let forced = [("form_token", token.as_str()), ("name", "a/b"), ("state", "open")];
+    browser.submit("/breakers/force", &forced).await;
     let page = browser.submit("/breakers/reset", &fields).await;
     assert!(
         page.contains("“a/b” has moved since you looked: it is now <strong>forced open</strong>"),
