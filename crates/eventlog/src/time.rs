@@ -201,8 +201,8 @@ mod tests {
         time.said(said(1_001_000, 1005, 1805));
         assert_eq!(at(2005), 1_002_000);
         // A quick answer counts.
-        time.said(said(1_002_003, 2005, 2006));
-        assert_eq!(at(3005), 1_003_003);
+        time.said(said(1_002_003, 2005, 2007));
+        assert_eq!(at(3006), 1_003_003);
         // So does a slow one that cannot be explained by the way: the clock was set.
         time.said(said(9_000_000, 4000, 4800));
         assert_eq!(at(4400), 9_000_000);
