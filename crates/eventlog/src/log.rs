@@ -148,11 +148,12 @@ impl Log {
                 limit: PAGE_HEADS,
             };
             let page = self.heads(query).await?;
-            let Some(last) = page.last() else {
-                return Ok(());
-            };
-            after = Some(last.stream.clone());
+            let is_last = page.len() < PAGE_HEADS as usize;
+            after = page.last().map(|last| last.stream.clone());
             page.into_iter().for_each(&mut look);
+            if is_last {
+                return Ok(());
+            }
         }
     }
 

@@ -30,7 +30,13 @@ pub(crate) struct Found {
 /// Reads what there is.
 pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<Found, LogError> {
     let mut found = Found::default();
-    for stored in all(log, history::JOB_KIND, Some(StateName::Running)).await? {
+    // A job that begins to run meanwhile is of another home; this one serves nobody yet.
+    let (running, queued, lanes) = tokio::try_join!(
+        all(log, history::JOB_KIND, Some(StateName::Running)),
+        all(log, history::JOB_KIND, Some(StateName::Queued)),
+        all(log, history::LANE_KIND, None),
+    )?;
+    for stored in running {
         let Some(job) = history::readable(log, &stored) else {
             continue;
         };
@@ -41,10 +47,9 @@ pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<F
             found.dead.push(job);
         }
     }
-    for stored in all(log, history::JOB_KIND, Some(StateName::Queued)).await? {
+    for stored in queued {
         found.queued.extend(history::readable(log, &stored));
     }
-    let lanes = all(log, history::LANE_KIND, None).await?;
     found.lanes = lanes.iter().filter_map(Lane::read).collect();
     Ok(found)
 }

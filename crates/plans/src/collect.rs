@@ -62,11 +62,11 @@ pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<Co
 /// may be years of them.
 pub(crate) async fn own_plans(shared: &Shared) -> Result<Vec<Plan>, PlanError> {
     let mut plans = BTreeMap::new();
-    for state in [State::Open, State::Sealed] {
-        for stored in store::heads(&shared.log, PLAN_KIND, Some(state.name())).await? {
-            if let Some(plan) = shared.log.readable(&stored, streams::plan_of(&stored)) {
-                plans.insert(plan.id, plan);
-            }
+    let of = |state: State| store::heads(&shared.log, PLAN_KIND, Some(state.name()));
+    let (open, sealed) = tokio::try_join!(of(State::Open), of(State::Sealed))?;
+    for stored in open.iter().chain(&sealed) {
+        if let Some(plan) = shared.log.readable(stored, streams::plan_of(stored)) {
+            plans.insert(plan.id, plan);
         }
     }
     for id in with_directory(shared).await? {

@@ -154,20 +154,26 @@ async fn tell_at_start(shared: &Arc<Shared>, plans: Vec<Plan>) -> Vec<String> {
 async fn survey(shared: &Arc<Shared>) -> Result<(Left, Vec<Plan>), PlanError> {
     let mut left = Left::default();
     let mut roots = HashMap::new();
-    for workspace in workspaces::registered(shared).await? {
+    // The way to the log may be long.
+    let (registered, staged, never_begun, plans) = tokio::try_join!(
+        workspaces::registered(shared),
+        left_staged(shared),
+        never_begun(shared),
+        own_plans(shared),
+    )?;
+    left.never_begun = never_begun;
+    for workspace in registered {
         if workspace.record.landing.is_some() {
             left.workspaces.entry(workspace.id).or_default().landing = true;
         }
         roots.insert(workspace.id, workspace.record.root);
     }
-    for (workspace, landing) in left_staged(shared).await? {
+    for (workspace, landing) in staged {
         left.workspaces.entry(workspace).or_default().staged.push(landing);
     }
     for (id, on_it) in &mut left.workspaces {
         on_it.root = roots.remove(id).unwrap_or_default();
     }
-    left.never_begun = never_begun(shared).await?;
-    let plans = own_plans(shared).await?;
     let known = plans
         .iter()
         .filter(|plan| plan.record.has_sandbox)

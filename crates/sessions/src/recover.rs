@@ -38,8 +38,11 @@ pub(crate) struct Waiting {
 /// Before the first request: buries the turns that earlier lives of this daemon left, and finishes removals.
 /// Returns the sessions that have prompts which wait.
 pub(crate) async fn at_start(shared: &Arc<Shared>) -> Result<Waiting, SessionError> {
-    bury_all(shared, &Scope::Ours).await?;
-    for stored in heads(&shared.log, SESSION_KIND, REMOVING).await? {
+    let ((), removing) = tokio::try_join!(
+        bury_all(shared, &Scope::Ours),
+        heads(&shared.log, SESSION_KIND, REMOVING),
+    )?;
+    for stored in removing {
         if let Some(session) = shared.log.readable(&stored, store::session_of(&stored)) {
             crate::removal::finish(&shared.log, &session)
                 .await

@@ -7,6 +7,7 @@ use eventlog::{
     BadName, Commit, CommitError, Event, Head, Log, LogError, NewEvent, Sequence, StoredHead, StreamId,
     Version, Write,
 };
+use futures_util::future::try_join_all;
 use kernel::{CircuitBreaker, CircuitSnapshot, CircuitState, HomeId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -167,17 +168,18 @@ pub(super) async fn held(
     log: &Log,
     holder: Holder,
 ) -> Result<Vec<(String, Transition, StoredHead)>, LogError> {
-    let prefix = prefix(holder);
-    let mut found = Vec::new();
-    for transition in HELD {
+    let prefix = &prefix(holder);
+    let of = |transition: Transition| async move {
+        let mut found = Vec::new();
         log.each_head(KIND, Some(transition.status()), |head| {
-            if let Some(name) = head.stream.as_str().strip_prefix(&prefix) {
+            if let Some(name) = head.stream.as_str().strip_prefix(prefix) {
                 found.push((name.to_owned(), transition, head));
             }
         })
         .await?;
-    }
-    Ok(found)
+        Ok::<_, LogError>(found)
+    };
+    Ok(try_join_all(HELD.map(of)).await?.concat())
 }
 
 /// Brings breakers into the state that the log says they are held in, and none other. Whoever calls this must be the only one

@@ -111,23 +111,27 @@ impl Durable {
                 (machines, Some(claimed))
             }
         };
-        let (boot, boots) = boots::begin(&log, home_id, boot_id, started_at).await?;
         let alone = Holder::Home(home_id);
         let (holder, before) = match database {
             Database::File => (alone, Holder::Everybody),
             Database::Postgres(_) => (Holder::Everybody, alone),
         };
-        history::hand_over(&log, before, holder)
-            .await
-            .map_err(LogStartError::Write)?;
-        let held = history::follow(&log, holder, breakers)
-            .await
-            .map_err(LogStartError::Read)?;
+        let holding = async {
+            history::hand_over(&log, before, holder)
+                .await
+                .map_err(LogStartError::Write)?;
+            let held = history::follow(&log, holder, breakers).await;
+            held.map_err(LogStartError::Read)
+        };
+        let trusting = async {
+            let trusted = TrustedConfigs::load(log.clone(), home_id).await;
+            trusted.map_err(LogStartError::Read)
+        };
+        // The way to the database may be long.
+        let beginning = boots::begin(&log, home_id, boot_id, started_at);
+        let ((boot, boots), held, trusted) = tokio::try_join!(beginning, holding, trusting)?;
         tracing::info!(%home_id, crashed = boots.found_crashed, held_breakers = held, "the log is open");
 
-        let trusted = TrustedConfigs::load(log.clone(), home_id)
-            .await
-            .map_err(LogStartError::Read)?;
         let (notes, writing) = boot.notes(closing.clone());
         tasks.spawn("notes", writing);
         let (overrides, owning) = Overrides::new(

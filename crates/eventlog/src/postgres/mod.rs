@@ -63,6 +63,9 @@ use refusal::Refusal;
 use session::{ConnectError, SetUp};
 use tasks::Tasks;
 
+/// How many connections are made at once when a log is opened, beside the first one: much is read then.
+const SPARE_CONNECTIONS: usize = 3;
+
 #[derive(Debug)]
 pub(crate) struct Postgres {
     pool: Arc<Pool>,
@@ -106,6 +109,9 @@ impl Postgres {
             scope: tasks.scope(),
         };
         tasks.spawn(listener.run());
+        for _ in 0..SPARE_CONNECTIONS.min(options.connections.get() - 1) {
+            tasks.spawn(Arc::clone(&pool).make_spare());
+        }
         tasks.spawn(pulse::look(Arc::clone(&pool), time.clone(), tasks.scope()));
         let store = Self {
             pool,

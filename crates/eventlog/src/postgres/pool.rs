@@ -221,6 +221,23 @@ impl Pool {
         })
     }
 
+    /// Makes a connection before somebody waits for it: that takes several round trips.
+    pub(super) async fn make_spare(self: Arc<Self>) {
+        let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
+            return;
+        };
+        match session::open(&self.server, &self.tasks).await {
+            Ok(connection) => drop(Pooled {
+                connection: Arc::new(connection),
+                state: State::Clean,
+                pool: self,
+                _permit: permit,
+            }),
+            // Whoever needs one makes it, and is told.
+            Err(error) => tracing::debug!(error = %LogError::from(error), "no spare connection was made"),
+        }
+    }
+
     fn take_idle(&self) -> Option<Arc<Connection>> {
         let mut idle = self.lock_idle();
         while let Some(connection) = idle.pop() {
