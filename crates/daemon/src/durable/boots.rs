@@ -138,6 +138,20 @@ pub(crate) async fn begin(
     Ok((boot, Boots { boots, found_crashed }))
 }
 
+/// The home that a log belongs to which nobody shares: this one if it has ever lived with it, otherwise the one that was the
+/// last to do so, because then the log was brought here from elsewhere.
+pub(super) async fn home_of_log(log: &Log, own: HomeId) -> Result<HomeId, LogError> {
+    let (mut newest, mut is_own) = (own, false);
+    log.each_head(KIND, None, |head| {
+        if let Some(home) = body_of(log, &head).and_then(|body| body.home_id.parse().ok()) {
+            newest = home;
+            is_own |= home == own;
+        }
+    })
+    .await?;
+    Ok(if is_own { own } else { newest })
+}
+
 /// The home whose daemon was the last one to start, of all that are in the log.
 pub(super) async fn newest_home(log: &Log) -> Result<Option<HomeId>, LogError> {
     let mut newest = None;

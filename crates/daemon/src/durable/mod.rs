@@ -86,8 +86,17 @@ impl Durable {
         breakers: &CircuitBreaker,
         (tasks, closing): (&Tasks, &Scope),
     ) -> Result<(Self, mpsc::Sender<Note>), LogStartError> {
-        let home_id = load_home_id(home)?;
+        let mut home_id = load_home_id(home)?;
         let log = open_log(home, database, Arc::clone(&clock)).await?;
+        if matches!(database, Database::File) {
+            let of_log = boots::home_of_log(&log, home_id).await;
+            let of_log = of_log.map_err(LogStartError::Read)?;
+            if of_log != home_id {
+                tracing::warn!(%home_id, %of_log, "the log comes from elsewhere, and brings the id of its home");
+                home_id::replace(&home.home_id_file(), of_log).map_err(|source| no_id(home, source))?;
+                home_id = of_log;
+            }
+        }
         let Starting {
             boot_id,
             started_at,

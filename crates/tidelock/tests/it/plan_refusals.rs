@@ -1,6 +1,7 @@
 //! Applies that cannot be done say which path it is, why, and what to do; and nothing was changed.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::process::Command;
 
 use crate::harness::finish;
@@ -108,6 +109,39 @@ fn a_commit_that_cannot_be_made_is_refused_before_anything_is_applied() {
     project.run(&["plan", "undo", &plan]).expect(0);
     project.run(&["plan", "apply", &plan, "--commit"]).expect(0);
     assert!(project.git(&["log", "--oneline"]).lines().count() > 2);
+}
+
+/// Nothing but the copy of the log is left, whether or not a daemon was started in the new home before.
+#[test]
+fn a_sealed_plan_is_applied_after_its_log_was_restored_in_a_new_home() {
+    for is_started_before in [false, true] {
+        let project = Project::new(&[("edit.txt", "one\ntwo\n")]);
+        let plan = sealed(&project);
+        let copy = project.world.path().join("copy.sqlite3");
+        project.run(&["backup", copy.to_str().unwrap()]).expect(0);
+        project.run(&["down"]).expect(0);
+        let home = project.world.path().join("home");
+        fs::remove_dir_all(&home).unwrap();
+        if is_started_before {
+            project.run(&["up"]).expect(0);
+            project.run(&["down"]).expect(0);
+        }
+        let state = home.join("state");
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&state)
+            .unwrap();
+        for beside in ["log.sqlite3-wal", "log.sqlite3-shm"] {
+            // Most likely they are not there any more.
+            drop(fs::remove_file(state.join(beside)));
+        }
+        fs::copy(&copy, state.join("log.sqlite3")).unwrap();
+        project.run(&["plan", "apply", &plan]).expect(0);
+        assert_eq!(text(&project), "one\n2\n");
+        project.run(&["plan", "undo", &plan]).expect(0);
+        assert_eq!(text(&project), "one\ntwo\n");
+    }
 }
 
 #[test]
