@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use eventlog::{Commit, CommitError, Write};
 use kernel::{Deadline, PlanId};
 
 use crate::answers::Unapplied;
@@ -10,6 +11,9 @@ use crate::desk::Captures;
 use crate::error::PlanError;
 use crate::plan::{Actor, Plan};
 use crate::service::Plans;
+use crate::state;
+use crate::store;
+use crate::streams::{self, Happening};
 
 /// How long a plan that is given up waits for a landing that is being carried out.
 const LANDING_WAIT: Duration = Duration::from_secs(30);
@@ -55,6 +59,43 @@ impl Plans {
                 }
             }
         }
+    }
+
+    /// Gives up a plan of another daemon, with its work. Whoever calls this has made sure that that daemon is gone; if it comes
+    /// back, it removes the sandbox.
+    ///
+    /// *Cancel safety*: dropped half-way, it may or may not be given up.
+    ///
+    /// # Errors
+    /// It is applied, or was left in the middle of that.
+    pub async fn discard_of_gone(&self, id: PlanId, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
+        let log = &self.shared.log;
+        for _ in 0..DISCARD_TRIES {
+            let mut plan = store::plan(log, id).await?;
+            let actual = plan.version.get();
+            if seen.is_some_and(|seen| seen != actual) {
+                return Err(PlanError::Stale { plan: id, actual });
+            }
+            // They ended with that daemon, and nobody will ask what they changed.
+            plan.record.running.clear();
+            let now = self.shared.time.now();
+            let (next, said) = state::discard(id, &plan.record, &by, Unapplied::GiveUp, now)?;
+            let write = Write {
+                stream: streams::plan_stream(id)?,
+                expected: plan.version,
+                head: Some(streams::plan_head(&next)?),
+                events: said.iter().map(Happening::to_event).collect::<Result<_, _>>()?,
+            };
+            match log.commit(Commit::one(write)).await {
+                Ok(_) => return store::plan(log, id).await,
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(PlanError::Busy {
+            plan: id,
+            by: "it is being changed by somebody else all the time".to_owned(),
+        })
     }
 
     /// Waits a moment for the files of a plan that was given up: most are gone at once, and whoever comes next has their room.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use eventlog::{BlobError, CommitError, LogError};
-use kernel::{ChangesetId, PlanId, RescuedId, WorkspaceId};
+use kernel::{ChangesetId, HomeId, PlanId, RescuedId, WorkspaceId};
 
 use crate::path::BadPath;
 use crate::plan::{CheckState, State};
@@ -115,7 +115,7 @@ pub enum PlanError {
         /// The plan.
         plan: PlanId,
         /// The home of that daemon.
-        home: String,
+        home: HomeId,
     },
     /// Plans would be nested too deeply.
     #[error("a plan may have at most {limit} plans above it")]

@@ -253,7 +253,7 @@ impl ErrorCode {
                 "plan_elsewhere",
                 409,
                 "The plan belongs to another daemon",
-                "Ask the daemon that has the plan.",
+                "Do it on the machine that `tidelock plan show` names; if that is gone for good, discard the plan with `tidelock plan discard PLAN --force`.",
             ),
             Self::WorkspaceInUse => (
                 "workspace_in_use",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ::sessions::{SessionError, SessionQuery, SessionState, TurnError};
 use jobs::Requested;
 use kernel::{Deadline, JobId, PlanId};
+use machines::{Presence, presence};
 use plans::{
     Actor, ApplyOrder, CalledOff, Collected, Forgotten, GcPolicy, Outcome, OutcomeKind, Plan, PlanError, Run,
     Running, Unapplied, UndoOrder,
@@ -42,7 +43,7 @@ pub(crate) async fn undo(app: &App, order: UndoOrder) -> Result<Outcome, PlanErr
 }
 
 /// Gives a plan up. If its work is given up too, the turns and jobs that run in its sandbox are cancelled first, and what they
-/// changed is not recorded any more.
+/// changed is not recorded any more; then it may also be a plan of a machine that is gone.
 ///
 /// *Cancel safety*: dropped half-way, turns and jobs may have been cancelled.
 pub(crate) async fn discard(
@@ -56,7 +57,15 @@ pub(crate) async fn discard(
         Unapplied::Keep => None,
         Unapplied::GiveUp => Some(stop_everything(app, plan, &by).await?),
     };
-    app.plans.discard(plan, by, seen, work).await
+    match app.plans.discard(plan, by.clone(), seen, work).await {
+        Err(PlanError::Elsewhere { home, .. })
+            if work == Unapplied::GiveUp
+                && presence(&app.durable.log, home, app.boot_id).await? == Presence::Gone =>
+        {
+            app.plans.discard_of_gone(plan, by, seen).await
+        }
+        discarded => discarded,
+    }
 }
 
 /// Cancels whatever works in the sandbox of a plan and waits for its end. What doesn't end is in the way, and the plan says so.

@@ -93,7 +93,7 @@ impl Desk {
             if plan.record.facts.home != self.shared.home_id {
                 return Err(PlanError::Elsewhere {
                     plan: self.id,
-                    home: plan.record.facts.home.to_string(),
+                    home: plan.record.facts.home,
                 });
             }
             let net = store::net(&self.shared.log, &plan).await?;

@@ -139,3 +139,36 @@ fn one_machine_alone_is_only_named_to_programs() {
         assert!(!told.to_lowercase().contains("machine"), "{told}");
     }
 }
+
+/// A machine that is gone for good leaves nothing behind that nobody can get rid of.
+#[test]
+fn a_plan_of_a_machine_that_is_gone_is_discarded_from_another() {
+    let Some((pair, _server)) = Pair::with_server(&[]) else {
+        return;
+    };
+    let (one, gone) = (&pair.one, &pair.other);
+    let project = gone.path().join("project");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("a"), "a\n").unwrap();
+    let mut work = pair.command(gone, &["exec", "--json", "--", "sh", "-c", "echo b >> a"]);
+    work.current_dir(&project);
+    finish(work).expect(0);
+    let plans = pair.json(gone, &["plan", "list"])["plans"].clone();
+    let plan = plans[0]["id"].as_str().unwrap();
+    let discard = ["plan", "discard", plan, "--force", "--json"];
+    let refused = pair.run_any(one, &discard);
+    assert_eq!(refused.json()["error"]["code"], "plan_elsewhere", "{refused:?}");
+
+    pair.run(gone, &["down"]);
+    let without_force = pair.run_any(one, &["plan", "discard", plan, "--json"]);
+    assert_eq!(without_force.json()["error"]["code"], "plan_elsewhere");
+    pair.run(one, &discard);
+    assert_eq!(pair.json(one, &["needs"])["needs"], Value::Array(Vec::new()));
+
+    // If it comes back after all, it knows.
+    assert_eq!(pair.json(gone, &["plan", "show", plan])["state"], "discarded");
+    let mut apply = pair.command(gone, &["plan", "apply", plan, "--json"]);
+    apply.current_dir(&project);
+    assert_eq!(finish(apply).json()["error"]["code"], "plan_wrong_state");
+    assert_eq!(fs::read_to_string(project.join("a")).unwrap(), "a\n");
+}

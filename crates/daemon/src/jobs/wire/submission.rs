@@ -161,7 +161,7 @@ async fn takes_commands(plans: &Plans, id: PlanId, home_id: HomeId) -> Result<Pl
     if record.facts.home != home_id {
         return Err(PlanError::Elsewhere {
             plan: id,
-            home: record.facts.home.to_string(),
+            home: record.facts.home,
         });
     }
     if !record.has_sandbox {
