@@ -307,6 +307,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn only_a_job_on_another_machine_says_where_it_is() {
+        let on = |name: &str, here: bool| Job {
+            machine: Some(api::Machine {
+                name: name.to_owned(),
+                home: "home_1".to_owned(),
+                here,
+            }),
+            ..job(JobState::Running)
+        };
+        let page = rendered(&[on("desk", false)], &Filter::default()).await;
+        assert!(
+            page.contains("<small class=\"machine\">on desk</small>"),
+            "{page}"
+        );
+        assert_harmless(&rendered(&[on(HOSTILE, false)], &Filter::default()).await);
+        let page = rendered(&[on("box", true)], &Filter::default()).await;
+        assert!(!page.contains("on box"), "{page}");
+    }
+
+    #[tokio::test]
     async fn what_has_not_ended_can_be_cancelled() {
         for (state, expected) in [
             (JobState::Queued, true),
