@@ -1,10 +1,11 @@
 //! Starting a child: keeper, row, command, in this order. The row is durable before the command can run.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use eventlog::Durability;
+use eventlog::{CommitError, Durability};
 use kernel::Deadline;
 use tokio::sync::oneshot;
 
@@ -26,6 +27,8 @@ use crate::wire::{FromKeeper, OsText, Run, Stage};
 
 /// How long a keeper may take to start its command. A file system that hangs can make it wait.
 const START_LIMIT: Duration = Duration::from_secs(30);
+/// The pause before a child is entered in the ledger again. The engine itself waits longer, as long as it cannot connect.
+const ENTER_AGAIN: Duration = Duration::from_millis(100);
 /// How much of owner and reason is shown in a list of processes.
 const LABEL_CHARS: usize = 80;
 
@@ -65,12 +68,7 @@ pub(crate) async fn start(
     entry.keeper.get_or_init(|| keeper.identity());
     let mut record = record(shared, entry, &keeper);
     // This is the gate: the keeper does not know its command yet.
-    let entered = shared
-        .ledger
-        .write(&mut row, Status::Starting, &record, Durability::Durable)
-        .await
-        .map_err(SpawnError::Ledger);
-    let launched = match entered {
+    let launched = match enter(shared, entry, (&mut row, &record), answer).await {
         Ok(()) => launch(shared, entry, (keeper, pipes), spec, answer).await,
         Err(error) => Err((error, keeper)),
     };
@@ -95,6 +93,34 @@ pub(crate) async fn start(
             }
             finish::close_row(shared, row, record, None).await;
             Err(error)
+        }
+    }
+}
+
+/// Enters a child in the ledger. While the log cannot be reached nothing is decided, so it waits for a while, as long as
+/// somebody wants the child.
+async fn enter(
+    shared: &Shared,
+    entry: &Entry,
+    (row, record): (&mut Row, &Record),
+    answer: &mut Answer,
+) -> Result<(), SpawnError> {
+    let mut limit = pin!(Deadline::after(&shared.clock, START_LIMIT).passed());
+    loop {
+        let written = shared
+            .ledger
+            .write(row, Status::Starting, record, Durability::Durable);
+        let refused = match written.await {
+            Ok(()) => return Ok(()),
+            Err(CommitError::Log(error)) if error.is_outage() => CommitError::Log(error),
+            Err(refused) => return Err(SpawnError::Ledger(refused)),
+        };
+        tokio::select! {
+            biased;
+            () = answer.closed() => return Err(SpawnError::Stopped),
+            _ = entry.wait(|life| life.wish().is_some()) => return Err(SpawnError::Stopped),
+            () = &mut limit => return Err(SpawnError::Ledger(refused)),
+            () = Deadline::after(&shared.clock, ENTER_AGAIN).passed() => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use eventlog::{Commit, Head, StreamId, Version, Write};
+use eventlog::{Commit, Fault, Head, StreamId, Version, Write};
 use process::{Exit, Reclaimed, SpawnError};
 use serde_json::json;
 
@@ -69,6 +69,35 @@ async fn a_command_whose_row_is_refused_never_runs() {
     until("every task has ended", || service.tasks.running() == 0).await;
     assert!(!service.path("ran").exists());
     assert_eq!(service.processes.list(), []);
+}
+
+/// The database is away for a while when a command is about to run: it runs when its row is there, and once.
+#[tokio::test]
+async fn a_command_waits_for_a_log_that_is_away() {
+    let service = Service::new().await;
+    service.faults.plan(Fault::Away, "process/", 0..2);
+    service.faults.plan(Fault::AnswerLost, "process/", 2..3);
+    let child = service.run("echo ran >> ran").await;
+    assert_eq!(child.ended().await.exit, Exit::Code(0));
+    assert_eq!(std::fs::read_to_string(service.path("ran")).unwrap(), "ran\n");
+    let happened = [Fault::Away, Fault::AnswerLost].map(|fault| service.faults.happened(fault));
+    assert_eq!(happened, [2, 1]);
+    assert_eq!(service.closed_rows().await, 1);
+}
+
+/// It is stopped meanwhile: it does not run when the log is back.
+#[tokio::test]
+async fn a_command_that_waits_for_the_log_can_be_stopped() {
+    let service = Service::new().await;
+    service.faults.plan(Fault::Away, "process/", 0..usize::MAX);
+    let spec = service.sh("echo ran > ran");
+    let waiting = service.processes.spawn(spec);
+    let left = tokio::time::timeout(std::time::Duration::from_millis(500), waiting).await;
+    assert!(left.is_err(), "{left:?}");
+    service.faults.heal();
+    until("every process is gone", || service.survivors().is_empty()).await;
+    until("every task has ended", || service.tasks.running() == 0).await;
+    assert!(!service.path("ran").exists());
 }
 
 #[tokio::test]

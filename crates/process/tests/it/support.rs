@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use eventlog::{HeadsQuery, Log, SqliteOptions, StoredHead};
+use eventlog::{Faults, HeadsQuery, Log, SqliteOptions, StoredHead};
 use kernel::{BootId, Clock, HomeId, SystemClock};
 use process::{
     Child, Confinement, KeeperProgram, Limits, Processes, ProcessesOptions, SpawnError, Spec, StandardError,
@@ -32,6 +32,8 @@ pub(crate) const PATIENT: StopPlan = StopPlan {
 pub(crate) struct Service {
     pub(crate) processes: Processes,
     pub(crate) log: Log,
+    /// What goes wrong with the log.
+    pub(crate) faults: Faults,
     pub(crate) home_id: HomeId,
     pub(crate) boot_id: BootId,
     pub(crate) tasks: Tasks,
@@ -62,7 +64,8 @@ impl Service {
 
     pub(crate) async fn with_keeper_and_clock(keeper: KeeperProgram, clock: Arc<dyn Clock>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let log = open_log(directory.path());
+        let faults = Faults::default();
+        let log = open_log(directory.path()).with_faults(&faults);
         let (home_id, boot_id, tasks) = (HomeId::generate(), BootId::generate(), Tasks::default());
         let processes = Processes::open(ProcessesOptions {
             log: log.clone(),
@@ -77,6 +80,7 @@ impl Service {
         Self {
             processes,
             log,
+            faults,
             home_id,
             mark: boot_id.to_string(),
             boot_id,
