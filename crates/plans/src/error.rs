@@ -267,3 +267,17 @@ pub enum PlanError {
     #[error(transparent)]
     Log(#[from] LogError),
 }
+
+impl PlanError {
+    /// Whether the database is away, or has just come back: the same may go well a little later.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Log(error) | Self::Commit(CommitError::Log(error)) | Self::Blob(BlobError::Log(error)) => {
+                error.is_outage()
+            }
+            Self::Blob(BlobError::UploadLost) => true,
+            _ => false,
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use eventlog::Log;
-use kernel::{BootId, Clock, HomeId};
+use kernel::{BootId, Clock, HomeId, Scope};
 use tokio::sync::oneshot;
 
 use crate::child::Child;
@@ -27,6 +27,9 @@ const MAX_CHILDREN: usize = 512;
 /// For how many pairs of owner and program starts are counted. When there are more, those that are not running are
 /// forgotten, and count from zero again.
 const MAX_COUNTED: usize = 4096;
+
+/// The answer to whoever wants a child.
+type Answered = oneshot::Receiver<Result<Child, SpawnError>>;
 
 /// What the service needs.
 #[derive(Clone, Debug)]
@@ -127,11 +130,35 @@ impl Processes {
     /// # Errors
     /// See [`SpawnError`]; nothing is left of the attempt.
     pub async fn spawn(&self, spec: Spec) -> Result<Child, SpawnError> {
+        self.begin(spec)?.1.await.unwrap_or(Err(SpawnError::Stopped))
+    }
+
+    /// The same as long as a scope is not cancelled. After that no command is begun, and one that has begun is killed; when this
+    /// returns an error, nothing of it runs.
+    ///
+    /// *Cancel safety*: as that of [`spawn`](Self::spawn).
+    ///
+    /// # Errors
+    /// The same, and [`SpawnError::Stopped`] if it was not wanted any more.
+    pub async fn spawn_while(&self, wanted: &Scope, spec: Spec) -> Result<Child, SpawnError> {
+        let (entry, mut answered) = self.begin(spec)?;
+        let answer = tokio::select! {
+            biased;
+            _ = wanted.wait() => {
+                entry.wish(StopPlan::NOW);
+                answered.await
+            }
+            answer = &mut answered => answer,
+        };
+        answer.unwrap_or(Err(SpawnError::Stopped))
+    }
+
+    fn begin(&self, spec: Spec) -> Result<(Arc<Entry>, Answered), SpawnError> {
         let entry = self.shared.enter(&spec)?;
         let (answer, answered) = oneshot::channel();
-        let life = supervise(Arc::clone(&self.shared), entry, spec, answer);
+        let life = supervise(Arc::clone(&self.shared), Arc::clone(&entry), spec, answer);
         self.tasks.spawn("process", life);
-        answered.await.unwrap_or(Err(SpawnError::Stopped))
+        Ok((entry, answered))
     }
 
     /// Makes a view, see [`View`].

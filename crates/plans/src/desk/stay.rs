@@ -76,10 +76,11 @@ impl Desk {
         } else {
             Ok(None)
         };
-        // The next daemon records it.
-        if let Err(PlanError::Closing) = captured {
-            return Err(PlanError::Closing);
-        }
+        let captured = match captured {
+            // The next daemon records it, or whoever comes when the log is back.
+            Err(error) if matches!(error, PlanError::Closing) || error.is_outage() => return Err(error),
+            captured => captured,
+        };
         let why = captured.as_ref().map(drop).map_err(|error| with_causes(error));
         self.change(None, |_, record, now| {
             Ok(state::leave(record, stay, why.clone(), now))

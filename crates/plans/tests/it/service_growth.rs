@@ -409,3 +409,41 @@ async fn a_content_that_is_forgotten_here_is_kept_for_who_records_it_there() {
     let read = tokio::task::spawn_blocking(move || contents.get(id)).await;
     assert_eq!(&read.unwrap().unwrap()[..], b"the same\n");
 }
+
+/// The database is away for a moment, at any of the commits that record what a command changed: whoever tries again when it is
+/// back records it, once, and nothing says that it is not recorded.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_changed_is_recorded_once_whenever_the_log_is_away() {
+    let mut kit = Kit::repository(SCRIPT).await;
+    let faults = Faults::default();
+    kit.log = kit.log.with_faults(&faults);
+    kit.again().await;
+    for fault in [Fault::Away, Fault::AnswerLost] {
+        let mut commits = 0;
+        loop {
+            let plan = kit.plan("work").await;
+            let stay = kit.enter(plan, "ann", "echo new > new.txt").await;
+            kit.command(&stay, "echo new > new.txt").await;
+            let before = faults.happened(fault);
+            faults.plan(fault, "", commits..commits + 1);
+            let mut left = kit.plans.leave(&stay).await;
+            if left.as_ref().is_err_and(PlanError::is_outage) {
+                left = kit.plans.leave(&stay).await;
+            }
+            left.unwrap();
+            let is_through = faults.happened(fault) == before;
+            faults.heal();
+            let about = format!("{fault:?} at {commits}");
+            let changes = kit.plans.changes(plan, None).await.unwrap();
+            assert_eq!(changes.len(), 1, "{about}");
+            let record = kit.plans.get(plan).await.unwrap().record;
+            assert_eq!((record.files, record.unrecorded), (1, None), "{about}");
+            assert!(record.running.is_empty(), "{about}");
+            if is_through {
+                break;
+            }
+            commits += 1;
+        }
+        assert!(commits > 2, "{fault:?} met {commits} commits");
+    }
+}

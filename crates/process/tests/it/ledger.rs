@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use eventlog::{Commit, Fault, Head, StreamId, Version, Write};
+use kernel::{CancellationToken, Cause};
 use process::{Exit, Reclaimed, SpawnError};
 use serde_json::json;
 
@@ -90,11 +91,19 @@ async fn a_command_waits_for_a_log_that_is_away() {
 async fn a_command_that_waits_for_the_log_can_be_stopped() {
     let service = Service::new().await;
     service.faults.plan(Fault::Away, "process/", 0..usize::MAX);
-    let spec = service.sh("echo ran > ran");
-    let waiting = service.processes.spawn(spec);
-    let left = tokio::time::timeout(std::time::Duration::from_millis(500), waiting).await;
-    assert!(left.is_err(), "{left:?}");
-    service.faults.heal();
+    let token = CancellationToken::new();
+    let scope = token.scope();
+    let waiting = service
+        .processes
+        .spawn_while(&scope, service.sh("echo ran > ran"));
+    let stopping = async {
+        let is_waiting = || service.faults.happened(Fault::Away) > 1;
+        until("it waits", is_waiting).await;
+        token.cancel(Cause::new("test", "it is not wanted any more"));
+        service.faults.heal();
+    };
+    let (waited, ()) = tokio::join!(waiting, stopping);
+    assert!(matches!(waited, Err(SpawnError::Stopped)), "{waited:?}");
     until("every process is gone", || service.survivors().is_empty()).await;
     until("every task has ended", || service.tasks.running() == 0).await;
     assert!(!service.path("ran").exists());

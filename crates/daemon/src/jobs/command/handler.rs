@@ -18,7 +18,7 @@ use super::attempt::see_through;
 use super::feed::{Content, Fed};
 use super::outcome::{never_ran, of_end, of_spawn_error, with_causes};
 use super::payload::{CommandLine, CommandPayload, PlanPlace};
-use super::sandbox::{SandboxAccess, directory};
+use super::sandbox::{Patience, SandboxAccess, directory};
 use super::streams::Sink;
 use crate::jobs::inputs::Inputs;
 
@@ -161,8 +161,9 @@ impl CommandHandler {
         if is_confined && landlock_support() == Enforcement::None {
             return never_ran(Verdict::Hopeless, NOT_CONFINED);
         }
-        // A start is not given up half-way: when this returns, nothing of it runs. It has a limit of its own.
-        let child = match self.processes.spawn(self.spec(payload, order)).await {
+        // When a start that is not wanted any more returns, nothing of it runs. It has a limit of its own as well.
+        let spec = self.spec(payload, order);
+        let child = match self.processes.spawn_while(&order.scope, spec).await {
             Ok(child) => child,
             Err(error) => return of_spawn_error(&error),
         };
@@ -191,12 +192,16 @@ impl CommandHandler {
             reason: order.reason.clone(),
             job: Some(order.job.clone()),
         };
-        let stay = match self.access.enter(place, stay).await {
+        let patience = Patience {
+            clock: &self.clock,
+            scope: &order.scope,
+        };
+        let stay = match self.access.enter(place, stay, patience).await {
             Ok(stay) => stay,
             Err(outcome) => return outcome,
         };
         let outcome = match self.spec_inside(payload, place, &stay.entrance, order).await {
-            Ok(spec) => match self.processes.spawn(spec).await {
+            Ok(spec) => match self.processes.spawn_while(&order.scope, spec).await {
                 Ok(child) => {
                     let (why, ended, fed) =
                         see_through(&child, content, sink, &order.scope, &self.clock).await;
@@ -206,7 +211,7 @@ impl CommandHandler {
             },
             Err(outcome) => outcome,
         };
-        self.access.leave(&stay, outcome).await
+        self.access.leave(&stay, outcome, patience).await
     }
 
     /// What the command shall read.

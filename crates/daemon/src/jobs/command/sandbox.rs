@@ -4,15 +4,19 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jobs::{Outcome, Verdict};
-use kernel::PlanId;
+use kernel::{Clock, Deadline, PlanId, Scope};
 use plans::{Changeset, Entrance, NewStay, PlanError, Plans, Stay};
 use serde_json::{Map, Value, json};
 
 use super::outcome::{never_ran, with_causes};
 use super::payload::PlanPlace;
+
+/// The pause before the next try. The log itself waits longer, as long as it cannot connect.
+const TRY_AGAIN: Duration = Duration::from_millis(100);
 
 /// Who has the sandboxes of plans.
 #[async_trait]
@@ -35,6 +39,34 @@ impl Sandboxes for Plans {
     }
 }
 
+/// How long a command waits for a log that is away: as long as it is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience<'a> {
+    pub(super) clock: &'a Arc<dyn Clock>,
+    pub(super) scope: &'a Scope,
+}
+
+impl Patience<'_> {
+    /// Does something, and again while the log cannot be reached.
+    async fn wait_out<T, F>(self, act: impl Fn() -> F) -> Result<T, PlanError>
+    where
+        F: Future<Output = Result<T, PlanError>>,
+    {
+        loop {
+            match act().await {
+                Err(error) if error.is_outage() && !self.scope.is_cancelled() => {
+                    tracing::debug!(%error, "a command waits until the log can be reached");
+                }
+                done => return done,
+            }
+            tokio::select! {
+                _ = self.scope.wait() => {}
+                () = Deadline::after(self.clock, TRY_AGAIN).passed() => {}
+            }
+        }
+    }
+}
+
 /// The sandboxes, and where commands in them may write as well.
 #[derive(Clone, Debug)]
 pub(crate) struct SandboxAccess {
@@ -44,12 +76,19 @@ pub(crate) struct SandboxAccess {
 
 impl SandboxAccess {
     /// Lets a command in.
-    pub(super) async fn enter(&self, place: &PlanPlace, stay: NewStay) -> Result<Stay, Outcome> {
+    pub(super) async fn enter(
+        &self,
+        place: &PlanPlace,
+        stay: NewStay,
+        patience: Patience<'_>,
+    ) -> Result<Stay, Outcome> {
         let Ok(plan) = place.id.parse() else {
             let text = format!("`{}` is not the id of a plan", place.id);
             return Err(never_ran(Verdict::Hopeless, text));
         };
-        let entered = self.sandboxes.enter(plan, stay).await;
+        let entered = patience
+            .wait_out(|| self.sandboxes.enter(plan, stay.clone()))
+            .await;
         entered.map_err(|error| {
             let text = with_causes(&error);
             never_ran(
@@ -60,8 +99,8 @@ impl SandboxAccess {
     }
 
     /// Sees it out: what it changed is recorded, and said.
-    pub(super) async fn leave(&self, stay: &Stay, outcome: Outcome) -> Outcome {
-        match self.sandboxes.leave(stay).await {
+    pub(super) async fn leave(&self, stay: &Stay, outcome: Outcome, patience: Patience<'_>) -> Outcome {
+        match patience.wait_out(|| self.sandboxes.leave(stay)).await {
             Ok(changeset) => with_changes(outcome, stay.plan, changeset.as_ref()),
             Err(PlanError::Closing) => {
                 let why = "the daemon is stopping; the next one records it";

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
+use eventlog::LogError;
 use jobs::Verdict;
 use kernel::PlanId;
 use plans::{Changeset, Entrance, PlanError, State};
@@ -162,6 +165,23 @@ async fn who_does_not_get_in_does_not_run() {
         assert_eq!(seen, outcome(verdict, &text, Value::Null));
         assert_eq!(happened(&bench), [ENTERS]);
     }
+}
+
+/// The database is away for a moment when the command has ended: it is recorded when it is back.
+#[tokio::test]
+async fn what_a_command_changed_waits_for_a_log_that_is_away() {
+    let bench = Bench::new().await;
+    let root = bench.path("sandbox");
+    fs::create_dir(&root).unwrap();
+    let_in(&bench, &root);
+    let away = LogError::Unreachable(Arc::new(io::Error::from(io::ErrorKind::ConnectionReset)));
+    *bench.sandboxes.found.lock().unwrap() = Some(Err(PlanError::Log(away)));
+    let seen = bench
+        .run(&inside(&bench, "", "true"), None, &Heard::default())
+        .await;
+    let expected = result(json!({ "exit": { "code": 0 } }));
+    assert_eq!(seen, outcome(Verdict::Succeeded, "", expected));
+    assert_eq!(happened(&bench), [ENTERS, "stay is over", "stay is over"]);
 }
 
 #[tokio::test]
