@@ -163,9 +163,13 @@ impl OutputTail {
         }
     }
 
-    /// Reads the next page. If events were dropped before it, it says up to where and reads nothing.
+    /// Reads the next page. If events were dropped before it, it says up to where and reads nothing. So it does if the place
+    /// is beyond the end, because the log has lost what was shown.
     async fn read(&mut self) -> Result<Option<Sequence>, LogError> {
         let page = self.log.read(&self.output, self.place, PAGE_EVENTS).await?;
+        if page.last < self.place {
+            return Ok(Some(page.last));
+        }
         if page.first > self.place.next() {
             return Ok(Some(Sequence::from_u64(page.first.get() - 1)));
         }

@@ -89,7 +89,7 @@ async fn a_reader_may_come_late_and_from_any_place(mut bench: Bench) {
     let (all, job) = until_end(&mut bench.follow(0)).await;
     assert_whole(&all, 0, bytes);
     assert_eq!((job, all.len() as u64), (ended, last));
-    for after in [1, 31, 32, 33, last - 1, last, last + 5] {
+    for after in [1, 31, 32, 33, last - 1, last] {
         let (items, _) = until_end(&mut bench.follow(after)).await;
         assert_eq!(
             items,
@@ -97,6 +97,10 @@ async fn a_reader_may_come_late_and_from_any_place(mut bench: Bench) {
             "after {after}"
         );
     }
+    // What a reader has seen beyond the end was lost, and it is told so.
+    let (items, _) = until_end(&mut bench.follow(last + 5)).await;
+    let after = Sequence::from_u64(last);
+    assert_eq!(items, [OutputItem::Resync { after }]);
 }
 
 async fn a_job_that_says_nothing_ends_all_the_same(mut bench: Bench) {
