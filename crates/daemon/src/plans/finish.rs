@@ -14,7 +14,9 @@ use jobs::{
     Requested, RetryPolicy, State as JobState, Verdict, Work,
 };
 use kernel::{HomeId, JobId, PlanId, Scope};
-use plans::{Actor, ApplyOrder, CheckState, GitMessage, OutcomeKind, Plan, PlanError, Run, State, Unapplied};
+use plans::{
+    Actor, ApplyOrder, CheckState, GitMessage, OutcomeKind, Plan, PlanError, Repair, Run, State, Unapplied,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -219,7 +221,7 @@ impl Finishing<'_> {
             Some(job) => self.jobs.get(job).await.map_err(PlanError::from)?,
             None => None,
         };
-        let plan = self.left().await?;
+        let plan = self.settled(self.left().await?).await?;
         match decide(&self.payload, &plan, CommandEnd::of(command.as_ref())) {
             Decision::Nothing(state) => Ok(self.over(&plan, state)),
             Decision::Unchanged => self.unchanged().await,
@@ -255,6 +257,19 @@ impl Finishing<'_> {
             let moved = moves.next(kernel::Deadline::never(), &self.scope).await;
             moved.map_err(|_| Unfinished::Stopped)?;
         }
+    }
+
+    /// The plan once no apply of it is half-way. An earlier attempt that the log failed in may have left one, and it is not known
+    /// whether the plan is applied before that is brought to its end.
+    async fn settled(&self, plan: Plan) -> Result<Plan, Unfinished> {
+        if plan.record.landing.is_none() {
+            return Ok(plan);
+        }
+        let plans = &self.watch.plans;
+        plans
+            .repair_workspace(plan.record.facts.workspace, Repair::Recover)
+            .await?;
+        Ok(plans.get(self.plan).await?)
     }
 
     /// The plan is over; if that is what was wanted, an earlier daemon came that far.
