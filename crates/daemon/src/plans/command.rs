@@ -8,7 +8,7 @@ use std::sync::Arc;
 use api::{ErrorCode, OpenPlan, SubmitJob};
 use jobs::{Jobs, Submitted};
 use kernel::{HomeId, JobId};
-use plans::{Actor, Plan, PlanError, PlanQuery, Plans, State, Unapplied};
+use plans::{Actor, NewPlan, Plan, PlanError, PlanQuery, Plans, State, Unapplied};
 
 use crate::app::App;
 use crate::http::consent::StartedFor;
@@ -36,7 +36,9 @@ pub(crate) async fn submit_in_new_plan(
         let (plan, opened) = open_for_command(&own, open, request.idempotency_key.clone(), &by).await?;
         let submitted = match &opened {
             Opened::Before(job) => return Ok((plan, Submitted::Known(job.as_ref().clone()))),
-            Opened::Now | Opened::Beside => submit(&own, &plan, request, &by, started_for).await,
+            Opened::Now | Opened::Beside | Opened::GivenBack => {
+                submit(&own, &plan, request, &by, started_for).await
+            }
         };
         if let (Err(_), Opened::Now) = (&submitted, &opened) {
             give_back(&own.plans, &plan).await;
@@ -62,6 +64,8 @@ enum Opened {
     Before(Box<jobs::Job>),
     /// Another request with the same key is just here. Both submit the same job, and the log takes one of them.
     Beside,
+    /// Its job was never submitted, and it was discarded for that.
+    GivenBack,
 }
 
 async fn open_for_command(
@@ -75,8 +79,20 @@ async fn open_for_command(
         ..open
     };
     let new = to_new_plan(open, by).map_err(|problem| problem.below("open"))?;
+    let mut opened = open_once(app, &new).await?;
+    if let (plan, Opened::GivenBack) = &opened {
+        // An earlier request with the same key could not submit its command, nor forget its plan.
+        if let Err(error) = app.plans.forget(plan.id, Arc::from(DAEMON), None).await {
+            return Err(plan_problem(&app.plans, error).await);
+        }
+        opened = open_once(app, &new).await?;
+    }
+    Ok(opened)
+}
+
+async fn open_once(app: &App, new: &NewPlan) -> Result<(Plan, Opened), Problem> {
     let job = JobId::generate().to_string();
-    let opened = match app.plans.open_plan_for(new, job).await {
+    let opened = match app.plans.open_plan_for(new.clone(), job).await {
         Ok(opened) => opened,
         Err(error) => return Err(plan_problem(&app.plans, error).await),
     };
@@ -90,6 +106,7 @@ async fn open_for_command(
     };
     match app.jobs.get(job).await.map_err(read_failed)? {
         Some(job) => Ok((plan, Opened::Before(Box::new(job)))),
+        None if plan.record.state == State::Discarded => Ok((plan, Opened::GivenBack)),
         None => Ok((plan, Opened::Beside)),
     }
 }
