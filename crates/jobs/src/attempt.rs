@@ -3,11 +3,12 @@
 use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use eventlog::{BlobId, Lease, Log, LogError, Sequence};
 use futures_util::FutureExt;
-use kernel::{CancellationToken, Cause, Deadline, JobId};
+use kernel::{CancellationToken, Cause, Clock, Deadline, JobId, Scope};
 use process::Tasks;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -96,7 +97,30 @@ pub(crate) struct Payload {
     pub(crate) blobs: Vec<BlobId>,
 }
 
+/// The pause before it is read again. The log itself waits longer, as long as it cannot connect.
+const READ_AGAIN: Duration = Duration::from_millis(100);
+
 impl Payload {
+    /// Reads it, and again while the log cannot be reached, as long as it is wanted.
+    async fn read_through(
+        log: &Log,
+        job: JobId,
+        (clock, wanted): (&Arc<dyn Clock>, &Scope),
+    ) -> Result<Option<Self>, LogError> {
+        loop {
+            match Self::read(log, job).await {
+                Err(error) if error.is_outage() && !wanted.is_cancelled() => {
+                    tracing::debug!(%error, %job, "an attempt waits until the log can be reached");
+                }
+                read => return read,
+            }
+            tokio::select! {
+                _ = wanted.wait() => {}
+                () = Deadline::after(clock, READ_AGAIN).passed() => {}
+            }
+        }
+    }
+
     /// Reads it from the first event of the job.
     pub(crate) async fn read(log: &Log, job: JobId) -> Result<Option<Self>, LogError> {
         let page = log.read(&history::job_stream(job), Sequence::START, 1).await?;
@@ -127,7 +151,7 @@ impl Attempt {
             clock: Arc::clone(wall.clock()),
         });
         let (job, number, pool, stop) = (self.job, self.number, self.pool, self.stop.clone());
-        let outcome = self.work(log, output.clone()).await;
+        let outcome = self.work(log, wall.clock(), output.clone()).await;
         // The job ends as it ends; the log decides whether that is still this worker's to say.
         let output = match output.finish().await {
             Ok(summary) => OutputEnd {
@@ -165,14 +189,15 @@ impl Attempt {
     }
 
     /// The work, stopped when its time is over.
-    async fn work(self, log: Log, output: Output) -> Outcome {
+    async fn work(self, log: Log, clock: &Arc<dyn Clock>, output: Output) -> Outcome {
         let payload = match self.payload {
             Some(payload) => Ok(Some(payload)),
-            None => Payload::read(&log, self.job).await,
+            None => Payload::read_through(&log, self.job, (clock, &self.stop.token.scope())).await,
         };
         let payload = match payload {
             Ok(Some(payload)) => payload,
             Ok(None) => return hopeless("what the job was submitted with is not there".to_owned()),
+            Err(_) if self.stop.why().is_some() => return stopped(),
             Err(error) => return failed(format!("what the job was submitted with cannot be read: {error}")),
         };
         let work = Work {
