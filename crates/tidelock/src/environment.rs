@@ -153,12 +153,13 @@ pub(crate) const VARIABLES: &[Variable] = &[
 /// Begins every variable that is for this program alone.
 const PREFIX: &str = "TIDELOCK_";
 /// Begin those that only the tests and the measurements of this project know.
-const OF_TESTS: [&str; 10] = [
+const OF_TESTS: [&str; 11] = [
     "TIDELOCK_TEST_",
     "TIDELOCK_BENCH_",
     "TIDELOCK_SKIP_REPORT",
     "TIDELOCK_KILL_AT",
     "TIDELOCK_CRASH_",
+    "TIDELOCK_MACHINE_SECONDS",
     "TIDELOCK_ESCAPES_",
     "TIDELOCK_LSP_ROUNDS",
     "TIDELOCK_JOBS",

@@ -1,9 +1,13 @@
 //! Several machines on one database: a server of the test's own, a daemon for each machine, and a line from each to the
 //! server that can be cut.
+//!
+//! The line is a proxy, so that the tests need no rights. What it cannot do, and network namespaces could, is to lose the
+//! end of a connection for good; a machine that dies in silence is played by stopping its daemon.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -14,6 +18,9 @@ use serde_json::Value;
 use crate::harness::{Outcome, World, finish, wait_for};
 use crate::postgres_server::{PASSWORD, Setup, TestServer, USER};
 
+/// What the daemons, and whatever they run, have in their environment: the number of their machine.
+pub(crate) const MACHINE_VARIABLE: &str = "MACHINE";
+
 /// The server and the machines.
 pub(crate) struct Machines {
     pub(crate) machines: Vec<Machine>,
@@ -22,6 +29,7 @@ pub(crate) struct Machines {
 
 /// One machine.
 pub(crate) struct Machine {
+    pub(crate) number: usize,
     pub(crate) world: World,
     pub(crate) line: Line,
 }
@@ -34,7 +42,8 @@ impl Machines {
             ..Setup::default()
         };
         let server = TestServer::start(&setup)?;
-        let machine = |_| Machine {
+        let machine = |number| Machine {
+            number,
             world: World::new(),
             line: Line::to(server.port),
         };
@@ -56,6 +65,7 @@ impl Machine {
         let address = format!("127.0.0.1:{}", self.line.port);
         let url = format!("postgres://{USER}:{password}@{address}/postgres?sslmode=disable");
         command.env("TIDELOCK_DATABASE_URL", url);
+        command.env(MACHINE_VARIABLE, self.number.to_string());
         command
     }
 
@@ -86,22 +96,48 @@ impl Machine {
 /// A line to the server. What is on its way when it is held waits; nothing says that it is not there any more.
 pub(crate) struct Line {
     pub(crate) port: u16,
-    gate: Arc<Gate>,
+    /// To the server, and from it.
+    ways: [Arc<Gate>; 2],
+}
+
+/// What of a line is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Both,
+    ToServer,
+    FromServer,
+}
+
+/// One way of a line.
+#[derive(Default)]
+struct Gate {
+    // Guards how the way is; held for a look.
+    state: Mutex<GateState>,
+    opened: Condvar,
 }
 
 #[derive(Default)]
-struct Gate {
-    // Guards whether the line is held; held for a look.
-    is_held: Mutex<bool>,
-    opened: Condvar,
+struct GateState {
+    is_held: bool,
+    delay: Duration,
 }
 
 impl Gate {
     fn pass(&self) {
-        let mut is_held = self.is_held.lock().unwrap();
-        while *is_held {
-            is_held = self.opened.wait(is_held).unwrap();
+        let mut state = self.state.lock().unwrap();
+        while state.is_held {
+            state = self.opened.wait(state).unwrap();
         }
+        let delay = state.delay;
+        drop(state);
+        if !delay.is_zero() {
+            thread::sleep(delay); // tidy: how long the way takes is the point
+        }
+    }
+
+    fn set(&self, state: GateState) {
+        *self.state.lock().unwrap() = state;
+        self.opened.notify_all();
     }
 }
 
@@ -109,14 +145,14 @@ impl Line {
     fn to(server: u16) -> Line {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let gate = Arc::new(Gate::default());
-        let own = Arc::clone(&gate);
+        let ways: [Arc<Gate>; 2] = Default::default();
+        let own = ways.clone();
         // It ends with the test's process.
         thread::spawn(move || {
             for client in listener.incoming() {
-                let (client, gate) = (client.unwrap(), Arc::clone(&own));
+                let (client, gates) = (client.unwrap(), own.clone());
                 thread::spawn(move || {
-                    gate.pass();
+                    gates.iter().for_each(|gate| gate.pass());
                     let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) else {
                         return;
                     };
@@ -124,25 +160,42 @@ impl Line {
                         (client.try_clone().unwrap(), server.try_clone().unwrap()),
                         (server, client),
                     ];
-                    for (from, to) in ways {
-                        let gate = Arc::clone(&gate);
+                    for ((from, to), gate) in ways.into_iter().zip(gates) {
                         thread::spawn(move || carry(from, to, &gate));
                     }
                 });
             }
         });
-        Line { port, gate }
+        Line { port, ways }
     }
 
     /// Nothing goes through any more.
     pub(crate) fn cut(&self) {
-        *self.gate.is_held.lock().unwrap() = true;
+        self.cut_way(Way::Both);
     }
 
-    /// Everything goes through again, also what was held.
+    /// Nothing goes that way any more.
+    pub(crate) fn cut_way(&self, way: Way) {
+        let [to_server, from_server] = [way != Way::FromServer, way != Way::ToServer];
+        for (gate, is_held) in self.ways.iter().zip([to_server, from_server]) {
+            gate.set(GateState {
+                is_held,
+                delay: Duration::ZERO,
+            });
+        }
+    }
+
+    /// Whatever goes through takes that long, on each way.
+    pub(crate) fn delay(&self, delay: Duration) {
+        let is_held = false;
+        self.ways
+            .iter()
+            .for_each(|gate| gate.set(GateState { is_held, delay }));
+    }
+
+    /// Everything goes through again at once, also what was held.
     pub(crate) fn mend(&self) {
-        *self.gate.is_held.lock().unwrap() = false;
-        self.gate.opened.notify_all();
+        self.delay(Duration::ZERO);
     }
 }
 
@@ -154,7 +207,8 @@ fn carry(mut from: TcpStream, mut to: TcpStream, gate: &Gate) {
             break;
         }
     }
-    // Both ends may be gone already.
+    // The end of a connection is held as well. Both sides may be gone already.
+    gate.pass();
     drop(to.shutdown(Shutdown::Write));
 }
 
@@ -168,6 +222,42 @@ impl TestServer {
         }
         thread::sleep(pause); // tidy: for how long it is away is the point
         self.serve();
+    }
+
+    /// The server is killed with all that belongs to it, and started again after a while. What it had not yet handed to the
+    /// system is lost: acknowledged commits never, relaxed ones may be.
+    pub(crate) fn kill_for(&mut self, pause: Duration) {
+        let processes = self.processes();
+        self.signal("-KILL");
+        if let Some(mut server) = self.server.take() {
+            server.wait().unwrap();
+        }
+        wait_for("the server to be gone", || {
+            processes
+                .iter()
+                .all(|process| !Path::new(&format!("/proc/{process}")).exists())
+        });
+        // It says 'ready', which the next one is not yet.
+        fs::remove_file(self.directory.path().join("data/postmaster.pid")).unwrap();
+        thread::sleep(pause); // tidy: for how long it is away is the point
+        self.serve();
+    }
+
+    /// The same, told by itself: it drops everything, and does not tidy up.
+    pub(crate) fn stop_at_once_for(&mut self, pause: Duration) {
+        self.stop();
+        thread::sleep(pause); // tidy: for how long it is away is the point
+        self.serve();
+    }
+
+    /// Ends every connection, as `pg_terminate_backend` does.
+    pub(crate) fn terminate_connections(&self) {
+        let serves_a_client = |process: &u32| {
+            let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            command.starts_with(format!("postgres: {USER} ").as_bytes())
+        };
+        let processes: Vec<u32> = self.processes().into_iter().filter(serves_a_client).collect();
+        kill("-TERM", &processes);
     }
 
     /// Everything that belongs to the server stands still or goes on: `-STOP`, `-CONT`.

@@ -12,12 +12,12 @@ use crate::requests::{events, force, send};
 use crate::tools::skip;
 
 /// A small file system in memory. Dropping it takes it away.
-struct SmallDisk {
+pub(crate) struct SmallDisk {
     path: PathBuf,
 }
 
 impl SmallDisk {
-    fn mount(path: &Path, size: &str) -> Result<SmallDisk, String> {
+    pub(crate) fn mount(path: &Path, size: &str) -> Result<SmallDisk, String> {
         fs::create_dir_all(path).unwrap();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "tmpfs"])
@@ -33,7 +33,7 @@ impl SmallDisk {
     }
 
     /// Takes all the room that is left.
-    fn fill(&self) {
+    pub(crate) fn fill(&self) {
         let mut filler = OpenOptions::new()
             .create(true)
             .append(true)
@@ -44,7 +44,7 @@ impl SmallDisk {
         }
     }
 
-    fn make_room(&self) {
+    pub(crate) fn make_room(&self) {
         fs::remove_file(self.path.join("filler")).unwrap();
     }
 }

@@ -35,6 +35,15 @@ impl Has {
         texts.collect()
     }
 
+    /// The names of what went wrong without ending the turn.
+    pub(crate) fn troubles(&self) -> Vec<&str> {
+        let troubles = self.turn.items.iter().filter_map(|item| match item {
+            TurnItem::Trouble { code, .. } => Some(code.as_str()),
+            _ => None,
+        });
+        troubles.collect()
+    }
+
     /// A question that is open.
     pub(crate) fn question(&self) -> Option<String> {
         self.turn.items.iter().find_map(|item| match item {
@@ -121,7 +130,14 @@ impl Has {
                 let tool = self.numbered(*item).unwrap_or_else(|| panic!("{event:?}"));
                 go_on(tool, event);
             }
-            TurnEventBody::Edited { .. } | TurnEventBody::Trouble { .. } | TurnEventBody::Unknown => {
+            TurnEventBody::Trouble { code, text } => self.begin(
+                None,
+                TurnItem::Trouble {
+                    code: code.clone(),
+                    text: text.clone(),
+                },
+            ),
+            TurnEventBody::Edited { .. } | TurnEventBody::Unknown => {
                 panic!("nobody has caused this: {event:?}")
             }
         }

@@ -26,7 +26,7 @@ const NOWHERE: u64 = 1_000_000;
 
 /// The body of an answer that comes in pieces, without what is between them.
 #[derive(Debug)]
-struct Pieces {
+pub(crate) struct Pieces {
     connection: BufReader<UnixStream>,
     left: usize,
 }
@@ -62,16 +62,16 @@ pub(crate) enum Said {
     End(TurnEnd),
 }
 
-/// The stream of a turn.
+/// A stream of events: that of a turn, or of what a job says.
 #[derive(Debug)]
-struct Stream {
+pub(crate) struct Stream {
     lines: BufReader<Pieces>,
     kind: String,
     data: String,
 }
 
 /// Asks for something that comes in pieces. An error means that there is no daemon, or that it has no room.
-fn ask(home: &Home, path: &str, headers: &str) -> io::Result<Pieces> {
+pub(crate) fn ask(home: &Home, path: &str, headers: &str) -> io::Result<Pieces> {
     let token = fs::read_to_string(home.token_file())?;
     let mut connection = UnixStream::connect(home.socket())?;
     connection.set_read_timeout(Some(SILENCE))?;
@@ -104,8 +104,8 @@ pub(crate) fn exported_turns(home: &Home, session: &str) -> Vec<Value> {
 }
 
 impl Stream {
-    /// Asks for a turn from a place on.
-    fn open(home: &Home, path: &str, place: Option<u64>) -> io::Result<Stream> {
+    /// Asks for a stream from a place on.
+    pub(crate) fn open(home: &Home, path: &str, place: Option<u64>) -> io::Result<Stream> {
         let place = place.map_or_else(String::new, |place| format!("Last-Event-ID: {place}\r\n"));
         let pieces = ask(home, path, &format!("Accept: text/event-stream\r\n{place}"))?;
         Ok(Stream {
@@ -115,9 +115,20 @@ impl Stream {
         })
     }
 
-    /// What comes next; nothing if the stream was cut off. What was cut in the middle was not said. Heartbeats alone do not
-    /// make a turn go on, so they are not listened to for ever.
+    /// What the stream of a turn says next; nothing if it was cut off.
     fn next(&mut self, give_up_at: Instant) -> Option<Said> {
+        let (kind, data) = self.next_event(give_up_at)?;
+        let garbled = |error| -> Said { panic!("{error}: {data}") };
+        Some(match kind.as_str() {
+            "resync" => serde_json::from_str(&data).map_or_else(garbled, Said::Resync),
+            "end" => serde_json::from_str(&data).map_or_else(garbled, Said::End),
+            _ => serde_json::from_str(&data).map_or_else(garbled, Said::Event),
+        })
+    }
+
+    /// The kind and the data of the next event; nothing if the stream was cut off. What was cut in the middle was not said.
+    /// Heartbeats alone make nothing go on, so they are not listened to for ever.
+    pub(crate) fn next_event(&mut self, give_up_at: Instant) -> Option<(String, String)> {
         loop {
             assert!(Instant::now() < give_up_at, "nothing but heartbeats");
             let mut line = String::new();
@@ -134,13 +145,7 @@ impl Stream {
             } else if let Some(data) = line.strip_prefix("data: ") {
                 data.clone_into(&mut self.data);
             } else if line.is_empty() && !self.data.is_empty() {
-                let (kind, data) = (mem::take(&mut self.kind), mem::take(&mut self.data));
-                let garbled = |error| -> Said { panic!("{error}: {data}") };
-                return Some(match kind.as_str() {
-                    "resync" => serde_json::from_str(&data).map_or_else(garbled, Said::Resync),
-                    "end" => serde_json::from_str(&data).map_or_else(garbled, Said::End),
-                    _ => serde_json::from_str(&data).map_or_else(garbled, Said::Event),
-                });
+                return Some((mem::take(&mut self.kind), mem::take(&mut self.data)));
             }
         }
     }
@@ -165,8 +170,16 @@ pub(crate) struct Adventures {
     pub(crate) resyncs: u64,
 }
 
+/// Whether a server may lose what was shown already, so that readers are told to start over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Log {
+    KeepsAll,
+    MayRewind,
+}
+
 /// A reader.
 pub(crate) struct Reader {
+    pub(crate) log: Log,
     pub(crate) home: Home,
     pub(crate) session: String,
     pub(crate) numbers: Numbers,
@@ -228,6 +241,10 @@ impl Reader {
             };
             match (said, manner, mem::take(&mut is_first)) {
                 (Said::Resync(resync), Manner::Astray, true) => {
+                    self.adventures.resyncs += 1;
+                    has.resync(resync);
+                }
+                (Said::Resync(resync), ..) if self.log == Log::MayRewind => {
                     self.adventures.resyncs += 1;
                     has.resync(resync);
                 }

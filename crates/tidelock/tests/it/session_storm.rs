@@ -25,7 +25,7 @@ use crate::harness::{World, processes_of};
 use crate::job_stage::Beside;
 use crate::requests::{Answer, send};
 use crate::session_fold::Has;
-use crate::session_reader::{Adventures, COME_BACK_AFTER, PATIENCE, Reader, exported_turns};
+use crate::session_reader::{Adventures, COME_BACK_AFTER, Log, PATIENCE, Reader, exported_turns};
 
 /// How many sessions there are, unless `TIDELOCK_SESSIONS` says so.
 const USUAL_SESSIONS: usize = 60;
@@ -174,6 +174,7 @@ impl Storm<'_> {
             Beside::start(self.world, command)
         });
         let reader = |seed: u64| Reader {
+            log: Log::KeepsAll,
             home: self.home.clone(),
             session: session.clone(),
             numbers: Numbers(seed),
@@ -293,6 +294,7 @@ impl Storm<'_> {
         for (reader, has) in prompt.readers.iter().enumerate() {
             assert_eq!(*has, whole, "reader {reader} of {about}");
         }
+        assert_eq!(whole.troubles(), [""; 0], "{about}");
         // It was accepted once, has begun at most once, and ended once.
         let states = log.events.iter().filter_map(|event| match &event.data {
             TurnEventBody::Accepted { .. } => Some(TurnState::Queued),
