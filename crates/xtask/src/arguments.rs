@@ -10,15 +10,18 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test [--only STEP] [--fast]  install what is missing, then run every check and every test
+  test --machines              several machines on one database while everything fails, for half an hour
   tidy                         layering, forgotten files, forbidden patterns, file sizes, dead links
   docs                         write the pages below docs/ that are made from the code
   bench [--only TABLE]         measure against the peers and write BENCHMARKS.md; with --only, print those tables
   coverage                     line coverage of the kernel; fails under the bar
   audit                        look for published advisories (fetches the advisory database)
 
-Steps of test: tools, fmt, clippy, tidy, deny, test, models
+Steps of test: tools, fmt, clippy, tidy, deny, test, models; and machines, if it is asked for
   --only STEP  run that step alone (and install the tools that it needs)
-  --fast       leave out deny and models";
+  --fast       leave out deny and models
+  --machines   the same as --only machines: three seeds, ten minutes each. TIDELOCK_MACHINE_SECONDS is how long each takes,
+               and TIDELOCK_CRASH_SEED plays one seed again";
 
 /// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +96,7 @@ fn parse_test(mut arguments: impl Iterator<Item = String>) -> Result<Command, Us
         let chosen = match argument.as_str() {
             "-h" | "--help" => return Ok(Command::Help),
             "--fast" => Selection::Fast,
+            "--machines" => Selection::Only(Step::Machines),
             "--only" => Selection::Only(step(&arguments.next().ok_or(UsageError::MissingStep)?)?),
             other => match other.strip_prefix("--only=") {
                 Some(name) => Selection::Only(step(name)?),
@@ -148,6 +152,11 @@ mod tests {
                 "test --only=models",
                 Ok(Command::Test(Selection::Only(Step::Models))),
             ),
+            (
+                "test --machines",
+                Ok(Command::Test(Selection::Only(Step::Machines))),
+            ),
+            ("test --fast --machines", Err(UsageError::FastAndOnly)),
             ("test --only", Err(UsageError::MissingStep)),
             (
                 "test --only lint",

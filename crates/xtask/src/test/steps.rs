@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 
 use super::counts::{Counts, Runner};
 use super::summary::Outcome;
-use super::{Step, Tally, acp_peer, postgres, servers, skips, tools};
+use super::{Step, Tally, acp_peer, machines, postgres, servers, skips, tools};
 use crate::arguments::Selection;
 use crate::child::{self, Ended};
 use crate::tidy;
@@ -87,6 +87,13 @@ pub(super) fn run(
                 .arg(workspace.target_directory.join("model"))
                 .env("RUSTFLAGS", "--cfg tidelock_model");
             run_tests([(models, Runner::Libtest)], tally)?;
+        }
+        Step::Machines => {
+            let commands = machines::commands(in_root)?;
+            run_tests(
+                commands.into_iter().map(|command| (command, Runner::Libtest)),
+                tally,
+            )?;
         }
     }
     Ok(Outcome::Passed)

@@ -18,7 +18,7 @@ use crate::workspace::cargo;
 struct Tool {
     /// The program's name, as it is found on the PATH.
     name: &'static str,
-    needed_by: Step,
+    needed_by: &'static [Step],
     why: &'static str,
     source: Source,
 }
@@ -50,37 +50,37 @@ const COMPONENTS_WITHIN: Duration = Duration::from_secs(300);
 const TOOLS: &[Tool] = &[
     Tool {
         name: "cargo-fmt",
-        needed_by: Step::Format,
+        needed_by: &[Step::Format],
         why: "checks the format",
         source: Source::Component("rustfmt"),
     },
     Tool {
         name: "cargo-clippy",
-        needed_by: Step::Clippy,
+        needed_by: &[Step::Clippy],
         why: "finds mistakes",
         source: Source::Component("clippy"),
     },
     Tool {
         name: "chromium",
-        needed_by: Step::Tests,
+        needed_by: &[Step::Tests],
         why: "shows the page to the browser tests",
         source: Source::Debian("chromium"),
     },
     Tool {
         name: "chromedriver",
-        needed_by: Step::Tests,
+        needed_by: &[Step::Tests],
         why: "drives the browser of the browser tests",
         source: Source::Debian("chromium-driver"),
     },
     Tool {
         name: "postgres",
-        needed_by: Step::Tests,
+        needed_by: &[Step::Tests, Step::Machines],
         why: "is the server that the log is tested on",
         source: Source::Debian("postgresql"),
     },
     Tool {
         name: "pgbouncer",
-        needed_by: Step::Tests,
+        needed_by: &[Step::Tests],
         why: "stands between the log and its server in a test",
         source: Source::Debian("pgbouncer"),
     },
@@ -92,37 +92,37 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "bindfs",
-        needed_by: Step::Tests,
+        needed_by: &[Step::Tests],
         why: "is a mount that stops answering, for the tests of plans",
         source: Source::Debian("bindfs"),
     },
     Tool {
         name: "python3",
-        needed_by: Step::Tests,
+        needed_by: &[Step::Tests],
         why: "installs language servers for the tests",
         source: Source::Debian("python3-venv"),
     },
     Tool {
         name: "npm",
-        needed_by: Step::Tests,
+        needed_by: &[Step::Tests],
         why: "installs language servers for the tests",
         source: Source::Debian("npm"),
     },
     Tool {
         name: "rust-analyzer",
-        needed_by: Step::Tests,
+        needed_by: &[Step::Tests],
         why: "is the language server for Rust",
         source: Source::ComponentsIfPossible(&["rust-analyzer", "rust-src"]),
     },
     Tool {
         name: "gopls",
-        needed_by: Step::Tests,
+        needed_by: &[Step::Tests],
         why: "is the language server for Go",
         source: Source::DebianIfPossible(&["golang-go", "gopls"]),
     },
     Tool {
         name: "cargo-deny",
-        needed_by: Step::Deny,
+        needed_by: &[Step::Deny],
         why: "checks licences, bans and sources",
         source: Source::Crate {
             name: "cargo-deny",
@@ -132,7 +132,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "cargo-nextest",
-        needed_by: Step::Tests,
+        needed_by: &[Step::Tests],
         why: "runs the tests of all crates side by side",
         source: Source::Optional,
     },
@@ -141,7 +141,10 @@ const TOOLS: &[Tool] = &[
 /// Looks for every tool that a wanted step needs and installs what is missing.
 pub(super) fn install(is_wanted: impl Fn(Step) -> bool) -> Result<()> {
     let mut packages = Vec::new();
-    for tool in TOOLS.iter().filter(|tool| is_wanted(tool.needed_by)) {
+    for tool in TOOLS
+        .iter()
+        .filter(|tool| tool.needed_by.iter().copied().any(&is_wanted))
+    {
         if tool.is_here() {
             println!("{:<14} present, {}", tool.name, tool.why);
             continue;
