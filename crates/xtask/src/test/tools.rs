@@ -86,7 +86,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "faketime",
-        needed_by: Step::Tests,
+        needed_by: &[Step::Tests],
         why: "gives a daemon a clock that is wrong",
         source: Source::Debian("faketime"),
     },
