@@ -10,7 +10,8 @@
 //!
 //! A place only grows, but for one case: a database server that crashed may have lost what it had shown of relaxed commits.
 //! When the store is found to have less than the tails were told of, that is a rewind. Each is counted, and a tail whose place
-//! was lost is told to resync.
+//! was lost is told to resync. Others may have written in the place of what was lost before anybody looks, so after every loss
+//! of the connection the tails are in doubt, and each looks back at what it has handed out.
 //!
 //! Whoever watches all streams below a prefix is told that one of them has moved, and looks for themselves.
 
@@ -40,6 +41,8 @@ pub(crate) struct Progress {
     pub(crate) rewinds: u64,
     /// How far the stream was when that was last found.
     pub(crate) rewound_to: (Life, Sequence),
+    /// How often the store may have lost something since somebody first looked.
+    pub(crate) doubts: u64,
     /// Gapless and ending with `last`, or empty.
     recent: Vec<Arc<Batch>>,
 }
@@ -81,12 +84,12 @@ impl Progress {
     }
 
     fn at(&self, life: Life, last: Sequence, recent: Vec<Arc<Batch>>) -> Self {
-        let (rewinds, rewound_to) = (self.rewinds, self.rewound_to);
         Self {
             life,
             last,
-            rewinds,
-            rewound_to,
+            rewinds: self.rewinds,
+            rewound_to: self.rewound_to,
+            doubts: self.doubts,
             recent,
         }
     }
@@ -200,6 +203,25 @@ impl Hub {
     pub(crate) fn rewind(&self, stream: &StreamId, told: (Life, Sequence), found: (Life, Sequence)) {
         if let Some(held) = self.streams.find(stream) {
             rewind(&held, told, found);
+        }
+    }
+
+    /// The connection to the store was lost: it may have less than the tails have handed out, or something else in its place.
+    pub(crate) fn doubt(&self) {
+        for (stream, mut seen) in self.streams.list() {
+            let Some(held) = self.streams.find(&stream) else {
+                continue;
+            };
+            loop {
+                let doubted = Progress {
+                    doubts: seen.state.doubts + 1,
+                    ..(*seen.state).clone()
+                };
+                match held.transition(seen.generation, doubted) {
+                    Ok(_) => break,
+                    Err(stale) => seen = stale.current,
+                }
+            }
         }
     }
 

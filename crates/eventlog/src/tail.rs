@@ -16,14 +16,17 @@ use crate::{
 /// How many events a tail reads from the store at a time: enough to be fast, few enough to be cheap to hold.
 const PAGE_EVENTS: u32 = 256;
 
+/// Of how many events a tail remembers when they were written: more than a server loses in a crash.
+const REMEMBERED_EVENTS: usize = 256;
+
 /// What a tail yields.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TailItem {
     /// The next event.
     Event(Arc<Event>),
     /// The reader's place is not in the stream any more: the events up to here were dropped before they could be read; or
-    /// the stream was removed, and this is the start; or the stream ends here, before the reader's place, because a database
-    /// server lost in a crash what it had shown of relaxed commits. The next item is the event after it; after a removal it
+    /// the stream was removed, and this is the start; or a database server lost in a crash what it had shown of relaxed commits,
+    /// and what comes after this place is something else or nothing yet. The next item is the event after it; after a removal it
     /// comes when there is a stream of that name again.
     Resync {
         /// The tail goes on after this place. If that is the start, the stream that was read before is gone.
@@ -75,6 +78,10 @@ pub struct Tail {
     place: Sequence,
     /// How many losses of the store the place has been through.
     rewinds: u64,
+    /// How many doubts about the store it has looked into.
+    doubts: u64,
+    /// When the last events up to the place were written. One that took the place of another was written later.
+    handed_out: VecDeque<i64>,
     /// Events that are read and not handed out yet; at most a page of them.
     ready: VecDeque<EventBatch>,
     phase: Phase,
@@ -89,14 +96,16 @@ impl Tail {
         after: Sequence,
         scope: Scope,
     ) -> Self {
-        let rewinds = progress.read().state.rewinds;
+        let seen = progress.read().state;
         Self {
             store,
             stream,
             progress,
             life: Life::NONE,
             place: after,
-            rewinds,
+            rewinds: seen.rewinds,
+            doubts: seen.doubts,
+            handed_out: VecDeque::new(),
             ready: VecDeque::new(),
             phase: Phase::Replaying,
             scope,
@@ -105,21 +114,44 @@ impl Tail {
 
     /// The next item; waits for one if need be. *Cancel safety*: dropped half-way, nothing is skipped.
     pub async fn next(&mut self) -> Result<TailItem, TailEnd> {
-        let batch = match self.next_batch().await? {
+        let batch = match self.find_batch().await? {
             TailBatch::Events(batch) => batch,
             TailBatch::Resync { after } => return Ok(TailItem::Resync { after }),
         };
         let (event, rest) = batch.split_first();
-        self.place = event.sequence;
+        self.hand_out(std::slice::from_ref(&event));
         rest.into_iter().for_each(|rest| self.ready.push_front(rest));
         Ok(TailItem::Event(event))
     }
 
     /// Like [`next`](Self::next), and hands out what came together, as far as that is not too much.
     pub async fn next_batch(&mut self) -> Result<TailBatch, TailEnd> {
+        let found = self.find_batch().await?;
+        if let TailBatch::Events(batch) = &found {
+            self.hand_out(batch.events());
+        }
+        Ok(found)
+    }
+
+    fn hand_out(&mut self, events: &[Arc<Event>]) {
+        self.place = events.last().map_or(self.place, |event| event.sequence);
+        let newest = &events[events.len().saturating_sub(REMEMBERED_EVENTS)..];
+        let room = REMEMBERED_EVENTS - newest.len();
+        self.handed_out
+            .drain(..self.handed_out.len().saturating_sub(room));
+        self.handed_out.extend(newest.iter().map(|event| event.at_ms));
+    }
+
+    /// Goes to another place than after what was handed out.
+    fn go_to(&mut self, place: Sequence) {
+        self.place = place;
+        self.handed_out.clear();
+    }
+
+    /// What comes next. It is not handed out yet.
+    async fn find_batch(&mut self) -> Result<TailBatch, TailEnd> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
-                self.place = batch.last();
                 return Ok(TailBatch::Events(batch));
             }
             let seen = self.progress.read().state;
@@ -133,6 +165,10 @@ impl Tail {
                 if let Some(after) = self.start_over() {
                     return Ok(TailBatch::Resync { after });
                 }
+                continue;
+            }
+            if self.doubts != seen.doubts {
+                self.look_back(&seen).await?;
                 continue;
             }
             let is_window_ours = self.life == Life::NONE || self.life == seen.life;
@@ -152,6 +188,37 @@ impl Tail {
         }
     }
 
+    /// Looks whether the store still has what was handed out. If not, all tails are told how far it is the same.
+    async fn look_back(&mut self, seen: &Progress) -> Result<(), TailEnd> {
+        let count = self.handed_out.len();
+        if count == 0 {
+            self.doubts = seen.doubts;
+            return Ok(());
+        }
+        let before = self.place.get().saturating_sub(count as u64);
+        let limit = u32::try_from(count).unwrap_or(u32::MAX);
+        let page = self
+            .store
+            .read(&self.stream, Sequence::from_u64(before), limit)
+            .await?;
+        if page.life == self.life {
+            let written = |sequence: Sequence| {
+                let index = usize::try_from(sequence.get().checked_sub(before + 1)?).ok()?;
+                self.handed_out.get(index)
+            };
+            let is_other = |event: &&Event| written(event.sequence).is_some_and(|at| *at != event.at_ms);
+            let other = page.events.iter().find(is_other).map(|event| event.sequence);
+            let same = other.map(|other| Sequence::from_u64(other.get() - 1));
+            if let Some(same) = same.or((page.last < self.place).then_some(page.last)) {
+                hub::rewind(&self.progress, seen.place(), (page.life, same));
+                hub::hint(&self.progress, page.life, page.last);
+                return Ok(());
+            }
+        }
+        self.doubts = seen.doubts;
+        Ok(())
+    }
+
     /// Takes over what the store has, after the progress was seen like this.
     fn take(&mut self, seen: &Progress, page: Page) -> Option<Sequence> {
         // What the store says about which stream there is counts for all tails, and they may not have heard it.
@@ -169,11 +236,11 @@ impl Tail {
         }
         self.life = page.life;
         if page.last < self.place {
-            self.place = page.last;
+            self.go_to(page.last);
             return Some(self.place);
         }
         if page.first > self.place.next() {
-            self.place = Sequence::from_u64(page.first.get() - 1);
+            self.go_to(Sequence::from_u64(page.first.get() - 1));
             return Some(self.place);
         }
         if page.events.is_empty() {
@@ -198,7 +265,7 @@ impl Tail {
         if self.place <= last && is_first_missed {
             return None;
         }
-        self.place = self.place.min(last);
+        self.go_to(self.place.min(last));
         self.phase = Phase::Replaying;
         Some(self.place)
     }
@@ -206,18 +273,21 @@ impl Tail {
     /// Goes back to the start, since the stream is gone. Whoever has seen nothing of it need not be told.
     fn start_over(&mut self) -> Option<Sequence> {
         let has_seen = self.place > Sequence::START;
-        (self.life, self.place, self.phase) = (Life::NONE, Sequence::START, Phase::Replaying);
+        self.go_to(Sequence::START);
+        (self.life, self.phase) = (Life::NONE, Phase::Replaying);
         has_seen.then_some(self.place)
     }
 
     /// Waits until the stream is beyond the tail's place, or gone, or has lost events.
     async fn moved(&self) -> Result<(), TailEnd> {
-        let (life, place, rewinds) = (self.life, self.place, self.rewinds);
+        let (life, place) = (self.life, self.place);
+        let (rewinds, doubts) = (self.rewinds, self.doubts);
         let moved = self.progress.wait_until(
             move |progress| {
                 progress.last > place
                     || (life != Life::NONE && progress.life > life)
                     || progress.rewinds != rewinds
+                    || progress.doubts != doubts
             },
             Deadline::never(),
             &self.scope,
@@ -421,6 +491,39 @@ mod tests {
         deaf.hub.hint(&stream(), life, Sequence::from_u64(5));
         expect(&mut behind, 5..=5).await;
         expect(&mut ahead, 5..=5).await;
+    }
+
+    /// Others wrote in the place of what was lost before anybody looked: the numbers say nothing.
+    #[tokio::test]
+    async fn a_tail_looks_back_when_others_may_have_written_in_the_place_of_what_was_lost() {
+        let deaf = Deaf::open();
+        let mut version = deaf.make(3).await;
+        let life = Life::from_u64(version.get());
+        let (mut ahead, mut behind, mut beyond) = (deaf.tail(), deaf.tail(), deaf.tail());
+        expect(&mut ahead, 1..=3).await;
+        expect(&mut behind, 1..=3).await;
+        expect(&mut beyond, 1..=3).await;
+        deaf.hub.publish(&stream(), life, &lost_events(4..=5));
+        expect(&mut ahead, 4..=5).await;
+        expect(&mut beyond, 4..=5).await;
+        for _ in 4..=6 {
+            version = deaf.append(version).await;
+        }
+        deaf.hub.hint(&stream(), life, Sequence::from_u64(6));
+        expect(&mut beyond, 6..=6).await;
+        deaf.hub.doubt();
+        for tail in [&mut ahead, &mut beyond] {
+            assert_eq!(tail.next().await.unwrap(), resync(3));
+            expect(tail, 4..=6).await;
+        }
+        expect(&mut behind, 4..=6).await;
+        // Nothing was lost this time.
+        deaf.hub.doubt();
+        deaf.append(version).await;
+        deaf.hub.hint(&stream(), life, Sequence::from_u64(7));
+        for tail in [&mut ahead, &mut behind, &mut beyond] {
+            expect(tail, 7..=7).await;
+        }
     }
 
     /// A tail finds out by itself that the store has less than all tails were told, and does not ask again and again.

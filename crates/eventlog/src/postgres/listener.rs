@@ -185,6 +185,9 @@ impl Listener {
                     Err(error) => return error.into(),
                     Ok(()) => {
                         // What was committed before this is found by looking, what comes after it by hints.
+                        if *failures > 0 {
+                            self.hub.doubt();
+                        }
                         (is_listening, *failures) = (true, 0);
                         looks.reset_immediately();
                     }
