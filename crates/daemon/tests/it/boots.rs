@@ -1,7 +1,5 @@
 //! The lives of daemons, as the next one tells them.
 
-use std::time::SystemTime;
-
 use api::{Boot, BootList, BootState, Status};
 use eventlog::{Log, Sequence, SqliteOptions, StreamId};
 use kernel::{BootId, HomeId, SystemClock};
@@ -102,32 +100,30 @@ async fn the_lives_of_another_home_are_left_alone() {
     options.home.prepare().unwrap();
     let path = options.home.log_database();
     let log = Log::open_sqlite(&SqliteOptions { path }, SystemClock::shared()).unwrap();
-    let (other, boot) = (HomeId::generate(), BootId::generate());
-    let started_at_ms = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap()
-        .as_millis();
-    let stream = StreamId::new(&format!("boot/{boot}")).unwrap();
-    let head = eventlog::Head {
-        kind: "boot".into(),
-        status: "running".into(),
-        body: format!(r#"{{"home_id":"{other}","pid":1,"version":"1","started_at_ms":{started_at_ms}}}"#)
-            .into_bytes()
-            .into(),
-        blobs: Vec::new(),
-    };
-    let write = eventlog::Write {
-        stream: stream.clone(),
-        expected: eventlog::Version::NONE,
-        head: Some(head),
-        events: Vec::new(),
-    };
-    log.commit(eventlog::Commit::one(write)).await.unwrap();
+    let (own, other) = (HomeId::generate(), HomeId::generate());
+    std::fs::write(options.home.home_id_file(), format!("{own}\n")).unwrap();
+    let (past, theirs) = (BootId::generate(), BootId::generate());
+    let lives =
+        [(own, past, "stopped"), (other, theirs, "running")].map(|(home, boot, status)| eventlog::Write {
+            stream: StreamId::new(&format!("boot/{boot}")).unwrap(),
+            expected: eventlog::Version::NONE,
+            head: Some(eventlog::Head {
+                kind: "boot".into(),
+                status: status.into(),
+                body: format!(r#"{{"home_id":"{home}","pid":1,"version":"1","started_at_ms":1}}"#)
+                    .into_bytes()
+                    .into(),
+                blobs: Vec::new(),
+            }),
+            events: Vec::new(),
+        });
+    log.commit(eventlog::Commit::all(lives.into())).await.unwrap();
     drop(log);
 
     let running = Running::start_in(directory, SystemClock::shared(), |_| {}).await;
     let ids: Vec<_> = boots(&running).await.into_iter().map(|boot| boot.id).collect();
-    assert!(ids.len() == 1 && ids[0] != boot.to_string(), "{ids:?}");
+    assert_eq!(ids[1..], [past.to_string()]);
+    assert_ne!(ids[0], theirs.to_string());
     let metrics = running.unix().get("/metrics").send().await.body;
     assert!(
         metrics.contains("\ntidelock_boots_found_crashed 0\n"),

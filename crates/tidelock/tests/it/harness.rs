@@ -142,6 +142,7 @@ impl World {
         settings.add_filter(&self.path().display().to_string(), "[DIR]");
         for (pattern, name) in [
             (r"boot_[0-9A-Z]{26}", "[BOOT]"),
+            (r"home_[0-9A-Z]{26}", "[HOME]"),
             (r"req_[0-9A-Z]{26}", "[REQUEST]"),
             (r"127\.0\.0\.1:\d+", "[ADDRESS]"),
             (r"tidelock-[0-9a-f]{32}\.localhost:\d+", "[PAGE]"),

@@ -80,7 +80,9 @@ fn a_daemon_lives_from_up_to_down_in_json() {
     let world = World::new();
     let mut said = String::new();
     for command in ["status", "up", "status", "down", "down", "status"] {
-        let outcome = world.run(&[command, "--json"]);
+        let mut asked = world.command(&[command, "--json"]);
+        asked.env("TIDELOCK_MACHINE", "box");
+        let outcome = finish(asked);
         let pretty = serde_json::to_string_pretty(&outcome.json()).unwrap();
         assert_eq!(outcome.stderr, "");
         said.push_str(&format!("$ tidelock {command} --json\n{pretty}\n"));
@@ -107,6 +109,11 @@ fn a_daemon_lives_from_up_to_down_in_json() {
             "running": 0
           },
           "log": "writable",
+          "machine": {
+            "here": true,
+            "home": "[HOME]",
+            "name": "box"
+          },
           "page": {
             "expires_in_ms": 300000,
             "url": "http://[PAGE]/open?code=[CODE]"
@@ -145,6 +152,11 @@ fn a_daemon_lives_from_up_to_down_in_json() {
             "running": 0
           },
           "log": "writable",
+          "machine": {
+            "here": true,
+            "home": "[HOME]",
+            "name": "box"
+          },
           "pid": [NUMBER],
           "processes": {
             "owned": 0,
