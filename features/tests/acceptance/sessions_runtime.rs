@@ -95,9 +95,12 @@ impl Ours {
 
     /// One that has had a life before, which is over.
     pub(crate) async fn open_again(log: &Log, plans: &Plans, site: &Arc<Site>, sharing: Sharing) -> Self {
-        let home = (HomeId::generate(), sharing);
-        let before = Self::life(log, plans, site, home).await.sessions;
-        let mut ours = Self::life(log, plans, site, home).await;
+        let home = HomeId::generate();
+        // One that is over looks after nobody's prompts.
+        let before = Self::life(log, plans, site, (home, Sharing::Alone))
+            .await
+            .sessions;
+        let mut ours = Self::life(log, plans, site, (home, sharing)).await;
         ours.before = Some(before);
         ours
     }
