@@ -66,6 +66,10 @@ impl BindError {
 /// finds no room tries again after a second.
 const AT_THE_DOOR: u32 = 4096;
 
+/// What the kernel keeps for one connection of what is on its way. Left to itself it takes four mebibytes for everybody who asks
+/// for a stream and does not read.
+const ON_THE_WAY_BYTES: u32 = 128 * 1024;
+
 /// Listens on TCP. An address that goes beyond `exposure` is refused.
 pub(crate) fn bind_tcp(listen: Listen, exposure: Exposure) -> Result<TcpListener, BindError> {
     let address = listen.address;
@@ -93,6 +97,8 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     };
     // Connections of a daemon that has ended are not in the way of the next one.
     socket.set_reuseaddr(true)?;
+    // Every connection has it from the socket it came through.
+    socket.set_send_buffer_size(ON_THE_WAY_BYTES)?;
     socket.bind(address)?;
     socket.listen(AT_THE_DOOR)
 }

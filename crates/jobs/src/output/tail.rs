@@ -8,12 +8,12 @@ use std::{collections::VecDeque, sync::Arc};
 use eventlog::{Event, Log, LogError, Sequence, StreamId, Tail, TailEnd, TailItem};
 use kernel::{Cause, JobId, Scope};
 
-use super::{item::OutputItem, stream};
+use super::{book::EVENT_BYTES, item::OutputItem, stream};
 use crate::{history, job::Job};
 
-/// How many events are read from the log at a time, and so how many a reader holds that does not read on. Each may have
-/// 64 KiB, and there may be hundreds of readers.
-const PAGE_EVENTS: u32 = 4;
+/// How many events are read from the log at a time, at most. A reader that does not read on holds what was read for it, and
+/// there may be hundreds of them, so of large events fewer are read.
+const PAGE_EVENTS: usize = 4;
 
 /// Following ended before the job did.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +48,8 @@ pub struct OutputTail {
     place: Sequence,
     /// Events that are read and not handed out yet; at most a page of them.
     ready: VecDeque<Event>,
+    /// How many events are read next: as many as fill one large event, going by those that were read last.
+    page: usize,
     /// Follows the output, once all that was there has been read.
     live: Option<Tail>,
     job: Watched,
@@ -74,6 +76,7 @@ impl OutputTail {
             output: history::output_stream(id),
             place: after,
             ready: VecDeque::new(),
+            page: 1,
             live: None,
             job: Watched::Unknown(None),
             scope: scope.clone(),
@@ -166,13 +169,16 @@ impl OutputTail {
     /// Reads the next page. If events were dropped before it, it says up to where and reads nothing. So it does if the place
     /// is beyond the end, because the log has lost what was shown.
     async fn read(&mut self) -> Result<Option<Sequence>, LogError> {
-        let page = self.log.read(&self.output, self.place, PAGE_EVENTS).await?;
+        let limit = u32::try_from(self.page).unwrap_or(1);
+        let page = self.log.read(&self.output, self.place, limit).await?;
         if page.last < self.place {
             return Ok(Some(page.last));
         }
         if page.first > self.place.next() {
             return Ok(Some(Sequence::from_u64(page.first.get() - 1)));
         }
+        let bytes: usize = page.events.iter().map(|event| event.body.len()).sum();
+        self.page = (EVENT_BYTES * page.events.len() / bytes.max(1)).clamp(1, PAGE_EVENTS);
         self.ready.extend(page.events);
         Ok(None)
     }

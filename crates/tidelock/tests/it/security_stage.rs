@@ -100,6 +100,20 @@ impl Target {
         let kibibytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
         kibibytes / 1024
     }
+
+    /// How much the kernel holds of what the daemon has written and nobody has taken, in mebibytes.
+    pub(crate) fn unsent_mib(&self) -> u64 {
+        let ours = format!(":{:04X}", self.address.port());
+        let connections = fs::read_to_string("/proc/net/tcp").unwrap();
+        let unsent = connections.lines().skip(1).filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let (unsent, _) = fields[4].split_once(':').unwrap();
+            fields[1]
+                .ends_with(&ours)
+                .then(|| u64::from_str_radix(unsent, 16).unwrap())
+        });
+        unsent.sum::<u64>() >> 20
+    }
 }
 
 /// Somebody who is connected.
