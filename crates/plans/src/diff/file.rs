@@ -153,7 +153,7 @@ fn file_diff(change: &Change, contents: &dyn Contents, line_limit: u64) -> io::R
     for group in compared.groups() {
         let hunk = hunk(&compared, &group, lines_left);
         lines_left -= hunk.lines.len() as u64;
-        file.cut = hunk.lines.len() < compared.lines(&group).count();
+        file.cut = (hunk.lines.len() as u64) < compared.line_count(&group);
         if !hunk.lines.is_empty() {
             file.hunks.push(hunk);
         }

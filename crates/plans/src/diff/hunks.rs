@@ -1,5 +1,6 @@
 //! The changed places of a text, with a few lines around each.
 
+use std::iter;
 use std::ops::Range;
 
 use gix_imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token, sources::byte_lines};
@@ -9,8 +10,16 @@ const CONTEXT_LINES: u32 = 3;
 
 /// Two texts, and how they differ.
 pub(super) struct Compared<'a> {
-    input: InternedInput<&'a [u8]>,
+    lines: Lines<'a>,
     hunks: Vec<Hunk>,
+}
+
+/// The lines of both texts.
+enum Lines<'a> {
+    Both(InternedInput<&'a [u8]>),
+    /// One text is empty, so there is nothing to compare. A file that was made or deleted may have millions of lines, and few
+    /// of them are ever looked at.
+    One(DiffLineKind, &'a [u8]),
 }
 
 /// Changes that are shown together, in lines of both texts, from 0.
@@ -34,11 +43,35 @@ pub enum DiffLineKind {
 
 impl<'a> Compared<'a> {
     pub(super) fn new(before: &'a [u8], after: &'a [u8]) -> Self {
-        let input = InternedInput::new(byte_lines(before), byte_lines(after));
-        let mut diff = Diff::compute(Algorithm::Histogram, &input);
-        diff.postprocess_lines(&input);
-        let hunks = diff.hunks().collect();
-        Self { input, hunks }
+        let (kind, text) = match (before, after) {
+            ([], text) => (DiffLineKind::Added, text),
+            (text, []) => (DiffLineKind::Removed, text),
+            (before, after) => {
+                let input = InternedInput::new(byte_lines(before), byte_lines(after));
+                let mut diff = Diff::compute(Algorithm::Histogram, &input);
+                diff.postprocess_lines(&input);
+                let hunks = diff.hunks().collect();
+                return Self {
+                    lines: Lines::Both(input),
+                    hunks,
+                };
+            }
+        };
+        let whole = 0..count_lines(text);
+        let hunk = match kind {
+            DiffLineKind::Removed => Hunk {
+                before: whole,
+                after: 0..0,
+            },
+            DiffLineKind::Added | DiffLineKind::Context => Hunk {
+                before: 0..0,
+                after: whole,
+            },
+        };
+        Self {
+            lines: Lines::One(kind, text),
+            hunks: (!text.is_empty()).then_some(hunk).into_iter().collect(),
+        }
     }
 
     /// Whether they do not.
@@ -58,25 +91,31 @@ impl<'a> Compared<'a> {
 
     /// How much of the texts is the same, in percent, rounded down.
     pub(super) fn similarity_percent(&self) -> u64 {
-        let bytes = |lines: &[Token]| {
-            lines
-                .iter()
-                .map(|line| self.input.interner[*line].len() as u64)
-                .sum::<u64>()
+        let Lines::Both(input) = &self.lines else {
+            return if self.is_empty() { 100 } else { 0 };
         };
-        let larger = bytes(&self.input.before).max(bytes(&self.input.after));
-        let removed: u64 = self
+        let bytes = |lines: &[Token]| {
+            let each = lines.iter().map(|line| input.interner[*line].len() as u64);
+            each.sum::<u64>()
+        };
+        let larger = bytes(&input.before).max(bytes(&input.after));
+        let removed = self
             .hunks
             .iter()
-            .map(|hunk| bytes(&self.input.before[range(&hunk.before)]))
-            .sum();
-        let same = bytes(&self.input.before) - removed;
+            .map(|hunk| bytes(&input.before[range(&hunk.before)]));
+        let same = bytes(&input.before) - removed.sum::<u64>();
         (same * 100).checked_div(larger).unwrap_or(100)
     }
 
     /// The groups of changes that are shown together, in order. Those whose surroundings meet are one.
     pub(super) fn groups(&self) -> Vec<Group> {
-        let (before_lines, after_lines) = (self.input.before.len() as u32, self.input.after.len() as u32);
+        let (before_lines, after_lines) = match &self.lines {
+            Lines::Both(input) => (input.before.len() as u32, input.after.len() as u32),
+            Lines::One(..) => {
+                let whole = self.hunks.first();
+                whole.map_or((0, 0), |hunk| (hunk.before.end, hunk.after.end))
+            }
+        };
         let mut groups: Vec<Group> = Vec::new();
         for (index, hunk) in self.hunks.iter().enumerate() {
             let until_before = (hunk.before.end + CONTEXT_LINES).min(before_lines);
@@ -98,24 +137,47 @@ impl<'a> Compared<'a> {
         groups
     }
 
-    /// The lines of a group, with their ends.
-    pub(super) fn lines(&self, group: &Group) -> impl Iterator<Item = (DiffLineKind, &'a [u8])> {
-        let mut lines = Vec::new();
-        let text = |lines: &[Token], at: u32| self.input.interner[lines[at as usize]];
-        let mut at = group.before.start;
-        for hunk in &self.hunks[group.changes.clone()] {
-            let context = at..hunk.before.start;
-            lines.extend(context.map(|at| (DiffLineKind::Context, text(&self.input.before, at))));
-            let removed = hunk.before.clone();
-            lines.extend(removed.map(|at| (DiffLineKind::Removed, text(&self.input.before, at))));
-            let added = hunk.after.clone();
-            lines.extend(added.map(|at| (DiffLineKind::Added, text(&self.input.after, at))));
-            at = hunk.before.end;
-        }
-        let context = at..group.before.end;
-        lines.extend(context.map(|at| (DiffLineKind::Context, text(&self.input.before, at))));
-        lines.into_iter()
+    /// How many lines a group has.
+    pub(super) fn line_count(&self, group: &Group) -> u64 {
+        let added = self.hunks[group.changes.clone()]
+            .iter()
+            .map(|hunk| hunk.after.len());
+        (group.before.len() + added.sum::<usize>()) as u64
     }
+
+    /// The lines of a group, with their ends.
+    pub(super) fn lines(&self, group: &Group) -> Box<dyn Iterator<Item = (DiffLineKind, &'a [u8])> + '_> {
+        let input = match &self.lines {
+            Lines::Both(input) => input,
+            Lines::One(kind, text) => return Box::new(byte_lines(text).map(|line| (*kind, line))),
+        };
+        let some = move |kind: DiffLineKind, of: Range<u32>| {
+            let side = match kind {
+                DiffLineKind::Context | DiffLineKind::Removed => &input.before,
+                DiffLineKind::Added => &input.after,
+            };
+            let lines = side[range(&of)].iter();
+            lines.map(move |line| (kind, input.interner[*line]))
+        };
+        let context = move |of| some(DiffLineKind::Context, of);
+        let changes = &self.hunks[group.changes.clone()];
+        let ends = changes.iter().map(|hunk| hunk.before.end);
+        let starts = iter::once(group.before.start).chain(ends.clone());
+        let rest = ends.last().unwrap_or(group.before.start)..group.before.end;
+        let lines = iter::zip(starts, changes).flat_map(move |(start, hunk)| {
+            context(start..hunk.before.start)
+                .chain(some(DiffLineKind::Removed, hunk.before.clone()))
+                .chain(some(DiffLineKind::Added, hunk.after.clone()))
+        });
+        Box::new(lines.chain(context(rest)))
+    }
+}
+
+/// How many lines a text has. The last one may have no end.
+fn count_lines(text: &[u8]) -> u32 {
+    let ends = memchr::memchr_iter(b'\n', text).count();
+    let rest = text.last().is_some_and(|last| *last != b'\n');
+    u32::try_from(ends + usize::from(rest)).unwrap_or(u32::MAX)
 }
 
 fn range(lines: &Range<u32>) -> Range<usize> {

@@ -1,5 +1,7 @@
 //! What people see of changes.
 
+use std::time::{Duration, Instant};
+
 use plans::{Change, ChangeKind, Diff, DiffHunk, DiffLine, DiffLineKind, Entry, FileDiff, diff};
 
 use crate::merge_kit::{Store, link, path};
@@ -232,4 +234,25 @@ fn a_diff_is_bounded_and_says_so() {
     let shown = diff(&many, &store.0).unwrap();
     assert_eq!((shown.files.len(), shown.files_left_out), (3_000, 10));
     assert_eq!(shown.added_lines, 3_010, "the totals are those of all files");
+}
+
+#[test]
+fn a_file_of_many_lines_that_was_made_or_deleted_is_not_looked_at_line_by_line() {
+    let mut store = Store::default();
+    let large = store.file("y\n".repeat(20_000_000) + "y");
+    let changes = [
+        change("deleted", Some(large.clone()), None),
+        change("made", None, Some(large)),
+    ];
+    let begun = Instant::now();
+    let shown = diff(&changes, &store.0).unwrap();
+    let took = begun.elapsed();
+    assert_eq!((shown.added_lines, shown.removed_lines), (20_000_001, 20_000_001));
+    assert!(
+        shown
+            .files
+            .iter()
+            .all(|file| file.cut && file.hunks[0].lines.len() == 10_000)
+    );
+    assert!(took < Duration::from_secs(5), "it took {took:?}");
 }
