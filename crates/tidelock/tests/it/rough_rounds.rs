@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -354,7 +354,9 @@ impl Rough {
                 thread::spawn(move || {
                     // A moment in which the landing has begun.
                     thread::sleep(Duration::from_millis(30)); // tidy: the moment of the save is the point
-                    writeln!(held, "{mark}").is_ok()
+                    // What is written into a file that has no name any more cannot be seen by anybody.
+                    let has_name = held.metadata().is_ok_and(|file| file.nlink() > 0);
+                    writeln!(held, "{mark}").is_ok() && has_name
                 })
             });
             if kill == Kill::Landing {
@@ -384,6 +386,8 @@ impl Rough {
 
     /// The workspace takes work again, nothing runs or is mounted, and every save is somewhere.
     fn as_good_as_new(&mut self, round: u64) {
+        // What was to fill the disk may have been applied, and then it fills the disk.
+        self.project.shell("rm -f fill");
         let mut fresh = self.project.root.join("agent-fresh");
         fresh.set_extension(round.to_string());
         let line = format!("echo {round} > {}", fresh.file_name().unwrap().to_str().unwrap());
