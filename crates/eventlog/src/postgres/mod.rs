@@ -109,9 +109,7 @@ impl Postgres {
             scope: tasks.scope(),
         };
         tasks.spawn(listener.run());
-        for _ in 0..SPARE_CONNECTIONS.min(options.connections.get() - 1) {
-            tasks.spawn(Arc::clone(&pool).make_spare());
-        }
+        pool.make_spare(SPARE_CONNECTIONS.min(options.connections.get() - 1));
         tasks.spawn(pulse::look(Arc::clone(&pool), time.clone(), tasks.scope()));
         let store = Self {
             pool,
