@@ -165,6 +165,12 @@ impl Home {
         self.state.join("log.sqlite3")
     }
 
+    /// What only this machine has to know, if the log is kept by a database server.
+    #[must_use]
+    pub fn machine_database(&self) -> PathBuf {
+        self.state.join("machine.sqlite3")
+    }
+
     /// Where sandboxes and what they begin with are kept.
     #[must_use]
     pub fn plans(&self) -> PathBuf {

@@ -25,7 +25,7 @@ pub(crate) async fn open(
     clock: &Arc<dyn Clock>,
 ) -> Result<Processes, OpenProcessesError> {
     Processes::open(ProcessesOptions {
-        log: durable.log.clone(),
+        log: durable.own_log.clone(),
         home_id: durable.home_id,
         boot_id,
         keeper,

@@ -36,6 +36,7 @@ pub(crate) use history::{BreakerHistory, Holder, to_wire as event_to_wire};
 pub(crate) use home_id::FILE_NAME as HOME_ID_FILE;
 pub use offline::{HomeIdentityError, Imported, adopt_home, check_log_file, import_log, renew_home};
 pub(crate) use open::open_log;
+use open::open_own_log;
 pub use open::{Database, DatabaseUrl};
 pub(crate) use overrides::{Change, OverrideError, Overrides, Who};
 pub(crate) use trust::TrustedConfigs;
@@ -49,6 +50,8 @@ use process::Tasks;
 #[derive(Debug)]
 pub(crate) struct Durable {
     pub(crate) log: Log,
+    /// What only this machine has to know: which processes it has.
+    pub(crate) own_log: Log,
     pub(crate) engine: api::LogEngine,
     pub(crate) home_id: HomeId,
     /// Everybody on this log, by name.
@@ -88,6 +91,7 @@ impl Durable {
     ) -> Result<(Self, mpsc::Sender<Note>), LogStartError> {
         let mut home_id = load_home_id(home)?;
         let log = open_log(home, database, Arc::clone(&clock)).await?;
+        let own_log = open_own_log(home, (database, &log), Arc::clone(&clock))?;
         if matches!(database, Database::File) {
             let of_log = boots::home_of_log(&log, home_id).await;
             let of_log = of_log.map_err(LogStartError::Read)?;
@@ -103,22 +107,27 @@ impl Durable {
             machine_name,
         } = starting;
         let name = machine_name.unwrap_or_else(host_name);
-        let (machines, identity) = match database {
-            Database::File => (Machines::alone(home_id, name), None),
+        let identity = match database {
+            Database::File => None,
             Database::Postgres(_) => {
                 let identity = Identity {
                     home: home_id,
                     boot: boot_id,
                 };
-                let machine = this_machine(home, name)?;
-                let claimed = claim(&log, &clock, identity, &machine, Elsewhere::Refuse).await?;
-                let machines = Machines::load(&log, home_id).await.map_err(LogStartError::Read)?;
-                let following = machines
-                    .clone()
-                    .follow(log.clone(), Arc::clone(&clock), closing.clone());
-                tasks.spawn("machines", following);
-                (machines, Some(claimed))
+                let machine = this_machine(home, name.clone())?;
+                Some(claim(&log, &clock, identity, &machine, Elsewhere::Refuse).await?)
             }
+        };
+        let naming = async {
+            if identity.is_none() {
+                return Ok(Machines::alone(home_id, name));
+            }
+            let machines = Machines::load(&log, home_id).await.map_err(LogStartError::Read)?;
+            let following = machines
+                .clone()
+                .follow(log.clone(), Arc::clone(&clock), closing.clone());
+            tasks.spawn("machines", following);
+            Ok(machines)
         };
         let alone = Holder::Home(home_id);
         let (holder, before) = match database {
@@ -138,7 +147,8 @@ impl Durable {
         };
         // The way to the database may be long.
         let beginning = boots::begin(&log, home_id, boot_id, started_at);
-        let ((boot, boots), held, trusted) = tokio::try_join!(beginning, holding, trusting)?;
+        let ((boot, boots), held, trusted, machines) =
+            tokio::try_join!(beginning, holding, trusting, naming)?;
         tracing::info!(%home_id, crashed = boots.found_crashed, held_breakers = held, "the log is open");
 
         let (notes, writing) = boot.notes(closing.clone());
@@ -154,6 +164,7 @@ impl Durable {
             health: Arc::new(Health::new(log.clone(), clock, home_id, boot_id)),
             engine: database.engine(),
             log,
+            own_log,
             home_id,
             machines,
             identity,

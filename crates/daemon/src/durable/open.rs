@@ -1,6 +1,7 @@
 //! Where the log is, and how it is opened.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{Log, OpenError, PostgresOptions, SqliteOptions};
@@ -52,12 +53,24 @@ pub(crate) async fn open_log(
     clock: Arc<dyn Clock>,
 ) -> Result<Log, OpenError> {
     match database {
-        Database::File => {
-            let options = SqliteOptions {
-                path: home.log_database(),
-            };
-            Log::open_sqlite(&options, clock)
-        }
+        Database::File => open_file(home.log_database(), clock),
         Database::Postgres(DatabaseUrl(url)) => Log::open_postgres(&PostgresOptions::new(url.clone())).await,
     }
+}
+
+/// Opens the log of what only this machine has to know. On a shared log that has a file of its own: no other machine could do
+/// anything with it, and it is needed when the server is away, and often.
+pub(crate) fn open_own_log(
+    home: &Home,
+    (database, log): (&Database, &Log),
+    clock: Arc<dyn Clock>,
+) -> Result<Log, OpenError> {
+    match database {
+        Database::File => Ok(log.clone()),
+        Database::Postgres(_) => open_file(home.machine_database(), clock),
+    }
+}
+
+fn open_file(path: PathBuf, clock: Arc<dyn Clock>) -> Result<Log, OpenError> {
+    Log::open_sqlite(&SqliteOptions { path }, clock)
 }

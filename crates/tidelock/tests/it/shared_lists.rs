@@ -1,4 +1,5 @@
-//! Lists over very many jobs cost what they show, and no more.
+//! What is asked of a shared log: the way to it may be long. Lists over very many jobs cost what they show, and a job costs what
+//! others have to know of it.
 
 use std::fs;
 
@@ -13,6 +14,17 @@ use crate::requests::send;
 const WAITING: usize = 300;
 /// How many a list shows.
 const SHOWN: usize = 100;
+
+/// How often a job is written to the log in its life: when it is submitted, when it is taken, and when it has ended.
+const COMMITS: usize = 3;
+
+/// How often the server has been asked to commit so far.
+fn commits(server: &TestServer) -> usize {
+    let log = fs::read_to_string(server.directory.path().join("log")).unwrap();
+    log.lines()
+        .filter(|line| line.ends_with("statement: COMMIT"))
+        .count()
+}
 
 /// How many prepared statements the server has been asked to execute so far. Every read of the log is one.
 fn executed(server: &TestServer) -> usize {
@@ -54,4 +66,21 @@ fn a_list_of_waiting_jobs_is_not_read_job_by_job() {
         statements <= SHOWN + 24,
         "{statements} statements for {SHOWN} events"
     );
+}
+
+#[test]
+fn a_job_costs_the_shared_log_what_others_have_to_know() {
+    let Some((pair, server)) = Pair::with_server(&["log_statement = 'all'"]) else {
+        return;
+    };
+    pair.run(&pair.other, &["down"]);
+    let run = || {
+        let before = commits(&server);
+        pair.run(&pair.one, &["job", "run", "--wait", "--", "true"]);
+        commits(&server) - before
+    };
+    // What goes on beside it, once in a while, does not count. Which processes there are is this machine's business.
+    let least = (0..5).map(|_| run()).min().unwrap();
+    assert!(least <= COMMITS, "{least} commits for a job");
+    assert!(pair.one.home().machine_database().exists());
 }
