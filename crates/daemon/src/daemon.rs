@@ -132,7 +132,13 @@ impl Daemon {
         let settings_of_plans = configuration.plans.settings(options.plans.clone());
         let guarded = options.home.guarded(options.configuration.as_deref());
         let access = (options.home.plans(), guarded, settings_of_plans);
-        let plans = plans::start(&durable, &processes, access, &environment, tools).await?;
+        let job_workers = jobs::Workers::new(durable.log.clone(), durable.home_id);
+        // The way to the log may be long.
+        let (opened, chosen_workers) = tokio::join!(
+            plans::start(&durable, &processes, access, &environment, tools),
+            job_workers.chosen(),
+        );
+        let (plans, recovery) = opened?;
         let late_jobs = plans::LateJobs::default();
         let plan_watch = late_jobs.watch(&plans, &background, closing.scope());
         let access = jobs::SandboxAccess {
@@ -145,13 +151,14 @@ impl Daemon {
             .map_err(StartError::Scratch)?;
         let kill = plans::KillPoints::of(&environment);
         progress.tell("looking at jobs");
-        let (jobs, job_workers) = jobs::start(
+        let jobs = jobs::start(
             &durable,
             boot_id,
             &processes,
             (for_commands.clone(), &environments),
             (access, &job_inputs),
             (&plan_watch, &late_jobs, kill.clone()),
+            chosen_workers.map_err(::jobs::OpenJobsError::Log)?,
             tools,
         )
         .await?;
@@ -198,6 +205,7 @@ impl Daemon {
             },
         )
         .await?;
+        recovery.waited_for().await;
         let app = Arc::new(App {
             boot_id,
             started,

@@ -9,7 +9,7 @@ use jobs::{Handler, Jobs, JobsOptions, OpenJobsError, Sharing};
 use kernel::{BootId, Clock};
 use process::{Processes, Tasks};
 
-use super::{CommandHandler, Environments, Inputs, SandboxAccess, Workers};
+use super::{CommandHandler, Environments, Inputs, SandboxAccess};
 use crate::durable::Durable;
 use crate::plans::{CHECK, CheckHandler, FINISH, FinishHandler, KillPoints, LateJobs, PlannedHandler, Watch};
 
@@ -30,9 +30,9 @@ pub(crate) async fn start(
     (environment, environments): (Vec<(OsString, OsString)>, &Environments),
     (access, inputs): (SandboxAccess, &Inputs),
     (watch, late, kill): (&Watch, &LateJobs, KillPoints),
+    chosen_workers: Option<usize>,
     (tasks, clock): (&Tasks, &Arc<dyn Clock>),
-) -> Result<(Jobs, Workers), OpenJobsError> {
-    let workers = Workers::new(durable.log.clone(), durable.home_id);
+) -> Result<Jobs, OpenJobsError> {
     let command = CommandHandler::new(
         processes.clone(),
         durable.log.clone(),
@@ -65,7 +65,7 @@ pub(crate) async fn start(
         home_id: durable.home_id,
         boot_id,
         handlers: BTreeMap::from(handlers),
-        max_workers: workers.chosen().await?.unwrap_or(MAX_WORKERS),
+        max_workers: chosen_workers.unwrap_or(MAX_WORKERS),
         lease: LEASE,
         tasks: tasks.clone(),
         clock: Arc::clone(clock),
@@ -73,5 +73,5 @@ pub(crate) async fn start(
     .await?;
     environments.take_over(&jobs).await?;
     late.fill(&jobs);
-    Ok((jobs, workers))
+    Ok(jobs)
 }
