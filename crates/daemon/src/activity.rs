@@ -10,6 +10,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use ::plans::PlanError;
+use ::sessions::SessionError;
 use api::{Activity, ActivityKind};
 use eventlog::{LogError, MovedQuery, Sequence, StoredHead};
 use futures_util::{StreamExt, stream};
@@ -128,20 +130,25 @@ fn fold(events: Vec<Activity>) -> Vec<Activity> {
     folded
 }
 
-/// The newest events of one stream. One whose subject has gone meanwhile has none.
+/// The newest events of one stream. One whose subject has gone meanwhile or cannot be read has none.
 async fn events_of(app: &App, kind: ActivityKind, head: &StoredHead) -> Result<Vec<Activity>, LogError> {
     let after = Sequence::from_u64(head.last_sequence.get().saturating_sub(EVENTS_OF_ONE));
     let name = head.stream.as_str();
     let id = name.split_once('/').map_or(name, |(_, id)| id);
-    let told = match kind {
-        ActivityKind::Session => session(app, id, after).await,
-        ActivityKind::Plan => plan(app, id, after).await,
+    match kind {
+        ActivityKind::Session => match session(app, id, after).await {
+            Err(SessionError::Log(error)) => Err(error),
+            told => Ok(told.unwrap_or_default()),
+        },
+        ActivityKind::Plan => match plan(app, id, after).await {
+            Err(PlanError::Log(error)) => Err(error),
+            told => Ok(told.unwrap_or_default()),
+        },
         ActivityKind::Job => job(app, head, after).await,
-        ActivityKind::Breaker => return breaker(app, head, id, after).await,
-        ActivityKind::Daemon => return life(app, head, id, after).await,
-        ActivityKind::Server => None,
-    };
-    Ok(told.unwrap_or_default())
+        ActivityKind::Breaker => breaker(app, head, id, after).await,
+        ActivityKind::Daemon => life(app, head, id, after).await,
+        ActivityKind::Server => Ok(Vec::new()),
+    }
 }
 
 /// What is the same in all events of a stream.
@@ -166,14 +173,15 @@ impl About {
     }
 }
 
-async fn session(app: &App, id: &str, after: Sequence) -> Option<Vec<Activity>> {
-    let parsed: SessionId = id.parse().ok()?;
-    let found = app.conversations.get(parsed).await.ok()?;
+async fn session(app: &App, id: &str, after: Sequence) -> Result<Vec<Activity>, SessionError> {
+    let Ok(parsed) = id.parse::<SessionId>() else {
+        return Ok(Vec::new());
+    };
+    let found = app.conversations.get(parsed).await?;
     let page = app
         .conversations
         .happenings(parsed, after, EVENTS_OF_ONE as u32)
-        .await
-        .ok()?;
+        .await?;
     let about = About {
         kind: ActivityKind::Session,
         id: id.to_owned(),
@@ -183,17 +191,15 @@ async fn session(app: &App, id: &str, after: Sequence) -> Option<Vec<Activity>> 
         let moment = sessions::wire::moment_to_wire(event);
         about.event(moment.at, moment.event, moment.actor, moment.text)
     });
-    Some(told.collect())
+    Ok(told.collect())
 }
 
-async fn plan(app: &App, id: &str, after: Sequence) -> Option<Vec<Activity>> {
-    let parsed: PlanId = id.parse().ok()?;
-    let found = app.plans.get(parsed).await.ok()?;
-    let moments = app
-        .plans
-        .timeline(parsed, after, EVENTS_OF_ONE as u32)
-        .await
-        .ok()?;
+async fn plan(app: &App, id: &str, after: Sequence) -> Result<Vec<Activity>, PlanError> {
+    let Ok(parsed) = id.parse::<PlanId>() else {
+        return Ok(Vec::new());
+    };
+    let found = app.plans.get(parsed).await?;
+    let moments = app.plans.timeline(parsed, after, EVENTS_OF_ONE as u32).await?;
     let about = About {
         kind: ActivityKind::Plan,
         id: id.to_owned(),
@@ -203,12 +209,14 @@ async fn plan(app: &App, id: &str, after: Sequence) -> Option<Vec<Activity>> {
         let moment = plans::wire::moment_to_wire(moment);
         about.event(moment.at, moment.event, moment.actor, moment.text)
     });
-    Some(told.collect())
+    Ok(told.collect())
 }
 
-async fn job(app: &App, head: &StoredHead, after: Sequence) -> Option<Vec<Activity>> {
-    let found = app.jobs.of_head(head)?;
-    let moments = app.jobs.timeline(found.id, after).await.ok()?;
+async fn job(app: &App, head: &StoredHead, after: Sequence) -> Result<Vec<Activity>, LogError> {
+    let Some(found) = app.jobs.of_head(head) else {
+        return Ok(Vec::new());
+    };
+    let moments = app.jobs.timeline(found.id, after).await?;
     let about = About {
         kind: ActivityKind::Job,
         id: found.id.to_string(),
@@ -218,7 +226,7 @@ async fn job(app: &App, head: &StoredHead, after: Sequence) -> Option<Vec<Activi
         let moment = jobs::wire::moment_to_wire(moment);
         about.event(moment.at, moment.event, String::new(), moment.text)
     });
-    Some(told.collect())
+    Ok(told.collect())
 }
 
 /// The streams of other homes of the same database are theirs to tell.
