@@ -187,5 +187,8 @@ pub(crate) async fn forget_unsubmitted(plans: &Plans, jobs: &Jobs, home: HomeId)
                 give_back(plans, plan).await;
             }
         }
+        if open.len() < PAGE as usize {
+            return Ok(());
+        }
     }
 }

@@ -4,8 +4,9 @@
 //! in the tree whole or not at all; readers have what the log has; and all machines are well in the end.
 //!
 //! The usual run is a short one, of faults that last a moment, without a crash of the server. `TIDELOCK_MACHINE_SECONDS`
-//! plays for longer, with crashes and with faults that outlast a lease, and `TIDELOCK_CRASH_SEED` plays a run again as far as chance is ours: the faults are the same ones, and
-//! the moments are those of the machine. Clocks that are wrong have tests of their own (`job_skew`).
+//! plays for longer, with crashes and with faults that outlast a lease, and `TIDELOCK_CRASH_SEED` plays a run again as far as
+//! chance is ours: the faults are the same ones, and the moments are those of the machine. Clocks that are wrong have tests of
+//! their own (`job_skew`).
 
 use std::fs;
 use std::path::PathBuf;
