@@ -65,7 +65,12 @@ impl HttpClient {
         self.send("POST", path, "", body)
     }
 
-    /// The same with more headers, each with the end of its line.
+    /// The same for what replaces what is there.
+    pub(crate) fn put(&mut self, path: &str, body: &str) -> Result<&[u8]> {
+        self.send("PUT", path, "", body)
+    }
+
+    /// A request to post with more headers, each with the end of its line.
     pub(crate) fn post_with(&mut self, path: &str, headers: &str, body: &str) -> Result<&[u8]> {
         self.send("POST", path, headers, body)
     }

@@ -17,6 +17,7 @@ mod idleness;
 mod jobs;
 mod language_servers;
 mod machine;
+mod machines;
 mod mcp;
 mod measure;
 mod memory;
@@ -75,6 +76,7 @@ const TABLES: &[(&str, Measure)] = &[
     ("jobs-cancel", jobs::cancel::measure),
     ("jobs-output", jobs::output::measure),
     ("jobs-idle-cost", jobs::idle_cost::measure),
+    ("machines", machines::measure),
     ("plans-sandbox", plans::sandbox::measure),
     ("plans-exec", plans::exec::measure),
     ("plans-capture", plans::capture::measure),

@@ -14,6 +14,8 @@ pub(crate) struct Daemon {
     home: PathBuf,
     /// Directories with language servers, which are looked at before all others.
     programs: Vec<PathBuf>,
+    /// The database that it shares with others, if it does.
+    database: Option<String>,
     /// The directory that holds the home; it goes last.
     _directory: TempDir,
 }
@@ -25,6 +27,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) home: &'a Path,
     /// Directories with language servers.
     pub(crate) programs: Vec<PathBuf>,
+    /// The address of a database to keep its log in, in place of a file in its home.
+    pub(crate) database: Option<String>,
 }
 
 impl Daemon {
@@ -39,11 +43,13 @@ impl Daemon {
         let mut surroundings = Surroundings {
             home: &home,
             programs: Vec::new(),
+            database: None,
         };
         prepare(&mut surroundings)?;
         let daemon = Self {
             tidelock: tidelock.to_owned(),
             programs: surroundings.programs,
+            database: surroundings.database,
             home,
             _directory: directory,
         };
@@ -86,6 +92,9 @@ impl Daemon {
         if let Some(path) = search_path(&self.programs) {
             command.env("PATH", path);
         }
+        if let Some(database) = &self.database {
+            command.env("TIDELOCK_DATABASE_URL", database);
+        }
         command
     }
 
@@ -100,6 +109,13 @@ impl Daemon {
             .as_u64()
             .and_then(|pid| u32::try_from(pid).ok());
         pid.context("`tidelock status --json` names no pid")
+    }
+
+    /// Where it takes requests.
+    pub(crate) fn socket(&self) -> Result<PathBuf> {
+        let status = self.status()?;
+        let socket = status["socket"].as_str();
+        Ok(PathBuf::from(socket.context("the status has no `socket`")?))
     }
 
     /// What a caller has to show.

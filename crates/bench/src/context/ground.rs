@@ -30,12 +30,10 @@ pub(super) struct Ground {
 impl Ground {
     pub(super) fn start(tidelock: &Path) -> Result<Self> {
         let daemon = Daemon::start(tidelock, |_| Ok(()))?;
-        let (status, token) = (daemon.status()?, daemon.token()?);
-        let socket = status["socket"].as_str().context("the status has no `socket`")?;
         Ok(Self {
             pid: daemon.pid()?,
-            socket: socket.into(),
-            token,
+            socket: daemon.socket()?,
+            token: daemon.token()?,
             _daemon: daemon,
         })
     }

@@ -12,22 +12,32 @@ use crate::own_daemon::Daemon;
 const WAIT_MS: u64 = 60_000;
 
 /// A daemon of our own and a connection to it.
-pub(super) struct CommandJobs {
+pub(crate) struct CommandJobs {
     client: HttpClient,
     daemon: Daemon,
 }
 
 impl CommandJobs {
-    pub(super) fn start(tidelock: &Path) -> Result<Self> {
-        let daemon = Daemon::start(tidelock, |_| Ok(()))?;
-        let status = daemon.status()?;
-        let socket = status["socket"].as_str().context("the status has no `socket`")?;
-        let client = HttpClient::unix(Path::new(socket), &daemon.token()?)?;
+    pub(crate) fn start(tidelock: &Path) -> Result<Self> {
+        Self::at(Daemon::start(tidelock, |_| Ok(()))?)
+    }
+
+    /// The same on a database that others may share.
+    pub(crate) fn start_on(tidelock: &Path, database: &str) -> Result<Self> {
+        Self::at(Daemon::start(tidelock, |surroundings| {
+            surroundings.database = Some(database.to_owned());
+            Ok(())
+        })?)
+    }
+
+    fn at(daemon: Daemon) -> Result<Self> {
+        let (socket, token) = (daemon.socket()?, daemon.token()?);
+        let client = HttpClient::unix(&socket, &token)?;
         Ok(Self { client, daemon })
     }
 
     /// Submits a line for the shell, with what else is wanted, and gives back the id of the job.
-    pub(super) fn submit(&mut self, shell: &str, directory: &Path, more: &Value) -> Result<String> {
+    pub(crate) fn submit(&mut self, shell: &str, directory: &Path, more: &Value) -> Result<String> {
         let mut body = json!({"command": {"shell": shell, "directory": directory}});
         for (name, value) in more.as_object().into_iter().flatten() {
             body[name] = value.clone();
@@ -38,13 +48,13 @@ impl CommandJobs {
         id.context("a job without an id")
     }
 
-    pub(super) fn cancel(&mut self, id: &str) -> Result<()> {
+    pub(crate) fn cancel(&mut self, id: &str) -> Result<()> {
         self.client.post(&format!("/v1/jobs/{id}/cancel"), "{}")?;
         Ok(())
     }
 
     /// The job when it has ended.
-    pub(super) fn ended(&mut self, id: &str) -> Result<Value> {
+    pub(crate) fn ended(&mut self, id: &str) -> Result<Value> {
         loop {
             let job = self
                 .client
@@ -55,7 +65,18 @@ impl CommandJobs {
         }
     }
 
-    pub(super) fn daemon_pid(&self) -> Result<u32> {
+    /// Changes how many jobs run here at once.
+    pub(crate) fn set_workers(&mut self, max_workers: usize) -> Result<()> {
+        let body = json!({"max_workers": max_workers});
+        self.client.put("/v1/jobs/workers", &body.to_string())?;
+        Ok(())
+    }
+
+    pub(crate) fn daemon(&self) -> &Daemon {
+        &self.daemon
+    }
+
+    pub(crate) fn daemon_pid(&self) -> Result<u32> {
         self.daemon.pid()
     }
 }

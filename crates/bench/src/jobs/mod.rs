@@ -19,4 +19,6 @@ mod postgres_database;
 pub(crate) mod sqlite;
 pub(crate) mod start_latency;
 
+pub(crate) use commands::CommandJobs;
 pub(crate) use load::runtime;
+pub(crate) use postgres_database::{Database, Server};

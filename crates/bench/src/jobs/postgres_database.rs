@@ -9,13 +9,13 @@ const URL_VARIABLE: &str = "TIDELOCK_BENCH_POSTGRES_URL";
 
 /// A server, and how it is reached.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     url: String,
 }
 
 /// A database, dropped with this.
 #[derive(Debug)]
-pub(super) struct Database<'a> {
+pub(crate) struct Database<'a> {
     server: &'a Server,
     runtime: &'a Runtime,
     name: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Database<'a> {
 const NAME: &str = "tidelock_bench";
 
 impl Server {
-    pub(super) fn named() -> Result<Self> {
+    pub(crate) fn named() -> Result<Self> {
         let url = std::env::var(URL_VARIABLE);
         let url =
             url.with_context(|| format!("{URL_VARIABLE} names no server; `cargo xtask bench` starts one"))?;
@@ -60,7 +60,7 @@ impl Server {
 }
 
 impl<'a> Database<'a> {
-    pub(super) fn make(server: &'a Server, runtime: &'a Runtime) -> Result<Self> {
+    pub(crate) fn make(server: &'a Server, runtime: &'a Runtime) -> Result<Self> {
         let statements = [
             drop_database(),
             format!("CREATE DATABASE {NAME}"),
@@ -74,12 +74,12 @@ impl<'a> Database<'a> {
         })
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         self.server.url_of(self.name)
     }
 
     /// Runs statements in it.
-    pub(super) fn run(&self, statements: &[String]) -> Result<()> {
+    pub(crate) fn run(&self, statements: &[String]) -> Result<()> {
         let inside = Server { url: self.url() };
         self.runtime.block_on(inside.run(statements))
     }

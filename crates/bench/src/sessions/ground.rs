@@ -28,12 +28,10 @@ impl Ground {
     }
 
     fn around(daemon: Daemon, workspace: TempDir) -> Result<Self> {
-        let (status, token) = (daemon.status()?, daemon.token()?);
-        let socket = status["socket"].as_str().context("the status has no `socket`")?;
         Ok(Self {
             pid: daemon.pid()?,
-            socket: PathBuf::from(socket),
-            token,
+            socket: daemon.socket()?,
+            token: daemon.token()?,
             daemon,
             workspace,
         })

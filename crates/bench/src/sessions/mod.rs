@@ -13,3 +13,5 @@ pub(crate) mod idle;
 mod peer;
 pub(crate) mod reconnect;
 mod sse;
+
+pub(crate) use sse::{Door, Stream, until_there};

@@ -13,18 +13,18 @@ const READ_BYTES: usize = 256 * 1024;
 
 /// Where a reader comes in.
 #[derive(Clone, Debug)]
-pub(super) enum Door {
+pub(crate) enum Door {
     Unix(PathBuf),
     Tcp(SocketAddr),
 }
 
 /// Both directions of a connection.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 impl Door {
     /// Connects and asks. What is answered is still to be read.
-    pub(super) async fn ask(&self, request: &str) -> Result<Box<dyn Stream>> {
+    pub(crate) async fn ask(&self, request: &str) -> Result<Box<dyn Stream>> {
         let mut stream: Box<dyn Stream> = match self {
             Self::Unix(path) => Box::new(UnixStream::connect(path).await?),
             Self::Tcp(address) => Box::new(TcpStream::connect(address).await?),
@@ -70,7 +70,7 @@ pub(super) async fn some(mut stream: Box<dyn Stream>, events: u64) -> Result<Ins
 }
 
 /// Reads until the answer has begun, so that the reader is known to be there.
-pub(super) async fn until_there(stream: &mut Box<dyn Stream>) -> Result<()> {
+pub(crate) async fn until_there(stream: &mut Box<dyn Stream>) -> Result<()> {
     let mut said = Vec::new();
     let mut buffer = [0; 1024];
     while !said.windows(6).any(|window| window == b"retry:") {
