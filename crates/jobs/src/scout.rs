@@ -5,11 +5,12 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use eventlog::{HeadsOrder, HeadsQuery, LeaseError, Log, LogError, MovesEnd, StoredHead};
-use kernel::{Deadline, Scope};
+use eventlog::{HeadsOrder, HeadsQuery, LeaseError, Log, LogError, Moves, MovesEnd, StoredHead};
+use kernel::{Cause, Deadline, Scope, Slot};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
+    answers::Counts,
     dispatch::Lane,
     history,
     job::{Job, State, StateName},
@@ -19,8 +20,11 @@ use eventlog::WallClock;
 
 /// How many heads are read at a time.
 const PAGE: u32 = 256;
-/// The shortest time between two looks. Under load hints come by the thousand.
+/// The shortest time between two looks at everything. Under load hints come by the thousand.
 const BREATH: Duration = Duration::from_millis(250);
+/// While a worker is free, new jobs are looked for meanwhile. After each such look there is a pause of so many times the time
+/// that it took, so that an idle daemon beside a busy one spends a fifth of its time on this at most.
+const PAUSE_PER_LOOK: u32 = 4;
 /// How often it is looked without a hint.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// With each how-manieth look all queued jobs are read, and not only the newest: one that was queued again is old.
@@ -34,6 +38,8 @@ pub(crate) struct Scout {
     pub(crate) wall: WallClock,
     pub(crate) home: Arc<str>,
     pub(crate) boot: String,
+    /// As the dispatcher counts.
+    pub(crate) counts: Slot<Counts>,
     /// It does not keep the dispatcher alive.
     pub(crate) report: mpsc::WeakSender<Message>,
     pub(crate) scope: Scope,
@@ -44,6 +50,13 @@ pub(crate) struct Scout {
 enum Extent {
     Newest,
     All,
+}
+
+/// Whether something has moved.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stirred {
+    No,
+    Yes,
 }
 
 impl Scout {
@@ -62,18 +75,50 @@ impl Scout {
             if let Err(error) = self.look(extent).await {
                 tracing::warn!(%error, "the jobs of other daemons could not be looked at");
             }
-            let clock = self.wall.clock();
-            let breath = Deadline::after(clock, BREATH);
-            let patience = Deadline::after(clock, LOOK_EVERY);
-            tokio::select! {
-                _ = self.scope.wait() => return,
-                () = breath.passed() => {}
-            }
-            // Both a hint and the end of the patience are reasons to look.
-            if let Err(MovesEnd::Cancelled(_)) = moves.next(patience, &self.scope).await {
-                return;
+            let patience = Deadline::after(self.wall.clock(), LOOK_EVERY);
+            match self.breathe(&mut moves).await {
+                Ok(Stirred::Yes) => {}
+                // Both a hint and the end of the patience are reasons to look.
+                Ok(Stirred::No) => {
+                    if let Err(MovesEnd::Cancelled(_)) = moves.next(patience, &self.scope).await {
+                        return;
+                    }
+                }
+                Err(_) => return,
             }
         }
+    }
+
+    /// Waits until everything may be looked at again. Meanwhile each hint is a reason to look for new jobs, as long as a
+    /// worker is free for one.
+    async fn breathe(&self, moves: &mut Moves) -> Result<Stirred, Arc<Cause>> {
+        let clock = self.wall.clock();
+        let breath = Deadline::after(clock, BREATH);
+        let mut stirred = Stirred::No;
+        loop {
+            match moves.next(breath.clone(), &self.scope).await {
+                Ok(()) => stirred = Stirred::Yes,
+                Err(MovesEnd::DeadlineExceeded) => return Ok(stirred),
+                Err(MovesEnd::Cancelled(cause)) => return Err(cause),
+            }
+            if !self.has_free_worker() {
+                continue;
+            }
+            let began = clock.now();
+            if let Err(error) = self.look_at_queued(Extent::Newest).await {
+                tracing::warn!(%error, "new jobs of other daemons could not be looked for");
+            }
+            let took = clock.now().saturating_duration_since(began);
+            tokio::select! {
+                cause = self.scope.wait() => return Err(cause),
+                () = Deadline::after(clock, took * PAUSE_PER_LOOK).passed() => {}
+            }
+        }
+    }
+
+    fn has_free_worker(&self) -> bool {
+        let counts = self.counts.read().state;
+        counts.running < counts.max_workers
     }
 
     async fn look(&self, extent: Extent) -> Result<(), LogError> {

@@ -122,6 +122,7 @@ impl Jobs {
             wall: wall.clone(),
             home: Arc::clone(identity.home()),
             boot,
+            counts: counts.clone(),
             report: inbox.downgrade(),
             scope: closing.scope(),
         };

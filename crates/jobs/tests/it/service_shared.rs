@@ -129,6 +129,19 @@ async fn a_lane_is_exact_over_two_daemons_in_a_storm() {
     .await;
 }
 
+/// No time passes here: whoever has a free worker need not wait before it looks again.
+#[tokio::test]
+async fn a_free_worker_hears_at_once_of_each_job_that_another_daemon_takes() {
+    let stage = Stage::by_hand();
+    let takes = stage.sharing("takes", 0).await;
+    let _works = stage.sharing("works", 1).await;
+    for _ in 0..3 {
+        let id = submit(&takes.jobs, job("a job", Script::Succeed)).await;
+        ended(&takes.jobs, id).await;
+        assert_eq!(&*stage.board.run(id, 1).await.daemon, "works");
+    }
+}
+
 #[tokio::test]
 async fn a_wish_reaches_the_daemon_that_has_the_job() {
     let stage = Stage::by_hand();
