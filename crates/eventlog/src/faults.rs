@@ -125,14 +125,20 @@ pub(crate) struct Faulty {
     pub(crate) faults: Faults,
 }
 
-/// A commit that was acknowledged and is lost: its version is one that nobody has.
-fn lost(commit: &Commit) -> Vec<Committed> {
-    let writes = commit.writes.iter();
-    let of = |expected: Version| Committed {
-        version: Version::from_u64(expected.get() | (1 << 62)),
-        last_sequence: Sequence::START,
-    };
-    writes.map(|write| of(write.expected)).collect()
+impl Faulty {
+    /// A commit that was acknowledged and is lost: its version is one that nobody has.
+    async fn lose(&self, commit: &Commit) -> Result<Vec<Committed>, LogError> {
+        let mut lost = Vec::new();
+        for write in &commit.writes {
+            let head = self.store.head(&write.stream).await?;
+            let last = head.map_or(Sequence::START, |head| head.last_sequence);
+            lost.push(Committed {
+                version: Version::from_u64(write.expected.get() | (1 << 62)),
+                last_sequence: Sequence::from_u64(last.get() + write.events.len() as u64),
+            });
+        }
+        Ok(lost)
+    }
 }
 
 #[async_trait]
@@ -140,7 +146,7 @@ impl Store for Faulty {
     async fn commit(&self, commit: Commit) -> Result<Vec<Committed>, CommitError> {
         let streams = || commit.writes.iter().map(|write| &write.stream);
         if commit.durability == Durability::Relaxed && self.faults.strikes(Fault::RollBack, streams()) {
-            let lost = lost(&commit);
+            let lost = self.lose(&commit).await?;
             let versions = lost.iter().map(|committed| committed.version);
             self.faults.lock().taken_back.extend(versions);
             return Ok(lost);

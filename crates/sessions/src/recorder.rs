@@ -5,29 +5,61 @@
 
 use std::sync::Arc;
 
-use eventlog::{Commit, CommitError, NewEvent, Version, Write};
+use eventlog::{Commit, CommitError, Durability, NewEvent, Sequence, Version, Write};
 use kernel::{CancellationToken, Cause, TurnId};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::error::SessionError;
 use crate::observe::Observed;
 use crate::shared::Shared;
 use crate::sink::Entry;
 use crate::streams::turn_stream;
+use crate::turn::Turn;
 
 /// The most events in one commit. They are written while others wait.
 const COMMIT_EVENTS: usize = 512;
 /// About how many bytes go into one commit.
 const COMMIT_BYTES: usize = 512 * 1024;
+/// About how many bytes of a turn may be acknowledged and not on the disk: they are kept until then.
+const UNSETTLED_BYTES: usize = 1024 * 1024;
 
 /// How the writing of a turn ended.
 #[derive(Debug)]
 pub(crate) enum Recorded {
-    /// Everything is written, and the turn is at this version.
-    Whole(Version),
+    /// Everything is written, and the turn is at this version. The last of it may be taken back still.
+    Whole(Version, Unsettled),
     /// The turn is no longer ours.
     TakenAway,
-    /// The log failed, or took back what it had acknowledged. What came after this version, or shortly before it, is lost.
+    /// The log failed. What came after this version, or shortly before it, is lost.
     Failed { version: Version, error: CommitError },
+}
+
+/// What is acknowledged and not on the disk of the log yet. A crash of its server takes it back, and then it is written again.
+#[derive(Debug, Default)]
+pub(crate) struct Unsettled {
+    events: Vec<(Sequence, NewEvent)>,
+    bytes: usize,
+}
+
+impl Unsettled {
+    /// Takes in what a commit has acknowledged.
+    fn acknowledged(&mut self, durability: Durability, last: Sequence, events: Vec<NewEvent>) {
+        if durability == Durability::Durable {
+            // Whatever came before is on the disk with it.
+            *self = Self::default();
+            return;
+        }
+        let first = last.get() + 1 - events.len() as u64;
+        self.bytes += events.iter().map(|event| event.body.len()).sum::<usize>();
+        let places = (first..).map(Sequence::from_u64);
+        self.events.extend(places.zip(events));
+    }
+
+    /// What was taken back of it by a log whose last event is this one.
+    pub(crate) fn after(&self, last: Sequence) -> Vec<NewEvent> {
+        let lost = self.events.iter().filter(|(place, _)| *place > last);
+        lost.map(|(_, event)| event.clone()).collect()
+    }
 }
 
 /// Writes what comes, until it is closed or can write no more. Then the turn's token is cancelled.
@@ -43,6 +75,7 @@ pub(crate) async fn record(
     };
     let lease = shared.tenure.scope();
     let mut gathered = Gathered::default();
+    let mut unsettled = Unsettled::default();
     let mut observed = Observed::default();
     let mut waiting = Vec::with_capacity(COMMIT_EVENTS);
     loop {
@@ -65,13 +98,29 @@ pub(crate) async fn record(
             }
         }
         let before = gathered.events.len();
-        while let Some(commit) = gathered.next_commit(&stream, version) {
+        while let Some(commit) = gathered.next_commit(&stream, version, unsettled.bytes) {
+            let durability = commit.durability;
+            let events = commit
+                .writes
+                .iter()
+                .flat_map(|write| write.events.clone())
+                .collect();
             let committed = shared.log.commit_through(commit, (&shared.clock, &lease));
             match committed.await {
                 Ok(committed) => {
                     if let Some(committed) = committed.first() {
                         version = committed.version;
+                        unsettled.acknowledged(durability, committed.last_sequence, events);
                     }
+                }
+                // Each time a server has crashed, or a disk was full.
+                Err(CommitError::RolledBack {
+                    actual: Some(actual), ..
+                }) => {
+                    tracing::warn!(%turn, "the log has taken back what an agent said, which is written again");
+                    version = actual.version;
+                    gathered.again(unsettled.after(actual.last_sequence), events);
+                    unsettled = Unsettled::default();
                 }
                 Err(CommitError::Conflict { .. }) => {
                     token.cancel(Cause::new("the log", "the turn is no longer this daemon's"));
@@ -92,9 +141,31 @@ pub(crate) async fn record(
             done.send(()).ok();
         }
         if is_closed {
-            return Recorded::Whole(version);
+            return Recorded::Whole(version, unsettled);
         }
     }
+}
+
+/// Writes what the log has taken back of a turn since it was recorded. Returns the version that the turn has then.
+pub(crate) async fn write_again(
+    shared: &Shared,
+    current: &Turn,
+    unsettled: &Unsettled,
+) -> Result<Version, SessionError> {
+    let events = unsettled.after(current.last_sequence);
+    if events.is_empty() {
+        return Ok(current.version);
+    }
+    tracing::warn!(turn = %current.id, "the log has taken back what an agent said, which is written again");
+    let commit = Commit::one(Write {
+        stream: turn_stream(current.id)?,
+        expected: current.version,
+        head: None,
+        events,
+    });
+    let lease = shared.tenure.scope();
+    let committed = shared.log.commit_through(commit, (&shared.clock, &lease)).await?;
+    Ok(committed.first().map_or(current.version, |made| made.version))
 }
 
 /// What is to be written next.
@@ -124,8 +195,20 @@ impl Gathered {
         Ok(())
     }
 
+    /// What was taken back, and what was to come after it, is to be written before anything else.
+    fn again(&mut self, taken_back: Vec<NewEvent>, refused: Vec<NewEvent>) {
+        for event in taken_back.into_iter().chain(refused).rev() {
+            self.events.push_front((event, Wanted::Now));
+        }
+    }
+
     /// The next commit; none when everything is written that was gathered.
-    fn next_commit(&mut self, stream: &eventlog::StreamId, version: Version) -> Option<Commit> {
+    fn next_commit(
+        &mut self,
+        stream: &eventlog::StreamId,
+        version: Version,
+        unsettled_bytes: usize,
+    ) -> Option<Commit> {
         let (mut events, mut bytes, mut wanted) = (Vec::new(), 0, Wanted::Soon);
         while let Some((event, _)) = self.events.front() {
             if !events.is_empty()
@@ -152,8 +235,9 @@ impl Gathered {
             events,
         });
         let is_flush = self.events.is_empty() && !self.flushes.is_empty();
+        let is_too_much = unsettled_bytes > UNSETTLED_BYTES;
         match wanted {
-            Wanted::Soon if !is_flush => Some(commit.relaxed()),
+            Wanted::Soon if !is_flush && !is_too_much => Some(commit.relaxed()),
             Wanted::Soon | Wanted::Now => Some(commit),
         }
     }

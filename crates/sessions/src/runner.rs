@@ -16,7 +16,7 @@ use crate::error::SessionError;
 use crate::machines::home_of;
 use crate::pause::LogPause;
 use crate::places::Place;
-use crate::recorder::{self, Recorded};
+use crate::recorder::{self, Recorded, Unsettled};
 use crate::session::{Actor, Session};
 use crate::shared::{Shared, refusal};
 use crate::sink::Sink;
@@ -155,8 +155,12 @@ async fn run_one(shared: &Arc<Shared>, begun: Made, place: Place) {
     }
     let ended = work(shared, &session, &turn, &sink, &token).await;
     sink.close().await;
+    let mut unsettled = Unsettled::default();
     let (version, end) = match recorded.await {
-        Ok(Recorded::Whole(version)) => (version, ended),
+        Ok(Recorded::Whole(version, last)) => {
+            unsettled = last;
+            (version, ended)
+        }
         Ok(Recorded::Failed { version, error }) => {
             let text = format!("what the agent said could not be kept: {error}");
             (version, instead(ended, TurnState::Failed, "log_failed", text))
@@ -170,7 +174,7 @@ async fn run_one(shared: &Arc<Shared>, begun: Made, place: Place) {
         }
     };
     let turn = Turn { version, ..turn };
-    finish(shared, session.id, turn, end, place).await;
+    finish(shared, session.id, (turn, &unsettled), end, place).await;
 }
 
 /// Another end than the agent came to.
@@ -303,10 +307,16 @@ fn failed(sink: &Sink, code: &str, text: String) -> End {
 
 /// Writes the end of a turn and frees its session, in one commit. If the log takes nothing, it is tried again until it does,
 /// or the daemon ends: then the next one finds a turn that is nobody's.
-async fn finish(shared: &Arc<Shared>, id: SessionId, mut turn: Turn, end: End, place: Place) {
+async fn finish(
+    shared: &Arc<Shared>,
+    id: SessionId,
+    (mut turn, unsettled): (Turn, &Unsettled),
+    end: End,
+    place: Place,
+) {
     let _place = place;
     let mut pause = LogPause::new();
-    while let Err(error) = try_finish(shared, id, &mut turn, &end).await {
+    while let Err(error) = try_finish(shared, id, (&mut turn, unsettled), &end).await {
         if !error.is_transient() || shared.open.is_cancelled() {
             tracing::warn!(%error, turn = %turn.id, "the end of a turn was not written");
             return;
@@ -319,7 +329,7 @@ async fn finish(shared: &Arc<Shared>, id: SessionId, mut turn: Turn, end: End, p
 async fn try_finish(
     shared: &Arc<Shared>,
     id: SessionId,
-    turn: &mut Turn,
+    (turn, unsettled): (&mut Turn, &Unsettled),
     end: &End,
 ) -> Result<(), SessionError> {
     for _ in 0..TRIES {
@@ -351,8 +361,8 @@ async fn try_finish(
                     return Ok(());
                 }
                 // Only its owner writes to it while it runs, and that is us: at another version than we know of, some of what
-                // we wrote was taken back, or came through without our being told.
-                turn.version = current.version;
+                // we wrote was taken back, and is written again, or came through without our being told.
+                turn.version = recorder::write_again(shared, &current, unsettled).await?;
             }
             Err(error) => return Err(error.into()),
         }
