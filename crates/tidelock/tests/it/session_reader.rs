@@ -65,6 +65,8 @@ pub(crate) enum Said {
 /// A stream of events: that of a turn, or of what a job says.
 #[derive(Debug)]
 pub(crate) struct Stream {
+    /// What was asked for.
+    about: String,
     lines: BufReader<Pieces>,
     kind: String,
     data: String,
@@ -109,6 +111,7 @@ impl Stream {
         let place = place.map_or_else(String::new, |place| format!("Last-Event-ID: {place}\r\n"));
         let pieces = ask(home, path, &format!("Accept: text/event-stream\r\n{place}"))?;
         Ok(Stream {
+            about: format!("{path} {}", place.trim()),
             lines: BufReader::new(pieces),
             kind: String::new(),
             data: String::new(),
@@ -127,10 +130,14 @@ impl Stream {
     }
 
     /// The kind and the data of the next event; nothing if the stream was cut off. What was cut in the middle was not said.
-    /// Heartbeats alone make nothing go on, so they are not listened to for ever.
+    /// Heartbeats alone make nothing go on, so at some point nobody listens any more.
     pub(crate) fn next_event(&mut self, give_up_at: Instant) -> Option<(String, String)> {
         loop {
-            assert!(Instant::now() < give_up_at, "nothing but heartbeats");
+            assert!(
+                Instant::now() < give_up_at,
+                "nothing but heartbeats: {}",
+                self.about
+            );
             let mut line = String::new();
             match self.lines.read_line(&mut line) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
