@@ -155,12 +155,11 @@ pub(crate) mod tests {
         let job_workers = crate::jobs::Workers::new(durable.log.clone(), durable.home_id);
         let jobs = crate::jobs::start(
             &durable,
-            boot_id,
+            (boot_id, None),
             &processes,
             (Vec::new(), &environments),
             (access, &job_inputs),
             (&plan_watch, &late_jobs, crate::plans::KillPoints::default()),
-            None,
             (&tasks, &clock),
         )
         .await

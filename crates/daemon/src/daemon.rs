@@ -153,12 +153,11 @@ impl Daemon {
         progress.tell("looking at jobs");
         let jobs = jobs::start(
             &durable,
-            boot_id,
+            (boot_id, chosen_workers.map_err(::jobs::OpenJobsError::Log)?),
             &processes,
             (for_commands.clone(), &environments),
             (access, &job_inputs),
             (&plan_watch, &late_jobs, kill.clone()),
-            chosen_workers.map_err(::jobs::OpenJobsError::Log)?,
             tools,
         )
         .await?;

@@ -25,12 +25,11 @@ const LEASE: Duration = Duration::from_secs(15);
 /// daemon left running must have been killed before.
 pub(crate) async fn start(
     durable: &Durable,
-    boot_id: BootId,
+    (boot_id, chosen_workers): (BootId, Option<usize>),
     processes: &Processes,
     (environment, environments): (Vec<(OsString, OsString)>, &Environments),
     (access, inputs): (SandboxAccess, &Inputs),
     (watch, late, kill): (&Watch, &LateJobs, KillPoints),
-    chosen_workers: Option<usize>,
     (tasks, clock): (&Tasks, &Arc<dyn Clock>),
 ) -> Result<Jobs, OpenJobsError> {
     let command = CommandHandler::new(

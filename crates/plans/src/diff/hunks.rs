@@ -162,8 +162,8 @@ impl<'a> Compared<'a> {
         let context = move |of| some(DiffLineKind::Context, of);
         let changes = &self.hunks[group.changes.clone()];
         let ends = changes.iter().map(|hunk| hunk.before.end);
-        let starts = iter::once(group.before.start).chain(ends.clone());
-        let rest = ends.last().unwrap_or(group.before.start)..group.before.end;
+        let starts = iter::once(group.before.start).chain(ends);
+        let rest = changes.last().map_or(group.before.start, |hunk| hunk.before.end)..group.before.end;
         let lines = iter::zip(starts, changes).flat_map(move |(start, hunk)| {
             context(start..hunk.before.start)
                 .chain(some(DiffLineKind::Removed, hunk.before.clone()))
