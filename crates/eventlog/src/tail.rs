@@ -80,7 +80,8 @@ pub struct Tail {
     rewinds: u64,
     /// How many doubts about the store it has looked into.
     doubts: u64,
-    /// When the last events up to the place were written. One that took the place of another was written later.
+    /// When the last events up to the place were written, once that is known. One that took the place of another was written
+    /// later.
     handed_out: VecDeque<i64>,
     /// Events that are read and not handed out yet; at most a page of them.
     ready: VecDeque<EventBatch>,
@@ -181,11 +182,21 @@ impl Tail {
                 self.moved().await?;
                 continue;
             }
-            let page = self.store.read(&self.stream, self.place, PAGE_EVENTS).await?;
+            let page = self.read().await?;
             if let Some(after) = self.take(&seen, page) {
                 return Ok(TailBatch::Resync { after });
             }
         }
+    }
+
+    /// The next page. A tail that has handed out nothing reads what it was to start after as well, so that it knows when that
+    /// was written: it, too, may be lost, and something else may come in its place.
+    async fn read(&self) -> Result<Page, LogError> {
+        let (after, limit) = match self.place.get().checked_sub(1) {
+            Some(before) if self.handed_out.is_empty() => (Sequence::from_u64(before), PAGE_EVENTS + 1),
+            _ => (self.place, PAGE_EVENTS),
+        };
+        self.store.read(&self.stream, after, limit).await
     }
 
     /// Looks whether the store still has what was handed out. If not, all tails are told how far it is the same.
@@ -243,10 +254,13 @@ impl Tail {
             self.go_to(Sequence::from_u64(page.first.get() - 1));
             return Some(self.place);
         }
-        if page.events.is_empty() {
+        let mut events: Vec<_> = page.events.into_iter().map(Arc::new).collect();
+        if let Some(known) = events.extract_if(.., |event| event.sequence == self.place).last() {
+            self.handed_out.push_back(known.at_ms);
+        }
+        if events.is_empty() {
             self.phase = Phase::Live;
         }
-        let events: Vec<_> = page.events.into_iter().map(Arc::new).collect();
         let batches = Batch::split(self.life, &events).into_iter();
         self.ready
             .extend(batches.filter_map(|batch| EventBatch::after(batch, self.place)));
@@ -524,6 +538,36 @@ mod tests {
         for tail in [&mut ahead, &mut behind, &mut beyond] {
             expect(tail, 7..=7).await;
         }
+    }
+
+    /// What a tail was to start after is lost as easily as what it has handed out.
+    #[tokio::test]
+    async fn a_tail_that_has_handed_out_nothing_looks_back_at_its_start() {
+        let deaf = Deaf::open();
+        deaf.make(3).await;
+        let store = Arc::clone(&deaf.store) as Arc<dyn Store>;
+        let progress = deaf.hub.watch(&stream());
+        let mut tail = Tail::new(
+            store,
+            stream(),
+            progress,
+            Sequence::from_u64(3),
+            deaf.token.scope(),
+        );
+        let has_looked = async {
+            while deaf.told().is_none_or(|(_, last)| last < 3) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            item = tail.next() => panic!("{item:?}, and there is nothing"),
+            () = has_looked => {}
+        }
+        // As if it had been written by somebody else since.
+        tail.handed_out[0] -= 1;
+        deaf.hub.doubt();
+        assert_eq!(tail.next().await.unwrap(), resync(2));
+        expect(&mut tail, 3..=3).await;
     }
 
     /// A tail finds out by itself that the store has less than all tails were told, and does not ask again and again.
