@@ -133,7 +133,7 @@ pub(crate) mod tests {
             (&Tasks::default(), &clock),
         );
         let tasks = Tasks::default();
-        let (plans, recovery) = crate::plans::start(
+        let plans = crate::plans::start(
             &durable,
             &processes,
             (home.plans(), Vec::new(), plans::PlansSettings::default()),
@@ -142,7 +142,6 @@ pub(crate) mod tests {
         )
         .await
         .unwrap();
-        recovery.waited_for().await;
         let late_jobs = LateJobs::default();
         let plan_watch = late_jobs.watch(&plans, &tasks, life.scope());
         let access = crate::jobs::SandboxAccess {
@@ -152,10 +151,9 @@ pub(crate) mod tests {
         let job_inputs = crate::jobs::Inputs::default();
         let environments =
             crate::jobs::Environments::open(home.environments(), &tasks, &life.scope()).unwrap();
-        let job_workers = crate::jobs::Workers::new(durable.log.clone(), durable.home_id);
-        let jobs = crate::jobs::start(
+        let (jobs, job_workers) = crate::jobs::start(
             &durable,
-            (boot_id, None),
+            boot_id,
             &processes,
             (Vec::new(), &environments),
             (access, &job_inputs),

@@ -132,13 +132,7 @@ impl Daemon {
         let settings_of_plans = configuration.plans.settings(options.plans.clone());
         let guarded = options.home.guarded(options.configuration.as_deref());
         let access = (options.home.plans(), guarded, settings_of_plans);
-        let job_workers = jobs::Workers::new(durable.log.clone(), durable.home_id);
-        // The way to the log may be long.
-        let (opened, chosen_workers) = tokio::join!(
-            plans::start(&durable, &processes, access, &environment, tools),
-            job_workers.chosen(),
-        );
-        let (plans, recovery) = opened?;
+        let plans = plans::start(&durable, &processes, access, &environment, tools).await?;
         let late_jobs = plans::LateJobs::default();
         let plan_watch = late_jobs.watch(&plans, &background, closing.scope());
         let access = jobs::SandboxAccess {
@@ -151,9 +145,9 @@ impl Daemon {
             .map_err(StartError::Scratch)?;
         let kill = plans::KillPoints::of(&environment);
         progress.tell("looking at jobs");
-        let jobs = jobs::start(
+        let (jobs, job_workers) = jobs::start(
             &durable,
-            (boot_id, chosen_workers.map_err(::jobs::OpenJobsError::Log)?),
+            boot_id,
             &processes,
             (for_commands.clone(), &environments),
             (access, &job_inputs),
@@ -204,7 +198,6 @@ impl Daemon {
             },
         )
         .await?;
-        recovery.waited_for().await;
         let app = Arc::new(App {
             boot_id,
             started,

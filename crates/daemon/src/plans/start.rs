@@ -9,35 +9,12 @@ use std::time::Duration;
 use kernel::{Clock, Deadline};
 use plans::{PlanError, Plans, PlansOptions, PlansSettings};
 use process::{Processes, Tasks};
-use tokio::sync::oneshot;
 
 use crate::durable::Durable;
 
 /// How long a start waits for what an earlier daemon left half-way. Most of it is set right in a moment, and whoever asks
 /// then finds it done; what takes longer goes on while others are served.
 const RECOVERY_GRACE: Duration = Duration::from_secs(5);
-
-/// What an earlier daemon left half-way, while it is set right.
-pub(crate) struct Recovery {
-    plans: Plans,
-    done: oneshot::Receiver<()>,
-    grace: Deadline,
-}
-
-impl Recovery {
-    /// Waits until it is set right, as long as a start may wait for it.
-    pub(crate) async fn waited_for(self) {
-        tokio::select! {
-            biased;
-            _ = self.done => {}
-            () = self.grace.passed() => {
-                for recovery in self.plans.recovering() {
-                    tracing::warn!(what = recovery.what, of = ?recovery.of, "the daemon serves while this is set right");
-                }
-            }
-        }
-    }
-}
 
 /// Opens the plans of this log, and begins to set right what an earlier daemon left half-way; so what it left running must
 /// have been killed before.
@@ -47,7 +24,7 @@ pub(crate) async fn start(
     (directory, guarded, settings): (PathBuf, Vec<PathBuf>, PlansSettings),
     environment: &[(OsString, OsString)],
     (tasks, clock): (&Tasks, &Arc<dyn Clock>),
-) -> Result<(Plans, Recovery), PlanError> {
+) -> Result<Plans, PlanError> {
     let (plans, mut recovered) = Plans::open(PlansOptions {
         log: durable.log.clone(),
         directory,
@@ -61,17 +38,19 @@ pub(crate) async fn start(
         clock: Arc::clone(clock),
     })
     .await?;
-    let (finished, done) = oneshot::channel::<()>();
-    tasks.spawn("recovery", async move {
+    let said = tasks.to_the_end("recovery", async move {
         for note in recovered.notes().await {
             tracing::warn!(note, "something that an earlier daemon left was set right");
         }
-        drop(finished);
     });
-    let recovery = Recovery {
-        plans: plans.clone(),
-        done,
-        grace: Deadline::after(clock, RECOVERY_GRACE),
-    };
-    Ok((plans, recovery))
+    tokio::select! {
+        biased;
+        _ = said => {}
+        () = Deadline::after(clock, RECOVERY_GRACE).passed() => {
+            for recovery in plans.recovering() {
+                tracing::warn!(what = recovery.what, of = ?recovery.of, "the daemon serves while this is set right");
+            }
+        }
+    }
+    Ok(plans)
 }

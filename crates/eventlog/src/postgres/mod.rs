@@ -109,7 +109,9 @@ impl Postgres {
             scope: tasks.scope(),
         };
         tasks.spawn(listener.run());
-        pool.make_spare(SPARE_CONNECTIONS.min(options.connections.get() - 1));
+        for _ in 0..SPARE_CONNECTIONS.min(options.connections.get() - 1) {
+            tasks.spawn(Arc::clone(&pool).make_spare());
+        }
         tasks.spawn(pulse::look(Arc::clone(&pool), time.clone(), tasks.scope()));
         let store = Self {
             pool,

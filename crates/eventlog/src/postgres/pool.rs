@@ -8,7 +8,6 @@
 //!    Once it has been away for longer, nobody waits.
 
 use std::{
-    collections::VecDeque,
     fmt,
     future::Future,
     mem,
@@ -18,7 +17,7 @@ use std::{
 };
 
 use kernel::{Deadline, Slot, SystemClock};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::Error;
 
 use super::{
@@ -48,50 +47,12 @@ pub(super) struct Pool {
     tasks: Tasks,
     /// One permit per connection. Whoever finds none waits in line.
     permits: Arc<Semaphore>,
-    /// Guards who has no connection, and which connections nobody has; held for a push or a pop.
-    idle: Mutex<Idle>,
+    /// Guards the connections that nobody uses; held for a push or a pop.
+    idle: Mutex<Vec<Arc<Connection>>>,
     health: Slot<Health>,
     /// Until when a server that is away is waited for.
     waited_for: Slot<Option<Deadline>>,
     pulse: Pulse,
-}
-
-/// What is to be handed out. To make a connection takes several round trips, so whoever waits for one takes the first that
-/// there is: one that was made, or one that somebody gives back.
-#[derive(Default)]
-struct Idle {
-    connections: Vec<Arc<Connection>>,
-    waiting: VecDeque<oneshot::Sender<Result<Arc<Connection>, LogError>>>,
-    /// How many are being made: at least as many as there are that wait, and no more than there were at once.
-    making: usize,
-}
-
-impl Idle {
-    /// Gives a connection to who has waited longest, or keeps it.
-    fn put(&mut self, mut connection: Arc<Connection>) {
-        while let Some(first) = self.waiting.pop_front() {
-            match first.send(Ok(connection)) {
-                Ok(()) => return,
-                // That one has given up meanwhile.
-                Err(back) => match back {
-                    Ok(back) => connection = back,
-                    Err(_) => return,
-                },
-            }
-        }
-        self.connections.push(connection);
-    }
-
-    /// One that was to be made was not. Whoever has waited longest is told.
-    fn fail(&mut self, mut error: LogError) {
-        while let Some(first) = self.waiting.pop_front() {
-            match first.send(Err(error)) {
-                Ok(()) | Err(Ok(_)) => return,
-                Err(Err(back)) => error = back,
-            }
-        }
-        tracing::debug!(%error, "no connection was made, and nobody waits for one");
-    }
 }
 
 /// What some work is for.
@@ -123,10 +84,7 @@ impl Pool {
             server,
             tasks,
             permits: Arc::new(Semaphore::new(options.connections.get())),
-            idle: Mutex::new(Idle {
-                connections: vec![Arc::new(first)],
-                ..Idle::default()
-            }),
+            idle: Mutex::new(vec![Arc::new(first)]),
             health: Slot::new(Health::Writable),
             waited_for: Slot::new(None),
             pulse: Pulse::new(),
@@ -243,7 +201,7 @@ impl Pool {
         tracing::debug!(%error, "some work on the log's database is done again");
         if is_lost {
             // The others are most likely lost as well, and have not noticed yet, or lead to the same server.
-            let lost = mem::take(&mut self.lock_idle().connections);
+            let lost = mem::take(&mut *self.lock_idle());
             drop(lost);
         }
     }
@@ -251,57 +209,46 @@ impl Pool {
     async fn take(self: &Arc<Self>) -> Result<Pooled, LogError> {
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|_| LogError::Closed)?;
+        let connection = match self.take_idle() {
+            Some(connection) => connection,
+            None => Arc::new(self.connect().await?),
+        };
         Ok(Pooled {
             pool: Arc::clone(self),
-            connection: self.find().await?,
+            connection,
             state: State::Clean,
             _permit: permit,
         })
     }
 
-    async fn find(self: &Arc<Self>) -> Result<Arc<Connection>, LogError> {
-        let (found, finding) = oneshot::channel();
-        {
-            let mut idle = self.lock_idle();
-            while let Some(connection) = idle.connections.pop() {
-                if !connection.client.is_closed() {
-                    return Ok(connection);
-                }
-            }
-            idle.waiting.push_back(found);
-            if idle.making < idle.waiting.len() {
-                idle.making += 1;
-                self.tasks.spawn(Arc::clone(self).make());
-            }
-        }
-        // The task that makes it ends without a word only when the log is closed.
-        finding.await.unwrap_or(Err(LogError::Closed))
-    }
-
-    /// Makes connections before somebody waits for them.
-    pub(super) fn make_spare(self: &Arc<Self>, count: usize) {
-        self.lock_idle().making += count;
-        for _ in 0..count {
-            self.tasks.spawn(Arc::clone(self).make());
-        }
-    }
-
-    async fn make(self: Arc<Self>) {
-        let closing = self.tasks.scope();
-        let made = tokio::select! {
-            biased;
-            _ = closing.wait() => Err(LogError::Closed),
-            made = self.connect() => made,
+    /// Makes a connection before somebody waits for it: that takes several round trips.
+    pub(super) async fn make_spare(self: Arc<Self>) {
+        let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
+            return;
         };
-        let mut idle = self.lock_idle();
-        idle.making -= 1;
-        match made {
-            Ok(connection) => idle.put(Arc::new(connection)),
-            Err(error) => idle.fail(error),
+        match session::open(&self.server, &self.tasks).await {
+            Ok(connection) => drop(Pooled {
+                connection: Arc::new(connection),
+                state: State::Clean,
+                pool: self,
+                _permit: permit,
+            }),
+            // Whoever needs one makes it, and is told.
+            Err(error) => tracing::debug!(error = %LogError::from(error), "no spare connection was made"),
         }
     }
 
-    fn lock_idle(&self) -> MutexGuard<'_, Idle> {
+    fn take_idle(&self) -> Option<Arc<Connection>> {
+        let mut idle = self.lock_idle();
+        while let Some(connection) = idle.pop() {
+            if !connection.client.is_closed() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    fn lock_idle(&self) -> MutexGuard<'_, Vec<Arc<Connection>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -445,7 +392,7 @@ impl Drop for Pooled {
         // Of a server that fell silent an answer is still awaited on it.
         let is_usable = !self.connection.client.is_closed() && !self.pool.pulse.is_silent();
         if self.state == State::Clean && is_usable {
-            self.pool.lock_idle().put(Arc::clone(&self.connection));
+            self.pool.lock_idle().push(Arc::clone(&self.connection));
         }
     }
 }
