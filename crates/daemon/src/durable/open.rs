@@ -58,8 +58,8 @@ pub(crate) async fn open_log(
     }
 }
 
-/// Opens the log of what only this machine has to know. On a shared log that has a file of its own: no other machine could do
-/// anything with it, and it is needed when the server is away, and often.
+/// Opens the log of what only this machine has to know. Beside a shared log it is a file of its own: no other machine could do
+/// anything with it, and the way to the server may be long.
 pub(crate) fn open_own_log(
     home: &Home,
     (database, log): (&Database, &Log),

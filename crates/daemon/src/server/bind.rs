@@ -66,8 +66,8 @@ impl BindError {
 /// finds no room tries again after a second.
 const AT_THE_DOOR: u32 = 4096;
 
-/// What the kernel keeps for one connection of what is on its way. Left to itself it takes four mebibytes for everybody who asks
-/// for a stream and does not read.
+/// What the kernel is asked to keep for one connection of what is on its way; it takes up to twice as much. Left to itself it takes
+/// four mebibytes for everybody who asks for a stream and does not read.
 const ON_THE_WAY_BYTES: u32 = 128 * 1024;
 
 /// Listens on TCP. An address that goes beyond `exposure` is refused.
