@@ -231,7 +231,7 @@ pub struct Committed {
     pub last_sequence: Sequence,
 }
 
-/// A commit was not made; nothing of it took effect.
+/// A commit was not made; nothing of it took effect, unless it [may be made](CommitError::may_be_made).
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// The stream is not at the version that the writer saw.
@@ -297,4 +297,12 @@ pub enum CommitError {
     /// The log itself failed.
     #[error(transparent)]
     Log(#[from] LogError),
+}
+
+impl CommitError {
+    /// Whether it may have been made all the same, because the answer was lost. Then nothing may be taken away that it
+    /// speaks of.
+    pub fn may_be_made(&self) -> bool {
+        matches!(self, Self::Log(error) if error.may_be_made())
+    }
 }

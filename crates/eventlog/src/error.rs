@@ -34,6 +34,11 @@ impl LogError {
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Unreachable(_) | Self::OutcomeUnknown(_))
     }
+
+    /// Whether the write may have been made all the same. Then nothing may be taken away that it speaks of.
+    pub fn may_be_made(&self) -> bool {
+        matches!(self, Self::OutcomeUnknown(_))
+    }
 }
 
 /// The log was not opened.

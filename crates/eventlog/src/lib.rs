@@ -25,6 +25,7 @@ mod audit;
 mod batch;
 mod blob;
 mod blob_io;
+mod bookmark;
 mod commit;
 mod error;
 mod faults;
@@ -44,12 +45,14 @@ mod sqlite;
 mod store;
 mod tail;
 mod time;
+mod unsettled;
 
 pub use address::{BlobHasher, HOLE_BYTES, is_zero};
 pub use archive::{ArchiveWatch, Contents, ExportError, ImportError, export, import};
 pub use batch::EventBatch;
 pub use blob::{BadBlobId, BlobError, BlobId, BlobInfo, CHUNK_BYTES, Collected, Trimmed};
 pub use blob_io::{BlobReader, Piece, hole_end};
+pub use bookmark::Bookmark;
 pub use commit::{
     BODY_LIMIT_BYTES, COMMIT_LIMIT_ITEMS, Commit, CommitError, Committed, Durability, Event, Head, NewEvent,
     StoredHead, Write, json_body,
@@ -68,3 +71,4 @@ pub use sqlite::SqliteOptions;
 pub use store::{HeadsOrder, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes};
 pub use tail::{Tail, TailBatch, TailEnd, TailItem};
 pub use time::{UnixMs, WallClock};
+pub use unsettled::Unsettled;

@@ -15,6 +15,7 @@ use crate::{
     audit,
     blob::{BlobError, BlobId, BlobInfo, Collected, Trimmed},
     blob_io::{self, BlobReader, FileBlocks, StreamBlocks},
+    bookmark::Bookmark,
     commit::{Commit, CommitError, Committed, Head, StoredHead, check_streams},
     error::{BackupError, LogError, OpenError},
     faults::{Faults, Faulty},
@@ -191,13 +192,13 @@ impl Log {
 
     /// Follows a stream from a place on: what is there, then what comes, until the scope is cancelled. The
     /// stream need not exist yet.
-    pub fn tail(&self, stream: &StreamId, after: Sequence, scope: &Scope) -> Tail {
+    pub fn tail(&self, stream: &StreamId, after: impl Into<Bookmark>, scope: &Scope) -> Tail {
         let progress = self.hub.watch(stream);
         Tail::new(
             Arc::clone(&self.store),
             stream.clone(),
             progress,
-            after,
+            after.into(),
             scope.clone(),
         )
     }

@@ -13,7 +13,7 @@ use crate::{
     commit::{Commit, CommitError, Committed, StoredHead, Write},
     error::LogError,
     log::Log,
-    names::{Sequence, StreamId},
+    names::{Sequence, StreamId, Version},
 };
 
 /// The pause before the next try. The engine itself waits longer, as long as it cannot connect.
@@ -43,14 +43,11 @@ impl Log {
                     stream,
                 } if is_answer_lost => match self.is_made(&commit, &actual).await {
                     Ok(true) => return Ok(vec![made(&actual)]),
-                    Ok(false) => return Err(refusal(&commit, stream, actual)),
+                    Ok(false) => return Err(refusal(&commit, stream, Some(actual))),
                     Err(error) if error.is_outage() && !scope.is_cancelled() => {}
                     Err(error) => return Err(error.into()),
                 },
-                CommitError::Conflict {
-                    actual: Some(actual),
-                    stream,
-                } => return Err(refusal(&commit, stream, actual)),
+                CommitError::Conflict { actual, stream } => return Err(refusal(&commit, stream, actual)),
                 refused => return Err(refused),
             }
             tokio::select! {
@@ -91,10 +88,11 @@ impl Log {
 }
 
 /// Why a commit of the only writer was refused.
-fn refusal(commit: &Commit, stream: StreamId, actual: Box<StoredHead>) -> CommitError {
-    let is_older = |write: &Write| write.stream == stream && actual.version < write.expected;
+fn refusal(commit: &Commit, stream: StreamId, actual: Option<Box<StoredHead>>) -> CommitError {
+    // Nobody removes a stream that is written: if it is not there, its first write was lost.
+    let version = actual.as_ref().map_or(Version::NONE, |actual| actual.version);
+    let is_older = |write: &Write| write.stream == stream && version < write.expected;
     let is_lost = commit.writes.iter().any(is_older);
-    let actual = Some(actual);
     match is_lost {
         true => CommitError::RolledBack { stream, actual },
         false => CommitError::Conflict { stream, actual },

@@ -6,6 +6,7 @@ use kernel::{Cause, Deadline, Held, Scope};
 
 use crate::{
     batch::{Batch, EventBatch},
+    bookmark::Bookmark,
     commit::Event,
     error::LogError,
     hub::{self, Progress},
@@ -26,10 +27,11 @@ pub enum TailItem {
     Event(Arc<Event>),
     /// The reader's place is not in the stream any more: the events up to here were dropped before they could be read; or
     /// the stream was removed, and this is the start; or a database server lost in a crash what it had shown of relaxed commits,
-    /// and what comes after this place is something else or nothing yet. The next item is the event after it; after a removal it
+    /// and what comes after this place is something else or nothing yet. A reader that comes back to an event that is another one
+    /// by now starts over. The next item is the event after it; after a removal it
     /// comes when there is a stream of that name again.
     Resync {
-        /// The tail goes on after this place. If that is the start, the stream that was read before is gone.
+        /// The tail goes on after this place.
         after: Sequence,
     },
 }
@@ -76,6 +78,8 @@ pub struct Tail {
     life: Life,
     /// The last event that was handed out, or the place it was to start after.
     place: Sequence,
+    /// What the reader says is at the place that it starts after, until the store was asked.
+    start: Option<Bookmark>,
     /// How many losses of the store the place has been through.
     rewinds: u64,
     /// How many doubts about the store it has looked into.
@@ -94,7 +98,7 @@ impl Tail {
         store: Arc<dyn Store>,
         stream: StreamId,
         progress: Held<StreamId, Progress>,
-        after: Sequence,
+        after: Bookmark,
         scope: Scope,
     ) -> Self {
         let seen = progress.read().state;
@@ -103,7 +107,8 @@ impl Tail {
             stream,
             progress,
             life: Life::NONE,
-            place: after,
+            place: after.sequence,
+            start: after.at_ms.map(|_| after),
             rewinds: seen.rewinds,
             doubts: seen.doubts,
             handed_out: VecDeque::new(),
@@ -146,6 +151,7 @@ impl Tail {
     /// Goes to another place than after what was handed out.
     fn go_to(&mut self, place: Sequence) {
         self.place = place;
+        self.start = None;
         self.handed_out.clear();
     }
 
@@ -172,7 +178,7 @@ impl Tail {
                 self.look_back(&seen).await?;
                 continue;
             }
-            let is_window_ours = self.life == Life::NONE || self.life == seen.life;
+            let is_window_ours = self.start.is_none() && (self.life == Life::NONE || self.life == seen.life);
             if let Some(batch) = is_window_ours.then(|| seen.after(self.place)).flatten() {
                 self.life = batch.life();
                 self.ready.push_back(batch);
@@ -189,12 +195,12 @@ impl Tail {
         }
     }
 
-    /// The next page. A tail that has handed out nothing reads what it was to start after as well, so that it knows when that
-    /// was written: it, too, may be lost, and something else may come in its place.
+    /// The next page, with the event before it: that may be lost, and something else may be in its place, before anybody has
+    /// told the tail to look back.
     async fn read(&self) -> Result<Page, LogError> {
         let (after, limit) = match self.place.get().checked_sub(1) {
-            Some(before) if self.handed_out.is_empty() => (Sequence::from_u64(before), PAGE_EVENTS + 1),
-            _ => (self.place, PAGE_EVENTS),
+            Some(before) => (Sequence::from_u64(before), PAGE_EVENTS + 1),
+            None => (self.place, PAGE_EVENTS),
         };
         self.store.read(&self.stream, after, limit).await
     }
@@ -255,8 +261,23 @@ impl Tail {
             return Some(self.place);
         }
         let mut events: Vec<_> = page.events.into_iter().map(Arc::new).collect();
-        if let Some(known) = events.extract_if(.., |event| event.sequence == self.place).last() {
-            self.handed_out.push_back(known.at_ms);
+        let known = events.extract_if(.., |event| event.sequence == self.place).last();
+        let start = self.start.take();
+        if let Some(known) = known {
+            if start.is_some_and(|start| start.is_replaced_by(&known)) {
+                // Nobody knows how far the reader has what is there, so it starts over.
+                self.go_to(Sequence::from_u64(page.first.get().saturating_sub(1)));
+                return Some(self.place);
+            }
+            match self.handed_out.back() {
+                Some(at_ms) if *at_ms != known.at_ms => {
+                    // Looking back finds out how far it is the same, and tells all tails.
+                    self.doubts = seen.doubts.wrapping_sub(1);
+                    return None;
+                }
+                Some(_) => {}
+                None => self.handed_out.push_back(known.at_ms),
+            }
         }
         if events.is_empty() {
             self.phase = Phase::Live;
@@ -382,7 +403,8 @@ mod tests {
         fn tail(&self) -> Tail {
             let store = Arc::clone(&self.store) as Arc<dyn Store>;
             let progress = self.hub.watch(&stream());
-            Tail::new(store, stream(), progress, Sequence::START, self.token.scope())
+            let start = Sequence::START.into();
+            Tail::new(store, stream(), progress, start, self.token.scope())
         }
 
         /// How far the tails were told to go, as numbers.
@@ -523,8 +545,6 @@ mod tests {
         for _ in 4..=6 {
             version = deaf.append(version).await;
         }
-        deaf.hub.hint(&stream(), life, Sequence::from_u64(6));
-        expect(&mut beyond, 6..=6).await;
         deaf.hub.doubt();
         for tail in [&mut ahead, &mut beyond] {
             assert_eq!(tail.next().await.unwrap(), resync(3));
@@ -551,7 +571,7 @@ mod tests {
             store,
             stream(),
             progress,
-            Sequence::from_u64(3),
+            Sequence::from_u64(3).into(),
             deaf.token.scope(),
         );
         let has_looked = async {
@@ -602,7 +622,7 @@ mod tests {
                 store,
                 stream(),
                 progress,
-                Sequence::from_u64(after),
+                Sequence::from_u64(after).into(),
                 deaf.token.scope(),
             )
         };
@@ -614,5 +634,57 @@ mod tests {
         deaf.append(Version::from_u64(life.get())).await;
         deaf.hub.hint(&stream(), life, Sequence::from_u64(4));
         expect(&mut tail, 4..=4).await;
+    }
+
+    /// What a reader has seen was lost, and something else has its number by the time that it comes back.
+    #[tokio::test]
+    async fn a_tail_that_comes_back_to_another_event_starts_over() {
+        let deaf = Deaf::open();
+        let version = deaf.make(3).await;
+        let Some(TailItem::Event(third)) = ({
+            let mut tail = deaf.tail();
+            expect(&mut tail, 1..=2).await;
+            tail.next().await.ok()
+        }) else {
+            panic!("no third event");
+        };
+        deaf.append(version).await;
+        // Others have read what comes next, so the window has it.
+        let mut ahead = deaf.tail();
+        expect(&mut ahead, 1..=4).await;
+        let seen = Bookmark::from(&*third);
+        let other = Bookmark {
+            at_ms: seen.at_ms.map(|at_ms| at_ms - 1),
+            ..seen
+        };
+        for (bookmark, expected) in [(seen, None), (other, Some(FROM_THE_START))] {
+            let store = Arc::clone(&deaf.store) as Arc<dyn Store>;
+            let progress = deaf.hub.watch(&stream());
+            let mut tail = Tail::new(store, stream(), progress, bookmark, deaf.token.scope());
+            let next = match &expected {
+                Some(resync) => {
+                    assert_eq!(tail.next().await.unwrap(), *resync);
+                    1
+                }
+                None => 4,
+            };
+            expect(&mut tail, next..=4).await;
+        }
+    }
+
+    /// Others wrote in the place of what was lost, and a tail reads on before anybody has told it to look back.
+    #[tokio::test]
+    async fn a_tail_that_reads_on_after_another_event_looks_back() {
+        let deaf = Deaf::open();
+        let version = deaf.make(3).await;
+        let life = Life::from_u64(version.get());
+        let mut tail = deaf.tail();
+        expect(&mut tail, 1..=3).await;
+        // As if it had been written by somebody else since.
+        *tail.handed_out.back_mut().unwrap() -= 1;
+        deaf.append(version).await;
+        deaf.hub.hint(&stream(), life, Sequence::from_u64(4));
+        assert_eq!(tail.next().await.unwrap(), resync(2));
+        expect(&mut tail, 3..=4).await;
     }
 }

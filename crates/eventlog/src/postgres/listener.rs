@@ -48,6 +48,8 @@ const EVERYTHING: &str = "*";
 
 /// How many bytes of hints go into one payload. It may have 8,000, and the last hint may go beyond this.
 const PAYLOAD_BYTES: usize = 7_000;
+/// How many bytes a hint has at most beside the name of its stream.
+const NUMBERS_BYTES: usize = 2 * "18446744073709551615 ".len() + 1;
 
 /// How far a stream is.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -99,6 +101,19 @@ fn payloads(hints: &[Hint]) -> Vec<String> {
     payloads
 }
 
+/// Which payload each of these streams goes into, as many in each as fit.
+fn payload_numbers(ids: &[&str]) -> Vec<i32> {
+    let (mut payload, mut bytes) = (0, 0);
+    let number = |id: &&str| {
+        if bytes >= PAYLOAD_BYTES {
+            (payload, bytes) = (payload + 1, 0);
+        }
+        bytes += id.len() + NUMBERS_BYTES;
+        payload
+    };
+    ids.iter().map(number).collect()
+}
+
 /// The hints of a payload; `None` if it says that any stream may have moved, or cannot be read.
 fn parse(payload: &str) -> Option<Vec<Hint>> {
     payload.split('\n').map(Hint::parse).collect()
@@ -119,15 +134,29 @@ pub(super) async fn tell_later(connection: &Connection, schema: &str, hints: &[H
     send_later(connection, schema, &payloads(hints)).await;
 }
 
+/// Sends hints about streams that a commit writes which is sent in the same step, if it is made.
+pub(super) async fn tell_written_later(connection: &Connection, schema: &str, ids: &[&str], mark: i64) {
+    if ids.is_empty() {
+        return;
+    }
+    let payloads = payload_numbers(ids);
+    let notify = &connection.statements.notify_written;
+    send_first(connection.query(notify, [&schema, &ids, &payloads, &mark])).await;
+}
+
 /// The same, when any stream may have moved.
 pub(super) async fn tell_everything_later(connection: &Connection, schema: &str) {
     send_later(connection, schema, &[EVERYTHING.to_owned()]).await;
 }
 
 async fn send_later(connection: &Connection, schema: &str, payloads: &[String]) {
-    let mut telling = pin!(send(connection, schema, payloads));
+    send_first(send(connection, schema, payloads)).await;
+}
+
+/// The first poll sends it. The answer is for nobody.
+async fn send_first(telling: impl Future) {
+    let mut telling = pin!(telling);
     poll_fn(|context| {
-        // The first poll sends it. The answer is for nobody.
         drop(telling.as_mut().poll(context));
         Poll::Ready(())
     })
@@ -324,6 +353,14 @@ mod tests {
             payloads.iter().all(|payload| payload.len() < 8_000),
             "too long for the server"
         );
+        let ids = vec![stream.as_str(); COMMIT_LIMIT_ITEMS];
+        let numbers = payload_numbers(&ids);
+        let in_first = numbers.iter().filter(|number| **number == 0).count();
+        assert!(
+            in_first > 1 && in_first * (NAME_LIMIT_BYTES + NUMBERS_BYTES) < 8_000,
+            "{in_first}"
+        );
+        assert!(numbers.is_sorted() && numbers.last() > Some(&1));
         let back: Vec<_> = payloads
             .iter()
             .flat_map(|payload| parse(payload).unwrap())

@@ -2,7 +2,7 @@
 //!
 //! The semantics are those of every engine. What is particular here:
 //!
-//! - A commit is one transaction of two round trips (`commits.rs`). Who writes is decided by locks on rows, in one
+//! - A commit is one statement, and so one round trip (`commits.rs`). Who writes is decided by locks on rows, in one
 //!   order for everybody.
 //! - Time is the database's: leases, pins and the times of events do not depend on the clocks of the daemons.
 //! - A relaxed commit is seen at once by everybody, and is on disk when the server writes its log out by itself,
@@ -40,6 +40,7 @@ mod upkeep;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 use crate::{
@@ -53,18 +54,18 @@ use crate::{
     store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes, Store, UploadId},
     time::LogTime,
 };
-use commits::Tried;
+use commits::Mark;
 use connection::Connection;
 use listener::Listener;
 pub use options::PostgresOptions;
 use options::Server;
 use pool::Pool;
 use refusal::Refusal;
-use session::{ConnectError, SetUp};
+use session::{ConnectError, Opening, SetUp};
 use tasks::Tasks;
 
 /// How many connections are made at once when a log is opened, beside the first one: much is read then.
-const SPARE_CONNECTIONS: usize = 3;
+const SPARE_CONNECTIONS: usize = 7;
 
 #[derive(Debug)]
 pub(crate) struct Postgres {
@@ -85,16 +86,19 @@ impl Postgres {
             info,
             time,
             first,
-        } = prepare(&server, &tasks).await.map_err(|error| match error {
-            ConnectError::Refused(refusal) => OpenError::Refused {
-                place: place.clone(),
-                reason: refusal.to_string(),
-            },
-            error => OpenError::Database {
-                place: place.clone(),
-                source: error.into(),
-            },
-        })?;
+            spares,
+        } = prepare(&server, options.connections.get() - 1, &tasks)
+            .await
+            .map_err(|error| match error {
+                ConnectError::Refused(refusal) => OpenError::Refused {
+                    place: place.clone(),
+                    reason: refusal.to_string(),
+                },
+                error => OpenError::Database {
+                    place: place.clone(),
+                    source: error.into(),
+                },
+            })?;
         let Some(first) = first else {
             return Err(OpenError::NewerDatabase {
                 place,
@@ -109,9 +113,9 @@ impl Postgres {
             scope: tasks.scope(),
         };
         tasks.spawn(listener.run());
-        for _ in 0..SPARE_CONNECTIONS.min(options.connections.get() - 1) {
-            tasks.spawn(Arc::clone(&pool).make_spare());
-        }
+        // Much is read at once when a daemon starts. Whoever found no connection would make one, which takes longer.
+        let spares = spares.into_iter().map(|spare| pool.add_spare(spare));
+        join_all(spares).await;
         tasks.spawn(pulse::look(Arc::clone(&pool), time.clone(), tasks.scope()));
         let store = Self {
             pool,
@@ -142,12 +146,17 @@ struct Prepared {
     time: LogTime,
     /// The first connection of the pool; `None` if the schema is too new to use.
     first: Option<Connection>,
+    /// More of them, which are being opened.
+    spares: Vec<Opening>,
 }
 
 /// Makes or updates the tables. Two connections are made at once: one looks, the other becomes the first of the pool.
-/// Which sessions answer on them shows whether every connection has a session of its own.
-async fn prepare(server: &Server, tasks: &Tasks) -> Result<Prepared, ConnectError> {
+/// Which sessions answer on them shows whether every connection has a session of its own. Once they are there, more are
+/// opened, at most so many.
+async fn prepare(server: &Server, more: usize, tasks: &Tasks) -> Result<Prepared, ConnectError> {
     let (looking, first) = tokio::try_join!(session::connect(server), session::connect(server))?;
+    let spares = (0..SPARE_CONNECTIONS.min(more)).map(|_| session::begin_to_connect(server, tasks));
+    let spares = spares.collect();
     let info = ServerInfo {
         place: format!("{} at {}", server.database, looking.place),
         version: looking
@@ -184,6 +193,7 @@ async fn prepare(server: &Server, tasks: &Tasks) -> Result<Prepared, ConnectErro
             info,
             time,
             first,
+            spares: Vec::new(),
         });
     }
     let SetUp { session, connection } = session::set_up(first, server, tasks).await?;
@@ -198,6 +208,7 @@ async fn prepare(server: &Server, tasks: &Tasks) -> Result<Prepared, ConnectErro
             info,
             time,
             first: Some(connection?),
+            spares,
         }),
     }
 }
@@ -211,10 +222,10 @@ impl Drop for Postgres {
 #[async_trait]
 impl Store for Postgres {
     async fn commit(&self, commit: Commit) -> Result<Vec<Committed>, CommitError> {
-        let tried = Tried::default();
+        let mark = Mark::new();
         let (committed, changes) = self
             .pool
-            .write(|connection| commits::commit(connection, &commit, &tried))
+            .write(|connection| commits::commit(connection, &commit, &mark))
             .await?;
         self.hub.tell(&changes);
         Ok(committed)

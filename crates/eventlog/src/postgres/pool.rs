@@ -25,7 +25,7 @@ use super::{
     failure::{self, Failure},
     options::{PostgresOptions, Server},
     pulse::{Pulse, Silent},
-    session::{self, ConnectError},
+    session::{self, ConnectError, Opening},
     tasks::Tasks,
 };
 use crate::{error::LogError, store::Health};
@@ -221,16 +221,16 @@ impl Pool {
         })
     }
 
-    /// Makes a connection before somebody waits for it: that takes several round trips.
-    pub(super) async fn make_spare(self: Arc<Self>) {
+    /// Adds a connection that is being opened, before somebody needs it.
+    pub(super) async fn add_spare(self: &Arc<Self>, opening: Opening) {
         let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
             return;
         };
-        match session::open(&self.server, &self.tasks).await {
+        match session::finish(opening, &self.server, &self.tasks).await {
             Ok(connection) => drop(Pooled {
                 connection: Arc::new(connection),
                 state: State::Clean,
-                pool: self,
+                pool: Arc::clone(self),
                 _permit: permit,
             }),
             // Whoever needs one makes it, and is told.

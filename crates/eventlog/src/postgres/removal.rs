@@ -5,12 +5,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use tokio_postgres::Row;
+
 use super::{
-    commits::{FoundStream, found_stream},
     failure::{Failure, outcome},
     listener::{self, Hint},
     pool::{Pool, Pooled},
-    read::{self, number},
+    read::{self, number, unsigned},
 };
 use crate::{
     commit::CommitError,
@@ -23,6 +24,12 @@ use crate::{
 const SWEEP_STREAMS: i64 = 64;
 /// How many events one step drops at most.
 const SWEEP_EVENTS: i64 = 2048;
+
+/// A stream that is at the version that was seen.
+struct FoundStream {
+    number: i64,
+    version: Version,
+}
 
 /// Removes the heads of streams, if all are at the version that was seen. They are locked as a commit does it.
 pub(super) async fn remove(
@@ -87,7 +94,14 @@ async fn look(
         connection.batch("BEGIN"),
         connection.query(&connection.statements.lock_streams, [&ids, &seen]),
     )?;
-    rows.iter().map(found_stream).collect()
+    let found = |row: &Row| {
+        let stream = FoundStream {
+            number: row.try_get(1)?,
+            version: Version::from_u64(unsigned(row.try_get(2)?)?),
+        };
+        Ok((row.try_get(0)?, stream))
+    };
+    rows.iter().map(found).collect()
 }
 
 /// Whether a step of sweeping was the last.

@@ -3,7 +3,7 @@
 //! Each `async fn` here sends its statement when it is first polled, so that several can be sent in one go. Without
 //! rows it sends nothing.
 
-use tokio_postgres::Error;
+use tokio_postgres::{Error, Row};
 
 use super::{
     connection::{Connection, Parameter},
@@ -11,64 +11,100 @@ use super::{
 };
 use crate::{
     blob::BlobId,
-    commit::{Committed, Event, Head},
+    commit::{Commit, Durability, Event, Write},
 };
 
-/// Rows of `streams`.
+/// A commit as the parameters of `write_commit`.
 #[derive(Default)]
-pub(super) struct StreamRows<'a> {
-    numbers: Vec<i64>,
-    ids: Vec<&'a str>,
-    versions: Vec<i64>,
-    last_sequences: Vec<i64>,
+pub(super) struct CommitRows<'a> {
+    is_relaxed: bool,
+    pub(super) ids: Vec<&'a str>,
+    expected: Vec<i64>,
     kinds: Vec<Option<&'a str>>,
     statuses: Vec<Option<&'a str>>,
     bodies: Vec<Option<&'a [u8]>>,
+    event_counts: Vec<i64>,
+    event_writes: Vec<i32>,
+    event_places: Vec<i64>,
+    event_kinds: Vec<&'a str>,
+    event_bodies: Vec<&'a [u8]>,
+    blob_writes: Vec<i32>,
+    blob_places: Vec<i64>,
+    blob_positions: Vec<i64>,
+    blob_ids: Vec<&'a [u8]>,
+    lease_keys: Vec<&'a str>,
+    lease_tokens: Vec<i64>,
 }
 
-impl<'a> StreamRows<'a> {
-    pub(super) fn push(&mut self, stream: i64, id: &'a str, at: Committed, head: Option<&'a Head>) {
-        self.numbers.push(stream);
-        self.ids.push(id);
-        self.versions.push(number(at.version.get()));
-        self.last_sequences.push(number(at.last_sequence.get()));
+impl<'a> CommitRows<'a> {
+    pub(super) fn of(commit: &'a Commit) -> Self {
+        let mut rows = Self {
+            is_relaxed: commit.durability == Durability::Relaxed,
+            ..Self::default()
+        };
+        for (place, write) in (1..).zip(&commit.writes) {
+            rows.push(place, write);
+        }
+        for lease in &commit.under {
+            rows.lease_keys.push(&lease.key);
+            rows.lease_tokens.push(number(lease.token.get()));
+        }
+        rows
+    }
+
+    fn push(&mut self, place: i32, write: &'a Write) {
+        let head = write.head.as_ref();
+        self.ids.push(write.stream.as_str());
+        self.expected.push(number(write.expected.get()));
         self.kinds.push(head.map(|head| &*head.kind));
         self.statuses.push(head.map(|head| &*head.status));
         self.bodies.push(head.map(|head| &*head.body));
+        self.event_counts.push(number(write.events.len() as u64));
+        if let Some(head) = head {
+            self.push_blobs(place, 0, &head.blobs);
+        }
+        for (event_place, event) in (1..).zip(&write.events) {
+            self.event_writes.push(place);
+            self.event_places.push(event_place);
+            self.event_kinds.push(&event.kind);
+            self.event_bodies.push(&event.body);
+            self.push_blobs(place, event_place, &event.blobs);
+        }
     }
 
-    /// Makes new streams. Their numbers are their versions.
-    pub(super) async fn insert(&self, connection: &Connection) -> Result<(), Error> {
-        if self.ids.is_empty() {
-            return Ok(());
+    fn push_blobs(&mut self, write: i32, place: i64, blobs: &'a [BlobId]) {
+        for (position, blob) in (0..).zip(blobs) {
+            self.blob_writes.push(write);
+            self.blob_places.push(place);
+            self.blob_positions.push(position);
+            self.blob_ids.push(blob.as_bytes());
         }
-        let columns: [Parameter<'_>; 6] = [
-            &self.versions,
+    }
+
+    pub(super) async fn write(&self, connection: &Connection, mark: i64) -> Result<Vec<Row>, Error> {
+        let parameters: [Parameter<'_>; 18] = [
+            &mark,
+            &self.is_relaxed,
             &self.ids,
-            &self.kinds,
-            &self.statuses,
-            &self.last_sequences,
-            &self.bodies,
-        ];
-        let insert = &connection.statements.insert_streams;
-        connection.execute(insert, columns).await.map(drop)
-    }
-
-    /// Moves streams on. One without a new head keeps the one it has.
-    pub(super) async fn update(&self, connection: &Connection) -> Result<(), Error> {
-        if self.numbers.is_empty() {
-            return Ok(());
-        }
-        let columns: [Parameter<'_>; 6] = [
-            &self.numbers,
-            &self.versions,
-            &self.last_sequences,
+            &self.expected,
             &self.kinds,
             &self.statuses,
             &self.bodies,
+            &self.event_counts,
+            &self.event_writes,
+            &self.event_places,
+            &self.event_kinds,
+            &self.event_bodies,
+            &self.blob_writes,
+            &self.blob_places,
+            &self.blob_positions,
+            &self.blob_ids,
+            &self.lease_keys,
+            &self.lease_tokens,
         ];
-        let update = &connection.statements.update_streams;
-        connection.execute(update, columns).await.map(drop)
+        connection
+            .query(&connection.statements.write_commit, parameters)
+            .await
     }
 }
 
@@ -135,13 +171,4 @@ impl<'a> ReferenceRows<'a> {
         let insert = &connection.statements.refer_to_blobs;
         connection.execute(insert, columns).await.map(drop)
     }
-}
-
-/// Drops what the heads of some streams refer to.
-pub(super) async fn forget_head_blobs(connection: &Connection, streams: &[i64]) -> Result<(), Error> {
-    if streams.is_empty() {
-        return Ok(());
-    }
-    let forget = &connection.statements.forget_head_blobs;
-    connection.execute(forget, [&streams]).await.map(drop)
 }

@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use kernel::{Deadline, SystemClock};
-use tokio::time::{error::Elapsed, timeout};
+use tokio::{
+    task::JoinHandle,
+    time::{error::Elapsed, timeout},
+};
 use tokio_postgres::{Client, Error, SimpleQueryMessage, Socket, error::SqlState};
 
 use super::{
@@ -155,11 +158,27 @@ pub(super) fn drive(driver: Driver, tasks: &Tasks) {
     });
 }
 
+/// A connection that is being opened.
+pub(super) type Opening = JoinHandle<Result<Link, ConnectError>>;
+
+/// Begins to open a connection.
+pub(super) fn begin_to_connect(server: &Server, tasks: &Tasks) -> Opening {
+    let to = server.clone();
+    tasks.run(async move { connect(&to).await })
+}
+
 /// Opens a connection for the pool.
 pub(super) async fn open(server: &Server, tasks: &Tasks) -> Result<Connection, ConnectError> {
-    let to = server.clone();
-    let connecting = tasks.run(async move { connect(&to).await });
-    let link = connecting
+    finish(begin_to_connect(server, tasks), server, tasks).await
+}
+
+/// Makes a connection that is being opened one of the pool.
+pub(super) async fn finish(
+    opening: Opening,
+    server: &Server,
+    tasks: &Tasks,
+) -> Result<Connection, ConnectError> {
+    let link = opening
         .await
         .map_err(|_| ConnectError::Lasting(LogError::Closed))??;
     set_up(link, server, tasks).await?.connection

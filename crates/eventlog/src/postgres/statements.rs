@@ -30,51 +30,26 @@ macro_rules! head_columns {
 pub(super) use head_columns;
 
 statements! {
-    // Commits: first look, with locks. Rows are locked in the order of their keys, and tables in this order, so
-    // that no two commits wait for each other.
-    // A stream that is not at the version that the writer saw never comes back to it. So it is left out, and those
-    // who lost a race need not wait in line to learn it.
-    lock_streams = "
-        SELECT id, number, streams.version, last_sequence
-        FROM streams JOIN unnest($1::text[], $2::bigint[]) AS seen (id, version) USING (id)
-        WHERE streams.version = seen.version OR seen.version = 0
-        ORDER BY id FOR UPDATE OF streams";
-    // Collection deletes a blob only if it can lock it, and looks for references after that.
-    lock_blobs = "SELECT id FROM blobs WHERE id = ANY($1::bytea[]) ORDER BY id FOR KEY SHARE";
-    // The lock keeps others from taking the lease before the commit is made. The time is taken after the lock.
-    lock_leases = "
-        WITH held AS MATERIALIZED (
-            SELECT key, token, expires_at FROM leases WHERE key = ANY($1::text[]) ORDER BY key FOR SHARE
-        )
-        SELECT key, token FROM held WHERE expires_at > clock_timestamp()";
-    // Versions are drawn while the streams are locked, so that they grow along each stream.
-    draw_versions = "
-        SELECT nextval('versions'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-        FROM generate_series(1, $1::bigint)";
+    // Commits. What is done is in the schema.
+    write_commit = "
+        SELECT misfit, item, made_life, made_version, made_last, made_at_ms
+        FROM write_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
 
-    // Commits: then write. The first version of a stream is its number too.
-    insert_streams = "
-        INSERT INTO streams (number, id, kind, status, version, first_sequence, last_sequence, body)
-        SELECT version, id, kind, status, version, 1, last_sequence, body
-        FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bytea[])
-            AS new (version, id, kind, status, last_sequence, body)
-        ORDER BY id";
-    update_streams = "
-        UPDATE streams SET version = new.version, last_sequence = new.last_sequence,
-            kind = coalesce(new.kind, streams.kind), status = coalesce(new.status, streams.status),
-            body = coalesce(new.body, streams.body)
-        FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bytea[])
-            AS new (number, version, last_sequence, kind, status, body)
-        WHERE streams.number = new.number";
+    // Restores.
     insert_events = "
         INSERT INTO events (stream, sequence, at_ms, kind, body)
         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bytea[])";
-    forget_head_blobs = "DELETE FROM blob_references WHERE stream = ANY($1::bigint[]) AND sequence = 0";
     refer_to_blobs = "
         INSERT INTO blob_references (stream, sequence, position, blob)
         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])";
 
-    // Removals: what is left of the streams is dropped later.
+    // Removals: streams are locked as a commit locks them.
+    lock_streams = "
+        SELECT id, number, streams.version
+        FROM streams JOIN unnest($1::text[], $2::bigint[]) AS seen (id, version) USING (id)
+        WHERE streams.version = seen.version OR seen.version = 0
+        ORDER BY id FOR UPDATE OF streams";
+    // What is left of the streams is dropped later.
     remove_streams = "
         WITH removed AS (DELETE FROM streams WHERE number = ANY($1::bigint[]) RETURNING number)
         INSERT INTO removed_streams (number) SELECT number FROM removed";
@@ -85,6 +60,12 @@ statements! {
     notify = "
         SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, payload)
         FROM unnest($2::text[]) AS payload";
+    // The same about streams that a commit has just written, if it has: each goes into a payload of that number.
+    notify_written = "
+        SELECT set_config('synchronous_commit', 'off', true),
+            pg_notify($1, string_agg(number || ' ' || last_sequence || ' ' || id, E'\\n'))
+        FROM unnest($2::text[], $3::int[]) AS told (id, payload) JOIN streams USING (id)
+        WHERE mark = $4::bigint # version GROUP BY payload";
 
     // Reads. Each is one statement, and so of one moment.
     head = concat!("SELECT ", head_columns!(), " FROM streams WHERE id = $1");

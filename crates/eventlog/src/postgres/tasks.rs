@@ -6,7 +6,7 @@
 use std::future::Future;
 
 use kernel::{CancellationToken, Cause, Scope};
-use tokio::{runtime::Handle, task::JoinError};
+use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_util::task::TaskTracker;
 
 /// Starts tasks, and ends those that do not end by themselves. Clones are the same.
@@ -32,12 +32,12 @@ impl Tasks {
         drop(self.tracker.spawn_on(task, &self.runtime));
     }
 
-    /// Does something in the runtime of the log, and waits for it. Dropped half-way, it is done all the same.
-    pub(super) async fn run<T: Send + 'static>(
+    /// Does something in the runtime of the log. If nobody waits for it, it is done all the same.
+    pub(super) fn run<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, JoinError> {
-        self.tracker.spawn_on(task, &self.runtime).await
+    ) -> JoinHandle<T> {
+        self.tracker.spawn_on(task, &self.runtime)
     }
 
     /// Cancelled when the log is closed.

@@ -87,6 +87,7 @@ const STEPS: &[&str] = &[
         number bigint PRIMARY KEY
     );
 "#,
+    include_str!("write_commit.sql"),
 ];
 
 /// The newest schema that is known here.
