@@ -68,6 +68,18 @@ pub enum SubmitError {
     Log(#[from] LogError),
 }
 
+impl SubmitError {
+    /// Whether the job may have been taken all the same, because the answer of the log was lost.
+    #[must_use]
+    pub fn may_be_taken(&self) -> bool {
+        match self {
+            Self::Commit(error) => error.may_be_made(),
+            Self::Log(error) => error.may_be_made(),
+            _ => false,
+        }
+    }
+}
+
 /// A job was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
@@ -104,4 +116,17 @@ pub enum ChangeError {
     /// The log did not take it.
     #[error(transparent)]
     Log(#[from] LogError),
+}
+
+impl ChangeError {
+    /// Whether it may have been changed all the same, because the answer of the log was lost.
+    #[must_use]
+    pub fn may_be_made(&self) -> bool {
+        match self {
+            Self::Commit(error) => error.may_be_made(),
+            Self::Submit(error) => error.may_be_taken(),
+            Self::Log(error) => error.may_be_made(),
+            _ => false,
+        }
+    }
 }

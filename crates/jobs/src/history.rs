@@ -116,19 +116,33 @@ impl Happening {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Submitted { .. } => SUBMITTED,
-            Self::Claimed { .. } => "claimed",
+            Self::Claimed { .. } => CLAIMED,
             Self::Released { .. } => "released",
             Self::CancelRequested { .. } => "cancel_requested",
             Self::Retrying { .. } => "retrying",
             Self::Interrupted { .. } => "interrupted",
-            Self::Succeeded { .. } => "succeeded",
-            Self::Failed { .. } => "failed",
-            Self::Cancelled { .. } => "cancelled",
+            Self::Succeeded { .. } => SUCCEEDED,
+            Self::Failed { .. } => FAILED,
+            Self::Cancelled { .. } => CANCELLED,
         }
     }
 }
 
 const SUBMITTED: &str = "submitted";
+const CLAIMED: &str = "claimed";
+const SUCCEEDED: &str = "succeeded";
+const FAILED: &str = "failed";
+const CANCELLED: &str = "cancelled";
+
+/// Whether an event of this kind says that a worker has the job now.
+pub(crate) fn is_claim(kind: &str) -> bool {
+    kind == CLAIMED
+}
+
+/// Whether an event of this kind is the end of a job.
+pub(crate) fn is_end(kind: &str) -> bool {
+    matches!(kind, SUCCEEDED | FAILED | CANCELLED)
+}
 
 /// The head of a job cannot be understood.
 #[derive(Debug, thiserror::Error)]

@@ -23,6 +23,8 @@ pub(crate) enum Message {
     Found(Vec<Job>),
     /// A job that runs, and whose worker is dead.
     Dead { job: Box<Job>, text: String },
+    /// A job that runs here, as a scan of the log has found it.
+    Held(Box<Job>),
     /// Lanes, as a scan of the log has found them.
     Lanes(Vec<(Arc<str>, Lane)>),
     /// Somebody has changed a job: it is cancelled, or is to be.

@@ -3,10 +3,14 @@
 //! A hint says that something may have moved. What counts is what is found in the log then; and it is looked at from
 //! time to time without any hint too.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
-use eventlog::{HeadsOrder, HeadsQuery, LeaseError, Log, LogError, Moves, MovesEnd, StoredHead};
-use kernel::{Cause, Deadline, Scope, Slot};
+use eventlog::{HeadsOrder, HeadsQuery, LeaseError, Log, LogError, Moves, MovesEnd, StoredHead, Version};
+use kernel::{Cause, Deadline, JobId, Scope, Slot};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
@@ -43,6 +47,8 @@ pub(crate) struct Scout {
     /// It does not keep the dispatcher alive.
     pub(crate) report: mpsc::WeakSender<Message>,
     pub(crate) scope: Scope,
+    /// The jobs that ran here at the last look. Those that still do are told: the others may have ended since they were read.
+    pub(crate) held_before: HashMap<JobId, Version>,
 }
 
 /// How much is looked at.
@@ -61,7 +67,7 @@ enum Stirred {
 
 impl Scout {
     /// Looks until the scope is cancelled or nobody listens.
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(mut self) {
         let mut moves = self.log.moved(history::JOB_KIND);
         for look in 1_u64.. {
             if self.report.strong_count() == 0 {
@@ -121,7 +127,7 @@ impl Scout {
         counts.running < counts.max_workers
     }
 
-    async fn look(&self, extent: Extent) -> Result<(), LogError> {
+    async fn look(&mut self, extent: Extent) -> Result<(), LogError> {
         self.look_at_queued(extent).await?;
         self.look_at_running().await?;
         if extent == Extent::All {
@@ -148,8 +154,9 @@ impl Scout {
     }
 
     /// Jobs that run: some of ours may be wanted to be cancelled, and the workers of others may be dead.
-    async fn look_at_running(&self) -> Result<(), LogError> {
+    async fn look_at_running(&mut self) -> Result<(), LogError> {
         let (mut after, mut by_worker) = (None, BTreeMap::<_, Vec<Job>>::new());
+        let mut held = HashMap::new();
         loop {
             let page = self
                 .page(history::JOB_KIND, Some(StateName::Running.as_str()), after)
@@ -161,8 +168,14 @@ impl Scout {
                 };
                 let worker = &attempt.worker;
                 if worker.home == self.home && worker.lease_key.contains(&self.boot) {
+                    let is_older = self.held_before.get(&job.id) == Some(&job.version);
+                    held.insert(job.id, job.version);
+                    let job = Box::new(job);
                     if job.record.cancel.is_some() {
-                        self.tell(Message::Cancelled(Box::new(job))).await;
+                        self.tell(Message::Cancelled(job.clone())).await;
+                    }
+                    if is_older {
+                        self.tell(Message::Held(job)).await;
                     }
                     continue;
                 }
@@ -172,6 +185,7 @@ impl Scout {
                 break;
             }
         }
+        self.held_before = held;
         for (worker, jobs) in by_worker {
             if worker.home == self.home {
                 // A home has one daemon at a time, so whoever else had this home is dead.

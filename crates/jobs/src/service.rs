@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use eventlog::{Commit, CommitError, HeadsOrder, HeadsQuery, Log, LogError, Sequence, StoredHead, Write};
+use eventlog::{
+    Bookmark, Commit, CommitError, HeadsOrder, HeadsQuery, Log, LogError, Sequence, StoredHead, Write,
+};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use kernel::{BootId, CancellationToken, Cause, Clock, Deadline, HomeId, JobId, Scope, Slot};
 use process::Tasks;
@@ -125,6 +127,7 @@ impl Jobs {
             counts: counts.clone(),
             report: inbox.downgrade(),
             scope: closing.scope(),
+            held_before: HashMap::new(),
         };
         let shared = Shared {
             log: options.log.clone(),
@@ -353,8 +356,8 @@ impl Jobs {
 
     /// Follows the output of a job from a place on, until the job has ended.
     #[must_use]
-    pub fn follow(&self, id: JobId, after: Sequence, scope: &Scope) -> OutputTail {
-        OutputTail::new(&self.shared.log, id, after, scope)
+    pub fn follow(&self, id: JobId, after: impl Into<Bookmark>, scope: &Scope) -> OutputTail {
+        OutputTail::new(&self.shared.log, id, after.into(), scope)
     }
 
     /// Asks for a job to be cancelled. A queued one is cancelled when this returns. A running one is being stopped;

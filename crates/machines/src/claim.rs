@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{Commit, CommitError, Lease, LeaseError, Log, LogError, StreamId, Version, Write};
+use eventlog::{Commit, CommitError, Lease, LeaseError, Log, LogError, StoredHead, StreamId, Version, Write};
 use kernel::{BootId, Clock, Deadline, HomeId, Scope};
 use thiserror::Error;
 
@@ -95,10 +95,10 @@ pub async fn claim(
 ) -> Result<Claimed, ClaimError> {
     let stream = stream(identity.home).map_err(CommitError::from)?;
     let boot = identity.boot.to_string();
-    let lease = log
-        .lease(&key(&boot), &boot, LEASE)
-        .await
-        .map_err(without_lease)?;
+    let key = key(&boot);
+    // The way to the log may be long. Whoever writes in between is noticed.
+    let (lease, seen) = tokio::join!(log.lease(&key, &boot, LEASE), log.head(&stream));
+    let lease = lease.map_err(without_lease)?;
     let claimed = Claimed {
         log: log.clone(),
         clock: Arc::clone(clock),
@@ -106,7 +106,10 @@ pub async fn claim(
         identity,
         lease,
     };
-    let taken = claimed.take(machine, elsewhere).await;
+    let taken = match seen {
+        Ok(seen) => claimed.take(machine, seen, elsewhere).await,
+        Err(error) => Err(error.into()),
+    };
     if taken.is_err() {
         claimed.give_back().await;
     }
@@ -114,7 +117,12 @@ pub async fn claim(
 }
 
 impl Claimed {
-    async fn take(&self, machine: &Machine, elsewhere: Elsewhere) -> Result<(), ClaimError> {
+    async fn take(
+        &self,
+        machine: &Machine,
+        mut seen: Option<StoredHead>,
+        elsewhere: Elsewhere,
+    ) -> Result<(), ClaimError> {
         let record = MachineRecord {
             name: machine.name.clone(),
             boot: self.identity.boot,
@@ -122,7 +130,6 @@ impl Claimed {
         };
         let mut attempt = 1;
         loop {
-            let seen = self.log.head(&self.stream).await?;
             // A record that cannot be read says nothing, and is written again.
             let before = seen.as_ref().and_then(|stored| record_of(&self.log, stored));
             let proof = match before {
@@ -141,7 +148,10 @@ impl Claimed {
             }
             match committed {
                 Ok(_) => return Ok(()),
-                Err(CommitError::Conflict { .. }) if attempt < ATTEMPTS => attempt += 1,
+                Err(CommitError::Conflict { actual, .. }) if attempt < ATTEMPTS => {
+                    attempt += 1;
+                    seen = actual.map(|actual| *actual);
+                }
                 Err(error) => return Err(error.into()),
             }
         }

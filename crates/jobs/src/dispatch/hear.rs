@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kernel::JobId;
 
-use super::{Dispatcher, Door, Lane, Todo, attempts};
+use super::{Dispatcher, Door, Flight, LEASE_LOST, Lane, Todo, attempts};
 use crate::{
     attempt::StopWhy,
     history,
@@ -24,7 +24,10 @@ impl Dispatcher {
                 self.found(*job);
             }
             Message::Found(jobs) => jobs.into_iter().for_each(|job| self.found(job)),
+            // Whatever is about to be done with it is decided on what is newer, or refused.
+            Message::Dead { job, .. } if self.is_in_hand(job.id) => {}
             Message::Dead { job, text } => self.dead(*job, text),
+            Message::Held(job) => self.held(*job),
             Message::Cancelled(job) => self.cancelled(job),
             Message::Finished(finished) => self.finished(*finished),
             Message::Looked { id, state } => self.looked(id, state),
@@ -143,15 +146,32 @@ impl Dispatcher {
     pub(super) fn found(&mut self, job: Job) {
         let is_known = |known: &Job| known.version >= job.version;
         let in_queue = self.queued.get(&job.id).is_some_and(|known| is_known(known));
-        let in_hand = self.running.contains_key(&job.id)
-            || self.todo.iter().any(|todo| todo.job.id == job.id)
-            || self
-                .flight
-                .as_ref()
-                .is_some_and(|flight| flight.batch.concerns(job.id));
-        if !in_queue && !in_hand {
+        if !in_queue && !self.is_in_hand(job.id) {
             self.enqueue(job);
         }
+    }
+
+    /// Whether this worker has a job, or is about to change it.
+    fn is_in_hand(&self, id: JobId) -> bool {
+        let in_flight = |flight: &Flight| flight.batch.concerns(id);
+        self.running.contains_key(&id)
+            || self.todo.iter().any(|todo| todo.job.id == id)
+            || self.flight.as_ref().is_some_and(in_flight)
+    }
+
+    /// A job that the log says this daemon runs. If it isn't known here, its claim was made and the answer was lost.
+    fn held(&mut self, job: Job) {
+        if self.is_in_hand(job.id) {
+            return;
+        }
+        let known = self.queued.get(&job.id).map(|known| known.version);
+        if known.is_some_and(|version| version < job.version) && self.is_own(&job) {
+            self.forget_queued(job.id);
+            self.claimed(job);
+            return self.start_next();
+        }
+        // The lease that it was claimed under is gone. If it has moved on since, the log refuses this.
+        self.dead(job, LEASE_LOST.to_owned());
     }
 
     /// A lane as a scan of the log has found it. What is on its way or was heard of since counts more.
@@ -165,9 +185,17 @@ impl Dispatcher {
         }
     }
 
-    /// A running job whose worker is dead.
+    /// A running job whose worker is dead, unless it is known here that it was queued again since.
     pub(super) fn dead(&mut self, job: Job, text: String) {
         let now = self.parts.wall.now();
+        if self
+            .queued
+            .get(&job.id)
+            .is_some_and(|known| known.version > job.version)
+        {
+            return;
+        }
+        self.forget_queued(job.id);
         if let State::Running { attempt } = &job.record.state {
             let attempt = attempt.number;
             let jitter = attempts::jitter(&job.id.to_string(), attempt);

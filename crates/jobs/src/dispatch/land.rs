@@ -64,7 +64,7 @@ impl Dispatcher {
         }
     }
 
-    fn claimed(&mut self, job: Job) {
+    pub(super) fn claimed(&mut self, job: Job) {
         self.counts.claimed += 1;
         let id = job.id;
         if !self.is_own(&job) {
@@ -96,7 +96,7 @@ impl Dispatcher {
     }
 
     /// Whether a running job is this worker's, as it is now.
-    fn is_own(&self, job: &Job) -> bool {
+    pub(super) fn is_own(&self, job: &Job) -> bool {
         let worker = self.parts.identity.worker();
         matches!(&job.record.state, State::Running { attempt } if attempt.worker == worker)
     }

@@ -13,6 +13,8 @@
 //! **Invariant:** nothing here is the truth. A job that the queue has wrong is refused by the log, which says what is
 //! right. So a message that is lost or late costs time, and never makes a job run twice.
 //!
+//! **Invariant:** no commit names a job twice. What is decided on an older version of it is refused by the log, and let go.
+//!
 //! **Invariant:** an attempt is started after its claim is on disk, and its end is forgotten here after that is.
 
 mod attempts;
@@ -199,11 +201,12 @@ impl Dispatcher {
         for (name, lane) in found.lanes {
             self.lanes.put(name, lane, &mut self.queue);
         }
-        for job in found.dead {
-            self.dead(job, "the daemon that ran it is gone".to_owned());
-        }
+        // A job that another daemon has queued again meanwhile was found twice, and the newer one counts.
         for job in found.queued {
             self.enqueue(job);
+        }
+        for job in found.dead {
+            self.dead(job, "the daemon that ran it is gone".to_owned());
         }
     }
 

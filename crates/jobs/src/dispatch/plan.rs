@@ -11,7 +11,7 @@ use kernel::JobId;
 use super::{Dispatcher, Door, Flight, Todo};
 use crate::{
     history,
-    job::{IfInterrupted, Job, Pool, Record, State},
+    job::{IfInterrupted, Job, Pool, Record, State, StateName},
     queue::Entry,
     state::{self, Change, Refused, Step},
 };
@@ -134,6 +134,10 @@ impl Dispatcher {
             let Some(first) = self.queue.first(pool, now) else {
                 return;
             };
+            if draft.batch.concerns(first.id) {
+                // Claimed in the next commit, as with changes: what is to be changed here was queued again meanwhile.
+                return;
+            }
             if let Some(lane) = first.lane.clone() {
                 // What the queue counts is a guess while a commit is on its way. This is what will be written.
                 let running = draft
@@ -154,6 +158,7 @@ impl Dispatcher {
                 return;
             };
             let Some(job) = self.queued.remove(&entry.id) else {
+                self.not_taken(&entry);
                 continue;
             };
             let claim = Change::Claim {
@@ -166,8 +171,18 @@ impl Dispatcher {
                     claims += 1;
                     self.add(draft, *job, step, ItemKind::Claim(entry));
                 }
-                Err(refused) => self.refused(&job, &claim, refused),
+                Err(refused) => {
+                    self.not_taken(&entry);
+                    self.refused(&job, &claim, refused);
+                }
             }
+        }
+    }
+
+    /// What was taken out of the queue does not run.
+    fn not_taken(&mut self, entry: &Entry) {
+        if let Some(lane) = &entry.lane {
+            self.queue.lane_freed(&lane.name);
         }
     }
 
@@ -248,6 +263,9 @@ impl Dispatcher {
         }
         if job.record.state.is_terminal() {
             self.ended(job.id, job.record.state.name());
+        } else if job.record.state.name() == StateName::Queued && !matches!(change, Change::Claim { .. }) {
+            // Somebody else has queued it again.
+            self.found(job.clone());
         }
     }
 }

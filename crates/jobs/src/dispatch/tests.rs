@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, num::NonZeroU16, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use eventlog::{Log, SqliteOptions, Version};
+use eventlog::{Commit, Log, SqliteOptions, Version, Write};
 use kernel::{CancellationToken, Cause, JobId, Slot, SystemClock};
 use process::Tasks;
 use serde_json::Value;
@@ -18,7 +18,9 @@ use crate::{
     history,
     job::{Job, NewJob, StateName},
     message::Message,
+    recover::Found,
     service::Sharing,
+    state::{self, Change},
     submit::{self, Taken},
     worker::Identity,
 };
@@ -181,4 +183,102 @@ async fn a_job_that_a_scan_finds_before_its_submission_is_heard_is_begun_once() 
         let (state, attempts) = (job.record.state.name(), job.record.attempts);
         assert_eq!((state, attempts), (StateName::Succeeded, 1));
     }
+}
+
+/// At a start, running and queued jobs are read at once, and another daemon queues a job again that this home had run.
+#[tokio::test]
+async fn a_job_that_is_queued_again_while_it_is_found_to_be_dead_runs_once() {
+    for is_found_queued in [true, false] {
+        let Stage {
+            mut dispatcher,
+            inbox,
+            mut all_begun,
+            gate,
+            log,
+            wall,
+            tasks,
+            _directory,
+        } = stage();
+        let (queued, _) = submitted(&log, &wall).await;
+        let claim = Change::Claim {
+            worker: dispatcher.parts.identity.worker(),
+            now: wall.now(),
+        };
+        let running = Job {
+            id: queued.id,
+            version: Version::from_u64(queued.version.get() - 1),
+            record: state::apply(&queued.record, claim).unwrap().record,
+        };
+        dispatcher.restore(Found {
+            dead: vec![running],
+            queued: is_found_queued.then_some(queued.clone()).into_iter().collect(),
+            lanes: Vec::new(),
+        });
+        // Both are decided at once.
+        dispatcher.hear(Message::Open);
+        tasks.spawn("jobs", dispatcher.run());
+        let begun = tokio::time::timeout(Duration::from_secs(10), all_begun.recv()).await;
+        assert_eq!(begun, Ok(Some(queued.id)), "found queued: {is_found_queued}");
+        gate.cancel(Cause::new("a test", "the gate is opened"));
+        let (answer, idle) = oneshot::channel();
+        inbox.send(Message::Idle { answer }).await.unwrap();
+        idle.await.unwrap();
+        let job = history::read(&log, queued.id).await.unwrap().unwrap();
+        let (state, attempts) = (job.record.state.name(), job.record.attempts);
+        assert_eq!((state, attempts), (StateName::Succeeded, 1));
+    }
+}
+
+/// A scan says once more that the worker of a job is dead, while the job is being queued again.
+#[tokio::test]
+async fn a_job_that_is_found_to_be_dead_twice_runs_once() {
+    let Stage {
+        mut dispatcher,
+        inbox,
+        mut all_begun,
+        gate,
+        log,
+        wall,
+        tasks,
+        _directory,
+    } = stage();
+    let (submitted, _) = submitted(&log, &wall).await;
+    let claim = Change::Claim {
+        worker: dispatcher.parts.identity.worker(),
+        now: wall.now(),
+    };
+    let mut record = state::apply(&submitted.record, claim).unwrap().record;
+    record.facts.if_interrupted = crate::job::IfInterrupted::Repeat;
+    let write = Write {
+        stream: history::job_stream(submitted.id),
+        expected: submitted.version,
+        head: Some(history::head(&record).unwrap()),
+        events: Vec::new(),
+    };
+    let committed = log.commit(Commit::one(write)).await.unwrap();
+    let running = Job {
+        id: submitted.id,
+        version: committed[0].version,
+        record,
+    };
+    dispatcher.restore(Found {
+        dead: vec![running.clone(), running.clone()],
+        ..Found::default()
+    });
+    dispatcher.hear(Message::Open);
+    tasks.spawn("jobs", dispatcher.run());
+    let dead = Message::Dead {
+        job: Box::new(running.clone()),
+        text: "again".to_owned(),
+    };
+    inbox.send(dead).await.unwrap();
+    let begun = tokio::time::timeout(Duration::from_secs(10), all_begun.recv()).await;
+    assert_eq!(begun, Ok(Some(running.id)));
+    gate.cancel(Cause::new("a test", "the gate is opened"));
+    let (answer, idle) = oneshot::channel();
+    inbox.send(Message::Idle { answer }).await.unwrap();
+    idle.await.unwrap();
+    let job = history::read(&log, running.id).await.unwrap().unwrap();
+    let (state, attempts) = (job.record.state.name(), job.record.attempts);
+    assert_eq!((state, attempts), (StateName::Succeeded, 2));
 }

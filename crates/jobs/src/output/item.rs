@@ -58,13 +58,13 @@ pub enum OutputItem {
         /// How far.
         progress: Progress,
     },
-    /// The pieces up to here were dropped before they could be read.
+    /// The pieces up to here were dropped before they could be read, or the log has lost pieces after it that were read.
     Resync {
         /// It goes on after this place.
         after: Sequence,
     },
-    /// The job has ended, and there is no more.
-    End(Box<Job>),
+    /// The job has ended, and there is no more. This is what is known of its output.
+    End(Box<Job>, OutputSummary),
 }
 
 /// A piece of output.

@@ -3,9 +3,15 @@
 //! Commits are relaxed, since a command may write a thousand lines a second. A durable commit that comes later takes
 //! them along, so the end of a job is never on disk without the output before it.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    mem,
+    sync::{Arc, OnceLock},
+};
 
-use eventlog::{Commit, CommitError, Health, LogError, StoredHead, StreamId, Version, Write};
+use eventlog::{
+    Commit, CommitError, Durability, Head, Health, LogError, NewEvent, Sequence, StoredHead, StreamId,
+    Unsettled, Version, Write,
+};
 use kernel::Deadline;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
@@ -20,6 +26,9 @@ use crate::history;
 /// How many events are gathered before they are written: half of what a commit may have, because a single message may
 /// become several.
 const BATCH_EVENTS: usize = eventlog::COMMIT_LIMIT_ITEMS / 2;
+
+/// How much output is kept in memory that the log may still lose. Then a durable commit takes it along.
+const UNSETTLED_BYTES: usize = 1024 * 1024;
 
 /// How often a writer looks again when it takes the stream over: once for what readers did not see yet, and once more. An
 /// earlier attempt that still writes then is not supposed to be there.
@@ -81,6 +90,7 @@ struct Writer {
     /// The version that the next write names.
     version: Version,
     book: Book,
+    unsettled: Unsettled,
 }
 
 type Reply = Option<oneshot::Sender<Result<OutputSummary, OutputError>>>;
@@ -94,6 +104,7 @@ impl Writer {
             stream: history::output_stream(options.job),
             version: Version::NONE,
             book: Book::new(options.attempt, options.limit_bytes, OutputSummary::default()),
+            unsettled: Unsettled::default(),
             options,
         };
         if is_first {
@@ -201,22 +212,63 @@ impl Writer {
     async fn try_commit(&mut self) -> Result<(), CommitError> {
         let Batch { drafts, summary } = self.book.batch(self.options.clock.now());
         let attempt = self.options.attempt;
+        let head = OutputHead { attempt, summary }.to_head()?;
         let events: Result<Vec<_>, LogError> = drafts.into_iter().map(stream::event).collect();
-        let write = Write {
-            stream: self.stream.clone(),
-            expected: self.version,
-            head: Some(OutputHead { attempt, summary }.to_head()?),
-            events: events?,
+        let events = events?;
+        let durability = match self.unsettled.bytes() < UNSETTLED_BYTES {
+            true => Durability::Relaxed,
+            false => Durability::Durable,
         };
-        let commit = match &self.options.lease {
-            Some(lease) => Commit::one(write).under(lease),
-            None => Commit::one(write),
+        match self.append(&head, events.clone(), durability).await {
+            Err(CommitError::RolledBack { actual, .. }) => self.write_again(&head, actual, events).await,
+            done => done,
+        }
+    }
+
+    /// The server of the log has crashed, and lost what it had not written out. All of that is written again.
+    async fn write_again(
+        &mut self,
+        head: &Head,
+        actual: Option<Box<StoredHead>>,
+        events: Vec<NewEvent>,
+    ) -> Result<(), CommitError> {
+        let job = self.options.job;
+        tracing::warn!(%job, "the log has taken back output of a job, which is written again");
+        let (version, last) = actual.map_or((Version::NONE, Sequence::START), |actual| {
+            (actual.version, actual.last_sequence)
+        });
+        self.version = version;
+        let mut lost = mem::take(&mut self.unsettled).after(last);
+        lost.extend(events);
+        for events in lost.chunks(BATCH_EVENTS) {
+            self.append(head, events.to_vec(), Durability::Durable).await?;
+        }
+        Ok(())
+    }
+
+    async fn append(
+        &mut self,
+        head: &Head,
+        events: Vec<NewEvent>,
+        durability: Durability,
+    ) -> Result<(), CommitError> {
+        let commit = Commit {
+            writes: vec![Write {
+                stream: self.stream.clone(),
+                expected: self.version,
+                head: Some(head.clone()),
+                events: events.clone(),
+            }],
+            under: self.options.lease.iter().cloned().collect(),
+            durability,
         };
         let through = (&self.options.clock, &self.options.lease_scope);
-        let committed = self.options.log.commit_through(commit.relaxed(), through).await?;
+        let committed = self.options.log.commit_through(commit, through).await?;
         if let Some(committed) = committed.first() {
             self.version = committed.version;
             self.book.wrote(committed.last_sequence);
+            self.unsettled
+                .acknowledged(durability, committed.last_sequence, events);
         }
         Ok(())
     }

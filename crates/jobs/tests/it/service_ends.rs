@@ -381,6 +381,45 @@ async fn a_job_that_succeeded_without_its_output_says_so() {
     }
 }
 
+/// The server of the log crashes while a job speaks, and loses what it had acknowledged: the first piece, or a later one.
+#[tokio::test]
+async fn output_that_was_taken_back_is_written_again() {
+    for lost in 0..3 {
+        let mut stage = Stage::in_real_time();
+        let faults = Faults::default();
+        stage.log = stage.log.with_faults(&faults);
+        faults.plan(Fault::RollBack, "job-output/", lost..lost + 1);
+        let daemon = stage.alone(1).await;
+        let id = submit(&daemon.jobs, job("speaks", Script::Ordered)).await;
+        let run = stage.board.run(id, 1).await;
+        let output = run.output.as_ref().expect("it can speak");
+        for (number, words) in ["one, ", "two, ", "three, ", "four"].into_iter().enumerate() {
+            output.write(Channel::Stdout, words.as_bytes()).await.unwrap();
+            // Each piece goes into a commit of its own.
+            until("it is written", async || {
+                let is_lost = number == lost && faults.happened(Fault::RollBack) > 0;
+                let kept = daemon.jobs.output_summary(id).await.unwrap();
+                (is_lost || kept.last_sequence.get() > number as u64).then_some(())
+            })
+            .await;
+        }
+        run.order(Order::End(Verdict::Succeeded));
+        let ended = ended(&daemon.jobs, id).await;
+        let State::Succeeded { ending } = &ended.record.state else {
+            panic!("it has not succeeded: {ended:?}");
+        };
+        let kept = daemon.jobs.output_summary(id).await.unwrap();
+        assert_eq!(ending.lost_output(&kept), None, "{lost}");
+        let scope = CancellationToken::new().scope();
+        let mut said = daemon.jobs.follow(id, Sequence::START, &scope);
+        let mut text = Vec::new();
+        while let OutputItem::Piece(piece) = said.next().await.unwrap() {
+            text.extend_from_slice(&piece.bytes);
+        }
+        assert_eq!(text, b"one, two, three, four", "{lost}");
+    }
+}
+
 #[tokio::test]
 async fn an_outage_costs_no_output_and_doubles_none() {
     for fault in [Fault::Away, Fault::AnswerLost] {

@@ -466,11 +466,11 @@ async fn a_job_that_deals_with_an_end_runs_after_any_end_and_survives_a_restart(
     daemon.jobs.set_max_workers(0).await;
     let id = submit(&daemon.jobs, followed("cancelled", Script::Succeed)).await;
     let follower = get(&daemon.jobs, id).await.record.facts.followed_by.unwrap();
-    assert_eq!(
-        daemon.jobs.counts().queued,
-        1,
-        "the follower is no job of its own"
-    );
+    // The follower is no job of its own.
+    until("the job is counted", || async {
+        (daemon.jobs.counts().queued == 1).then_some(())
+    })
+    .await;
     let listed = daemon.jobs.list(ListQuery {
         state: None,
         before: None,

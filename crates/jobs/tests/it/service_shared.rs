@@ -2,8 +2,10 @@
 
 use std::{num::NonZeroU16, time::Duration};
 
-use eventlog::LeaseError;
-use jobs::{FailReason, IfInterrupted, Jobs, Lane, NewJob, Sharing, State, StateName, Verdict, Worker};
+use eventlog::{Fault, Faults, LeaseError};
+use jobs::{
+    FailReason, IfInterrupted, Jobs, Lane, NewJob, Priority, Sharing, State, StateName, Verdict, Worker,
+};
 use kernel::JobId;
 
 use crate::{
@@ -402,4 +404,63 @@ async fn a_daemon_that_lost_its_lease_and_has_nobody_beside_it_gives_its_jobs_up
     in_state_by_and_by(&stage, &one.jobs, once, StateName::Failed).await;
     in_state_by_and_by(&stage, &one.jobs, again, StateName::Succeeded).await;
     assert_eq!(one.jobs.counts().fenced, 2);
+}
+
+fn in_narrow_lane(title: &str, priority: Priority) -> NewJob {
+    job_with(title, Script::Succeed, |facts| {
+        facts.priority = priority;
+        facts.lane = Some(Lane {
+            name: "narrow".into(),
+            limit: NonZeroU16::MIN,
+        });
+    })
+}
+
+/// The claim of a job was made, its answer was lost, and another job's claim finds the lane full of the first.
+#[tokio::test]
+async fn a_claim_whose_answer_was_lost_does_not_wait_for_itself() {
+    let mut stage = Stage::by_hand();
+    let faults = Faults::default();
+    stage.log = stage.log.with_faults(&faults);
+    faults.plan(Fault::AnswerLost, "job-lane/", 0..1);
+    let daemon = stage.sharing("one", 1).await;
+    let claimed = submit(&daemon.jobs, in_narrow_lane("claimed", Priority::default())).await;
+    until("the answer to the claim is lost", || async {
+        (faults.happened(Fault::AnswerLost) == 1).then_some(())
+    })
+    .await;
+    // The clock stands still, so nothing is claimed again before this job is there.
+    let urgent = submit(&daemon.jobs, in_narrow_lane("urgent", Priority::HIGHEST)).await;
+    for id in [claimed, urgent] {
+        in_state_by_and_by(&stage, &daemon.jobs, id, StateName::Succeeded).await;
+        assert_eq!(stage.board.runs_of(id).len(), 1);
+        assert_eq!(
+            history(&daemon.jobs, id).await,
+            ["submitted", "claimed", "succeeded"]
+        );
+    }
+}
+
+/// The claim of a job was made, its answer was lost, and so was the lease. Nobody else is there to notice.
+#[tokio::test]
+async fn a_claim_whose_answer_was_lost_with_the_lease_is_given_up() {
+    let mut stage = Stage::by_hand();
+    let faults = Faults::default();
+    stage.log = stage.log.with_faults(&faults);
+    faults.plan(Fault::AnswerLost, "job-lane/", 0..1);
+    let daemon = stage.sharing("one", 1).await;
+    let mut claimed = in_narrow_lane("claimed", Priority::default());
+    claimed.facts.if_interrupted = IfInterrupted::Repeat;
+    let id = submit(&daemon.jobs, claimed).await;
+    until("the answer to the claim is lost", || async {
+        (faults.happened(Fault::AnswerLost) == 1).then_some(())
+    })
+    .await;
+    stage.pass(LEASE * 2);
+    in_state_by_and_by(&stage, &daemon.jobs, id, StateName::Succeeded).await;
+    assert_eq!(stage.board.runs_of(id).len(), 1);
+    assert_eq!(
+        history(&daemon.jobs, id).await,
+        ["submitted", "claimed", "interrupted", "claimed", "succeeded"]
+    );
 }

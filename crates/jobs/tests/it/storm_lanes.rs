@@ -37,9 +37,19 @@ async fn a_lane_that_another_daemon_has_freed_is_free_at_the_next_look() {
     .await;
     run.order(Order::End(Verdict::Succeeded));
     ended(&one.jobs, first).await;
-    // Long enough for one look, and not for the next but one.
-    stage.pass(Duration::from_secs(1));
-    let run = stage.board.run(second, 1).await;
+    // Long enough for a look that something was a reason for, and not for one without a reason. Time passes bit by bit: the
+    // pause before a look may begin at any of these moments.
+    let passing = async {
+        for _ in 0..16 {
+            stage.pass(Duration::from_millis(260));
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let run = tokio::select! {
+        run = stage.board.run(second, 1) => run,
+        () = passing => unreachable!(),
+    };
     assert_eq!(&*run.daemon, "other");
     run.order(Order::End(Verdict::Succeeded));
     ended(&other.jobs, second).await;

@@ -145,7 +145,7 @@ impl Bench {
 
     pub(super) fn follow(&self, after: u64) -> OutputTail {
         let scope = CancellationToken::new().scope();
-        OutputTail::new(&self.log, self.job, Sequence::from_u64(after), &scope)
+        OutputTail::new(&self.log, self.job, Sequence::from_u64(after).into(), &scope)
     }
 
     /// All that stands in the stream.
@@ -191,7 +191,7 @@ pub(super) fn joined(items: &[OutputItem]) -> (Told, Vec<Progress>) {
                 _ => pieces.push((piece.channel, piece.bytes.to_vec())),
             },
             OutputItem::Progress { progress, .. } => said.push(progress.clone()),
-            OutputItem::Resync { .. } | OutputItem::End(_) => panic!("unexpected: {item:?}"),
+            OutputItem::Resync { .. } | OutputItem::End(..) => panic!("unexpected: {item:?}"),
         }
     }
     let text = |(channel, bytes)| (channel, String::from_utf8(bytes).unwrap());
@@ -218,7 +218,7 @@ pub(super) async fn until_end(tail: &mut OutputTail) -> (Vec<OutputItem>, Job) {
     let mut items = Vec::new();
     loop {
         match next(tail).await.unwrap() {
-            OutputItem::End(job) => return (items, *job),
+            OutputItem::End(job, _) => return (items, *job),
             item => items.push(item),
         }
     }

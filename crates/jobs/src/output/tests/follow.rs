@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eventlog::{RetentionPolicy, Sequence};
+use eventlog::{Bookmark, RetentionPolicy, Sequence};
 use kernel::{CancellationToken, Cause, JobId};
 
 use super::engines::{Bench, in_time, joined, next, on_every_engine, until_end};
@@ -28,7 +28,7 @@ fn sequence(item: &OutputItem) -> u64 {
     match item {
         OutputItem::Piece(piece) => piece.sequence.get(),
         OutputItem::Progress { sequence, .. } => sequence.get(),
-        OutputItem::Resync { .. } | OutputItem::End(_) => panic!("unexpected: {item:?}"),
+        OutputItem::Resync { .. } | OutputItem::End(..) => panic!("unexpected: {item:?}"),
     }
 }
 
@@ -78,7 +78,11 @@ async fn a_reader_follows_across_the_end(mut bench: Bench) {
     let (rest, job) = until_end(&mut tail).await;
     assert_eq!(joined(&rest).0, [(Channel::Stdout, "the rest".to_owned())]);
     assert_eq!(job, ended);
-    assert_eq!(next(&mut tail).await.unwrap(), OutputItem::End(Box::new(ended)));
+    let kept = crate::output::summary(&bench.log, bench.job).await.unwrap();
+    assert_eq!(
+        next(&mut tail).await.unwrap(),
+        OutputItem::End(Box::new(ended), kept)
+    );
 }
 
 async fn a_reader_may_come_late_and_from_any_place(mut bench: Bench) {
@@ -101,6 +105,25 @@ async fn a_reader_may_come_late_and_from_any_place(mut bench: Bench) {
     let (items, _) = until_end(&mut bench.follow(last + 5)).await;
     let after = Sequence::from_u64(last);
     assert_eq!(items, [OutputItem::Resync { after }]);
+    // It comes back to what it has seen, or something else is in its place by now: then it starts over.
+    let OutputItem::Piece(piece) = &all[40] else {
+        panic!("{:?} is no piece", all[40]);
+    };
+    let seen = Bookmark {
+        sequence: piece.sequence,
+        at_ms: Some(piece.at_ms),
+    };
+    let other = Bookmark {
+        at_ms: Some(piece.at_ms - 1),
+        ..seen
+    };
+    let scope = CancellationToken::new().scope();
+    let (items, _) = until_end(&mut OutputTail::new(&bench.log, bench.job, seen, &scope)).await;
+    assert_eq!(items, all[41..]);
+    let (items, _) = until_end(&mut OutputTail::new(&bench.log, bench.job, other, &scope)).await;
+    let after = Sequence::START;
+    assert_eq!(items[0], OutputItem::Resync { after });
+    assert_eq!(items[1..], all);
 }
 
 async fn a_job_that_says_nothing_ends_all_the_same(mut bench: Bench) {
@@ -115,7 +138,7 @@ async fn a_job_that_says_nothing_ends_all_the_same(mut bench: Bench) {
 
 async fn a_job_that_is_not_there_is_not_found(bench: Bench) {
     let scope = CancellationToken::new().scope();
-    let mut tail = OutputTail::new(&bench.log, JobId::generate(), Sequence::START, &scope);
+    let mut tail = OutputTail::new(&bench.log, JobId::generate(), Sequence::START.into(), &scope);
     assert!(matches!(next(&mut tail).await, Err(FollowEnd::NotFound)));
 }
 
@@ -172,7 +195,7 @@ async fn a_wait_that_is_dropped_skips_nothing(mut bench: Bench) {
             // Shorter and longer waits, so that they are dropped in every phase.
             let patience = Duration::from_micros(look % 40 * 250);
             match tokio::time::timeout(patience, tail.next()).await {
-                Ok(Ok(OutputItem::End(job))) => return (items, *job),
+                Ok(Ok(OutputItem::End(job, _))) => return (items, *job),
                 Ok(item) => items.push(item.unwrap()),
                 Err(_) => {}
             }
@@ -186,7 +209,7 @@ async fn a_wait_that_is_dropped_skips_nothing(mut bench: Bench) {
 
 async fn a_reader_that_is_cancelled_is_told(bench: Bench) {
     let token = CancellationToken::new();
-    let mut tail = OutputTail::new(&bench.log, bench.job, Sequence::START, &token.scope());
+    let mut tail = OutputTail::new(&bench.log, bench.job, Sequence::START.into(), &token.scope());
     let cancel = async {
         tokio::task::yield_now().await;
         token.cancel(Cause::new("a test", "to see"));
