@@ -280,4 +280,14 @@ impl PlanError {
             _ => false,
         }
     }
+
+    /// Whether what was asked for may have been done all the same, because the answer of the log was lost.
+    #[must_use]
+    pub fn may_be_done(&self) -> bool {
+        match self {
+            Self::Log(error) => error.may_be_made(),
+            Self::Commit(error) => error.may_be_made(),
+            _ => false,
+        }
+    }
 }

@@ -79,6 +79,8 @@ pub(crate) async fn open_plan(
             published.await?;
             Ok(Opened { plan, known: false })
         }
+        // The plan may be there, and whoever asks again gets it. If it is not, the next start takes its sandbox away.
+        Err(error) if error.may_be_done() => Err(error),
         Err(error) => {
             remove_sandbox(&*strategy, &order).await?;
             match (error, &new.idempotency_key) {

@@ -178,11 +178,11 @@ fn registered_of(shared: &Shared, stored: &StoredHead) -> Result<Option<Register
 /// How many plans of each workspace are open or sealed.
 async fn open_plans(shared: &Shared) -> Result<HashMap<WorkspaceId, u64>, PlanError> {
     let mut counts = HashMap::<WorkspaceId, u64>::new();
-    for state in [State::Open, State::Sealed] {
-        for stored in store::heads(&shared.log, PLAN_KIND, Some(state.name())).await? {
-            if let Some(plan) = shared.log.readable(&stored, streams::plan_of(&stored)) {
-                *counts.entry(plan.record.facts.workspace).or_default() += 1;
-            }
+    let of = |state: State| store::heads(&shared.log, PLAN_KIND, Some(state.name()));
+    let (open, sealed) = tokio::try_join!(of(State::Open), of(State::Sealed))?;
+    for stored in open.iter().chain(&sealed) {
+        if let Some(plan) = shared.log.readable(stored, streams::plan_of(stored)) {
+            *counts.entry(plan.record.facts.workspace).or_default() += 1;
         }
     }
     Ok(counts)
@@ -190,7 +190,7 @@ async fn open_plans(shared: &Shared) -> Result<HashMap<WorkspaceId, u64>, PlanEr
 
 /// The workspaces of this home, by path. Their roots are looked at side by side, each for a bounded time.
 pub(crate) async fn list(shared: &Shared) -> Result<Vec<Workspace>, PlanError> {
-    let (found, counts) = (registered(shared).await?, open_plans(shared).await?);
+    let (found, counts) = tokio::try_join!(registered(shared), open_plans(shared))?;
     let seen = found
         .into_iter()
         .map(|registered| looked_at(shared, registered, &counts));

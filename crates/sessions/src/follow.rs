@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use eventlog::{EventBatch, Log, LogError, Sequence, StreamId, Tail, TailBatch, TailEnd};
+use eventlog::{Bookmark, EventBatch, Log, LogError, Sequence, StreamId, Tail, TailBatch, TailEnd};
 use kernel::{Cause, Scope, TurnId};
 
 use crate::error::SessionError;
@@ -31,7 +31,7 @@ pub enum FollowFrom {
     #[default]
     Start,
     /// After the last one that it has seen.
-    After(Sequence),
+    After(Bookmark),
     /// So many events before the newest one.
     Last(u64),
 }
@@ -130,14 +130,17 @@ impl TurnFollow {
         let found = store::turn(log, turn).await?;
         let (last, state) = (found.last_sequence, found.record.state);
         let after = match from {
-            FollowFrom::Start => Sequence::START,
-            FollowFrom::After(place) => place,
-            FollowFrom::Last(events) => Sequence::from_u64(last.get().saturating_sub(events)),
+            FollowFrom::Start => Bookmark::default(),
+            FollowFrom::After(bookmark) => bookmark,
+            FollowFrom::Last(events) => Sequence::from_u64(last.get().saturating_sub(events)).into(),
         };
-        let next = if after > last {
+        let next = if after.sequence > last {
             Next::Snapshot
-        } else if after == last && state.is_terminal() {
-            Next::End(last, state)
+        } else if after.sequence == last && state.is_terminal() {
+            match is_replaced(log, &stream, after).await? {
+                true => Next::Snapshot,
+                false => Next::End(last, state),
+            }
         } else {
             Next::Events
         };
@@ -166,9 +169,6 @@ impl TurnFollow {
                     }
                     Ok(Some(FollowItem::Events(batch)))
                 }
-                Ok(TailBatch::Resync {
-                    after: Sequence::START,
-                }) => Err(FollowEnd::Removed),
                 Ok(TailBatch::Resync { .. }) => {
                     // Should this be dropped half-way, the next call comes back to it.
                     self.next = Next::Snapshot;
@@ -195,6 +195,20 @@ impl TurnFollow {
         let snapshot = Box::new(snapshot);
         Ok(FollowItem::Resync { after, snapshot })
     }
+}
+
+/// Whether the event that a reader has seen last is another one by now. What a turn that is over has said stays.
+async fn is_replaced(log: &Log, stream: &StreamId, seen: Bookmark) -> Result<bool, LogError> {
+    let Some(before) = seen
+        .sequence
+        .get()
+        .checked_sub(1)
+        .filter(|_| seen.at_ms.is_some())
+    else {
+        return Ok(false);
+    };
+    let page = log.read(stream, Sequence::from_u64(before), 1).await?;
+    Ok(page.events.iter().any(|event| seen.is_replaced_by(event)))
 }
 
 /// How the turn ended, if these are its last events. After the end there is no other, so it can only be the last of them.

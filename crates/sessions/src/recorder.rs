@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use eventlog::{Commit, CommitError, Durability, NewEvent, Sequence, Version, Write};
+use eventlog::{Commit, CommitError, NewEvent, Unsettled, Version, Write};
 use kernel::{CancellationToken, Cause, TurnId};
 use tokio::sync::{mpsc, oneshot};
 
@@ -32,34 +32,6 @@ pub(crate) enum Recorded {
     TakenAway,
     /// The log failed. What came after this version, or shortly before it, is lost.
     Failed { version: Version, error: CommitError },
-}
-
-/// What is acknowledged and not on the disk of the log yet. A crash of its server takes it back, and then it is written again.
-#[derive(Debug, Default)]
-pub(crate) struct Unsettled {
-    events: Vec<(Sequence, NewEvent)>,
-    bytes: usize,
-}
-
-impl Unsettled {
-    /// Takes in what a commit has acknowledged.
-    fn acknowledged(&mut self, durability: Durability, last: Sequence, events: Vec<NewEvent>) {
-        if durability == Durability::Durable {
-            // Whatever came before is on the disk with it.
-            *self = Self::default();
-            return;
-        }
-        let first = last.get() + 1 - events.len() as u64;
-        self.bytes += events.iter().map(|event| event.body.len()).sum::<usize>();
-        let places = (first..).map(Sequence::from_u64);
-        self.events.extend(places.zip(events));
-    }
-
-    /// What was taken back of it by a log whose last event is this one.
-    pub(crate) fn after(&self, last: Sequence) -> Vec<NewEvent> {
-        let lost = self.events.iter().filter(|(place, _)| *place > last);
-        lost.map(|(_, event)| event.clone()).collect()
-    }
 }
 
 /// Writes what comes, until it is closed or can write no more. Then the turn's token is cancelled.
@@ -98,7 +70,7 @@ pub(crate) async fn record(
             }
         }
         let before = gathered.events.len();
-        while let Some(commit) = gathered.next_commit(&stream, version, unsettled.bytes) {
+        while let Some(commit) = gathered.next_commit(&stream, version, unsettled.bytes()) {
             let durability = commit.durability;
             let events = commit
                 .writes
@@ -122,7 +94,7 @@ pub(crate) async fn record(
                     gathered.again(unsettled.after(actual.last_sequence), events);
                     unsettled = Unsettled::default();
                 }
-                Err(CommitError::Conflict { .. }) => {
+                Err(CommitError::Conflict { .. } | CommitError::RolledBack { actual: None, .. }) => {
                     token.cancel(Cause::new("the log", "the turn is no longer this daemon's"));
                     return Recorded::TakenAway;
                 }

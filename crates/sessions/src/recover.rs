@@ -38,9 +38,11 @@ pub(crate) struct Waiting {
 /// Before the first request: buries the turns that earlier lives of this daemon left, and finishes removals.
 /// Returns the sessions that have prompts which wait.
 pub(crate) async fn at_start(shared: &Arc<Shared>) -> Result<Waiting, SessionError> {
-    let ((), removing) = tokio::try_join!(
+    // Nobody can send a prompt yet.
+    let ((), removing, queued) = tokio::try_join!(
         bury_all(shared, &Scope::Ours),
         heads(&shared.log, SESSION_KIND, REMOVING),
+        heads(&shared.log, TURN_KIND, TurnState::Queued.name()),
     )?;
     for stored in removing {
         if let Some(session) = shared.log.readable(&stored, store::session_of(&stored)) {
@@ -50,7 +52,7 @@ pub(crate) async fn at_start(shared: &Arc<Shared>) -> Result<Waiting, SessionErr
         }
     }
     let mut waiting = BTreeSet::new();
-    for stored in heads(&shared.log, TURN_KIND, TurnState::Queued.name()).await? {
+    for stored in queued {
         if let Some(turn) = shared.log.readable(&stored, store::turn_of(&stored)) {
             waiting.insert(turn.record.session);
         }

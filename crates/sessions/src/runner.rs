@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::CommitError;
+use eventlog::{CommitError, Unsettled};
 use futures_util::FutureExt as _;
 use kernel::{CancellationToken, Cause, SessionId};
 use tokio::sync::oneshot;
@@ -16,7 +16,7 @@ use crate::error::SessionError;
 use crate::machines::home_of;
 use crate::pause::LogPause;
 use crate::places::Place;
-use crate::recorder::{self, Recorded, Unsettled};
+use crate::recorder::{self, Recorded};
 use crate::session::{Actor, Session};
 use crate::shared::{Shared, refusal};
 use crate::sink::Sink;

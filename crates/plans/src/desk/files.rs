@@ -4,11 +4,16 @@ mod perform;
 
 use std::sync::Arc;
 
+use eventlog::CommitError;
+use kernel::ChangesetId;
+
 use super::{Desk, RecordTo};
 use crate::answers::{ChangeFiles, FilesChanged};
 use crate::changeset::NewChangeset;
+use crate::entry::Change;
 use crate::error::PlanError;
 use crate::plan::Recorded;
+use crate::sandbox::Known;
 use crate::shared::blocking;
 use crate::state;
 
@@ -44,10 +49,7 @@ impl Desk {
             let mut failed = failed;
             if !done.is_empty() {
                 match self.keep_contents(done).await {
-                    Ok(done) => {
-                        let (_, recorded) = self.record(RecordTo::Changeset(changeset), done).await?;
-                        changes.extend(recorded);
-                    }
+                    Ok(done) => changes.extend(self.record_done(changeset, done).await?),
                     // A command in the sandbox was faster. What is there now is recorded when that command ends.
                     Err(error @ PlanError::FileRefused { .. }) => failed = Some(error),
                     Err(error) => return Err(error),
@@ -67,4 +69,35 @@ impl Desk {
             stopped_by: None,
         })
     }
+
+    /// Records what was done. What was there before may come from a command that still runs: nobody knows that content yet, and
+    /// nothing needs to. Then the change is one of what was recorded last.
+    async fn record_done(
+        &mut self,
+        changeset: ChangesetId,
+        done: Vec<Change>,
+    ) -> Result<Vec<Recorded>, PlanError> {
+        match self.record(RecordTo::Changeset(changeset), done.clone()).await {
+            Err(PlanError::Commit(CommitError::BlobMissing(_))) => {}
+            recorded => return Ok(recorded?.1),
+        }
+        let known = self.known().await?;
+        let done = self.keep_contents(since_known(done, &known)).await?;
+        if done.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.record(RecordTo::Changeset(changeset), done).await?.1)
+    }
+}
+
+/// The same changes, of what is known to have been there.
+fn since_known(mut changes: Vec<Change>, known: &Known) -> Vec<Change> {
+    for change in &mut changes {
+        change.before = known.get(change.from.as_ref().unwrap_or(&change.path)).cloned();
+        if change.before.is_none() {
+            change.from = None;
+        }
+    }
+    changes.retain(|change| change.before != change.after || change.from.is_some());
+    changes
 }

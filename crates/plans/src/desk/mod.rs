@@ -194,7 +194,12 @@ impl Desk {
             events: said.iter().map(Happening::to_event).collect::<Result<_, _>>()?,
         }];
         writes.extend(with);
-        let committed = self.shared.log.commit(Commit::all(writes)).await?;
+        let committed = self.shared.log.commit(Commit::all(writes)).await;
+        if committed.as_ref().is_err_and(CommitError::may_be_made) {
+            // What is loaded may be what the plan was before.
+            self.forget();
+        }
+        let committed = committed?;
         if let (Some(loaded), Some(plan)) = (self.loaded.as_mut(), committed.first()) {
             loaded.version = plan.version;
             loaded.record = next;

@@ -69,8 +69,19 @@ impl Lander {
         Err(moving(order.plans.first().copied()))
     }
 
-    /// A plan with everything recorded that is in its sandbox.
+    /// A plan with everything recorded that is in its sandbox. A landing that was left half-way, because the log was away, is
+    /// brought to its end first: nobody else carries one out on this workspace.
     pub(super) async fn snapshot(&self, plan: PlanId) -> Result<Snapshot, PlanError> {
+        let snapshot = self.snapshot_as_it_is(plan).await?;
+        if snapshot.plan.record.landing.is_none() {
+            return Ok(snapshot);
+        }
+        let workspace = self.workspace().await?;
+        self.settle(&workspace).await?;
+        self.snapshot_as_it_is(plan).await
+    }
+
+    async fn snapshot_as_it_is(&self, plan: PlanId) -> Result<Snapshot, PlanError> {
         let snapshot = self.shared.at_plan(plan, |desk| {
             Box::pin(async move {
                 if matches!(desk.plan().await?.record.state, State::Open | State::Sealed) {

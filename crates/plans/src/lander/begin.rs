@@ -253,6 +253,8 @@ impl Lander {
                 self.discard(&begun).await?;
                 Ok(None)
             }
+            // It may have begun. Whoever comes next to this workspace brings it to its end.
+            Err(error) if error.may_be_done() => Err(error),
             Err(error) => {
                 self.discard(&begun).await?;
                 Err(error)

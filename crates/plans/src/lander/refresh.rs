@@ -23,6 +23,7 @@ use crate::plan::{Actor, Attempt, Plan};
 use crate::sandbox::{Sandbox, SandboxOrder};
 use crate::shared::blocking;
 use crate::state;
+use crate::store;
 use crate::tree::Tree;
 
 impl Lander {
@@ -151,6 +152,9 @@ impl Lander {
         log_contents::put_all(&self.shared.log, made.collect()).await?;
         let strategy = self.shared.strategies.get(next.record.facts.strategy);
         let order = sandbox_order(&self.shared, &next, taken.base.clone());
+        let number = next.record.sandbox;
+        // The plan has no sandbox of this number. One may be left of an attempt whose outcome was unknown.
+        strategy.remove(&order).await?;
         strategy.create(&order).await?;
         let filled = self.fill(&*strategy, &order, &merged.effects).await;
         let changes: Vec<Change> = merged.effects.iter().map(as_change).collect();
@@ -173,7 +177,11 @@ impl Lander {
                 return Ok(None);
             }
             Err(error) => {
-                strategy.remove(&order).await?;
+                // Once the plan has moved, or may have, the sandbox is its own, whatever failed.
+                let actual = store::plan(&self.shared.log, old.id).await;
+                if !error.may_be_done() && actual.is_ok_and(|actual| actual.record.sandbox < number) {
+                    strategy.remove(&order).await?;
+                }
                 return Err(error);
             }
         };

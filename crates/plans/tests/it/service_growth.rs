@@ -447,3 +447,128 @@ async fn what_a_command_changed_is_recorded_once_whenever_the_log_is_away() {
         assert!(commits > 2, "{fault:?} met {commits} commits");
     }
 }
+
+/// A plan is opened, and the answer of the log is lost. Whoever asks again with the same key gets the plan, and its sandbox
+/// is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_whose_opening_was_not_answered_keeps_its_sandbox() {
+    let mut kit = Kit::repository(SCRIPT).await;
+    let faults = Faults::default();
+    kit.log = kit.log.with_faults(&faults);
+    kit.again().await;
+    let new = NewPlan {
+        idempotency_key: Some("once".to_owned()),
+        ..kit.new_plan()
+    };
+    faults.plan(Fault::AnswerLost, "plan/", 0..1);
+    let error = kit.plans.open_plan(new.clone()).await.unwrap_err();
+    assert!(error.may_be_done(), "{error:?}");
+    let opened = kit.plans.open_plan(new).await.unwrap();
+    assert!(opened.known);
+    kit.run(opened.plan.id, "ann", "echo new > new.txt").await;
+    assert_eq!(kit.plans.changes(opened.plan.id, None).await.unwrap().len(), 1);
+}
+
+/// The same of a plan that is brought up to date: it has the old sandbox or the new one, and either way it can be used.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_that_was_not_answered_leaves_a_sandbox_that_can_be_used() {
+    let mut kit = Kit::repository(SCRIPT).await;
+    let faults = Faults::default();
+    kit.log = kit.log.with_faults(&faults);
+    kit.again().await;
+    for fault in [Fault::AnswerLost, Fault::Away] {
+        let mut commits = 0;
+        loop {
+            let plan = kit.plan("work").await;
+            kit.write(plan, "ann", "mine.txt", "mine\n").await;
+            let theirs = format!("{fault:?} {commits}");
+            fs::write(kit.workspace.join("theirs.txt"), &theirs).unwrap();
+            let before = faults.happened(fault);
+            faults.plan(fault, "plan/", commits..commits + 1);
+            if let Err(error) = kit.plans.refresh(plan, actor("ann"), None).await {
+                assert!(error.is_outage(), "{theirs}: {error:?}");
+            }
+            let is_through = faults.happened(fault) == before;
+            faults.heal();
+            kit.run(plan, "ann", "cat mine.txt > copy.txt").await;
+            kit.plans.refresh(plan, actor("ann"), None).await.unwrap();
+            kit.run(
+                plan,
+                "ann",
+                &format!("grep '{theirs}' theirs.txt > theirs-too.txt"),
+            )
+            .await;
+            let changes = kit.plans.changes(plan, None).await.unwrap();
+            assert_eq!(changes.len(), 3, "{theirs}: {changes:?}");
+            let discarded = kit.plans.discard(plan, actor("ann"), None, Unapplied::GiveUp);
+            discarded.await.unwrap();
+            if is_through {
+                break;
+            }
+            commits += 1;
+        }
+        assert!(commits > 2, "{fault:?} met {commits} commits");
+    }
+}
+
+/// The log is away, or an answer of it is lost, at any of the commits of a landing. Whoever tries again when it is back finds
+/// the plan applied, or applies it, and then takes it back in the same way: the workspace has all of it, and then none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_landing_is_made_once_whenever_the_log_is_away() {
+    let mut kit = Kit::repository(SCRIPT).await;
+    let faults = Faults::default();
+    kit.log = kit.log.with_faults(&faults);
+    kit.again().await;
+    for fault in [Fault::AnswerLost, Fault::Away] {
+        let mut commits = 0;
+        loop {
+            let about = format!("{fault:?} at {commits}");
+            let plan = kit.plan("work").await;
+            kit.run(plan, "ann", "echo two > a.txt; echo new > new.txt").await;
+            let before = faults.happened(fault);
+            let state = async || kit.plans.get(plan).await.unwrap().record.state;
+            faults.plan(fault, "", commits..commits + 1);
+            if let Err(error) = kit.plans.apply(kit.apply_order(&[plan])).await {
+                assert!(error.is_outage(), "{about}: {error:?}");
+                faults.heal();
+                match kit.plans.apply(kit.apply_order(&[plan])).await {
+                    Ok(outcome) => assert_eq!(outcome.kind, OutcomeKind::Done, "{about}"),
+                    Err(PlanError::WrongState { state, .. }) => assert_eq!(state, State::Applied, "{about}"),
+                    Err(error) => panic!("{about}: {error:?}"),
+                }
+            }
+            faults.heal();
+            assert_eq!(state().await, State::Applied, "{about}");
+            assert_eq!(
+                fs::read_to_string(kit.workspace.join("a.txt")).unwrap(),
+                "two\n",
+                "{about}"
+            );
+            assert!(kit.workspace.join("new.txt").exists(), "{about}");
+
+            faults.plan(fault, "", commits..commits + 1);
+            if let Err(error) = kit.plans.undo(kit.undo_order(plan)).await {
+                assert!(error.is_outage(), "{about}: {error:?}");
+                faults.heal();
+                match kit.plans.undo(kit.undo_order(plan)).await {
+                    Ok(outcome) => assert_eq!(outcome.kind, OutcomeKind::Done, "{about}"),
+                    Err(PlanError::WrongState { state, .. }) => assert_eq!(state, State::Undone, "{about}"),
+                    Err(error) => panic!("{about}: {error:?}"),
+                }
+            }
+            faults.heal();
+            assert_eq!(state().await, State::Undone, "{about}");
+            assert_eq!(
+                fs::read_to_string(kit.workspace.join("a.txt")).unwrap(),
+                "one\n",
+                "{about}"
+            );
+            assert!(!kit.workspace.join("new.txt").exists(), "{about}");
+            if faults.happened(fault) == before {
+                break;
+            }
+            commits += 1;
+        }
+        assert!(commits > 2, "{fault:?} met {commits} commits");
+    }
+}

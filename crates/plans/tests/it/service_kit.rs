@@ -217,14 +217,17 @@ impl Kit {
     }
 
     pub(crate) async fn undo(&self, plan: PlanId) -> Outcome {
-        let order = UndoOrder {
+        self.plans.undo(self.undo_order(plan)).await.unwrap()
+    }
+
+    pub(crate) fn undo_order(&self, plan: PlanId) -> UndoOrder {
+        UndoOrder {
             plan,
             changeset: None,
             seen: None,
             by: actor("ann"),
             run: Run::Real,
-        };
-        self.plans.undo(order).await.unwrap()
+        }
     }
 
     /// Everything in the workspace but `.git`: path, kind, permissions, content.

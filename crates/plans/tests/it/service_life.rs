@@ -85,3 +85,33 @@ async fn a_reader_sees_the_sandbox_that_counts_and_none_that_was_taken_away() {
     let places = fs::read_dir(kit.root.join("data/sandboxes")).unwrap().count();
     assert_eq!(places, 0, "an empty place would count as a sandbox");
 }
+
+/// What a command has made is recorded when the command ends. Others may write to it, or remove it, before.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_running_command_has_made_can_be_changed_meanwhile() {
+    let kit = Kit::repository(SCRIPT).await;
+    let plan = kit.plan("work").await;
+    let line = "echo a > gone.txt; echo b > written.txt; echo c > moved.txt; echo d > kept.txt";
+    let stay = kit.enter(plan, "ann", line).await;
+    kit.command(&stay, line).await;
+    let path = |name: &str| name.parse().unwrap();
+    kit.operate(
+        plan,
+        "bob",
+        FileOperation::Delete {
+            path: path("gone.txt"),
+        },
+    )
+    .await;
+    kit.write(plan, "bob", "written.txt", "by bob\n").await;
+    let rename = FileOperation::Rename {
+        from: path("moved.txt"),
+        path: path("renamed.txt"),
+    };
+    kit.operate(plan, "bob", rename).await;
+    kit.plans.leave(&stay).await.unwrap();
+    let changes = kit.plans.changes(plan, None).await.unwrap();
+    let mut found: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
+    found.sort();
+    assert_eq!(found, ["kept.txt", "renamed.txt", "written.txt"]);
+}

@@ -31,7 +31,7 @@ async fn every_reader_ends_up_with_the_same() {
     assert_eq!(in_the_middle.read_to_the_end().await, (last, TurnState::Done));
     assert_eq!(in_the_middle.has, whole);
     for (place, has) in (0..).zip(before) {
-        let from = FollowFrom::After(Sequence::from_u64(place));
+        let from = FollowFrom::After(Sequence::from_u64(place).into());
         let mut reader = turns.follow(turn, from).await;
         reader.has = has;
         assert_eq!(reader.read_to_the_end().await, (last, TurnState::Done));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{Commit, SqliteOptions, UnixMs, Version, Write};
+use eventlog::{Bookmark, Commit, SqliteOptions, UnixMs, Version, Write};
 use kernel::{CancellationToken, Clock, ManualClock, SessionId};
 use tempfile::TempDir;
 
@@ -100,7 +100,7 @@ impl Turns {
             follow: follow.unwrap(),
             has: Transcript::default(),
             at: match from {
-                FollowFrom::After(place) => place.get(),
+                FollowFrom::After(place) => place.sequence.get(),
                 _ => 0,
             },
             resyncs: 0,
@@ -227,7 +227,7 @@ async fn readers_that_come_and_go_all_have_the_same_in_the_end() {
     late.up_to(50).await;
     // It goes away in the middle, and comes back where it was.
     let mut again = turns
-        .follow(turn, FollowFrom::After(Sequence::from_u64(late.at)))
+        .follow(turn, FollowFrom::After(Sequence::from_u64(late.at).into()))
         .await;
     again.has = late.has;
     turns.add(turn, &[state(TurnState::Failed)]).await;
@@ -257,7 +257,7 @@ async fn a_turn_that_waits_is_followed_until_it_has_run() {
 async fn a_reader_begins_where_it_wants_to() {
     let turns = Turns::open();
     let turn = turns.done(10).await;
-    let after = |place| FollowFrom::After(Sequence::from_u64(place));
+    let after = |place| FollowFrom::After(Sequence::from_u64(place).into());
     // Thirteen events: accepted, running, ten words, done.
     for (from, first) in [
         (FollowFrom::Start, Some(1)),
@@ -292,7 +292,7 @@ async fn a_reader_begins_where_it_wants_to() {
 async fn a_place_beyond_the_end_is_answered_with_a_snapshot() {
     let turns = Turns::open();
     let turn = turns.running(20).await;
-    let beyond = FollowFrom::After(Sequence::from_u64(1_000_000));
+    let beyond = FollowFrom::After(Sequence::from_u64(1_000_000).into());
     let mut reader = turns.follow(turn, beyond).await;
     assert_eq!(reader.step().await, None);
     assert_eq!((reader.at, reader.resyncs), (22, 1));
@@ -305,6 +305,35 @@ async fn a_place_beyond_the_end_is_answered_with_a_snapshot() {
     let mut reader = turns.follow(turn, beyond).await;
     assert_eq!(reader.read_to_the_end().await, (28, TurnState::Done));
     assert_eq!((reader.resyncs, reader.has), (1, turns.prefix(turn, 28).await));
+}
+
+/// What a reader has seen was lost, and something else has its number by the time that it comes back.
+#[tokio::test]
+async fn a_place_that_something_else_has_by_now_is_answered_with_a_snapshot() {
+    let turns = Turns::open();
+    for is_over in [false, true] {
+        let turn = turns.running(20).await;
+        if is_over {
+            turns.add(turn, &[state(TurnState::Done)]).await;
+        }
+        let last = turns.last(turn).await;
+        let stream = turn_stream(turn).unwrap();
+        let page = turns.log.read(&stream, Sequence::START, 10_000).await.unwrap();
+        for place in [5, last] {
+            let seen = Bookmark::from(&page.events[usize::try_from(place - 1).unwrap()]);
+            let other = Bookmark {
+                at_ms: seen.at_ms.map(|at_ms| at_ms - 1),
+                ..seen
+            };
+            let mut reader = turns.follow(turn, FollowFrom::After(other)).await;
+            assert_eq!(reader.step().await, None);
+            assert_eq!((reader.at, reader.resyncs), (last, 1), "{place} {is_over}");
+            assert_eq!(reader.has, turns.prefix(turn, last).await);
+        }
+        let seen = Bookmark::from(&page.events[4]);
+        let mut reader = turns.follow(turn, FollowFrom::After(seen)).await;
+        assert_eq!((reader.step().await, reader.resyncs), (None, 0));
+    }
 }
 
 #[tokio::test]

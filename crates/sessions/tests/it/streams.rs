@@ -92,7 +92,7 @@ async fn readers_of_a_turn_have_what_the_log_has_before_and_after_it_is_folded()
             ),
             "{events:?}"
         );
-        let after = FollowFrom::After(Sequence::from_u64(7));
+        let after = FollowFrom::After(Sequence::from_u64(7).into());
         let resumed = to_the_end(follow(turn, after).await.unwrap(), Transcript::default()).await;
         assert_eq!(resumed, (has, 1, TurnState::Done));
     }
