@@ -156,8 +156,8 @@
     }
     const since = silentSince.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
     showTrouble(
-      `Not connected since ${since}: ${why}. What you see is the last state that the daemon reported; ` +
-        "the page goes on by itself when it answers again. If it was stopped, `tidelock up` starts it.",
+      `Not connected since ${since}: ${why}. This page shows the last known state ` +
+        "and reconnects by itself. If the daemon was stopped, start it with `tidelock up`.",
     );
   }
 
@@ -169,7 +169,7 @@
       return;
     }
     if (!response.ok) {
-      throw Object.assign(new Error(`the daemon answers with status ${response.status}`), { status: response.status });
+      throw Object.assign(new Error(`the daemon responded with status ${response.status}`), { status: response.status });
     }
     swap(await response.text());
     silentSince = undefined;
@@ -194,7 +194,7 @@
       next = Number(live.querySelector("[data-refresh-ms]")?.dataset.refreshMs) || SLOW_MS;
     } catch (error) {
       next = SILENT_MS;
-      showSilence(error.status === undefined ? "the daemon does not answer" : error.message);
+      showSilence(error.status === undefined ? "the daemon isn't responding" : error.message);
     }
     looking = false;
     if (lookAgain) {

@@ -185,8 +185,8 @@
     let text = "";
     if (pattern !== undefined) {
       const more = box.querySelector(".has-more") === null ? "" : " or more";
-      const all = hits.length === 1 ? "1 hit" : `${hits.length}${more} hits`;
-      text = hits.length === 0 ? "no hit" : place > 0 ? `${place} of ${hits.length}${more}` : all;
+      const all = hits.length === 1 ? "1 match" : `${hits.length}${more} matches`;
+      text = hits.length === 0 ? "no matches" : place > 0 ? `${place} of ${hits.length}${more}` : all;
     }
     if (hitCount.textContent !== text) {
       hitCount.textContent = text;
@@ -258,6 +258,8 @@
   // The stream
 
   let last = Number(section.dataset.after);
+  // The id of the last event, to come back to. It also says when the event was written.
+  let lastId = section.dataset.after;
   let stream;
   let retry = 0;
   let isOver = false;
@@ -268,13 +270,24 @@
 
   function onItem(handle) {
     return (event) => {
-      const sequence = Number(event.lastEventId);
+      const sequence = Number.parseInt(event.lastEventId, 10);
       // A stream that comes back may repeat what we have.
       if (sequence > last) {
-        last = sequence;
+        [last, lastId] = [sequence, event.lastEventId];
         handle(JSON.parse(event.data));
       }
     };
+  }
+
+  // What we have beyond a place is not valid: a database that crashed had shown it and lost it. It follows again.
+  function onResync(event) {
+    const { after } = JSON.parse(event.data);
+    const text =
+      after < last
+        ? "The database crashed and lost some of this output. What is still known follows again."
+        : "Earlier output was dropped.";
+    [last, lastId] = [after, event.lastEventId];
+    write({ channel: "note", at: "", text });
   }
 
   function close() {
@@ -290,24 +303,21 @@
     if (isOver || document.hidden) {
       return;
     }
-    stream = new EventSource(`${section.dataset.output}&after=${last}`);
+    stream = new EventSource(`${section.dataset.output}&after=${encodeURIComponent(lastId)}`);
     stream.addEventListener("output", onItem(write));
     stream.addEventListener("progress", onItem(tellOthers));
-    stream.addEventListener(
-      "resync",
-      onItem(() => write({ channel: "note", at: "", text: "Output before this was dropped." })),
-    );
+    stream.addEventListener("resync", onResync);
     stream.addEventListener("end", () => {
       isOver = true;
       close();
-      state.textContent = "The job has ended. This is the end of its output.";
+      state.textContent = "The job has ended. End of output.";
       tellOthers();
     });
     stream.addEventListener("open", () => {
       state.textContent = "";
     });
     stream.addEventListener("error", () => {
-      state.textContent = "Not connected. What you see may not be all of it.";
+      state.textContent = "Disconnected. The output may be incomplete.";
       if (stream?.readyState === EventSource.CLOSED) {
         retry = setTimeout(listen, RETRY_MS);
       }

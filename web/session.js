@@ -102,7 +102,7 @@
 
   const TOOL_WORDS = { done: "done", failed: "failed", denied: "denied", cancelled: "stopped" };
 
-  const ANSWER_WORDS = { allow: "allowed", allow_always: "allowed from now on", deny: "denied" };
+  const ANSWER_WORDS = { allow: "allowed", allow_always: "always allowed", deny: "denied" };
 
   const handlers = {
     text(turn, data) {
@@ -142,7 +142,7 @@
       item.querySelector("[data-answer]").textContent = answer;
     },
     permission_asked(turn, data) {
-      const answer = element("a", "", "waits for your answer");
+      const answer = element("a", "", "waiting for your answer");
       answer.href = "#asking";
       answer.dataset.answerOf = data.permission;
       note(turn, "", `Asked you: ${visible(data.tool)} `, element("code", "", visible(data.subject)), " – ", answer);
@@ -152,7 +152,7 @@
       const questions = [...turn.querySelectorAll("[data-answer-of]")];
       const question = questions.find((each) => each.dataset.answerOf === data.permission);
       const silence = data.answer === "deny" && data.by === "";
-      question?.replaceWith(silence ? "nobody answered in time" : ANSWER_WORDS[data.answer] ?? "answered");
+      question?.replaceWith(silence ? "timed out without an answer" : ANSWER_WORDS[data.answer] ?? "answered");
       tellOthers();
     },
     plan_changed(turn, data) {
@@ -190,12 +190,13 @@
   }
 
   function onEvent(turn, event) {
-    const sequence = Number(event.lastEventId);
+    const sequence = Number.parseInt(event.lastEventId, 10);
     // A stream that comes back may repeat what we have.
-    if (sequence <= Number(turn.dataset.sequence)) {
+    if (sequence <= Number.parseInt(turn.dataset.sequence, 10)) {
       return;
     }
-    turn.dataset.sequence = String(sequence);
+    // With when it was written, so that we are told if the log has lost it when we come back.
+    turn.dataset.sequence = event.lastEventId;
     const { data } = JSON.parse(event.data);
     keepingEnd(() => handlers[data.kind]?.(turn, data));
   }
@@ -214,7 +215,7 @@
     close();
     followed = turn;
     const address = `${section.dataset.turns}${encodeURIComponent(turn.dataset.turn)}/events`;
-    stream = new EventSource(`${address}?after=${turn.dataset.sequence}`);
+    stream = new EventSource(`${address}?after=${encodeURIComponent(turn.dataset.sequence)}`);
     for (const kind of Object.keys(handlers)) {
       stream.addEventListener(kind, (event) => onEvent(turn, event));
     }
@@ -228,7 +229,7 @@
       state.textContent = "";
     });
     stream.addEventListener("error", () => {
-      state.textContent = "Not connected. What you see may not be all of it.";
+      state.textContent = "Disconnected. The conversation may be incomplete.";
       if (stream?.readyState === EventSource.CLOSED) {
         clearTimeout(retry);
         // The daemon may have come back with an end to this turn.

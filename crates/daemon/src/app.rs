@@ -151,9 +151,10 @@ pub(crate) mod tests {
         let job_inputs = crate::jobs::Inputs::default();
         let environments =
             crate::jobs::Environments::open(home.environments(), &tasks, &life.scope()).unwrap();
-        let (jobs, job_workers) = crate::jobs::start(
+        let job_workers = crate::jobs::Workers::new(durable.log.clone(), durable.home_id);
+        let jobs = crate::jobs::start(
             &durable,
-            boot_id,
+            (boot_id, None),
             &processes,
             (Vec::new(), &environments),
             (access, &job_inputs),

@@ -132,7 +132,12 @@ impl Daemon {
         let settings_of_plans = configuration.plans.settings(options.plans.clone());
         let guarded = options.home.guarded(options.configuration.as_deref());
         let access = (options.home.plans(), guarded, settings_of_plans);
-        let plans = plans::start(&durable, &processes, access, &environment, tools).await?;
+        let job_workers = jobs::Workers::new(durable.log.clone(), durable.home_id);
+        let (plans, chosen_workers) = tokio::join!(
+            plans::start(&durable, &processes, access, &environment, tools),
+            job_workers.chosen(),
+        );
+        let (plans, chosen_workers) = (plans?, chosen_workers.map_err(::jobs::OpenJobsError::from)?);
         let late_jobs = plans::LateJobs::default();
         let plan_watch = late_jobs.watch(&plans, &background, closing.scope());
         let access = jobs::SandboxAccess {
@@ -145,17 +150,20 @@ impl Daemon {
             .map_err(StartError::Scratch)?;
         let kill = plans::KillPoints::of(&environment);
         progress.tell("looking at jobs");
-        let (jobs, job_workers) = jobs::start(
-            &durable,
-            boot_id,
-            &processes,
-            (for_commands.clone(), &environments),
-            (access, &job_inputs),
-            (&plan_watch, &late_jobs, kill.clone()),
-            tools,
-        )
-        .await?;
-        if let Err(error) = plans::forget_unsubmitted(&plans, &jobs, durable.home_id).await {
+        let (jobs, untouched) = tokio::join!(
+            jobs::start(
+                &durable,
+                (boot_id, chosen_workers),
+                &processes,
+                (for_commands.clone(), &environments),
+                (access, &job_inputs),
+                (&plan_watch, &late_jobs, kill.clone()),
+                tools,
+            ),
+            plans::untouched(&plans, durable.home_id),
+        );
+        let jobs = jobs?;
+        if let Err(error) = plans::forget_unsubmitted(&plans, &jobs, untouched).await {
             tracing::warn!(%error, "plans of commands that were never submitted may stay");
         }
         // It waits for plans that are being recovered, and nobody waits for it.

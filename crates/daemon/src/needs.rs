@@ -92,19 +92,19 @@ impl PlanNeed {
     /// For people.
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::NotRecorded => "what a command changed could not be recorded, and is still in the sandbox",
-            Self::NotCarried => "something in its sandbox is not carried, so it was left open",
-            Self::Conflicted => "others have changed the same places",
-            Self::CheckFailed => "a check has failed",
-            Self::ChecksMissing => "waits for its checks to be run",
-            Self::Review => "waits to be applied",
+            Self::NotRecorded => "changes by a command could not be recorded; they are still in the sandbox",
+            Self::NotCarried => "something in its sandbox can't be applied, so it was left open",
+            Self::Conflicted => "conflicts with other changes",
+            Self::CheckFailed => "a check failed",
+            Self::ChecksMissing => "its checks haven't run",
+            Self::Review => "ready for review",
         }
     }
 }
 
 /// Why a server was given up.
 pub(crate) fn server_words(server: &Server) -> &str {
-    server.last_error.as_deref().unwrap_or("it was given up")
+    server.last_error.as_deref().unwrap_or("it failed")
 }
 
 /// What is said of an apply or undo that is stuck.
@@ -631,16 +631,13 @@ pub(crate) mod tests {
                 NeedKind::Rescued,
                 "file of /w. Written while the path was being changed.",
             ),
-            (
-                NeedKind::Conflict,
-                "others have changed the same places · 2 files",
-            ),
-            (NeedKind::Review, "waits to be applied · 2 files"),
+            (NeedKind::Conflict, "conflicts with other changes · 2 files"),
+            (NeedKind::Review, "ready for review · 2 files"),
             (
                 NeedKind::Overlap,
                 "with Other work: 2 files in common, 1 conflicts",
             ),
-            (NeedKind::Server, "it was given up"),
+            (NeedKind::Server, "it failed"),
             (
                 NeedKind::Waiting,
                 "waits for the daemon on buildbox (home_1), which isn't running. Start it, or run it on this machine",

@@ -95,13 +95,16 @@ pub(crate) struct OpenBoot {
     body: Body,
 }
 
-/// Finds out how earlier lives ended, and begins this one.
-pub(crate) async fn begin(
-    log: &Log,
-    home_id: HomeId,
-    boot_id: BootId,
-    started_at: SystemTime,
-) -> Result<(OpenBoot, Boots), LogStartError> {
+/// The earlier lives of a home.
+pub(super) struct Past {
+    /// The newest of them, oldest first.
+    boots: VecDeque<api::Boot>,
+    /// Those of which it was not said how they ended.
+    unfinished: Vec<(StoredHead, Body)>,
+}
+
+/// Looks at the earlier lives of a home.
+pub(super) async fn look(log: &Log, home_id: HomeId) -> Result<Past, LogError> {
     let (mut past, mut unfinished) = (VecDeque::new(), Vec::new());
     log.each_head(KIND, None, |head| match body_of(log, &head) {
         Some(body) if body.home_id == home_id.to_string() => {
@@ -115,9 +118,24 @@ pub(crate) async fn begin(
         }
         _ => {}
     })
-    .await
-    .map_err(LogStartError::Read)?;
+    .await?;
+    Ok(Past {
+        boots: past,
+        unfinished,
+    })
+}
 
+/// Writes down how earlier lives ended, and begins this one. Nobody else lives in this home any more.
+pub(super) async fn begin(
+    log: &Log,
+    past: Past,
+    (home_id, boot_id): (HomeId, BootId),
+    started_at: SystemTime,
+) -> Result<(OpenBoot, Boots), LogStartError> {
+    let Past {
+        boots: mut past,
+        unfinished,
+    } = past;
     let mut found_crashed = 0;
     for (head, body) in &unfinished {
         mark_crashed(log, head, body, boot_id).await?;

@@ -61,6 +61,15 @@ impl LogStartError {
     /// What to do about it, in one sentence.
     #[must_use]
     pub fn advice(&self) -> String {
+        if let Self::Open(OpenError::Database {
+            source: LogError::ReadOnly,
+            ..
+        }) = self
+        {
+            return "let its user create a schema and tables there, for example as the owner of the database, and make sure \
+                    that the server accepts writes"
+                .to_owned();
+        }
         match self.code() {
             "log_newer" => "use the newer Tidelock that wrote it, or move the file away to start afresh",
             "log_taken" => "end the process that has it, or set TIDELOCK_HOME to another directory",

@@ -163,31 +163,56 @@ pub(crate) fn to_wire(event: &Event) -> api::BreakerEvent {
     }
 }
 
-/// The breakers that the log says are held by hand, with how and with the head that says so.
-pub(super) async fn held(
-    log: &Log,
-    holder: Holder,
-) -> Result<Vec<(String, Transition, StoredHead)>, LogError> {
-    let prefix = &prefix(holder);
+/// A breaker that the log says is held by hand, with how and with the head that says so.
+type Held = (String, Transition, StoredHead);
+
+/// The breakers that are held by hand for each of these.
+async fn held<const N: usize>(log: &Log, holders: [Holder; N]) -> Result<[Vec<Held>; N], LogError> {
     let of = |transition: Transition| async move {
         let mut found = Vec::new();
         log.each_head(KIND, Some(transition.status()), |head| {
-            if let Some(name) = head.stream.as_str().strip_prefix(prefix) {
-                found.push((name.to_owned(), transition, head));
-            }
+            found.push((transition, head))
         })
         .await?;
         Ok::<_, LogError>(found)
     };
-    Ok(try_join_all(HELD.map(of)).await?.concat())
+    let all = try_join_all(HELD.map(of)).await?.concat();
+    Ok(holders.map(|holder| {
+        let prefix = prefix(holder);
+        let of_holder = |(transition, head): &(Transition, StoredHead)| {
+            let name = head.stream.as_str().strip_prefix(&prefix)?.to_owned();
+            Some((name, *transition, head.clone()))
+        };
+        all.iter().filter_map(of_holder).collect()
+    }))
+}
+
+/// Takes what is held for somebody else, from when this log was shared or was not, to be held for `to` from now on, and then
+/// does as [`follow`].
+pub(super) async fn take_over(
+    log: &Log,
+    from: Holder,
+    to: Holder,
+    breakers: &CircuitBreaker,
+) -> Result<usize, CommitError> {
+    let [left, ours] = held(log, [from, to]).await?;
+    if left.is_empty() {
+        return Ok(bring(&ours, breakers));
+    }
+    hand_over(log, left, to).await?;
+    Ok(follow(log, to, breakers).await?)
 }
 
 /// Brings breakers into the state that the log says they are held in, and none other. Whoever calls this must be the only one
 /// that holds breakers and lets them go. Returns how many are held.
 pub(super) async fn follow(log: &Log, holder: Holder, breakers: &CircuitBreaker) -> Result<usize, LogError> {
-    let held = held(log, holder).await?;
+    let [held] = held(log, [holder]).await?;
+    Ok(bring(&held, breakers))
+}
+
+fn bring(held: &[Held], breakers: &CircuitBreaker) -> usize {
     let mut left_out = 0;
-    for (name, transition, _) in &held {
+    for (name, transition, _) in held {
         if breakers.get(name).as_ref().and_then(held_by_hand) != Some(*transition)
             && !apply(breakers, name, *transition)
         {
@@ -206,12 +231,11 @@ pub(super) async fn follow(log: &Log, holder: Holder, breakers: &CircuitBreaker)
             breakers.reset(&circuit.name);
         }
     }
-    Ok(held.len() - left_out)
+    held.len() - left_out
 }
 
-/// What is held for somebody else, from when this log was shared or was not, is held for `to` from now on.
-pub(super) async fn hand_over(log: &Log, from: Holder, to: Holder) -> Result<(), CommitError> {
-    for (name, transition, stored) in held(log, from).await? {
+async fn hand_over(log: &Log, left: Vec<Held>, to: Holder) -> Result<(), CommitError> {
+    for (name, transition, stored) in left {
         let target = BreakerHistory::of(to, &name)?.stream;
         let expected = log
             .head(&target)

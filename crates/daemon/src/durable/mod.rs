@@ -25,7 +25,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use eventlog::Log;
+use eventlog::{CommitError, Log};
 use kernel::{BootId, CircuitBreaker, Clock, HomeId, Scope};
 use tokio::sync::mpsc;
 
@@ -107,17 +107,23 @@ impl Durable {
             machine_name,
         } = starting;
         let name = machine_name.unwrap_or_else(host_name);
-        let identity = match database {
-            Database::File => None,
-            Database::Postgres(_) => {
-                let identity = Identity {
-                    home: home_id,
-                    boot: boot_id,
-                };
-                let machine = this_machine(home, name.clone())?;
-                Some(claim(&log, &clock, identity, &machine, Elsewhere::Refuse).await?)
+        let claiming = async {
+            match database {
+                Database::File => Ok(None),
+                Database::Postgres(_) => {
+                    let identity = Identity {
+                        home: home_id,
+                        boot: boot_id,
+                    };
+                    let machine = this_machine(home, name.clone())?;
+                    let claimed = claim(&log, &clock, identity, &machine, Elsewhere::Refuse).await?;
+                    Ok(Some(claimed))
+                }
             }
         };
+        // The way to the database may be long, so what does not depend on each other is done at once.
+        let looking = async { boots::look(&log, home_id).await.map_err(LogStartError::Read) };
+        let (identity, past) = tokio::try_join!(claiming, looking)?;
         let naming = async {
             if identity.is_none() {
                 return Ok(Machines::alone(home_id, name));
@@ -135,18 +141,18 @@ impl Durable {
             Database::Postgres(_) => (Holder::Everybody, alone),
         };
         let holding = async {
-            history::hand_over(&log, before, holder)
-                .await
-                .map_err(LogStartError::Write)?;
-            let held = history::follow(&log, holder, breakers).await;
-            held.map_err(LogStartError::Read)
+            let held = history::take_over(&log, before, holder, breakers).await;
+            held.map_err(|error| match error {
+                // Almost always there is nothing to write.
+                CommitError::Log(error) => LogStartError::Read(error),
+                error => LogStartError::Write(error),
+            })
         };
         let trusting = async {
             let trusted = TrustedConfigs::load(log.clone(), home_id).await;
             trusted.map_err(LogStartError::Read)
         };
-        // The way to the database may be long.
-        let beginning = boots::begin(&log, home_id, boot_id, started_at);
+        let beginning = boots::begin(&log, past, (home_id, boot_id), started_at);
         let ((boot, boots), held, trusted, machines) =
             tokio::try_join!(beginning, holding, trusting, naming)?;
         tracing::info!(%home_id, crashed = boots.found_crashed, held_breakers = held, "the log is open");

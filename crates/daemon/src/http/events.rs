@@ -6,7 +6,7 @@ use api::{BreakerEventList, ErrorCode};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use eventlog::{Event, Sequence};
+use eventlog::{Bookmark, Event, Sequence};
 use http::HeaderMap;
 use http::header::{ACCEPT, HeaderName};
 use serde::Deserialize;
@@ -69,11 +69,8 @@ pub(crate) async fn list(
     let history = BreakerHistory::of(app.durable.holder, name.as_str()).map_err(Problem::internal)?;
     let after = parameters.after.unwrap_or_default();
     if wants_stream(&headers) {
-        let after = last_event_id(&headers)?.unwrap_or(after);
-        let tail = app
-            .durable
-            .log
-            .tail(&history.stream, Sequence::from_u64(after), &app.life.scope());
+        let after = last_event_id(&headers)?.unwrap_or(Sequence::from_u64(after).into());
+        let tail = app.durable.log.tail(&history.stream, after, &app.life.scope());
         return sse::answer(&app, tail, told);
     }
     let limit = checked_limit(parameters.limit, USUAL_LIMIT, MOST)?;
@@ -106,16 +103,19 @@ pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
         })
 }
 
-pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
-    let Some(id) = headers.get(LAST_EVENT_ID) else {
-        return Ok(None);
-    };
-    let id = id.to_str().unwrap_or_default();
-    id.parse().map(Some).map_err(|_| {
-        let detail = format!(
-            "`Last-Event-ID` is `{}`, and must be a number.",
-            id.escape_debug()
-        );
-        Problem::new(ErrorCode::InvalidQuery, detail).in_field("Last-Event-ID")
+/// Where a reader goes on that comes back.
+pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<Bookmark>, Problem> {
+    let id = headers
+        .get(LAST_EVENT_ID)
+        .map(|id| id.to_str().unwrap_or_default());
+    id.map(|id| bookmark("Last-Event-ID", id)).transpose()
+}
+
+/// The id of an event, as a reader brings it back.
+pub(super) fn bookmark(field: &str, id: &str) -> Result<Bookmark, Problem> {
+    id.parse().map_err(|_| {
+        let id = id.escape_debug();
+        let detail = format!("`{field}` is `{id}`, and must be a number or the id of an event.");
+        Problem::new(ErrorCode::InvalidQuery, detail).in_field(field)
     })
 }

@@ -25,6 +25,9 @@ pub(crate) fn shareable(mut environment: BTreeMap<String, String>) -> BTreeMap<S
     environment
 }
 
+/// What the names of files begin with that are being written.
+const NEW_PREFIX: &str = "new-";
+
 /// A job, and the environment of its command if that is kept.
 #[derive(Debug)]
 pub(crate) struct NewCommand {
@@ -67,6 +70,9 @@ impl Environments {
         let submitted = jobs.submit(new.job).await;
         match &submitted {
             Ok(Submitted::New(_)) if is_kept => self.forget_with(jobs, id),
+            Err(error) if is_kept && error.may_be_taken() => self.forget_with(jobs, id),
+            // Another request for the same job was faster. What was kept for it may have been forgotten before this was.
+            Ok(Submitted::Known(job)) if is_kept && job.id == id => self.forget_with(jobs, id),
             _ if is_kept => self.forget(id).await,
             _ => {}
         }
@@ -88,6 +94,7 @@ impl Environments {
         let retried = jobs.retry(ended, id, by).await;
         match &retried {
             Ok(_) => self.forget_with(jobs, id),
+            Err(error) if error.may_be_made() => self.forget_with(jobs, id),
             Err(_) => self.forget(id).await,
         }
         retried
@@ -114,6 +121,13 @@ impl Environments {
             names.collect::<io::Result<Vec<_>>>()
         });
         for name in names.await.map_err(not_written)? {
+            if name.to_str().is_some_and(|name| name.starts_with(NEW_PREFIX)) {
+                let path = self.directory.join(name);
+                blocking(move || fs::remove_file(path))
+                    .await
+                    .map_err(not_written)?;
+                continue;
+            }
             let Some(id) = name.to_str().and_then(|name| name.parse::<JobId>().ok()) else {
                 tracing::warn!(?name, "this is not the environment of a job, and was left alone");
                 continue;
@@ -131,17 +145,21 @@ impl Environments {
     async fn keep(&self, job: JobId, environment: Variables) -> Result<(), LogError> {
         let path = self.directory.join(job.to_string());
         let environment = environment.map(shareable);
+        let new = self.directory.join(format!("{NEW_PREFIX}{}", JobId::generate()));
         let kept = blocking(move || {
             let bytes = serde_json::to_vec(&environment)?;
             let mut options = fs::OpenOptions::new();
             options.write(true).create_new(true).mode(0o600);
-            options.open(path)?.write_all(&bytes)
+            let written = options.open(&new).and_then(|mut file| file.write_all(&bytes));
+            // Two requests for the same job have the same environment, and one of them may have begun the job.
+            let kept = written.and_then(|()| fs::rename(&new, path));
+            if kept.is_err() {
+                // The first error is the one to be told. The next start removes what is left.
+                drop(fs::remove_file(&new));
+            }
+            kept
         });
-        let kept = kept.await;
-        if kept.is_err() {
-            self.forget(job).await;
-        }
-        kept.map_err(not_written)
+        kept.await.map_err(not_written)
     }
 
     /// Removes the environment of a job when that has ended.

@@ -9,7 +9,7 @@ use jobs::{Handler, Jobs, JobsOptions, OpenJobsError, Sharing};
 use kernel::{BootId, Clock};
 use process::{Processes, Tasks};
 
-use super::{CommandHandler, Environments, Inputs, SandboxAccess, Workers};
+use super::{CommandHandler, Environments, Inputs, SandboxAccess};
 use crate::durable::Durable;
 use crate::plans::{CHECK, CheckHandler, FINISH, FinishHandler, KillPoints, LateJobs, PlannedHandler, Watch};
 
@@ -25,14 +25,13 @@ const LEASE: Duration = Duration::from_secs(15);
 /// daemon left running must have been killed before.
 pub(crate) async fn start(
     durable: &Durable,
-    boot_id: BootId,
+    (boot_id, chosen_workers): (BootId, Option<usize>),
     processes: &Processes,
     (environment, environments): (Vec<(OsString, OsString)>, &Environments),
     (access, inputs): (SandboxAccess, &Inputs),
     (watch, late, kill): (&Watch, &LateJobs, KillPoints),
     (tasks, clock): (&Tasks, &Arc<dyn Clock>),
-) -> Result<(Jobs, Workers), OpenJobsError> {
-    let workers = Workers::new(durable.log.clone(), durable.home_id);
+) -> Result<Jobs, OpenJobsError> {
     let command = CommandHandler::new(
         processes.clone(),
         durable.log.clone(),
@@ -65,7 +64,7 @@ pub(crate) async fn start(
         home_id: durable.home_id,
         boot_id,
         handlers: BTreeMap::from(handlers),
-        max_workers: workers.chosen().await?.unwrap_or(MAX_WORKERS),
+        max_workers: chosen_workers.unwrap_or(MAX_WORKERS),
         lease: LEASE,
         tasks: tasks.clone(),
         clock: Arc::clone(clock),
@@ -73,5 +72,5 @@ pub(crate) async fn start(
     .await?;
     environments.take_over(&jobs).await?;
     late.fill(&jobs);
-    Ok((jobs, workers))
+    Ok(jobs)
 }

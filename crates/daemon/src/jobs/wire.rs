@@ -32,15 +32,24 @@ pub(crate) async fn view(jobs: &Jobs, machines: &Machines, job: &Job) -> Result<
     shown.pop().ok_or(LogError::Closed)
 }
 
+/// A job that has ended, with what is known of its output.
+pub(crate) fn ended(jobs: &Jobs, machines: &Machines, job: &Job, output: &OutputSummary) -> api::Job {
+    of_machine(machines, job, to_wire(job, output, None, jobs.now()))
+}
+
+fn of_machine(machines: &Machines, job: &Job, shown: api::Job) -> api::Job {
+    api::Job {
+        machine: home_of(job).map(|home| machine_to_wire(machines.of(home))),
+        ..shown
+    }
+}
+
 async fn several(jobs: &Jobs, machines: &Machines, found: &[Job]) -> Result<Vec<api::Job>, LogError> {
     let seen = jobs.seen_now(found).await?;
     let now = jobs.now();
     let shown = found.iter().zip(seen);
     Ok(shown
-        .map(|(job, seen)| api::Job {
-            machine: home_of(job).map(|home| machine_to_wire(machines.of(home))),
-            ..to_wire(job, &seen.output, seen.waiting, now)
-        })
+        .map(|(job, seen)| of_machine(machines, job, to_wire(job, &seen.output, seen.waiting, now)))
         .collect())
 }
 
@@ -262,7 +271,7 @@ pub(crate) fn waiting_text(waiting: &WaitingFor, lane: Option<&Lane>, now: UnixM
             let (s, are) = if *limit == 1 { ("", "is") } else { ("s", "are") };
             format!("a place: {running} of {limit} job{s} {are} running")
         }
-        WaitingFor::Time(moment) => format!("its time, in {}", spoken(moment.since(now))),
+        WaitingFor::Time(moment) => format!("its start time, in {}", spoken(moment.since(now))),
         WaitingFor::Jobs(jobs) => match jobs.as_slice() {
             [only] => only.to_string(),
             [first, rest @ ..] => format!("{first} and {} more", rest.len()),

@@ -40,7 +40,7 @@ pub(super) async fn verdict(call: &Call<'_>, question: &str, seen: &str) -> Resu
     match (call.app.mcp.section.apply(), call.client.about.grant) {
         (ApplyWord::Never, _) => {
             return Err(ToolError::NotAllowed(
-                "agents may not change the workspace here (`mcp.apply` is `never` in config.toml); plan_shell works \
+                "agents can't change the workspace here (`mcp.apply` is `never` in config.toml); plan_shell works \
                  in the plan"
                     .to_owned(),
             ));
@@ -78,8 +78,8 @@ fn form(question: &str) -> Option<ElicitRequestParams> {
         "properties": {
             QUESTION: {
                 "type": "boolean",
-                "title": "Do it?",
-                "description": "Yes lets it happen; no leaves everything as it is.",
+                "title": "Go ahead?",
+                "description": "Yes goes ahead; no changes nothing.",
                 "default": true,
             },
         },

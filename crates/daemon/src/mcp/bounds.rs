@@ -62,7 +62,8 @@ impl Excerpt {
         // Where a character was cut in two, its parts are left out.
         let beginning = beginning.trim_end_matches('\u{fffd}');
         let end = end.trim_start_matches('\u{fffd}');
-        format!("{beginning}\n[… {left_out} bytes are left out here; {whole} …]\n{end}")
+        let left_out = bytes(left_out);
+        format!("{beginning}\n[… {left_out} omitted; {whole} …]\n{end}")
     }
 }
 
@@ -72,11 +73,15 @@ pub(super) fn beginning(text: String, limit: usize, whole: &str) -> String {
         return text;
     }
     let end = text.floor_char_boundary(limit);
-    let left_out = text.len() - end;
-    format!(
-        "{}\n[… {left_out} bytes are left out here; {whole}]\n",
-        &text[..end]
-    )
+    let left_out = bytes(text.len() - end);
+    format!("{}\n[… {left_out} omitted; {whole}]\n", &text[..end])
+}
+
+fn bytes(count: usize) -> String {
+    match count {
+        1 => "1 byte".to_owned(),
+        _ => format!("{count} bytes"),
+    }
 }
 
 #[cfg(test)]
@@ -93,19 +98,13 @@ mod tests {
         check(&[], "");
         check(&["abcdefgh"], "abcdefgh");
         check(&["a", "bcd", "efgh"], "abcdefgh");
-        check(
-            &["abcdefghi"],
-            "ab\n[… 1 bytes are left out here; see X …]\ndefghi",
-        );
+        check(&["abcdefghi"], "ab\n[… 1 byte omitted; see X …]\ndefghi");
         let long = "x".repeat(100);
         check(
             &["ab", &long, "cdefgh"],
-            "ab\n[… 100 bytes are left out here; see X …]\ncdefgh",
+            "ab\n[… 100 bytes omitted; see X …]\ncdefgh",
         );
-        check(
-            &["aöxxxxxxöbcde"],
-            "a\n[… 7 bytes are left out here; see X …]\nöbcde",
-        );
+        check(&["aöxxxxxxöbcde"], "a\n[… 7 bytes omitted; see X …]\nöbcde");
     }
 
     #[test]
@@ -113,8 +112,8 @@ mod tests {
         for (text, expected) in [
             ("abc", "abc"),
             ("abcd", "abcd"),
-            ("abcdef", "abcd\n[… 2 bytes are left out here; see X]\n"),
-            ("abcöd", "abc\n[… 3 bytes are left out here; see X]\n"),
+            ("abcdef", "abcd\n[… 2 bytes omitted; see X]\n"),
+            ("abcöd", "abc\n[… 3 bytes omitted; see X]\n"),
         ] {
             assert_eq!(beginning(text.to_owned(), 4, "see X"), expected);
         }

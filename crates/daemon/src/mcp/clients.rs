@@ -89,7 +89,7 @@ pub(super) enum Known {
 
 /// There is no room for another client.
 #[derive(Debug, thiserror::Error)]
-#[error("{CLIENTS} clients are connected, and there is no room for another")]
+#[error("too many clients: {CLIENTS} are already connected")]
 pub(super) struct Full;
 
 impl Clients {

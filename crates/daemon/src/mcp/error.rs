@@ -22,7 +22,7 @@ pub(super) enum ToolError {
     #[error("you have no open plan")]
     NoPlan,
     /// Nobody has said which directory it is about.
-    #[error("it is not known which directory this is about")]
+    #[error("the directory is unknown")]
     NoDirectory,
     /// As many calls run as there is room for.
     #[error("too many calls of this client are running")]
@@ -88,10 +88,10 @@ impl ToolError {
             }
             Self::Refused(Refused::Broken(_)) => "try again; if it happens again, tell the user.",
             Self::Arguments { .. } => "correct this argument and call the tool again.",
-            Self::NoPlan => "call plan_open first, or name a plan with `plan`.",
+            Self::NoPlan => "call plan_open first, or pass the id of one as `plan`.",
             Self::NoDirectory => "call it again with `directory`, the absolute path of the repository.",
             Self::TooManyCalls => "wait until some of your calls have been answered, then call it again.",
-            Self::Cancelled => "nothing, unless you still want it.",
+            Self::Cancelled => "nothing; call it again if you still want it.",
             Self::NotAllowed(_) => "tell the user, who can do it on the page or on the command line.",
         };
         text.to_owned()
@@ -103,36 +103,40 @@ fn advice(code: ErrorCode) -> Option<&'static str> {
     let text = match code {
         ErrorCode::PlanNotFound => "call plan_open, or leave `plan` out to use your own.",
         ErrorCode::PlanWrongState => {
-            "the plan is over or cannot do this now. Call plan_open for new work; resource tidelock://overview shows all plans."
+            "the plan is closed or doesn't allow this in its current state. Call plan_open for new work; the resource tidelock://overview shows all plans."
         }
         ErrorCode::PlanBusy => {
-            "a command still runs in it. Wait for its job with job_status, or end it with job_cancel."
+            "a command is still running in the plan. Wait for its job with job_status, or stop it with job_cancel."
         }
-        ErrorCode::ChecksNotPassed => "call plan_check, mend what fails, and call it again.",
+        ErrorCode::ChecksNotPassed => "call plan_check, fix what fails, and call this tool again.",
         ErrorCode::FileNotFound => {
-            "look at the directory with plan_read, or search with plan_shell and context."
+            "list the directory with plan_read, or search with plan_shell and context."
         }
         ErrorCode::FileRefused => {
-            "read the file with plan_read first. For plan_edit, `find` must occur exactly once: take some more lines around it."
+            "read the file with plan_read first. For plan_edit, `find` must occur exactly once: include more of the surrounding lines."
         }
         ErrorCode::FileStale => {
-            "somebody has changed the file since you read it. Read it again and decide again."
+            "the file has changed since you read it. Read it again, then redo your change if it still applies."
         }
-        ErrorCode::PathNotAllowed => "write the path from the root of the workspace, without `..`.",
-        ErrorCode::StaleGeneration => "the plan has changed since. Look at plan_diff and call it again.",
+        ErrorCode::PathNotAllowed => "give the path relative to the root of the workspace, without `..`.",
+        ErrorCode::StaleGeneration => {
+            "the plan has changed in the meantime. Check plan_diff, then call this tool again."
+        }
         ErrorCode::JobNotFound => {
-            "job_start and plan_shell say the id of a job; call job_status without an id for a list."
+            "job_start and plan_shell return the id of a job; call job_status without an id to list the jobs."
         }
-        ErrorCode::JobEnded => "nothing: it has ended. job_status says how, job_logs shows what it wrote.",
+        ErrorCode::JobEnded => {
+            "nothing: the job has ended. job_status shows the result, job_logs the output."
+        }
         ErrorCode::ServerNotReady => {
-            "the language server is still reading the workspace. Call it again in some seconds."
+            "the language server is still reading the workspace. Try again in a few seconds."
         }
-        ErrorCode::ServerRestarting => "call it again in a moment.",
+        ErrorCode::ServerRestarting => "try again in a moment.",
         ErrorCode::ServerNotInstalled | ErrorCode::NoServerForFile => {
             "there is no language server for this file. Use context, or search with plan_shell."
         }
         ErrorCode::QueryUnsupported => {
-            "this language server cannot answer that. Use another lsp tool, or context."
+            "this language server doesn't support that query. Use another lsp tool, or context."
         }
         _ => return None,
     };
@@ -166,7 +170,7 @@ mod tests {
         for (error, expected) in [
             (
                 ToolError::NoPlan,
-                "error: no_open_plan\nYou have no open plan.\nWhat to do next: call plan_open first, or name a plan with \
+                "error: no_open_plan\nYou have no open plan.\nWhat to do next: call plan_open first, or pass the id of one as \
                  `plan`.\n",
             ),
             (
@@ -176,8 +180,8 @@ mod tests {
             ),
             (
                 problem(ErrorCode::JobEnded, "It has ended."),
-                "error: job_ended\nIt has ended.\nWhat to do next: nothing: it has ended. job_status says how, job_logs \
-                 shows what it wrote.\n",
+                "error: job_ended\nIt has ended.\nWhat to do next: nothing: the job has ended. job_status shows the result, \
+                 job_logs the output.\n",
             ),
         ] {
             assert_eq!(error.text(), expected);

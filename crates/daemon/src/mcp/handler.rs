@@ -172,7 +172,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = tools::find(&request.name) else {
-            let why = format!("there is no tool `{}`; tools/list has them all", request.name);
+            let why = format!("there is no tool `{}`; tools/list shows them all", request.name);
             return Err(ErrorData::invalid_params(why, None));
         };
         let call = Call {
@@ -239,7 +239,7 @@ impl ServerHandler for Handler {
 
 /// A reply on the wire, within its bounds.
 fn result_of(reply: Reply) -> CallToolResult {
-    let whole = "ask for less, or read the resource that has all of it";
+    let whole = "ask for less, or read the resource with the full text";
     let reply = Reply {
         text: beginning(reply.text, TEXT_LIMIT_BYTES, whole),
         ..reply

@@ -112,11 +112,11 @@ fn connect(app: &Arc<App>, inside: &Inside, request: &Request) -> Response {
         .is_some_and(|wanted| wanted.as_bytes().eq_ignore_ascii_case(PROTOCOL.as_bytes()));
     if !asks {
         let detail =
-            format!("This path takes requests with `Upgrade: {PROTOCOL}`; `tidelock mcp` sends them.");
+            format!("This path only accepts requests with `Upgrade: {PROTOCOL}`; `tidelock mcp` sends them.");
         return Problem::new(ErrorCode::InvalidRequest, detail).into_response();
     }
     if app.mcp.clients.seated() >= CLIENTS {
-        let detail = format!("{CLIENTS} clients are connected, and there is no room for another.");
+        let detail = format!("Too many clients: {CLIENTS} are already connected.");
         return Problem::new(ErrorCode::StreamLimitReached, detail).into_response();
     }
     let place = match take_place(app) {

@@ -33,7 +33,7 @@ pub(super) enum Refused {
     #[error("{}: {}", .0.code.as_str(), .0.detail)]
     Problem(Box<Problem>),
     /// It could not be asked or read, which would be a mistake of ours.
-    #[error("the daemon's own answer cannot be read: {0}")]
+    #[error("can't read the daemon's response: {0}")]
     Broken(String),
 }
 
@@ -134,7 +134,7 @@ async fn refusal(answer: Response<Body>) -> Refused {
     let status = answer.status();
     match read::<Problem>(answer).await {
         Ok(problem) => Refused::Problem(Box::new(problem)),
-        Err(_) => Refused::Broken(format!("it has the status {status}")),
+        Err(_) => Refused::Broken(format!("unexpected status {status}")),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) async fn overview(app: &App, inside: &Inside, actor: &str) -> Result<
         app.hosts.page_origin()
     );
 
-    text.push_str("\n## Waits for a person\n\n");
+    text.push_str("\n## Waiting for a person\n\n");
     let before = text.len();
     for need in needs::read(app).await.to_wire().needs.iter().take(LISTED) {
         // What another agent asks for may have lines of its own, which would read as if they were ours.
@@ -41,7 +41,7 @@ pub(super) async fn overview(app: &App, inside: &Inside, actor: &str) -> Result<
         .take(LISTED)
     {
         text.push_str(&format!(
-            "- {} of {} in {}: {} ({})\n",
+            "- {} by {} in {}: {} ({})\n",
             plan.id,
             plan.opened_by,
             plan.root,
@@ -57,7 +57,7 @@ pub(super) async fn overview(app: &App, inside: &Inside, actor: &str) -> Result<
     text.push_str("\n## Running\n\n");
     let before = text.len();
     for job in running.jobs.iter().take(LISTED) {
-        text.push_str(&format!("- {} of {}: {}\n", job.id, job.submitted_by, job.title));
+        text.push_str(&format!("- {} by {}: {}\n", job.id, job.submitted_by, job.title));
     }
     for session in sessions
         .sessions
@@ -73,7 +73,7 @@ pub(super) async fn overview(app: &App, inside: &Inside, actor: &str) -> Result<
         let plan = client
             .plan
             .as_deref()
-            .map(|plan| format!(", works in {plan}"))
+            .map(|plan| format!(", working in {plan}"))
             .unwrap_or_default();
         text.push_str(&format!("- {}{plan}\n", client.actor));
     }

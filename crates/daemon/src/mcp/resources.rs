@@ -83,13 +83,12 @@ pub(super) async fn read(
     } else if let Some(job) = id("tidelock://jobs/", "/logs") {
         (format!("/v1/jobs/{job}/output"), PLAIN)
     } else {
-        let why =
-            format!("there is no resource `{uri}`; resources/list and resources/templates/list have them");
+        let why = format!("there is no resource `{uri}`; see resources/list and resources/templates/list");
         return Err(ErrorData::resource_not_found(why, None));
     };
     let excerpt = Excerpt::new(RESOURCE_LIMIT_BYTES);
     let excerpt = inside.excerpt(actor, &path, excerpt).await.map_err(refused)?;
-    let text = excerpt.text("it is larger than a resource may be; use the command line for all of it");
+    let text = excerpt.text("too large for a resource; use the command line to read all of it");
     Ok(one(uri, media_type, text))
 }
 

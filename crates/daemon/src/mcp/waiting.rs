@@ -85,7 +85,9 @@ pub(super) async fn output_of(call: &Call<'_>, id: &str) -> Result<String, ToolE
     let path = format!("/v1/jobs/{id}/output");
     let excerpt = Excerpt::new(OUTPUT_LIMIT_BYTES);
     let excerpt = call.inside.excerpt(&call.client.actor, &path, excerpt).await?;
-    let text = excerpt.text(&format!("all of it is the resource tidelock://jobs/{id}/logs"));
+    let text = excerpt.text(&format!(
+        "the full output is in the resource tidelock://jobs/{id}/logs"
+    ));
     Ok(match text.is_empty() || text.ends_with('\n') {
         true => text,
         false => format!("{text}\n"),
@@ -99,10 +101,7 @@ pub(super) fn standing(job: &Job) -> String {
             Some(what) => format!("is queued: {what}"),
             None => "is queued".to_owned(),
         },
-        (JobState::Running, _) => format!(
-            "is running, for {} s so far",
-            job.ran_ms.unwrap_or_default() / 1000
-        ),
+        (JobState::Running, _) => format!("has been running for {} s", job.ran_ms.unwrap_or_default() / 1000),
         (JobState::Succeeded, _) => "succeeded".to_owned(),
         (JobState::Failed, exit) => {
             let code = exit

@@ -42,8 +42,8 @@ fn live(app: &App, visitor: &Visitor) -> Markup {
             div {
                 h1 { "Circuit breakers" }
                 p {
-                    "A breaker remembers what keeps failing, so that agents leave it alone for a while and one of "
-                    "them tries again later. All agents on this machine share them."
+                    "A breaker tracks what keeps failing. While it is open, agents skip the failing call; after a cooldown, one of "
+                    "them tries again. All agents on this machine share the breakers."
                 }
             }
             @if !breakers.is_empty() {
@@ -61,10 +61,10 @@ fn live(app: &App, visitor: &Visitor) -> Markup {
 fn empty() -> Markup {
     html! {
         div class="card empty" {
-            h2 { "No breaker has been used yet" }
+            h2 { "No breakers yet" }
             p {
-                "One appears here when an agent reports how a call ended, for example to a language server or a "
-                "model. After a few failures in a row it opens, and calls are refused until the cooldown is over."
+                "A breaker appears here when an agent reports the result of a call, for example to a language server or a "
+                "model. After a few failures in a row it opens, and calls are refused until the cooldown ends."
             }
             p { code { "POST /v1/breakers/NAME/record" } }
         }
@@ -172,9 +172,9 @@ pub(super) fn explanation(breaker: &Breaker) -> Markup {
         @match (breaker.state, breaker.retry_after_ms) {
             (BreakerState::Open, Some(ms)) => {
                 // Rounded up, so that it never says zero while calls are still refused.
-                small { "tries again in " (human_duration(Duration::from_secs(ms.div_ceil(1000)))) }
+                small { "retries in " (human_duration(Duration::from_secs(ms.div_ceil(1000)))) }
             }
-            (BreakerState::HalfOpen, _) if breaker.probing => small { "a probe is under way" },
+            (BreakerState::HalfOpen, _) if breaker.probing => small { "probing now" },
             (BreakerState::HalfOpen, _) => small { "the next call is a probe" },
             (BreakerState::ForcedOpen | BreakerState::ForcedClosed, _) => small { "until it is reset" },
             (BreakerState::Closed, _) if breaker.consecutive_failures == 1 => small { "the last call failed" },
@@ -267,7 +267,7 @@ pub(super) fn checked_name(name: String) -> Result<String, PageError> {
     match BreakerName::parse(name) {
         Ok(name) => Ok(name.as_str().to_owned()),
         Err(_) => {
-            let detail = html! { p { "A breaker cannot have this name. Nothing was changed." } };
+            let detail = html! { p { "This isn't a valid breaker name. Nothing was changed." } };
             Err(PageError::new(ErrorCode::InvalidName, detail))
         }
     }

@@ -19,9 +19,9 @@ pub(super) async fn show(State(app): State<Arc<App>>, visitor: Visitor) -> Marku
             div {
                 h1 { "Configuration" }
                 p {
-                    "Every setting of this daemon, as it was when it started. "
-                    @if let Some(file) = &settings.file { "Write into " code { (exact(file)) } ", and then " }
-                    @else { "After a change, " }
+                    "All settings of this daemon, as of its start. "
+                    @if let Some(file) = &settings.file { "To change one, edit " code { (exact(file)) } " and run " }
+                    @else { "To apply a change, run " }
                     code { "tidelock down && tidelock up" } "."
                 }
             }

@@ -53,8 +53,8 @@ pub(super) async fn show(
             div {
                 h1 { "Context" }
                 p {
-                    "The pieces of a code base that belong to a question, within a number of tokens. Several strategies look "
-                    "at once, and one that hangs or fails costs neither the answer nor the others."
+                    "Find the code relevant to a question, within a token budget. Several strategies search in parallel; if one "
+                    "hangs or fails, you still get an answer from the others."
                 }
             }
         }
@@ -164,12 +164,12 @@ pub(super) async fn change_index(
     };
     let (state, wish) = (State(Arc::clone(&app)), body::Json(wish));
     let changed = match change {
-        Wanted::Rebuild => over_http::rebuild(state, wish).await.map(|_| "is made anew"),
+        Wanted::Rebuild => over_http::rebuild(state, wish).await.map(|_| "is being rebuilt"),
         Wanted::Remove => over_http::remove(state, wish)
             .await
             .map(|Json(done)| match done.removed {
-                true => "is removed",
-                false => "was not there",
+                true => "was removed",
+                false => "did not exist",
             }),
     };
     let notice = match changed {

@@ -26,7 +26,7 @@ pub(super) fn show(answer: &ContextAnswer, around: &Around<'_>) -> Markup {
             div class="context-summary" {
                 h2 id="context-strategies" { (summary(answer)) }
                 p {
-                    @if answer.plan.is_some() { "The sandbox of a plan of " } code { (exact(&answer.root)) } ", "
+                    @if answer.plan.is_some() { "Plan sandbox of " } code { (exact(&answer.root)) } ", "
                     (index_words(answer)) "."
                 }
             }
@@ -58,10 +58,10 @@ fn index_words(answer: &ContextAnswer) -> Markup {
     let index = &answer.index;
     html! {
         @match index.state {
-            ContextIndexState::Ready => { "with its index of " (counted(index.files, "file", "files")) },
-            ContextIndexState::Building => { "whose index is being made; later questions are faster" },
+            ContextIndexState::Ready => { "index of " (counted(index.files, "file", "files")) },
+            ContextIndexState::Building => { "index still being built; later questions are faster" },
             ContextIndexState::Failed => {
-                "which has no index"
+                "no index"
                 @if let Some(why) = &index.why { " (" (exact(why)) ")" }
             },
         }
@@ -94,7 +94,7 @@ fn strategy_row(strategy: &ContextStrategy, answer: &ContextAnswer, around: &Aro
             td class="state" {
                 (badge(strategy.state))
                 @if let Some(why) = &strategy.why { small { (exact(why)) } }
-                @if let Some(ms) = strategy.retry_after_ms { small { "tried again in " (short(ms)) } }
+                @if let Some(ms) = strategy.retry_after_ms { small { "retries in " (short(ms)) } }
             }
             td class="act" { (bar(strategy, answer)) }
             td class="count" data-label="Hits" { (strategy.hits) }
@@ -125,7 +125,7 @@ fn bar(strategy: &ContextStrategy, answer: &ContextAnswer) -> Markup {
 fn badge(state: ContextStrategyState) -> Markup {
     let (class, word) = match state {
         ContextStrategyState::Ran => ("badge good", "Ran"),
-        ContextStrategyState::NotApplicable => ("badge", "Nothing to say"),
+        ContextStrategyState::NotApplicable => ("badge", "Not applicable"),
         ContextStrategyState::TimedOut => ("badge bad", "Timed out"),
         ContextStrategyState::OutOfTime => ("badge warn", "Out of time"),
         ContextStrategyState::Open => ("badge bad", "Open"),
@@ -157,13 +157,13 @@ fn nothing(outcome: ContextOutcome) -> Markup {
             ContextOutcome::NothingFits => {
                 div class="card empty" {
                     h2 { "Nothing fits" }
-                    p { "The budget is too small for any piece. Give it more tokens." }
+                    p { "The budget is too small for any result. Increase it." }
                 }
             },
             ContextOutcome::NothingMatched => {
                 div class="card empty" {
                     h2 { "Nothing matched" }
-                    p { "Try other words, or name a file that it is about. What each strategy did is listed above." }
+                    p { "Try other words, or name a related file. The table above shows what each strategy did." }
                 }
             },
         }
@@ -181,7 +181,7 @@ fn piece(place: usize, fragment: &ContextFragment) -> Markup {
                     (score(fragment.score))
                 }
             }
-            ul class="plain-list parts" aria-label="Why it is here" {
+            ul class="plain-list parts" aria-label="Why it was included" {
                 @for part in &fragment.parts {
                     li {
                         strong { (part.strategy) } " #" (part.rank) " adds " (score(part.adds)) ": " (exact(&part.why))
@@ -209,8 +209,8 @@ fn left_out(answer: &ContextAnswer) -> Markup {
     html! {
         section class="card table" aria-labelledby="context-left-out" {
             div class="context-summary" {
-                h2 id="context-left-out" { "Left out for want of room: " (counted(total, "piece", "pieces")) }
-                @if shown < total { p { "These are the best " (shown) "." } }
+                h2 id="context-left-out" { "Left out to stay within the budget: " (counted(total, "piece", "pieces")) }
+                @if shown < total { p { "Showing the best " (shown) "." } }
             }
             table {
                 thead {
@@ -349,7 +349,7 @@ mod tests {
             "<strong>keyword</strong> #1 adds 0.0164: ",
             "<code>fn a() {\n&lt;/code&gt;",
             "\n}\n</code></pre>",
-            "Left out for want of room: 3 pieces</h2><p>These are the best 1.</p>",
+            "Left out to stay within the budget: 3 pieces</h2><p>Showing the best 1.</p>",
             "<a href=\"/breakers\" aria-label=\"Breaker: Closed (context/keyword)\">\
              <span class=\"narrow-only\">Breaker: </span>Closed</a>",
         ] {
@@ -362,7 +362,7 @@ mod tests {
         use ContextStrategyState::{Failed, LeftOut, NotApplicable, Open, OutOfTime, Ran, TimedOut};
         for (state, word, has_bar) in [
             (Ran, ">Ran<", true),
-            (NotApplicable, ">Nothing to say<", true),
+            (NotApplicable, ">Not applicable<", true),
             (TimedOut, ">Timed out<", true),
             (OutOfTime, ">Out of time<", true),
             (Open, ">Open<", false),

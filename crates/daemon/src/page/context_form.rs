@@ -54,12 +54,12 @@ impl Asked {
             "" => None,
             written => match written.parse() {
                 Ok(tokens) => Some(tokens),
-                Err(_) => return Some(Err("The budget is a whole number of tokens, such as 8000.")),
+                Err(_) => return Some(Err("Enter the budget as a whole number of tokens, such as 8000.")),
             },
         };
         let plan = Some(self.plan.clone()).filter(|plan| !plan.is_empty());
         if plan.is_none() && self.directory.trim().is_empty() {
-            return Some(Err("Say in which directory to look, or in which plan."));
+            return Some(Err("Choose a directory or a plan to search."));
         }
         Some(Ok(ContextQuestion {
             query: self.query.clone(),
@@ -93,7 +93,7 @@ pub(super) fn form(asked: &Asked, choices: &Choices) -> Markup {
         form class="card prompt-form context-form" method="get" action="/context" aria-label="Question" {
             label for="context-query" { "Question" }
             input id="context-query" name="query" type="search" value=(asked.query) autocomplete="off"
-                placeholder="Words, names, a sentence";
+                placeholder="Keywords, names or a question";
             div class="context-fields" {
                 div {
                     label for="context-directory" { "Workspace" }
@@ -104,27 +104,27 @@ pub(super) fn form(asked: &Asked, choices: &Choices) -> Markup {
                     }
                 }
                 div {
-                    label for="context-plan" { "Read" }
+                    label for="context-plan" { "Search in" }
                     select id="context-plan" name="plan" {
-                        option value="" { "the workspace as it is" }
+                        option value="" { "the workspace" }
                         @for plan in &choices.plans { (plan_option(plan, &asked.plan)) }
                     }
                 }
                 div {
-                    label for="context-budget" { "Budget in tokens" }
+                    label for="context-budget" { "Token budget" }
                     input id="context-budget" name="budget" type="number" min="0" step="1" inputmode="numeric"
-                        value=(asked.budget) placeholder="as configured";
+                        value=(asked.budget) placeholder="default";
                 }
                 div class="wide" {
-                    label for="context-focus" { "Files that it is about, one a line" }
+                    label for="context-focus" { "Related files, one per line" }
                     textarea id="context-focus" name="focus" rows="2" placeholder="src/main.rs" { (asked.focus) }
                 }
             }
             fieldset class="choices" {
-                legend { "Leave out" }
+                legend { "Skip strategies" }
                 @for strategy in &choices.strategies { (strategy_choice(strategy, asked)) }
             }
-            div class="actions" { button type="submit" class="primary" id="ask" { "Look" } }
+            div class="actions" { button type="submit" class="primary" id="ask" { "Search" } }
         }
     }
 }
@@ -143,7 +143,7 @@ fn strategy_choice(strategy: &ContextStrategyInfo, asked: &Asked) -> Markup {
             input type="checkbox" name="without" value=(strategy.id) checked[asked.without.contains(&strategy.id)]
                 disabled[!strategy.enabled];
             " " (strategy.id)
-            @if !strategy.enabled { " (not enabled)" }
+            @if !strategy.enabled { " (disabled)" }
         }
     }
 }
@@ -226,11 +226,11 @@ pub(super) mod tests {
             ),
             (
                 &[("query", "q"), ("directory", "/w"), ("budget", "many")],
-                Some(Err("The budget is a whole number of tokens, such as 8000.")),
+                Some(Err("Enter the budget as a whole number of tokens, such as 8000.")),
             ),
             (
                 &[("query", "q")],
-                Some(Err("Say in which directory to look, or in which plan.")),
+                Some(Err("Choose a directory or a plan to search.")),
             ),
         ];
         for (pairs, expected) in cases {

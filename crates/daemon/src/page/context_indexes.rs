@@ -14,8 +14,8 @@ pub(super) fn table(indexes: &[ContextIndex], visitor: &Visitor, now_ms: u64) ->
             div class="context-summary" {
                 h2 id="context-indexes" { "Indexes" }
                 p {
-                    "Each workspace that was asked about has one. It is a cache that keeps up with the files by itself; the "
-                    "next question brings back what is removed."
+                    "Each workspace that you have searched has an index. It is a cache and updates itself when files change. If you "
+                    "remove it, the next question rebuilds it."
                 }
             }
             @if !indexes.is_empty() {
@@ -70,7 +70,7 @@ fn row(index: &ContextIndex, visitor: &Visitor, now_ms: u64) -> Markup {
 
 pub(super) fn badge(state: ContextIndexState) -> Markup {
     let (class, word) = match state {
-        ContextIndexState::Building => ("badge active busy", "Being made"),
+        ContextIndexState::Building => ("badge active busy", "Building"),
         ContextIndexState::Ready => ("badge good", "Ready"),
         ContextIndexState::Failed => ("badge bad", "Failed"),
     };
@@ -113,7 +113,7 @@ mod tests {
             ),
             (
                 ContextIndexState::Building,
-                [">Being made</span></td>", "data-label=\"Source\">5.0 MiB<"],
+                [">Building</span></td>", "data-label=\"Source\">5.0 MiB<"],
             ),
             (
                 ContextIndexState::Failed,

@@ -25,10 +25,10 @@ impl PageError {
     pub(super) fn signed_out(reason: &str) -> Self {
         let detail = html! {
             p { (reason) }
-            p { "Run this on the machine of the daemon, and open the link that it prints:" }
+            p { "Run this on the daemon's machine and open the link it prints:" }
             pre { code { "tidelock up" } }
-            p { "A link works once, within five minutes. It signs this browser in until it is closed, for 30 days at most." }
-            p { "The page has an address of its own, which ends in " code { ".localhost" } ". You are signed in there and at no other address of the daemon." }
+            p { "The link works once, within five minutes. It signs this browser in until you close it, for at most 30 days." }
+            p { "The page has its own address, which ends in " code { ".localhost" } ". You are signed in only there, not at the daemon's other addresses." }
         };
         Self::new(ErrorCode::Unauthorized, detail)
     }
@@ -63,7 +63,7 @@ pub(crate) fn not_found(uri: &Uri) -> Response {
     let path = uri.path();
     PageError::new(
         ErrorCode::NotFound,
-        html! { p { "No page is at " code { (path) } "." } },
+        html! { p { "There is no page at " code { (path) } "." } },
     )
     .into_response()
 }

@@ -115,15 +115,15 @@ fn content(events: &[Activity], filter: Filter, now_ms: u64) -> Markup {
         div class="heading" data-part="heading" {
             div {
                 h1 { "Events" }
-                p { "What happened lately, newest first, whoever did it. Each leads to the page that has its whole history." }
+                p { "Recent events, newest first. Each one links to the page with the full history." }
             }
         }
-        (choices("What it happened to", &shown, &html! {}))
+        (choices("Filter by kind", &shown, &html! {}))
         div data-part="events" {
             @if events.is_empty() {
                 div class="card empty" {
-                    h2 { "Nothing has happened yet" }
-                    p { "What agents, jobs and people do appears here as it happens." }
+                    h2 { "No events yet" }
+                    p { "What agents, jobs and people do shows up here as it happens." }
                     p { code { "tidelock activity" } }
                 }
             } @else {
@@ -261,7 +261,7 @@ mod tests {
             let page = rendered(&[event(kind, "a")], filter);
             assert_eq!(page.matches("aria-current").count(), 1, "{page}");
         }
-        assert!(rendered(&[], Filter::default()).contains("Nothing has happened yet"));
+        assert!(rendered(&[], Filter::default()).contains("No events yet"));
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for OwnForm<T> {
         let token: TokenField = parse(again()).await?;
         if !visitor.session.form_token.matches(&token.form_token) {
             let detail = html! {
-                p { "It was not sent from a page of this session. Nothing was changed." }
+                p { "This form wasn't sent from a page of your session. Nothing was changed. Reload the page and try again." }
             };
             return Err(PageError::new(ErrorCode::FormTokenInvalid, detail).into_response());
         }
@@ -60,7 +60,7 @@ async fn parse<T: DeserializeOwned>(request: Request) -> Result<T, Response> {
     match Form::<T>::from_request(request, &()).await {
         Ok(Form(fields)) => Ok(fields),
         Err(rejection) => {
-            let detail = html! { p { "The form cannot be read: " (rejection) "." } };
+            let detail = html! { p { "Can't read the form: " (rejection) "." } };
             Err(PageError::new(ErrorCode::InvalidRequest, detail).into_response())
         }
     }

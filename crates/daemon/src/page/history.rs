@@ -54,12 +54,12 @@ pub(super) async fn show(
     part: Result<Query<Part>, QueryRejection>,
 ) -> Result<Markup, PageError> {
     let Ok(Query(Part { name, before })) = part else {
-        let detail = html! { p { "The address does not say which breaker." } };
+        let detail = html! { p { "The address doesn't name a breaker." } };
         return Err(PageError::new(ErrorCode::InvalidQuery, detail));
     };
     let name = checked_name(name)?;
     let failed = |reason: String| {
-        let detail = html! { p { "The log could not be read: " (reason) "." } };
+        let detail = html! { p { "Can't read the log: " (reason) "." } };
         PageError::new(ErrorCode::LogFailed, detail)
     };
     let history = BreakerHistory::of(app.durable.holder, &name).map_err(|bad| failed(bad.to_string()))?;
@@ -72,13 +72,13 @@ pub(super) async fn show(
         div class="heading" {
             div {
                 h1 { "History of " (name) }
-                p { "What was done to this breaker by hand, newest first. What it does by itself is not kept." }
+                p { "Manual changes to this breaker, newest first. Automatic changes aren't recorded." }
             }
         }
         @if past.events.is_empty() {
             div class="card empty" {
-                h2 { "Nothing is known" }
-                p { "Nobody has forced or reset this breaker, or it was too long ago." }
+                h2 { "No history" }
+                p { "Nobody has forced or reset this breaker, or the events have expired." }
             }
         } @else {
             (table(&past.events))
@@ -88,7 +88,7 @@ pub(super) async fn show(
             @if oldest > past.first.max(1) {
                 " · " a href={ (path(&name)) "&before=" (oldest) } { "Older" }
             } @else if past.first > 1 {
-                " · events before number " (past.first) " were dropped after their time"
+                " · events before number " (past.first) " have expired"
             }
         }
     };

@@ -67,7 +67,7 @@ async fn find(
     let text = id.map(|Path(id)| id).unwrap_or_default();
     let not_there = || {
         let detail = html! {
-            p { "There is no job with the id " code { (text) } ", or no longer." }
+            p { "There is no job with the id " code { (text) } ". It may have expired." }
             p { a href="/jobs" { "All jobs" } }
         };
         PageError::new(ErrorCode::JobNotFound, detail)
@@ -109,7 +109,7 @@ fn content(visitor: &Visitor, job: &Job, moments: &[JobMoment]) -> Markup {
             (facts(job))
         }
         section class="card" aria-labelledby="timeline" data-part="timeline" {
-            h2 id="timeline" { "Time line" }
+            h2 id="timeline" { "Timeline" }
             (job_timeline::list(moments))
         }
     }
@@ -121,11 +121,11 @@ fn facts(job: &Job) -> Markup {
         dl class="facts" {
             dt { "State" } dd class="state" id="job-state" { (badge(job)) (explanation(job)) (elsewhere(job.machine.as_ref())) }
             @if let Some(exit) = exit(job) { dt { "Exit" } dd id="job-exit" { (exit) } }
-            @if job.killed_count > 0 { dt { "Had to be killed" } dd { (killed(job)) } }
+            @if job.killed_count > 0 { dt { "Killed processes" } dd { (killed(job)) } }
             @if let Some(cancel) = &job.cancel {
                 dt { "Cancellation" }
                 dd {
-                    "asked for by " (one_line(&cancel.by)) " at " (time(&cancel.at))
+                    "requested by " (one_line(&cancel.by)) " at " (time(&cancel.at))
                     @if !cancel.why.is_empty() { small { (one_line(&cancel.why)) } }
                 }
             }
@@ -138,12 +138,12 @@ fn facts(job: &Job) -> Markup {
             @if job.interruptions > 0 { dt { "Interruptions" } dd class="number" { (job.interruptions) } }
             dt { "If interrupted" } dd { (if_interrupted(job.if_interrupted)) }
             @if let Some(limit) = job.time_limit_ms {
-                dt { "Time limit" } dd class="number" { (job_time::short(limit)) " for an attempt" }
+                dt { "Time limit" } dd class="number" { (job_time::short(limit)) " per attempt" }
             }
             @if let Some(deadline) = &job.deadline { dt { "Deadline" } dd { (time(deadline)) } }
             @if job.priority != 0 { dt { "Priority" } dd class="number" { (job.priority) } }
             @if let Some(lane) = &job.lane {
-                dt { "Lane" } dd { (one_line(&lane.name)) ", at most " (lane.limit) " at once" }
+                dt { "Lane" } dd { (one_line(&lane.name)) ", at most " (lane.limit) " at a time" }
             }
             @if !job.after.is_empty() { dt { "After" } dd { (links(&job.after)) } }
             @if let Some(retry_of) = &job.retry_of {
@@ -154,7 +154,7 @@ fn facts(job: &Job) -> Markup {
                 dd {
                     a href=(plan_state::path(plan)) data-key="plan" { code { (one_line(plan)) } }
                     @if let Some(files) = job.changed_files {
-                        small { "it changed " (counted(files, "file", "files")) }
+                        small { "changed " (counted(files, "file", "files")) }
                     }
                 }
             }
@@ -165,7 +165,7 @@ fn facts(job: &Job) -> Markup {
             dt { "Output" } dd class="number" {
                 (job_output::size(job.output_bytes))
                 @if job.cut_bytes > 0 { ", of which " (job_output::size(job.cut_bytes)) " were not kept" }
-                @if let Some(why) = &job.output_lost { "; some of it was lost: " (one_line(why)) }
+                @if let Some(why) = &job.output_lost { "; some output was lost: " (one_line(why)) }
             }
         }
     }
@@ -173,16 +173,16 @@ fn facts(job: &Job) -> Markup {
 
 fn if_interrupted(policy: JobIfInterrupted) -> &'static str {
     match policy {
-        JobIfInterrupted::Fail => "it fails",
-        JobIfInterrupted::Repeat => "it is queued again",
+        JobIfInterrupted::Fail => "fails",
+        JobIfInterrupted::Repeat => "queued again",
     }
 }
 
 fn confined(confinement: Confinement) -> &'static str {
     match confinement {
-        Confinement::Full => "in force",
-        Confinement::Partial => "in force in part",
-        Confinement::None => "not in force: this kernel cannot do it",
+        Confinement::Full => "enforced",
+        Confinement::Partial => "partly enforced",
+        Confinement::None => "not enforced: this kernel doesn't support it",
     }
 }
 
@@ -266,20 +266,20 @@ mod tests {
         let page = rendered(&full()).await;
         for part in [
             "<h1 class=\"job-title\">cargo test</h1>",
-            "<small>no attempt is left</small><small class=\"error\">exit code 3</small>",
+            "<small>no attempts left</small><small class=\"error\">exit code 3</small>",
             "<dd id=\"job-exit\">code 3</dd>",
-            "<dt>Had to be killed</dt><dd>2: sleep (42) and others</dd>",
-            "asked for by cli at <time datetime=\"2026-01-31T09:31:00Z\">2026-01-31 09:31:00 UTC</time><small>enough</small>",
+            "<dt>Killed processes</dt><dd>2: sleep (42) and others</dd>",
+            "requested by cli at <time datetime=\"2026-01-31T09:31:00Z\">2026-01-31 09:31:00 UTC</time><small>enough</small>",
             "<dt>Ran</dt><dd class=\"number\">2.5 s</dd>",
             "<dt>Interruptions</dt><dd class=\"number\">1</dd>",
-            "<dd>it is queued again</dd>",
-            "<dd class=\"number\">1 min 30 s for an attempt</dd>",
+            "<dd>queued again</dd>",
+            "<dd class=\"number\">1 min 30 s per attempt</dd>",
             "<dt>Priority</dt><dd class=\"number\">-3</dd>",
-            "<dd>cargo, at most 2 at once</dd>",
+            "<dd>cargo, at most 2 at a time</dd>",
             "<a href=\"/jobs/job_1\" data-key=\"job job_1\"><code>job_1</code></a>, <a href=\"/jobs/job_2\"",
             "<dt>Retry of</dt><dd><a href=\"/jobs/job_0\"",
-            "<a href=\"/plans/plan_1\" data-key=\"plan\"><code>plan_1</code></a><small>it changed 3 files</small>",
-            "<dd>in force in part</dd>",
+            "<a href=\"/plans/plan_1\" data-key=\"plan\"><code>plan_1</code></a><small>changed 3 files</small>",
+            "<dd>partly enforced</dd>",
             "<code>nightly</code>",
             "3.0 MiB, of which 1.5 KiB were not kept",
         ] {

@@ -99,7 +99,7 @@ pub(super) async fn read(app: &App, id: JobId, job: &Job) -> Ending {
             biased;
             item = tail.next() => item,
             () = patience.clone().passed() => {
-                ending.trouble = Some("it takes too long to read".to_owned());
+                ending.trouble = Some("reading it takes too long".to_owned());
                 break;
             }
         };
@@ -110,7 +110,7 @@ pub(super) async fn read(app: &App, id: JobId, job: &Job) -> Ending {
                 ending.is_cut = true;
                 after.get()
             }
-            Ok(OutputItem::End(_)) | Err(FollowEnd::NotFound | FollowEnd::Cancelled(_)) => break,
+            Ok(OutputItem::End(..)) | Err(FollowEnd::NotFound | FollowEnd::Cancelled(_)) => break,
             Err(FollowEnd::Log(error)) => {
                 ending.trouble = Some(reason_text(&error));
                 break;
@@ -193,18 +193,18 @@ pub(super) fn section(job: &Job, ending: &Ending) -> Markup {
             data-after=(after) {
             div class="card-heading" {
                 h2 id="output" { "Output" }
-                a id="raw-output" href=(raw) { "All of it, as it was written" }
+                a id="raw-output" href=(raw) { "Raw output" }
             }
             (tools())
-            p class="more" id="output-older" hidden[!ending.is_cut] { "Older lines are left out here." }
-            @if let Some(trouble) = &ending.trouble { p class="error" { "Not all of it is here: " (trouble) "." } }
-            p id="output-none" hidden[!ending.lines.is_empty()] { "It has said nothing." }
-            div class="log output" id="output-lines" tabindex="0" role="region" aria-label="Lines of the output"
+            p class="more" id="output-older" hidden[!ending.is_cut] { "Older lines are not shown here." }
+            @if let Some(trouble) = &ending.trouble { p class="error" { "Some output is missing: " (trouble) "." } }
+            p id="output-none" hidden[!ending.lines.is_empty()] { "No output." }
+            div class="log output" id="output-lines" tabindex="0" role="region" aria-label="Output lines"
                 hidden[ending.lines.is_empty()] {
                 @for line in &ending.lines { (shown(line)) }
             }
             p class="more" id="output-state" role="status" {}
-            noscript { p class="more" { "These are the last " (SHOWN_LINES) " lines, without colours." } }
+            noscript { p class="more" { "Showing the last " (SHOWN_LINES) " lines, without colors." } }
         }
         script src=(assets::ANSI_SCRIPT.url()) defer {}
         script src=(assets::OUTPUT_SCRIPT.url()) defer {}
@@ -215,12 +215,12 @@ pub(super) fn section(job: &Job, ending: &Ending) -> Markup {
 fn tools() -> Markup {
     html! {
         div class="output-tools" id="output-tools" role="search" hidden {
-            label class="skip" for="output-search" { "Search in the output" }
+            label class="skip" for="output-search" { "Search the output" }
             input type="search" id="output-search" placeholder="Search ( / )" autocomplete="off" spellcheck="false";
-            button type="button" id="output-previous" title="Previous hit (Shift+Enter)" { "Previous" }
-            button type="button" id="output-next" title="Next hit (Enter)" { "Next" }
+            button type="button" id="output-previous" title="Previous match (Shift+Enter)" { "Previous" }
+            button type="button" id="output-next" title="Next match (Enter)" { "Next" }
             span id="output-hits" role="status" {}
-            label { input type="checkbox" id="output-only"; "Only lines with hits" }
+            label { input type="checkbox" id="output-only"; "Only matching lines" }
             label { input type="checkbox" id="output-times"; "Times" }
             label { input type="checkbox" id="output-follow" checked; "Follow" }
         }
@@ -368,7 +368,7 @@ mod tests {
         for part in [
             "data-output=\"/v1/jobs/job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX/logs?follow=true\" data-after=\"1000\">",
             "href=\"/v1/jobs/job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX/output\"",
-            "<p id=\"output-none\">It has said nothing.",
+            "<p id=\"output-none\">No output.",
             "id=\"output-tools\" role=\"search\" hidden>",
         ] {
             assert!(running.contains(part), "{part}: {running}");

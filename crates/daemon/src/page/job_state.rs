@@ -67,7 +67,7 @@ pub(super) fn explanation(job: &Job) -> Markup {
     html! {
         @if let (JobState::Running, Some(progress)) = (job.state, &job.progress) { (bar(progress)) }
         @if let (JobState::Queued, Some(waiting_for)) = (job.state, &job.waiting_for) {
-            small { "waits for " (one_line(waiting_for)) }
+            small { "waiting for " (one_line(waiting_for)) }
         }
         @if let (JobState::Failed, Some(reason)) = (job.state, &job.reason) { small { (reason_words(reason)) } }
         @if let Some(text) = &job.text {
@@ -101,12 +101,12 @@ fn bar(progress: &JobProgress) -> Markup {
 /// Why a job was given up, for people.
 fn reason_words(reason: &str) -> &str {
     match reason {
-        "attempt_failed" => "no attempt is left",
-        "timed_out" => "it took too long",
-        "deadline_passed" => "it was not done in time",
-        "interrupted" => "its daemon ended, and it is not to be repeated",
-        "dependency_failed" => "a job that it waited for did not succeed",
-        "no_handler" => "nobody here can do it",
+        "attempt_failed" => "no attempts left",
+        "timed_out" => "timed out",
+        "deadline_passed" => "missed its deadline",
+        "interrupted" => "the daemon stopped, and the job isn't set to repeat",
+        "dependency_failed" => "a job it depends on didn't succeed",
+        "no_handler" => "no handler for it on this machine",
         other => other,
     }
 }
@@ -290,12 +290,12 @@ pub(super) mod tests {
             ),
             (
                 with(JobState::Queued, progress(3, Some(10))),
-                "<small>waits for a free worker</small>",
+                "<small>waiting for a free worker</small>",
             ),
             (with(JobState::Succeeded, progress(3, Some(10))), ""),
             (
                 failed,
-                "<small>it took too long</small><small class=\"error\">killed</small>",
+                "<small>timed out</small><small class=\"error\">killed</small>",
             ),
         ] {
             assert_eq!(explanation(&job).into_string(), expected);

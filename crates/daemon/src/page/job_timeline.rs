@@ -14,9 +14,9 @@ const SHOWN_MOMENTS: usize = 100;
 pub(super) fn list(moments: &[JobMoment]) -> Markup {
     let left_out = moments.len().saturating_sub(SHOWN_MOMENTS);
     html! {
-        @if moments.is_empty() { p { "Nothing is known about it any more." } }
+        @if moments.is_empty() { p { "The history of this job has expired." } }
         @if left_out > 0 {
-            p class="more" { (left_out) " earlier ones are left out; " code { "tidelock job show" } " has them all." }
+            p class="more" { (left_out) " earlier events are not shown; " code { "tidelock job show" } " lists them all." }
         }
         ol class="timeline" {
             @for (position, moment) in moments.iter().enumerate().skip(left_out) {
@@ -45,8 +45,8 @@ fn words(event: &str) -> (&str, &'static str) {
     match event {
         "submitted" => ("Submitted", "plain"),
         "claimed" => ("Started", "active"),
-        "released" => ("Given back", "plain"),
-        "cancel_requested" => ("Cancellation asked for", "warn"),
+        "released" => ("Released", "plain"),
+        "cancel_requested" => ("Cancel requested", "warn"),
         "retrying" => ("Attempt failed", "warn"),
         "interrupted" => ("Interrupted", "warn"),
         "succeeded" => ("Succeeded", "good"),
@@ -97,7 +97,7 @@ mod tests {
             .map(|number| moment(number, "2026-01-31T09:30:00Z", "retrying", &format!("<{number}>")))
             .collect();
         let shown = list(&moments).into_string();
-        assert!(shown.contains("3 earlier ones are left out"), "{shown}");
+        assert!(shown.contains("3 earlier events are not shown"), "{shown}");
         assert_eq!(shown.matches("<li").count(), SHOWN_MOMENTS);
         assert_eq!(shown.matches("after 0 ms").count(), SHOWN_MOMENTS);
         assert!(

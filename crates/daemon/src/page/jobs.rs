@@ -102,7 +102,7 @@ pub(super) async fn show_live(
 
 /// The log cannot be read.
 pub(super) fn unreadable(error: &LogError) -> PageError {
-    let detail = html! { p { "The log could not be read: " (reason_text(error)) "." } };
+    let detail = html! { p { "Can't read the log: " (reason_text(error)) "." } };
     PageError::new(ErrorCode::LogFailed, detail)
 }
 
@@ -144,8 +144,8 @@ fn content(list: &JobList, now_ms: u64, filter: &Filter, visitor: &Visitor) -> M
             div {
                 h1 { "Jobs" }
                 p {
-                    "Commands that outlive the call that started them. They go on when whoever asked has gone away, "
-                    "and a cancelled one stops with everything that it has started."
+                    "Commands that keep running when you or your agent disconnect. Cancelling a job also stops everything it "
+                    "started."
                 }
             }
         }
@@ -191,11 +191,11 @@ fn empty(filter: &Filter) -> Markup {
     html! {
         div class="card empty" {
             @if filter.is_everything() {
-                h2 { "No job has been submitted yet" }
-                p { "Run a long command as a job. It goes on when you, or your agent, go away." }
+                h2 { "No jobs yet" }
+                p { "Run a long command as a job. It keeps running when you or your agent disconnect." }
                 p { code { "tidelock job run -- cargo test" } }
             } @else {
-                h2 { "There is none" }
+                h2 { "No matching jobs" }
                 p { a href="/jobs" data-key="all" { "All jobs" } }
             }
         }
@@ -372,7 +372,7 @@ mod tests {
         };
         let page = rendered(&[], &narrowed).await;
         assert!(
-            page.contains("There is none") && !page.contains("cargo test"),
+            page.contains("No matching jobs") && !page.contains("cargo test"),
             "{page}"
         );
     }

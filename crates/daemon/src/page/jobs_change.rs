@@ -58,7 +58,7 @@ pub(super) fn actions(job: &Job, visitor: &Visitor) -> Markup {
                 (token_field(visitor))
                 input type="hidden" name="id" value=(job.id);
                 input type="hidden" name="origin" value="detail";
-                label class="skip" for="why" { "Why it is cancelled" }
+                label class="skip" for="why" { "Reason for cancelling" }
                 input type="text" id="why" name="why" maxlength=(WHY_CHARACTERS) placeholder="Reason (optional)"
                     autocomplete="off" data-key="why";
                 button id="cancel" data-key="cancel" { "Cancel" }
@@ -84,7 +84,7 @@ pub(super) fn workers_form(max_workers: u64, visitor: &Visitor) -> Markup {
     html! {
         form method="post" action="/jobs/workers" class="with-field" {
             (token_field(visitor))
-            label for="workers" { "Jobs at once" }
+            label for="workers" { "Parallel jobs" }
             input type="number" id="workers" name="max_workers" min="0" max=(MOST_WORKERS) required
                 value=(max_workers) data-key="workers";
             button data-key="set workers" { "Set" }
@@ -179,7 +179,8 @@ pub(super) async fn set_workers(
 ) -> Result<Redirect, PageError> {
     let count = fields.max_workers;
     if count > MOST_WORKERS {
-        let detail = html! { p { "At most " (MOST_WORKERS) " jobs can run at once. Nothing was changed." } };
+        let detail =
+            html! { p { "At most " (MOST_WORKERS) " jobs can run at a time. Nothing was changed." } };
         return Err(PageError::new(ErrorCode::InvalidRequest, detail));
     }
     let notice = match app.job_workers.choose(&app.jobs, count).await {
@@ -198,7 +199,7 @@ fn parsed(id: &str) -> Result<JobId, Notice> {
 fn not_there(id: &str) -> Notice {
     Notice::JobRefused {
         id: id.to_owned(),
-        reason: "there is no such job, or no longer".to_owned(),
+        reason: "there is no such job, or it has expired".to_owned(),
     }
 }
 
@@ -321,7 +322,7 @@ mod tests {
                 Notice::JobCancelled {
                     job: hostile(JobState::Running),
                 },
-                "” is being stopped, with everything that it has started.",
+                "” is stopping, along with everything it started.",
             ),
             (
                 Notice::JobMoved {
@@ -333,7 +334,7 @@ mod tests {
                 Notice::JobRetried {
                     job: hostile(JobState::Queued),
                 },
-                "” was submitted once more.",
+                "” was submitted again.",
             ),
         ] {
             let rendered = notice.render().into_string();
@@ -341,9 +342,9 @@ mod tests {
             assert_harmless(&rendered);
         }
         for (count, expected) in [
-            (0, "No further job is started now."),
-            (1, "One job may run at a time now."),
-            (8, "8 jobs may run at once now."),
+            (0, "No new jobs will start."),
+            (1, "Now running at most 1 job at a time."),
+            (8, "Now running at most 8 jobs at a time."),
         ] {
             let rendered = Notice::Workers { count }.render().into_string();
             assert!(rendered.contains(expected), "{rendered}");

@@ -88,7 +88,7 @@ pub(super) fn show(lanes: &[Lane], legend: &[(char, &str)]) -> Markup {
             @if let (Some(first), Some(last)) = (axis.first(), axis.last()) {
                 p class="lane-axis" {
                     span { (clock(first)) }
-                    @if !axis.cuts.is_empty() { span { "┊ a pause, cut short" } }
+                    @if !axis.cuts.is_empty() { span { "┊ pause, shortened" } }
                     span { (clock(last)) " (" (short(last - first)) ")" }
                 }
             }
@@ -107,7 +107,7 @@ fn drawing(lane: &Lane, axis: &Axis) -> Markup {
             @for (from, to) in &axis.cuts {
                 @let place = (axis.place(*from) + axis.place(*to)) / 2.0;
                 line class="lane-cut" x1=(format!("{place:.2}%")) x2=(format!("{place:.2}%")) y1="2" y2=(HEIGHT - 2) {
-                    title { "nothing for " (short(to - from)) }
+                    title { "idle for " (short(to - from)) }
                 }
             }
             @for span in &lane.spans {

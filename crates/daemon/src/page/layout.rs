@@ -235,9 +235,9 @@ fn shortcuts() -> Markup {
                         dt { kbd { "g" } " " kbd { (place.key()) } }
                         dd { a href=(place.path()) data-go=(place.key()) { (place.title()) } }
                     }
-                    dt { kbd { "j" } " " kbd { "k" } } dd { "next and previous in a list" }
+                    dt { kbd { "j" } " " kbd { "k" } } dd { "select the next or previous item" }
                     dt { kbd { "Enter" } } dd { "open it" }
-                    dt { kbd { "?" } } dd { "these keys" }
+                    dt { kbd { "?" } } dd { "show the keys" }
                 }
             }
         }
@@ -274,7 +274,7 @@ fn document(title: &str, bar: &Markup, content: &Markup) -> Markup {
                 script src=(assets::KEYS_SCRIPT.url()) defer {}
             }
             body {
-                a class="skip" href="#content" { "Skip to the content" }
+                a class="skip" href="#content" { "Skip to content" }
                 header class="bar" {
                     div class="bar-inner" {
                         a class="brand" href="/" {

@@ -54,7 +54,7 @@ pub(super) fn id<F: ListFilter, I: FromStr>(text: Option<&str>) -> Result<Option
 
 fn bad_address<F: ListFilter>() -> PageError {
     let detail = html! {
-        p { "The address does not say which " (F::LISTED) " to show." }
+        p { "The address doesn't say which " (F::LISTED) " to show." }
         p { a href={ "/" (F::LISTED) } { "All " (F::LISTED) } }
     };
     PageError::new(ErrorCode::InvalidQuery, detail)

@@ -32,19 +32,19 @@ pub(super) async fn log(app: &App) -> Markup {
             }
             @if let Some(reason) = app.durable.health.refusal() {
                 p {
-                    "What must be kept is refused: " (reason_text(&reason)) ". Everything else goes on, and so will "
-                    "this as soon as a write succeeds."
+                    "Changes that must be saved are refused: " (reason_text(&reason)) ". Everything else keeps working. Changes "
+                    "are accepted again as soon as a write succeeds."
                 }
             }
             dl class="facts" {
-                dt { "Kept in" } dd { (engine) }
+                dt { "Stored in" } dd { (engine) }
                 @match sizes.as_ref().map(sizes_to_wire) {
                     Ok(sizes) => {
                         dt { "Size" } dd class="number" { (mebibytes(sizes.total_bytes)) }
                         dt { "Streams" } dd class="number" { (sizes.streams) }
                         dt { "Events" } dd class="number" { (sizes.events) }
                     }
-                    Err(error) => { dt { "Size" } dd { "cannot be read: " (reason_text(error)) } }
+                    Err(error) => { dt { "Size" } dd { "can't be read: " (reason_text(error)) } }
                 }
             }
         }
@@ -93,7 +93,7 @@ fn ending(boot: &Boot) -> Markup {
                 @if let Some(ended_at) = &boot.ended_at { small { " until " (readable(ended_at)) } }
                 @if let Some(cause) = &boot.cause { small { " (" (cause) ")" } }
             }
-            BootState::Crashed => small { " ended without a word, process " (boot.pid) }
+            BootState::Crashed => small { " exited unexpectedly, process " (boot.pid) }
         }
     }
 }

@@ -27,16 +27,16 @@ pub(super) fn card(visitor: &Visitor) -> Markup {
                 @if !list.is_empty() { span class="number" { (visitor.needs.count()) } }
             }
             @if *is_partial {
-                p class="error" { "The log could not be read, so there may be more." }
+                p class="error" { "Can't read the log, so there may be more." }
             }
             @if list.is_empty() {
-                p class="quiet" { "Nothing. No question, no plan to review, nothing broken." }
+                p class="quiet" { "Nothing right now: no questions, no plans to review, no failures." }
             } @else {
                 ul class="rows" data-list="needs" {
                     @for need in list.iter().take(SHOWN_NEEDS) { (row(need, visitor)) }
                 }
                 @if list.len() > SHOWN_NEEDS {
-                    p class="more" { "and " (list.len() - SHOWN_NEEDS) " more, below " a href="/plans" data-key="more plans" { "Plans" } ", "
+                    p class="more" { "and " (list.len() - SHOWN_NEEDS) " more, under " a href="/plans" data-key="more plans" { "Plans" } ", "
                         a href="/sessions" data-key="more sessions" { "Sessions" } " and "
                         a href="/jobs?state=failed" data-key="more jobs" { "Jobs" } }
                 }
@@ -71,7 +71,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
             let command = format!("tidelock workspace repair {}", workspace.id);
             let more = html! {
                 small class="error" { (one_line(&stuck_words(stuck))) }
-                small { "Run " code tabindex="0" { (command) } ", or the same with " code { "--abort" } " to set it aside and keep everything it holds." }
+                small { "Run " code tabindex="0" { (command) } ", or add " code { "--abort" } " to set it aside without losing anything." }
             };
             let what = titled_link("/recovery", &format!("need {}", workspace.id), &root);
             html! {
@@ -107,7 +107,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
             let word = if *why == PlanNeed::Review {
                 "Review"
             } else {
-                "Look"
+                "View"
             };
             html! {
                 li data-need="plan" data-plan=(plan.id) {
@@ -151,7 +151,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
                         &server_state::badge(server),
                         &titled_link(&href, &format!("need {}", server.id), &server.server),
                         &more,
-                        &link(&href, &format!("look {}", server.id), "Look", &server.server),
+                        &link(&href, &format!("look {}", server.id), "View", &server.server),
                     ))
                 }
             }
@@ -165,7 +165,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
                         &session_state::badge(session),
                         &titled_link(&href, &format!("need {}", session.id), &title),
                         &more,
-                        &link(&href, &format!("look {}", session.id), "Look", &title),
+                        &link(&href, &format!("look {}", session.id), "View", &title),
                     ))
                 }
             }
@@ -179,7 +179,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
                         &session_state::badge(session),
                         &titled_link(&href, &format!("need {}", session.id), &title),
                         &more,
-                        &link(&href, &format!("go on {}", session.id), "Go on", &title),
+                        &link(&href, &format!("go on {}", session.id), "Continue", &title),
                     ))
                 }
             }
@@ -192,7 +192,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
                         &job_state::badge(job),
                         &titled_link(&href, &format!("need {}", job.id), &title),
                         &html! { (job_state::explanation(job)) (elsewhere(job.machine.as_ref())) },
-                        &link(&href, &format!("look {}", job.id), "Look", &title),
+                        &link(&href, &format!("look {}", job.id), "View", &title),
                     ))
                 }
             }
@@ -206,7 +206,7 @@ fn row(need: &Need, visitor: &Visitor) -> Markup {
                         &breakers::badge(breaker),
                         &titled_link(&history::path(&breaker.id), &format!("need {name}"), &name),
                         &more,
-                        &link("/breakers", &format!("look {name}"), "Look", &name),
+                        &link("/breakers", &format!("look {name}"), "View", &name),
                     ))
                 }
             }
@@ -231,7 +231,7 @@ fn permission(session: &Session, question: &WaitingPermission, visitor: &Visitor
     let act = html! { (answers(visitor, session, question, After::Overview)) };
     html! {
         li data-need="permission" data-permission=(question.permission) {
-            (line(&html! { span class="badge warn" { "Asks you" } }, &what, &more, &act))
+            (line(&html! { span class="badge warn" { "Permission" } }, &what, &more, &act))
         }
     }
 }
@@ -367,7 +367,7 @@ mod tests {
             "tidelock workspace repair workspace_1",
             "name=\"after\" value=\"overview\"",
             "data-answer-button=\"allow_always\"",
-            "waits to be applied · 2 files",
+            "ready for review · 2 files",
             "1 file in common, 1 conflicts",
             "aria-label=\"Review: Some work\">Review</a>",
         ] {
@@ -377,7 +377,11 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_a_good_answer_and_too_much_is_cut() {
-        assert!(rendered(Vec::new()).await.contains("Nothing. No question"));
+        assert!(
+            rendered(Vec::new())
+                .await
+                .contains("Nothing right now: no questions")
+        );
         let many = vec![Need::Plan(Box::new(plan(PlanState::Sealed)), PlanNeed::Review); SHOWN_NEEDS + 3];
         let page = rendered(many).await;
         assert_eq!(page.matches("<li").count(), SHOWN_NEEDS);

@@ -124,25 +124,25 @@ impl Notice {
             Self::Session { done, text } => (if *done { "good" } else { "warn" }, html! { (text) }),
             Self::Forced { name, state } => (
                 "good",
-                html! { "“" (name) "” is " (state) " by hand now, until it is reset." },
+                html! { "“" (name) "” is now forced " (state) " until you reset it." },
             ),
-            Self::ResetAll { count: 1 } => ("good", html! { "The one breaker was reset." }),
+            Self::ResetAll { count: 1 } => ("good", html! { "1 breaker was reset." }),
             Self::ResetAll { count } => ("good", html! { "All " (count) " breakers were reset." }),
             Self::Moved { current } => (
                 "warn",
                 html! {
                     "“" (current.id) "” has moved since you looked: it is now "
                     strong { (label(current.state).to_lowercase()) }
-                    " (generation " (current.generation) "). Nothing was changed. Look at it below, and decide again."
+                    " (generation " (current.generation) "). Nothing was changed. Check its current state below and try again."
                 },
             ),
             Self::Gone { name } => (
                 "warn",
-                html! { "“" (name) "” is no longer known, which counts as closed. Nothing was changed." },
+                html! { "“" (name) "” no longer exists, so it counts as closed. Nothing was changed." },
             ),
             Self::Full => (
                 "warn",
-                html! { "There is no room to keep track of another breaker. Nothing was changed." },
+                html! { "The limit of tracked breakers is reached. Nothing was changed." },
             ),
             Self::Server { name, outcome } => ("good", html! { "“" (name) "” " (outcome) "." }),
             Self::ServerMoved { current } => (
@@ -150,7 +150,7 @@ impl Notice {
                 html! {
                     "“" (current.server) "” has moved since you looked: it is now "
                     strong { (server_state::label(current).to_lowercase()) }
-                    " (generation " (current.generation) "). Nothing was changed. Look at it below, and decide again."
+                    " (generation " (current.generation) "). Nothing was changed. Check its current state below and try again."
                 },
             ),
             Self::ServerRefused { name, reason } => {
@@ -161,7 +161,7 @@ impl Notice {
             }
             Self::JobCancelled { job } => (
                 "good",
-                html! { "“" (job_state::title(job)) "” is being stopped, with everything that it has started." },
+                html! { "“" (job_state::title(job)) "” is stopping, along with everything it started." },
             ),
             Self::JobMoved { job } => (
                 "warn",
@@ -172,18 +172,20 @@ impl Notice {
             ),
             Self::JobRetried { job } => (
                 "good",
-                html! { "“" (job_state::title(job)) "” was submitted once more. This is the new job." },
+                html! { "“" (job_state::title(job)) "” was submitted again. This is the new job." },
             ),
             Self::JobRefused { id, reason } => (
                 "warn",
                 html! { "The job " code { (id) } " could not be changed: " (reason) "." },
             ),
-            Self::Workers { count: 0 } => (
+            Self::Workers { count: 0 } => {
+                ("good", html! { "No new jobs will start. Running jobs continue." })
+            }
+            Self::Workers { count: 1 } => ("good", html! { "Now running at most 1 job at a time." }),
+            Self::Workers { count } => (
                 "good",
-                html! { "No further job is started now. What runs goes on." },
+                html! { "Now running at most " (count) " jobs at a time." },
             ),
-            Self::Workers { count: 1 } => ("good", html! { "One job may run at a time now." }),
-            Self::Workers { count } => ("good", html! { (count) " jobs may run at once now." }),
             Self::Plan(notice) => notice.words(),
             Self::Index { root, outcome } => (
                 "good",
@@ -195,7 +197,7 @@ impl Notice {
             ),
             Self::NotWritten { reason } => (
                 "warn",
-                html! { "This cannot be written to the log (" (reason) "), so nothing was changed. Try again later." },
+                html! { "Can't write this to the log (" (reason) "), so nothing was changed. Try again later." },
             ),
         };
         html! {

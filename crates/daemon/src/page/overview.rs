@@ -37,7 +37,7 @@ async fn live(app: &App, visitor: &Visitor) -> Markup {
         div class="heading" data-part="heading" {
             div {
                 h1 { "Overview" }
-                p { "One daemon on which your agents share this machine." }
+                p { "The daemon your agents share on this machine." }
             }
         }
         div data-part="needs" { (needs_card::card(visitor)) }
@@ -155,18 +155,18 @@ fn is_new(tiles: &Tiles, visitor: &Visitor, running: &Running) -> bool {
 fn first_steps() -> Markup {
     html! {
         section class="card" aria-labelledby="first" {
-            h2 id="first" { "Where to begin" }
+            h2 id="first" { "Get started" }
             dl class="facts" {
                 dt { code { "tidelock run \"…\"" } }
-                dd { "asks an agent to do something, in a sandbox of its own" }
+                dd { "asks an agent to do something in its own sandbox" }
                 dt { code { "tidelock exec -- claude" } }
-                dd { "lets any command work in a sandbox; you see what it changed before it is applied" }
+                dd { "runs any command in a sandbox; you review its changes before you apply them" }
                 dt { code { "tidelock join claude" } }
-                dd { "lets an agent that you already use join in" }
+                dd { "connects an agent that you already use" }
                 dt { code { "tidelock job run -- cargo test" } }
-                dd { "runs a command that goes on when you leave" }
+                dd { "runs a command that keeps running when you disconnect" }
                 dt { code { "tidelock lsp hover FILE:LINE:COL" } }
-                dd { "asks a language server that stays warm" }
+                dd { "queries a warm language server" }
             }
         }
     }

@@ -42,7 +42,7 @@ impl Action {
     fn word(self, plan: &Plan) -> &'static str {
         match self {
             Self::Apply if plan.state == PlanState::Undone => "Apply again",
-            Self::Apply if plan.parent.is_some() => "Merge into its parent",
+            Self::Apply if plan.parent.is_some() => "Merge into parent",
             Self::Apply => "Apply",
             Self::Undo => "Undo",
             Self::Check => "Run checks",
@@ -57,14 +57,14 @@ impl Action {
     /// What it does, for somebody who points at it.
     fn explained(self) -> &'static str {
         match self {
-            Self::Apply => "Bring its changes into the workspace, all or none",
-            Self::Undo => "Take its changes back, and leave alone what others have changed since",
-            Self::Check => "Run the checks that have not passed for what is in it now",
-            Self::CheckAll => "Run all checks once more",
-            Self::Seal => "Say that the work is done",
-            Self::Refresh => "Move it to the present state of the workspace",
-            Self::Discard => "Give it up",
-            Self::Forget => "Delete its changes and their contents for good",
+            Self::Apply => "Apply all changes to the workspace, or none if there is a conflict",
+            Self::Undo => "Undo its changes and keep what others have changed since",
+            Self::Check => "Run the checks that haven't passed for its current content",
+            Self::CheckAll => "Run all checks again",
+            Self::Seal => "Mark the work as done",
+            Self::Refresh => "Update it to the current state of the workspace",
+            Self::Discard => "Close it without applying its changes",
+            Self::Forget => "Permanently delete its changes and their contents",
         }
     }
 }
@@ -132,7 +132,7 @@ pub(super) fn actions(plan: &Plan, visitor: &Visitor, seen: Seen, commit: Commit
                 Action::Apply if seen == Seen::Outdated => {
                     // With a place on the page in it, a browser would stay on the page that it has.
                     a class="button" href=(path(&plan.id)) id="look-again" data-key="look again" {
-                        "Look at the new changes"
+                        "View the new changes"
                     }
                 }
                 Action::Apply => (apply_form(plan, visitor, commit)),
@@ -163,8 +163,8 @@ fn why_not_applied(plan: &Plan) -> Option<&'static str> {
     let is_decided = matches!(plan.state, PlanState::Applied | PlanState::Discarded);
     match (plan.running.is_empty(), checks_passed(plan)) {
         _ if is_decided => None,
-        (false, _) => Some("It can be applied when nobody works in it."),
-        (true, false) => Some("It can be applied when all checks have passed."),
+        (false, _) => Some("You can apply it once nobody is working in it."),
+        (true, false) => Some("You can apply it once all checks have passed."),
         (true, true) => None,
     }
 }
@@ -209,7 +209,7 @@ pub(super) fn undo_changeset(plan: &Plan, changeset: &str, visitor: &Visitor, ac
         form method="post" action="/plans/change" {
             (fields(plan, visitor, action))
             input type="hidden" name="changeset" value=(changeset);
-            button data-key={ "undo " (changeset) } title="Take back just this changeset" { (action.word(plan)) }
+            button data-key={ "undo " (changeset) } title="Undo only this changeset" { (action.word(plan)) }
         }
     }
 }
@@ -220,7 +220,7 @@ pub(super) fn give_up_form(plan: &Plan, visitor: &Visitor) -> Markup {
         form method="post" action="/plans/change" {
             (fields(plan, visitor, Action::Discard))
             input type="hidden" name="give_up" value="yes";
-            button id="give-up" class="danger" { "Discard it, and lose this work" }
+            button id="give-up" class="danger" { "Discard this work" }
         }
     }
 }
@@ -230,7 +230,7 @@ pub(super) fn forget_form(plan: &Plan, visitor: &Visitor) -> Markup {
     html! {
         form method="post" action="/plans/change" {
             (fields(plan, visitor, Action::Forget))
-            button id="forget" class="danger" { "Forget it for good" }
+            button id="forget" class="danger" { "Forget permanently" }
         }
     }
 }
@@ -344,8 +344,8 @@ mod tests {
             ..plan(PlanState::Sealed)
         };
         for (plan, expected) in [
-            (busy, Some("when nobody works in it")),
-            (unchecked, Some("when all checks have passed")),
+            (busy, Some("once nobody is working in it")),
+            (unchecked, Some("once all checks have passed")),
             (plan(PlanState::Sealed), None),
             (plan(PlanState::Applied), None),
             (plan(PlanState::Discarded), None),

@@ -96,7 +96,7 @@ impl From<CheckError> for Failed {
     fn from(error: CheckError) -> Self {
         match error {
             CheckError::Plan(error) => Self::Plan(error),
-            other => Self::Other(format!("Its checks were not run: {other}.")),
+            other => Self::Other(format!("The checks didn't run: {other}.")),
         }
     }
 }
@@ -126,7 +126,7 @@ async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
     Ok(match form.action {
         Action::Seal => {
             app.plans.seal(id, by(), seen).await?;
-            Done::Simply("is sealed now. It waits to be applied or discarded.")
+            Done::Simply("is sealed and ready for review.")
         }
         Action::Discard => {
             let work = match form.give_up {
@@ -138,7 +138,7 @@ async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
         }
         Action::Forget => {
             forget(app, id, by(), seen).await?;
-            Done::Simply("was forgotten. Its changes and their contents are deleted.")
+            Done::Simply("was forgotten. Its changes and their contents were deleted.")
         }
         Action::Check | Action::CheckAll => {
             let which = match form.action {
@@ -146,12 +146,17 @@ async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
                 _ => Which::NotPassed,
             };
             run_checks(&app.plan_watch, id, (by(), app.durable.home_id), which).await?;
-            Done::Simply("is being checked. Each check is a job.")
+            Done::Simply("is being checked. Each check runs as a job.")
         }
         Action::Refresh => Done::Attempted(Action::Refresh, Box::new(refresh(app, id, by(), seen).await?)),
         Action::Apply => {
             let seen = form.seen.as_deref().map(str::parse).transpose();
-            let unreadable = |_| Failed::Other("The form does not say what you saw.".to_owned());
+            let unreadable = |_| {
+                Failed::Other(
+                    "The form doesn't say which changes you reviewed. Reload the page and try again."
+                        .to_owned(),
+                )
+            };
             let order = ApplyOrder {
                 plans: vec![id],
                 seen: seen.map_err(unreadable)?.into_iter().collect(),
@@ -178,7 +183,7 @@ async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
 
 fn attempted(title: String, action: Action, outcome: &Outcome) -> PlanNotice {
     let word = match action {
-        Action::Undo => "taken back",
+        Action::Undo => "undone",
         Action::Refresh => "refreshed",
         _ => "applied",
     };
@@ -195,10 +200,10 @@ fn attempted(title: String, action: Action, outcome: &Outcome) -> PlanNotice {
         outcome
             .commit
             .as_ref()
-            .map(|commit| format!("The git commit is {commit}.")),
+            .map(|commit| format!("Git commit: {commit}.")),
     );
     notes.extend(outcome.commit_failed.as_ref().map(|why| {
-        format!("The changes are in the workspace, but no git commit was made: {why}. Commit by hand, or undo the plan.")
+        format!("The changes are in the workspace, but no git commit was made: {why}. Commit it yourself, or undo the plan.")
     }));
     PlanNotice::Done {
         title,

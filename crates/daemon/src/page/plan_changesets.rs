@@ -19,9 +19,9 @@ pub(super) fn section(plan: &Plan, changesets: &[Changeset], visitor: &Visitor) 
     let left_out = changesets.len().saturating_sub(SHOWN_CHANGESETS);
     html! {
         @if changesets.is_empty() {
-            p { "Nobody has changed anything yet." }
+            p { "No changes yet." }
         } @else {
-            @if left_out > 0 { p class="more" { (left_out) " earlier ones are left out." } }
+            @if left_out > 0 { p class="more" { (left_out) " earlier changesets are not shown." } }
             ul class="changesets" {
                 @for changeset in changesets.iter().skip(left_out) { (item(plan, changeset, visitor)) }
             }
@@ -106,10 +106,10 @@ mod tests {
             "{idle}"
         );
         let none = section(&plan(PlanState::Open), &[], &visitor).into_string();
-        assert!(none.contains("Nobody has changed anything yet."), "{none}");
+        assert!(none.contains("No changes yet."), "{none}");
         let many = vec![changeset(1); SHOWN_CHANGESETS + 2];
         let many = section(&plan(PlanState::Open), &many, &visitor).into_string();
-        assert!(many.contains("2 earlier ones are left out."), "{many}");
+        assert!(many.contains("2 earlier changesets are not shown."), "{many}");
         assert_eq!(many.matches("<li").count(), SHOWN_CHANGESETS);
     }
 

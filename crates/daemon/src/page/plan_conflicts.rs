@@ -39,21 +39,21 @@ fn card(plan: &Plan, refused: &PlanRefused) -> Markup {
 
 fn heading(what: &str) -> &'static str {
     match what {
-        "apply" => "It could not be applied",
-        "undo" => "It could not be taken back",
-        "refresh" => "It could not be moved to the present state of the workspace",
-        _ => "It could not be done",
+        "apply" => "Apply failed",
+        "undo" => "Undo failed",
+        "refresh" => "Refresh failed",
+        _ => "Not possible",
     }
 }
 
 fn advice(plan: &Plan, what: &str) -> Markup {
     html! {
         @match what {
-            "undo" => "Others have changed the same places since. Put them right in the workspace by hand, or leave them.",
+            "undo" => "The same places have changed since. Edit them in the workspace yourself, or leave them as they are.",
             _ => {
-                "Work in the plan until it fits, for example with "
+                "Resolve the conflicts in the plan, for example with "
                 code { "tidelock plan exec " (plan.id) " -- sh" }
-                ", or change the workspace, and try again."
+                ", or change the workspace, then try again."
             }
         }
     }
@@ -88,7 +88,7 @@ fn place(hunk: &PlanConflictHunk, what: &str) -> Markup {
         _ => "Plan",
     };
     html! {
-        h4 { "At line " (hunk.line) " of the workspace's file" }
+        h4 { "Line " (hunk.line) " in the workspace" }
         div class="sides" {
             (side("Base", "base", &hunk.base))
             (side("Workspace", "ours", &hunk.ours))
@@ -105,7 +105,7 @@ fn side(word: &str, class: &str, text: &str) -> Markup {
             @if lines.is_empty() {
                 p class="more" { "nothing" }
             } @else {
-                pre tabindex="0" aria-label={ (word) " of this place" } {
+                pre tabindex="0" aria-label={ (word) " version" } {
                     code { @for line in lines.iter().take(SHOWN_LINES) { (exact(line)) "\n" } }
                 }
             }
@@ -155,12 +155,12 @@ mod tests {
     fn each_place_has_its_three_sides() {
         let page = shown("apply", vec![conflict("content", vec![hunk()])]);
         for part in [
-            "<h2 id=\"conflicts\">It could not be applied</h2><span>1 conflict</span>",
+            "<h2 id=\"conflicts\">Apply failed</h2><span>1 conflict</span>",
             "<h3><code>src/&lt;a&gt;<span class=\"odd\">&lt;U+202E&gt;</span>.rs</code></h3>",
             "<p>Both changed the same lines.</p>",
-            "<h4>At line 12 of the workspace's file</h4>",
-            "<h5>Base</h5><pre tabindex=\"0\" aria-label=\"Base of this place\"><code>let a = 1;\n</code></pre>",
-            "<h5>Workspace</h5><pre tabindex=\"0\" aria-label=\"Workspace of this place\">\
+            "<h4>Line 12 in the workspace</h4>",
+            "<h5>Base</h5><pre tabindex=\"0\" aria-label=\"Base version\"><code>let a = 1;\n</code></pre>",
+            "<h5>Workspace</h5><pre tabindex=\"0\" aria-label=\"Workspace version\">\
              <code>let a = &lt;2&gt;;\nlet b = 3;\n</code></pre>",
             "<h5>Plan</h5><p class=\"more\">nothing</p>",
         ] {
@@ -168,7 +168,7 @@ mod tests {
         }
         let undo = shown("undo", vec![conflict("content", vec![hunk()])]);
         assert!(
-            undo.contains("It could not be taken back") && undo.contains("<h5>Without the plan</h5>"),
+            undo.contains("Undo failed") && undo.contains("<h5>Without the plan</h5>"),
             "{undo}"
         );
         assert_eq!(section(&plan(PlanState::Sealed)).into_string(), "");

@@ -160,7 +160,7 @@ async fn last_moments(app: &App, id: PlanId) -> Result<Vec<Moment>, PlanError> {
 
 fn not_there(id: &str) -> PageError {
     let detail = html! {
-        p { "There is no plan with the id " code { (id) } ", or no longer." }
+        p { "There is no plan with the id " code { (id) } ". It may have been forgotten." }
         p { a href="/plans" { "All plans" } }
     };
     PageError::new(ErrorCode::PlanNotFound, detail)
@@ -168,7 +168,7 @@ fn not_there(id: &str) -> PageError {
 
 fn bad_address() -> PageError {
     let detail = html! {
-        p { "The address does not say what to show of the plan." }
+        p { "The address doesn't say which part of the plan to show." }
         p { a href="/plans" { "All plans" } }
     };
     PageError::new(ErrorCode::InvalidQuery, detail)
@@ -234,10 +234,10 @@ fn content(visitor: &Visitor, detail: &Detail, seen: Seen, changes: Option<(&Pla
         }
         div data-part="left out" { (plan_parts::left_out(plan)) }
         section class="card" aria-labelledby="timeline" data-part="timeline" {
-            h2 id="timeline" { "Time line" }
+            h2 id="timeline" { "Timeline" }
             (plan_lanes::of_plan(&detail.moments, now_ms()))
             details class="manage" data-key="moments" {
-                summary { "All of it as a list" }
+                summary { "Show as a list" }
                 (plan_timeline::list(&detail.moments))
             }
         }
@@ -250,8 +250,8 @@ fn notice(plan: &Plan, seen: Seen) -> Markup {
         @if seen == Seen::Outdated {
             div class="notice warn" role="status" id="outdated" {
                 p {
-                    "The plan has changed since the changes below were read. "
-                    a href=(path(&plan.id)) data-key="again" { "Read them again" }
+                    "The plan has changed since you loaded the changes below. "
+                    a href=(path(&plan.id)) data-key="again" { "Reload them" }
                 }
             }
         }
@@ -347,7 +347,7 @@ mod tests {
         let page = rendered(plan, Seen::Current, true).await;
         for part in [
             "<h1 class=\"job-title\">Fix the parser</h1>",
-            "<span class=\"badge warn\">Sealed</span><small>is done, and waits for you: apply it or discard it</small>",
+            "<span class=\"badge warn\">Sealed</span><small>Ready for review</small>",
             "<dt>Workspace</dt><dd><code>/home/me/project</code></dd>",
             "<dt>Parent</dt><dd><a href=\"/plans/plan_0\"",
             "<a href=\"/plans/plan_8\" data-key=\"plan plan_8\"><code>plan_8</code></a>, <a href=\"/plans/plan_9\"",

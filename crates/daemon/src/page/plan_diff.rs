@@ -82,17 +82,17 @@ pub(super) fn section(diff: &PlanDiff, view: &View) -> Markup {
     html! {
         (heading(diff, view))
         @if diff.files.is_empty() {
-            p { "Nothing was changed." }
+            p { "No changes." }
         } @else {
             div class="diff-columns" {
                 (plan_files::list(diff, view))
                 div class="diff-files" {
-                    @if shown.is_empty() { p { "This file is not changed, or no longer." } }
+                    @if shown.is_empty() { p { "This file has no changes, or no longer has any." } }
                     (files(diff, &shown, view))
                     @if left_out > 0 {
                         p class="more" {
                             (counted(left_out, "more file is", "more files are")) " not shown. "
-                            code { "tidelock plan diff " (diff.plan) } " has them all."
+                            code { "tidelock plan diff " (diff.plan) } " shows them all."
                         }
                     }
                 }
@@ -106,13 +106,13 @@ fn heading(diff: &PlanDiff, view: &View) -> Markup {
     html! {
         div class="card-heading" {
             h2 id="changes" {
-                @if view.changeset.is_some() { "What this changeset did" } @else { "Changes" }
+                @if view.changeset.is_some() { "Changes in this changeset" } @else { "Changes" }
             }
             span class="diff-extent" {
                 (counted(diff.summary.files, "file", "files")) " " (lines(added.unwrap_or(0), removed.unwrap_or(0)))
             }
         }
-        nav class="filter" aria-label="How changes are shown" {
+        nav class="filter" aria-label="Diff view" {
             @for (arrangement, word) in [(Arrangement::Unified, "Unified"), (Arrangement::Split, "Side by side")] {
                 @let other = View { arrangement, ..view.clone() };
                 a href={ (other.address(&diff.plan)) "#changes" } data-key={ "view " (word) }
@@ -125,7 +125,7 @@ fn heading(diff: &PlanDiff, view: &View) -> Markup {
             }
             @if view.changeset.is_some() {
                 a href={ (View { changeset: None, file: None, ..view.clone() }.address(&diff.plan)) "#changes" }
-                    data-key="all changes" { "All changes of the plan" }
+                    data-key="all changes" { "All changes in the plan" }
             }
         }
     }
@@ -165,11 +165,11 @@ fn file_card(diff: &PlanDiff, file: &FileDiff, view: &View, limit: usize) -> Mar
             @if total > limit {
                 p class="diff-more" {
                     (counted((total - limit) as u64, "more line", "more lines")) ". "
-                    @if view.file.is_none() { a href={ (all) "#changes" } { "Show all of this file" } }
+                    @if view.file.is_none() { a href={ (all) "#changes" } { "Show the whole file" } }
                 }
             } @else if file.cut {
                 p class="diff-more" {
-                    "It goes on. " code { "tidelock plan diff " (diff.plan) } " has all of it."
+                    "More lines follow. " code { "tidelock plan diff " (diff.plan) } " shows them all."
                 }
             }
         }
@@ -193,12 +193,12 @@ fn remarks(file: &FileDiff) -> Vec<Markup> {
         remarks.push(html! { (mode_change(old, new)) " (" code { (old) } " → " code { (new) } ")." });
     }
     if file.binary {
-        remarks.push(html! { "It is not text, or too large to be shown." });
+        remarks.push(html! { "Binary, or too large to show." });
     } else if file.hunks.is_empty()
         && matches!(file.kind.as_str(), "create" | "delete")
         && !is_directory(file)
     {
-        remarks.push(html! { "It is empty." });
+        remarks.push(html! { "Empty." });
     }
     remarks
 }
@@ -208,7 +208,7 @@ fn kind_of(mode: Option<&str>) -> &'static str {
     match mode {
         Some("120000") => " symlink",
         Some("040000") => " directory",
-        Some(mode) if is_executable(mode) => " file that can be executed",
+        Some(mode) if is_executable(mode) => " executable file",
         _ => " file",
     }
 }
@@ -226,12 +226,12 @@ fn is_executable(mode: &str) -> bool {
 
 fn mode_change(old: &str, new: &str) -> &'static str {
     match (old, new) {
-        (_, "120000") => "It is a symlink now",
-        ("120000", _) => "It is no longer a symlink",
+        (_, "120000") => "Now a symlink",
+        ("120000", _) => "No longer a symlink",
         _ => match (is_executable(old), is_executable(new)) {
-            (false, true) => "It can be executed now",
-            (true, false) => "It can no longer be executed",
-            _ => "Its permissions were changed",
+            (false, true) => "Now executable",
+            (true, false) => "No longer executable",
+            _ => "Permissions changed",
         },
     }
 }

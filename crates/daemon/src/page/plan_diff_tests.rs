@@ -117,36 +117,33 @@ fn what_happened_to_a_file_is_said_in_words() {
     for (file, expected) in [
         (modes("100644", "100644"), vec![]),
         (of("create", modes("", "100644")), vec!["New file."]),
-        (
-            of("create", modes("", "100755")),
-            vec!["New file that can be executed."],
-        ),
+        (of("create", modes("", "100755")), vec!["New executable file."]),
         (of("create", modes("", "120000")), vec!["New symlink."]),
         (of("delete", modes("100644", "")), vec!["Deleted file."]),
-        (empty, vec!["New file.", "It is empty."]),
+        (empty, vec!["New file.", "Empty."]),
         (directory, vec!["New directory."]),
         (renamed, vec!["Renamed from <code>&lt;old&gt;</code>."]),
         (
             of("chmod", modes("100644", "100755")),
-            vec!["It can be executed now (<code>100644</code> → <code>100755</code>)."],
+            vec!["Now executable (<code>100644</code> → <code>100755</code>)."],
         ),
         (
             of("chmod", modes("100755", "100644")),
-            vec!["It can no longer be executed (<code>100755</code> → <code>100644</code>)."],
+            vec!["No longer executable (<code>100755</code> → <code>100644</code>)."],
         ),
         (
             of("chmod", modes("100644", "100744")),
-            vec!["It can be executed now (<code>100644</code> → <code>100744</code>)."],
+            vec!["Now executable (<code>100644</code> → <code>100744</code>)."],
         ),
         (
             of("chmod", modes("100600", "100644")),
-            vec!["Its permissions were changed (<code>100600</code> → <code>100644</code>)."],
+            vec!["Permissions changed (<code>100600</code> → <code>100644</code>)."],
         ),
         (
             of("symlink", modes("100644", "120000")),
-            vec!["It is a symlink now (<code>100644</code> → <code>120000</code>)."],
+            vec!["Now a symlink (<code>100644</code> → <code>120000</code>)."],
         ),
-        (binary, vec!["It is not text, or too large to be shown."]),
+        (binary, vec!["Binary, or too large to show."]),
     ] {
         let found: Vec<String> = remarks(&file).into_iter().map(Markup::into_string).collect();
         assert_eq!(found, expected, "{file:?}");
@@ -159,7 +156,7 @@ fn a_long_file_is_cut_and_its_own_page_has_all_of_it() {
     let all = shown(&diff, &View::default());
     assert_eq!(all.matches("<td class=\"code added\">").count(), FILE_LINES + 2);
     for part in [
-        "3 more lines. <a href=\"/plans/plan_1?file=long#changes\">Show all of this file</a>",
+        "3 more lines. <a href=\"/plans/plan_1?file=long#changes\">Show the whole file</a>",
         "<section class=\"diff-file\" id=\"file-1\" aria-label=\"short\">",
     ] {
         assert!(all.contains(part), "{part}: {all}");
@@ -202,7 +199,7 @@ fn the_switch_keeps_the_rest_of_the_address() {
     };
     let page = shown(&diff(vec![file("a", many(1))]), &view);
     for part in [
-        "<h2 id=\"changes\">What this changeset did</h2>",
+        "<h2 id=\"changes\">Changes in this changeset</h2>",
         "<a href=\"/plans/plan_1?changeset=changeset_1&amp;file=a#changes\" data-key=\"view Unified\">Unified</a>",
         "aria-current=\"true\">Side by side</a>",
         "<a href=\"/plans/plan_1?view=split&amp;changeset=changeset_1#changes\" data-key=\"all files\">",
@@ -226,11 +223,14 @@ fn names_of_files_are_shown_as_text() {
 #[test]
 fn nothing_is_said_to_be_nothing() {
     let nothing = shown(&diff(Vec::new()), &View::default());
-    assert!(nothing.contains("Nothing was changed."), "{nothing}");
+    assert!(nothing.contains("No changes."), "{nothing}");
     let view = View {
         file: Some("gone".to_owned()),
         ..View::default()
     };
     let gone = shown(&diff(vec![file("a", many(1))]), &view);
-    assert!(gone.contains("This file is not changed, or no longer."), "{gone}");
+    assert!(
+        gone.contains("This file has no changes, or no longer has any."),
+        "{gone}"
+    );
 }

@@ -47,8 +47,8 @@ fn forget_content(plan: &Plan, visitor: &Visitor) -> Markup {
     html! {
         div class="card narrow" {
             h1 { "Forget this plan?" }
-            p { "Everything recorded about “" (title(plan)) "” is deleted for good: its changes and their contents." }
-            p { "The workspace stays as it is, and the plan can't be undone afterwards." }
+            p { "Everything recorded about “" (title(plan)) "” will be permanently deleted: its changes and their contents." }
+            p { "The workspace stays as it is, but you can't undo the plan afterwards." }
             div class="actions" {
                 (forget_form(plan, visitor))
                 a class="button" href=(path(&plan.id)) { "Keep it" }
@@ -61,8 +61,8 @@ fn content(plan: &Plan, visitor: &Visitor) -> Markup {
     html! {
         div class="card narrow" {
             h1 { "Discard this plan?" }
-            p { "“" (title(plan)) "” has work in it that is not applied: " (extent(plan)) "." }
-            p { "Its sandbox goes with it. The workspace stays as it is." }
+            p { "“" (title(plan)) "” has work that is not applied: " (extent(plan)) "." }
+            p { "Its sandbox will be deleted too. The workspace stays as it is." }
             div class="actions" {
                 (give_up_form(plan, visitor))
                 a class="button" href=(path(&plan.id)) { "Keep it" }

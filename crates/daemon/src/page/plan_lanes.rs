@@ -23,19 +23,19 @@ const SIGNS: [(char, &str); 9] = [
     ('•', "changed"),
     ('■', "sealed"),
     ('▲', "applied"),
-    ('✕', "not done"),
-    ('↩', "taken back"),
+    ('✕', "conflicted"),
+    ('↩', "undone"),
     ('!', "overlap"),
 ];
 
 /// What the signs of a workspace mean.
 const PLAN_SIGNS: [(char, &str); 6] = [
-    ('━', "not over yet"),
+    ('━', "in progress"),
     ('■', "sealed"),
     ('▲', "applied"),
-    ('↩', "taken back"),
+    ('↩', "undone"),
     ('×', "discarded"),
-    ('!', "overlaps with another"),
+    ('!', "overlaps with another plan"),
 ];
 
 /// A plan over time, by who did what.
@@ -142,11 +142,11 @@ fn mark(moment: &PlanMoment, at: u64) -> Option<Mark> {
         "child_merged" => ('▲', "good", "child merged"),
         "rescued" => ('◆', "warn", "rescued"),
         "set_aside" => ('◆', "bad", "set aside"),
-        "refused" => ('✕', "bad", "not done"),
-        "undone" => ('↩', "warn", "taken back"),
+        "refused" => ('✕', "bad", "conflicted"),
+        "undone" => ('↩', "warn", "undone"),
         "overlapped" => ('!', "warn", "overlap"),
         "discarded" => ('×', "plain", "discarded"),
-        "reopened" => ('│', "active", "opened again"),
+        "reopened" => ('│', "active", "reopened"),
         "refreshed" => ('│', "plain", "refreshed"),
         "check_ended" if moment.text.ends_with(": passed") => ('✓', "good", "check"),
         "check_ended" => ('✗', "bad", "check"),
@@ -180,16 +180,12 @@ fn summary(lane: &Lane, moments: &[PlanMoment]) -> String {
         ("changed", "change", "changes"),
         ("command_started", "command", "commands"),
         ("check_started", "check", "checks"),
-        ("sealed", "time sealed", "times sealed"),
-        ("applied", "time applied", "times applied"),
-        (
-            "refused",
-            "attempt that was not done",
-            "attempts that were not done",
-        ),
-        ("undone", "time taken back", "times taken back"),
+        ("sealed", "seal", "seals"),
+        ("applied", "apply", "applies"),
+        ("refused", "failed attempt", "failed attempts"),
+        ("undone", "undo", "undos"),
         ("overlapped", "overlap", "overlaps"),
-        ("discarded", "time discarded", "times discarded"),
+        ("discarded", "discard", "discards"),
     ];
     let parts: Vec<String> = words
         .into_iter()
@@ -208,7 +204,7 @@ fn lane_of(plan: &Plan, now_ms: u64) -> Option<Lane> {
         PlanState::Open => None,
         PlanState::Sealed => Some(('■', "warn", "sealed")),
         PlanState::Applied => Some(('▲', "good", "applied")),
-        PlanState::Undone => Some(('↩', "warn", "taken back")),
+        PlanState::Undone => Some(('↩', "warn", "undone")),
         PlanState::Discarded => Some(('×', "plain", "discarded")),
     };
     let overlap = (!plan.overlaps.is_empty()).then_some(('!', "warn", "overlaps"));
@@ -325,7 +321,7 @@ mod tests {
                 "me",
                 vec![(Check, 8, 9)],
                 "■✕▲↩",
-                "me: 1 check, 1 time sealed, 1 time applied, 1 attempt that was not done, 1 time taken back",
+                "me: 1 check, 1 seal, 1 apply, 1 failed attempt, 1 undo",
             ),
             ("tidelock", vec![], "✓", "tidelock: "),
         ]
@@ -348,7 +344,7 @@ mod tests {
             "aria-label=\"Fix the parser, by claude, 2 files in common, 1 conflicts with Other work\"",
             "<title>2 files in common, 1 conflicts with Other work, 09:30:00</title>",
             ">▲<title>applied, 09:30:30</title>",
-            "<b>!</b> overlaps with another",
+            "<b>!</b> overlaps with another plan",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }

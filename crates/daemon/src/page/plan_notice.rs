@@ -70,14 +70,14 @@ impl PlanNotice {
             } => (
                 "warn",
                 html! {
-                    "“" (title) "” was not " (word) ": " (counted(*conflicts, "conflict is", "conflicts are"))
-                    " in the way. Nothing was changed."
+                    "“" (title) "” was not " (word) ": " (counted(*conflicts, "conflict", "conflicts"))
+                    ". Nothing was changed."
                 },
             ),
             Self::Moved { title } => (
                 "warn",
                 html! {
-                    "“" (title) "” has moved since you looked. Nothing was done. Look at it below, and decide again."
+                    "“" (title) "” has moved since you looked. Nothing was done. Review it below and try again."
                 },
             ),
             Self::Refused { title, reason } => (
@@ -86,7 +86,7 @@ impl PlanNotice {
             ),
             Self::Forgotten { root } => (
                 "good",
-                html! { code { (exact(root)) } " is forgotten. Its files were not touched." },
+                html! { code { (exact(root)) } " was forgotten. Its files were not touched." },
             ),
         }
     }
@@ -94,12 +94,12 @@ impl PlanNotice {
 
 /// What an attempt did, as it reads behind a title.
 pub(super) fn landed(word: &str, paths: u64, merged: u64) -> String {
-    let files = counted(paths, "path was", "paths were");
+    let files = counted(paths, "path", "paths");
     match (paths, merged) {
         (0, _) => format!("was {word}; there was nothing to change."),
         (_, 0) => format!("was {word}: {files} changed."),
         (_, merged) => {
-            format!("was {word}: {files} changed, {merged} of them merged with changes of others.")
+            format!("was {word}: {files} changed, {merged} of them merged with other changes.")
         }
     }
 }
@@ -118,30 +118,30 @@ mod tests {
         };
         let conflicted = |conflicts| PlanNotice::Conflicted {
             title: title(),
-            word: "taken back",
+            word: "undone",
             conflicts,
         };
         for (notice, class, text) in [
             (
                 done,
                 "good",
-                "“&lt;b&gt;” was applied: 3 paths were changed, 1 of them merged with changes of others. \
+                "“&lt;b&gt;” was applied: 3 paths changed, 1 of them merged with other changes. \
                  The index &lt;was&gt; kept.",
             ),
             (
                 conflicted(1),
                 "warn",
-                "“&lt;b&gt;” was not taken back: 1 conflict is in the way. Nothing was changed.",
+                "“&lt;b&gt;” was not undone: 1 conflict. Nothing was changed.",
             ),
             (
                 conflicted(2),
                 "warn",
-                "“&lt;b&gt;” was not taken back: 2 conflicts are in the way. Nothing was changed.",
+                "“&lt;b&gt;” was not undone: 2 conflicts. Nothing was changed.",
             ),
             (
                 PlanNotice::Moved { title: title() },
                 "warn",
-                "“&lt;b&gt;” has moved since you looked. Nothing was done. Look at it below, and decide again.",
+                "“&lt;b&gt;” has moved since you looked. Nothing was done. Review it below and try again.",
             ),
             (
                 PlanNotice::refused(title(), "There is <no> such plan."),
@@ -153,7 +153,7 @@ mod tests {
                     root: "/<a>".to_owned(),
                 },
                 "good",
-                "<code>/&lt;a&gt;</code> is forgotten. Its files were not touched.",
+                "<code>/&lt;a&gt;</code> was forgotten. Its files were not touched.",
             ),
         ] {
             let (found_class, found) = notice.words();
@@ -161,7 +161,7 @@ mod tests {
         }
         for (paths, merged, expected) in [
             (0, 0, "was undone; there was nothing to change."),
-            (1, 0, "was undone: 1 path was changed."),
+            (1, 0, "was undone: 1 path changed."),
         ] {
             assert_eq!(landed("undone", paths, merged), expected);
         }

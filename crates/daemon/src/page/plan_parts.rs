@@ -22,7 +22,7 @@ pub(super) fn commands(plan: &Plan, now_ms: u64) -> Markup {
     html! {
         @if !plan.running.is_empty() {
             section class="card" aria-labelledby="running" {
-                h2 id="running" { "Working in it now" }
+                h2 id="running" { "Running now" }
                 ul class="plain-list" {
                     @for run in &plan.running {
                         li {
@@ -68,7 +68,7 @@ pub(super) fn overlaps(plan: &Plan) -> Markup {
     html! {
         @if !plan.overlaps.is_empty() {
             section class="card" aria-labelledby="overlaps" {
-                h2 id="overlaps" { "Others change the same files" }
+                h2 id="overlaps" { "Overlapping plans" }
                 @for overlap in &plan.overlaps { (other_plan(overlap)) }
             }
         }
@@ -100,9 +100,11 @@ fn lines(path: &PlanOverlapPath) -> String {
     let named: Vec<String> = path.lines.iter().take(NAMED_LINES).map(u64::to_string).collect();
     match named.as_slice() {
         [] => String::new(),
-        [line] => format!(" at line {line} of its file"),
-        _ if path.lines.len() > NAMED_LINES => format!(" at lines {} … of its file", named.join(", ")),
-        _ => format!(" at lines {} of its file", named.join(", ")),
+        [line] => format!(" at line {line} of that plan's file"),
+        _ if path.lines.len() > NAMED_LINES => {
+            format!(" at lines {} … of that plan's file", named.join(", "))
+        }
+        _ => format!(" at lines {} of that plan's file", named.join(", ")),
     }
 }
 
@@ -118,8 +120,8 @@ pub(super) fn left_out(plan: &Plan) -> Markup {
         }
         @if !plan.not_carried.is_empty() {
             section class="card" aria-labelledby="not-carried" {
-                h2 id="not-carried" { "Not carried" }
-                p { "This was done in the sandbox. Applying the plan does not bring it to the workspace." }
+                h2 id="not-carried" { "Not applied" }
+                p { "This happened in the sandbox. Applying the plan doesn't bring it to the workspace." }
                 ul class="plain-list" {
                     @for note in &plan.not_carried { li { (exact(note)) } }
                 }
@@ -128,7 +130,7 @@ pub(super) fn left_out(plan: &Plan) -> Markup {
         @if !plan.left_out.is_empty() {
             section class="card" aria-labelledby="left-out" {
                 h2 id="left-out" { "Left out" }
-                p { "This is in the sandbox, and is not applied with the rest." }
+                p { "This is in the sandbox but won't be applied with the rest." }
                 ul class="plain-list" {
                     @for each in plan.left_out.iter().take(NAMED_LEFT_OUT) {
                         li { code { (exact(&each.path)) } " " (why(each)) }
@@ -142,15 +144,15 @@ pub(super) fn left_out(plan: &Plan) -> Markup {
 
 fn why(left_out: &PlanLeftOut) -> &str {
     match left_out.why.as_str() {
-        "repository" => "is a repository of its own",
-        "changed_repository" => "is a repository of its own, and was changed",
+        "repository" => "is a separate repository",
+        "changed_repository" => "is a separate repository, and was changed",
         "history" => "is the git directory of a new repository",
         "too_large" => "is too large",
-        "too_long" => "has a path in it that is too long",
-        "special" => "is no file, directory or symlink",
-        "name" => "has a name in it that cannot be carried",
-        "unreadable" => "cannot be read",
-        "too_many" => "is one of too many",
+        "too_long" => "contains a path that is too long",
+        "special" => "isn't a file, directory or symlink",
+        "name" => "contains a name that can't be applied",
+        "unreadable" => "can't be read",
+        "too_many" => "exceeds the limit on ignored files",
         other => other,
     }
 }
@@ -203,9 +205,9 @@ mod tests {
              data-key=\"check job_2\">Output</a>",
             "<small>exit code 1</small>",
             "<a href=\"/plans/plan_2\" data-key=\"overlap plan_2\">Other work</a><small> 2 files in common, 1 conflicts",
-            "<code>src/0.rs</code> <strong class=\"error\">conflicts</strong> at lines 3, 40 of its file</li>",
+            "<code>src/0.rs</code> <strong class=\"error\">conflicts</strong> at lines 3, 40 of that plan's file</li>",
             "<li><code>src/1.rs</code></li>",
-            "<code>vendor/lib</code> is a repository of its own",
+            "<code>vendor/lib</code> is a separate repository",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
@@ -240,7 +242,7 @@ mod tests {
         };
         assert_eq!(
             lines(&many),
-            " at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 … of its file"
+            " at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 … of that plan's file"
         );
     }
 

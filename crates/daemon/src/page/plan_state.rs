@@ -64,16 +64,14 @@ pub(super) fn state_label(state: PlanState) -> &'static str {
 /// What the state means for whoever reads it.
 pub(super) fn meaning(plan: &Plan) -> &'static str {
     match plan.state {
-        PlanState::Open | PlanState::Sealed if plan.refused.is_some() => {
-            "waits for you: others have changed the same places"
-        }
-        PlanState::Open if plan.running.is_empty() => "can be worked in",
-        PlanState::Open => "is being worked in",
-        PlanState::Sealed => "is done, and waits for you: apply it or discard it",
-        PlanState::Applied if plan.parent.is_some() => "its changes are in its parent",
-        PlanState::Applied => "its changes are in the workspace",
-        PlanState::Undone => "its changes were in the workspace, and were taken back",
-        PlanState::Discarded => "was given up",
+        PlanState::Open | PlanState::Sealed if plan.refused.is_some() => "Conflicts with other changes",
+        PlanState::Open if plan.running.is_empty() => "Open for changes",
+        PlanState::Open => "Someone is working in it",
+        PlanState::Sealed => "Ready for review",
+        PlanState::Applied if plan.parent.is_some() => "Merged into its parent",
+        PlanState::Applied => "Its changes are in the workspace",
+        PlanState::Undone => "Its changes were applied and then undone",
+        PlanState::Discarded => "Closed without applying",
     }
 }
 
@@ -177,8 +175,8 @@ pub(crate) fn overlap_words(overlap: &PlanOverlap) -> String {
 /// How its sandbox is made.
 pub(super) fn strategy_words(strategy: SandboxStrategy) -> &'static str {
     match strategy {
-        SandboxStrategy::Overlay => "overlay: a layer of its own at the workspace's own path",
-        SandboxStrategy::GitWorktree => "git worktree: on a branch of its own",
+        SandboxStrategy::Overlay => "overlay: a separate layer at the workspace's own path",
+        SandboxStrategy::GitWorktree => "git worktree: on its own branch",
         SandboxStrategy::Copy => "copy of the workspace",
     }
 }

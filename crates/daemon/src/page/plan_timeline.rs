@@ -13,9 +13,9 @@ const SHOWN_MOMENTS: usize = 60;
 pub(super) fn list(moments: &[PlanMoment]) -> Markup {
     let left_out = moments.len().saturating_sub(SHOWN_MOMENTS);
     html! {
-        @if moments.is_empty() { p { "Nothing is known about it any more." } }
+        @if moments.is_empty() { p { "The history of this plan has expired." } }
         @if left_out > 0 {
-            p class="more" { (left_out) " earlier ones are left out; " code { "tidelock plan show" } " has them all." }
+            p class="more" { (left_out) " earlier events are not shown; " code { "tidelock plan show" } " lists them all." }
         }
         ol class="timeline" {
             @for moment in moments.iter().skip(left_out) {
@@ -41,13 +41,13 @@ fn words(event: &str) -> (&str, &'static str) {
         "command_started" => ("Command started", "active"),
         "command_ended" => ("Command ended", "plain"),
         "sealed" => ("Sealed", "warn"),
-        "reopened" => ("Opened again", "active"),
+        "reopened" => ("Reopened", "active"),
         "check_started" => ("Check started", "active"),
         "check_ended" => ("Check ended", "plain"),
         "overlapped" => ("Overlap", "warn"),
         "applied" => ("Applied", "good"),
-        "refused" => ("Not done", "bad"),
-        "undone" => ("Taken back", "warn"),
+        "refused" => ("Conflicted", "bad"),
+        "undone" => ("Undone", "warn"),
         "refreshed" => ("Refreshed", "plain"),
         "child_merged" => ("Child merged", "good"),
         "rescued" => ("Rescued", "warn"),
@@ -97,7 +97,7 @@ mod tests {
             .collect();
         let shown = list(&moments).into_string();
         assert_eq!(shown.matches("<li").count(), SHOWN_MOMENTS);
-        assert!(shown.contains("3 earlier ones are left out"), "{shown}");
+        assert!(shown.contains("3 earlier events are not shown"), "{shown}");
         assert!(
             !shown.contains("&lt;2&gt;") && shown.contains("&lt;3&gt;"),
             "{shown}"

@@ -131,7 +131,7 @@ async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, P
 }
 
 fn content(list: &PlanList, filter: &Filter, now_ms: u64) -> Markup {
-    let shown = [(Which::Current, "Open and sealed"), (Which::Over, "Over")].map(|(show, word)| Choice {
+    let shown = [(Which::Current, "Open and sealed"), (Which::Over, "Finished")].map(|(show, word)| Choice {
         word,
         href: Filter {
             show,
@@ -155,8 +155,8 @@ fn content(list: &PlanList, filter: &Filter, now_ms: u64) -> Markup {
             div {
                 h1 { "Plans" }
                 p {
-                    "Each is a piece of work in a sandbox of its own. What was changed in it is applied whole or not at "
-                    "all, and can be taken back."
+                    "A plan is a piece of work in its own sandbox. You apply its changes all at once or not at all, and you can "
+                    "undo them."
                 }
             }
         }
@@ -165,8 +165,8 @@ fn content(list: &PlanList, filter: &Filter, now_ms: u64) -> Markup {
             @if list.plans.is_empty() { (empty(filter)) }
             @for (root, plans) in by_root(&list.plans) {
                 @if filter.workspace.is_some() {
-                    section class="card" aria-label="Time line" {
-                        h2 { "Time line" }
+                    section class="card" aria-label="Timeline" {
+                        h2 { "Timeline" }
                         (plan_lanes::of_workspace(&plans, now_ms))
                     }
                 }
@@ -193,11 +193,11 @@ fn empty(filter: &Filter) -> Markup {
     html! {
         div class="card empty" {
             @if *filter == Filter::default() {
-                h2 { "No plan is open" }
-                p { "Let an agent, or any command, work in a sandbox. You see what it changed before it is applied." }
+                h2 { "No open plans" }
+                p { "Run an agent, or any command, in a sandbox. You review its changes before you apply them." }
                 p { code { "tidelock exec -- claude" } }
             } @else {
-                h2 { "There is none" }
+                h2 { "No matching plans" }
                 p { a href="/plans" data-key="all" { "Open and sealed plans" } }
             }
         }
@@ -210,7 +210,7 @@ fn workspace(root: &str, plans: &[&Plan], now_ms: u64) -> Markup {
             h2 {
                 code { (exact(root)) }
                 @if let Some(plan) = plans.first() {
-                    " " a class="h2-link" href=(of_workspace(&plan.workspace)) data-key={ "time line " (plan.workspace) } { "Time line" }
+                    " " a class="h2-link" href=(of_workspace(&plan.workspace)) data-key={ "time line " (plan.workspace) } { "Timeline" }
                 }
             }
             div class="card table" {
@@ -246,7 +246,7 @@ fn row(plan: &Plan, now_ms: u64) -> Markup {
             }
             td class="state" {
                 (badge(plan))
-                @if let Some(workers) = workers(plan) { small { (workers) " works in it" } }
+                @if let Some(workers) = workers(plan) { small { "in use by " (workers) } }
                 @if let Some(notice) = &plan.notice { small class="error" { (super::ansi::one_line(notice)) } }
             }
             td class="count" data-label="Changes" { (extent(plan)) }
@@ -290,11 +290,11 @@ mod tests {
             "data-key=\"show plan_01ARZ3NDEKTSV4RRFFQ69G5FAV\">Fix the parser</a>",
             "child of <a href=\"/plans/plan_0\"",
             "2 files in common, 1 conflicts with <a href=\"/plans/plan_2\"",
-            "<small>claude works in it</small>",
+            "<small>in use by claude</small>",
             "data-label=\"Changes\">2 files ",
             "data-label=\"Checks\">0 of 1 passed</td>",
             "<time datetime=\"2026-01-31T09:30:00.000Z\">1 min 0 s ago</time>",
-            "aria-current=\"true\">Open and sealed</a><a href=\"/plans?show=over\" data-key=\"filter Over\">Over</a>",
+            "aria-current=\"true\">Open and sealed</a><a href=\"/plans?show=over\" data-key=\"filter Finished\">Finished</a>",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
@@ -342,7 +342,7 @@ mod tests {
         };
         let page = rendered(&[], &over);
         assert!(
-            page.contains("There is none") && !page.contains("tidelock exec"),
+            page.contains("No matching plans") && !page.contains("tidelock exec"),
             "{page}"
         );
     }

@@ -31,19 +31,19 @@ async fn live(app: &App, visitor: &Visitor) -> Markup {
             div {
                 h1 { "Processes" }
                 p {
-                    "What this daemon has started, with everything that those have started in turn. They end when "
-                    "they are no longer needed, and with the daemon, however it ends."
+                    "Processes started by this daemon, and their child processes. They end when they are no longer needed, or when "
+                    "the daemon exits for any reason."
                 }
             }
         }
         @if summary.reclaimed > 0 {
             div class="notice" role="status" {
-                p { (summary.reclaimed) " left by an earlier daemon, ended when this one started." }
+                p { (summary.reclaimed) " left over from an earlier daemon, ended when this one started." }
             }
         }
         @if summary.unreclaimed > 0 {
             div class="notice warn" role="status" {
-                p { (summary.unreclaimed) " left by an earlier daemon could not be ended; the log has their ids." }
+                p { (summary.unreclaimed) " left over from an earlier daemon could not be ended; see the log for their ids." }
             }
         }
         @if processes.is_empty() { (empty()) } @else { (table(&processes)) }
@@ -111,7 +111,7 @@ fn badge(state: ProcessState) -> Markup {
 fn confinement(confinement: Confinement) -> Markup {
     match confinement {
         Confinement::Full => html! { small { "confined" } },
-        Confinement::Partial => html! { small { "confined in part" } },
+        Confinement::Partial => html! { small { "partly confined" } },
         Confinement::None => html! {},
     }
 }

@@ -80,18 +80,18 @@ fn content(shown: &Shown, visitor: &Visitor) -> Markup {
         div class="heading" data-part="heading" {
             div {
                 h1 { "Recovery" }
-                p { "What a crash or a damaged file left behind. Nothing here is removed unless you say so." }
+                p { "What a crash or a damaged file left behind. Nothing here is removed unless you remove it." }
             }
         }
         div data-part="recovery" {
             @if is_empty {
                 div class="card empty" {
                     h2 { "Nothing to recover" }
-                    p { "To check everything that is stored, run " code { "tidelock doctor --deep" } "." }
+                    p { "To check all stored data, run " code { "tidelock doctor --deep" } "." }
                 }
             }
             @if !shown.recovering.is_empty() {
-                (card("Being recovered", &html! {
+                (card("Recovering", &html! {
                     ul class="plain-list" { @for what in &shown.recovering { li { (exact(what)) } } }
                 }))
             }
@@ -102,19 +102,19 @@ fn content(shown: &Shown, visitor: &Visitor) -> Markup {
                 (card("Rescued content", &html! {
                     @for rescued in &shown.rescued { (kept(rescued, visitor)) }
                     @for directory in &shown.undescribed {
-                        p { code { (exact(directory)) } small { " Its description cannot be read." } }
+                        p { code { (exact(directory)) } small { " Can't read its description." } }
                     }
                 }))
             }
             @if !shown.quarantined.is_empty() {
                 (card("Quarantined records", &html! {
-                    p { "These records cannot be read. Everything else works without them." }
+                    p { "These records can't be read. Everything else works without them." }
                     @for quarantined in &shown.quarantined {
                         p data-quarantined=(quarantined.stream) {
                             code { (exact(&quarantined.stream)) } small { " " (exact(&quarantined.reason)) }
                         }
                     }
-                    p { "Look at one with " code { "tidelock quarantine show" } ", remove it with " code { "tidelock quarantine drop" } "." }
+                    p { "View one with " code { "tidelock quarantine show" } ", remove it with " code { "tidelock quarantine drop" } "." }
                 }))
             }
         }
@@ -142,11 +142,11 @@ fn stuck(workspace: &Workspace, visitor: &Visitor) -> Markup {
     html! {
         div data-stuck=(workspace.id) {
             p {
-                code { (exact(&workspace.root)) } ": " (what.unwrap_or("a change")) " is half-way. " (exact(why))
+                code { (exact(&workspace.root)) } ": " (what.unwrap_or("a change")) " is stuck halfway. " (exact(why))
             }
             div class="actions" {
-                (button("false", "Try again", "Finishes or undoes it, if what was in the way is gone"))
-                (button("true", "Set aside", "Gives it up as it is; everything that it holds is kept below"))
+                (button("false", "Try again", "Finishes or undoes it, if nothing blocks it anymore"))
+                (button("true", "Set aside", "Stops trying; everything it holds is kept below"))
             }
         }
     }
@@ -171,8 +171,8 @@ fn kept(rescued: &Rescued, visitor: &Visitor) -> Markup {
                 small { "Kept at " code { (exact(&rescued.kept_at)) } }
             }
             div class="actions" {
-                (button("/recovery/restore", "Restore", "Puts it back; what is at its path stays"))
-                (button("/recovery/drop", "Drop", "Removes it for good"))
+                (button("/recovery/restore", "Restore", "Puts it back; never overwrites what is at its path"))
+                (button("/recovery/drop", "Drop", "Deletes it permanently"))
             }
         }
     }

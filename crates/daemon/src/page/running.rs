@@ -140,11 +140,11 @@ pub(super) fn card(running: &Running) -> Markup {
     html! {
         section class="card" aria-labelledby="running" {
             div class="card-heading" {
-                h2 id="running" { "What runs now" }
+                h2 id="running" { "Running now" }
                 @if !rows.is_empty() { span class="number" { (rows.len()) } }
             }
             @if rows.is_empty() {
-                p class="quiet" { "Nothing." }
+                p class="quiet" { "Nothing is running." }
             } @else {
                 ul class="rows" data-list="running" { @for row in rows.iter().take(SHOWN) { (row) } }
                 @if rows.len() > SHOWN { p class="more" { "and " (rows.len() - SHOWN) " more" } }
@@ -170,7 +170,7 @@ fn turn(session: &Session, now_ms: u64) -> Markup {
             (session_state::title(session))
         }
         small {
-            "turn of " (one_line(&session.agent.name)) " in " code { (exact(&session.directory)) }
+            "turn by " (one_line(&session.agent.name)) " in " code { (exact(&session.directory)) }
         }
         (elsewhere(session.machine.as_ref()))
     };
@@ -184,9 +184,9 @@ fn in_plan(plan: &Plan, command: &PlanCommand, now_ms: u64) -> Markup {
             (plan_state::title(plan))
         }
         small {
-            "command of " (one_line(&command.actor)) " in the plan"
+            "command by " (one_line(&command.actor)) " in the plan"
             @if !command.job.is_empty() {
-                ", " a href=(job_state::path(&command.job)) data-key={ "its " (command.job) } { "its output" }
+                ", " a href=(job_state::path(&command.job)) data-key={ "its " (command.job) } { "output" }
             }
         }
         (elsewhere(plan.machine.as_ref()))
@@ -229,14 +229,14 @@ fn index(index: &ContextIndex) -> Markup {
 fn connected(client: &Client, now_ms: u64) -> Markup {
     let word = match client.in_flight {
         0 => html! { span class="badge good" { "Connected" } },
-        _ => html! { span class="badge active busy" { "Calls a tool" } },
+        _ => html! { span class="badge active busy" { "Calling a tool" } },
     };
     let what = html! {
         span class="row-title" { (one_line(&client.actor)) }
         small {
             (counted(client.calls, "call", "calls"))
             @if let Some(plan) = &client.plan {
-                ", works in " a href=(plan_state::path(plan)) data-key={ "its " (plan) } { "a plan" }
+                ", working in " a href=(plan_state::path(plan)) data-key={ "its " (plan) } { "a plan" }
             }
             @if let Some(directory) = &client.directory { " in " code { (exact(directory)) } }
         }
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn nothing_is_said_too() {
         let page = card(&Running::default()).into_string();
-        assert!(page.contains("Nothing."), "{page}");
+        assert!(page.contains("Nothing is running."), "{page}");
         let connected = Running {
             clients: everything("a").clients,
             ..Running::default()

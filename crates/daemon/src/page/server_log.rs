@@ -68,7 +68,7 @@ fn find(app: &App, id: Result<Path<String>, PathRejection>) -> Result<(Server, S
         .and_then(|server| Ok((server, app.language_servers.log(&id)?)));
     found.map_err(|_| {
         let detail = html! {
-            p { "No language server with the id " code { (id) } " was used since the daemon started." }
+            p { "No language server with the id " code { (id) } " has been used since the daemon started." }
             p { a href="/servers" { "All language servers" } }
         };
         PageError::new(ErrorCode::ServerNotFound, detail)
@@ -129,12 +129,12 @@ fn lines(log: &ServerLog) -> Markup {
     let left_out = log.lines.len().saturating_sub(SHOWN_LINES);
     html! {
         @if log.lines.is_empty() {
-            p { "It has said nothing." }
+            p { "No output yet." }
         } @else {
             @if left_out > 0 {
-                p class="more" { "The last " (SHOWN_LINES) " lines. " code { "tidelock lsp log" } " shows more." }
+                p class="more" { "Showing the last " (SHOWN_LINES) " lines. " code { "tidelock lsp log" } " shows more." }
             }
-            div class="log" data-scroll="log" data-key="log" tabindex="0" role="region" aria-label="Lines of the log" {
+            div class="log" data-scroll="log" data-key="log" tabindex="0" role="region" aria-label="Log lines" {
                 @for line in log.lines.iter().skip(left_out) {
                     div class={ "log-line " (level(&line.level)) } {
                         time datetime=(line.at) { (readable(&line.at)) }
@@ -226,7 +226,7 @@ mod tests {
         assert!(
             lines(&ServerLog { lines: Vec::new() })
                 .into_string()
-                .contains("It has said nothing.")
+                .contains("No output yet.")
         );
     }
 

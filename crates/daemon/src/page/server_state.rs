@@ -54,7 +54,7 @@ pub(super) fn explanation(server: &Server) -> Markup {
     html! {
         @if let (ServerState::Failed, Some(ms)) = (server.state, server.retry_after_ms) {
             // Rounded up, so that it never says zero while nobody tries.
-            small { "tries again in " (human_duration(Duration::from_secs(ms.div_ceil(1000)))) }
+            small { "retries in " (human_duration(Duration::from_secs(ms.div_ceil(1000)))) }
         }
         @for progress in server.progress.iter().take(SHOWN_PROGRESS) {
             @let far = progress.percentage.map(|percentage| percentage.min(100));

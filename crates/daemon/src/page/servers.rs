@@ -46,8 +46,8 @@ fn content(servers: &[Server], visitor: &Visitor) -> Markup {
             div {
                 h1 { "Language servers" }
                 p {
-                    "One warm server per workspace answers all agents on this machine. It restarts by itself when it "
-                    "crashes, and whoever asks in the meantime waits."
+                    "All agents on this machine share one warm server per workspace. If it crashes, it restarts by itself, and "
+                    "requests wait until it is back."
                 }
             }
         }
@@ -60,13 +60,13 @@ fn content(servers: &[Server], visitor: &Visitor) -> Markup {
 fn empty() -> Markup {
     html! {
         div class="card empty" {
-            h2 { "No language server has been used yet" }
+            h2 { "No language servers yet" }
             p {
-                "One appears here when an agent, or you, asks something about code. It is started for the workspace "
-                "of the file and stays warm for the next question."
+                "A server appears here when you or an agent ask about code. It starts for the file's workspace and stays "
+                "warm for the next question."
             }
             p { code { "tidelock lsp hover FILE:LINE:COL" } }
-            p { code { "tidelock lsp config" } " shows which servers are found on this machine." }
+            p { code { "tidelock lsp config" } " shows which servers are available on this machine." }
         }
     }
 }

@@ -50,9 +50,9 @@ impl Action {
 
     fn done(self) -> &'static str {
         match self {
-            Self::Start => "was started, and answers",
-            Self::Restart => "was restarted, and answers",
-            Self::Stop => "was stopped, until it is started by hand",
+            Self::Start => "was started and is ready",
+            Self::Restart => "was restarted and is ready",
+            Self::Stop => "was stopped and stays off until you start it",
         }
     }
 

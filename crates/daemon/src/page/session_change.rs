@@ -158,7 +158,7 @@ pub(super) async fn change(
 
 async fn act(app: &App, form: ChangeForm) -> Result<Done, SessionError> {
     let missing = |what: &str| SessionError::Invalid {
-        what: format!("the form does not say which {what}"),
+        what: format!("the form doesn't say which {what}"),
     };
     let id: SessionId = form.id.parse().map_err(|_| missing("session"))?;
     let turn = || {
@@ -189,7 +189,7 @@ async fn act(app: &App, form: ChangeForm) -> Result<Done, SessionError> {
             let wanted = form.answer.ok_or_else(|| missing("answer"))?;
             let (counts, whose) = sessions.answer(id, permission, wanted, by).await?;
             if counts != wanted {
-                done.text = Some(format!("“{whose}” was faster, and the first answer counts."));
+                done.text = Some(format!("“{whose}” answered first, so that answer counts."));
             }
         }
         Action::Edit => {
@@ -198,7 +198,7 @@ async fn act(app: &App, form: ChangeForm) -> Result<Done, SessionError> {
                 attachments: sessions.turn(turn()?).await?.record.prompt.attachments,
             };
             sessions.edit_queued(id, turn()?, prompt, by).await?;
-            done.text = Some("The prompt was changed.".to_owned());
+            done.text = Some("The prompt was updated.".to_owned());
         }
         Action::Move => {
             sessions
@@ -207,11 +207,11 @@ async fn act(app: &App, form: ChangeForm) -> Result<Done, SessionError> {
         }
         Action::Unqueue => {
             sessions.remove_queued(id, turn()?, by).await?;
-            done.text = Some("The prompt was taken out of the queue.".to_owned());
+            done.text = Some("The prompt was removed from the queue.".to_owned());
         }
         Action::Here => {
             sessions.move_here(id, by).await?;
-            done.text = Some("The prompts of this session run on this machine now.".to_owned());
+            done.text = Some("This session now runs its prompts on this machine.".to_owned());
         }
         Action::Rename => {
             sessions.rename(id, form.title.unwrap_or_default(), by).await?;
@@ -220,15 +220,15 @@ async fn act(app: &App, form: ChangeForm) -> Result<Done, SessionError> {
             let fork = sessions.fork(id, None, by).await?;
             done.to = path(&fork.id.to_string());
             done.text = Some(
-                "This is a fork: it shares the turns so far, and goes its own way from here.".to_owned(),
+                "This is a fork: it shares the turns so far and continues separately from here.".to_owned(),
             );
         }
         Action::Archive | Action::Unarchive => {
             let is_archived = form.action == Action::Archive;
             sessions.archive(id, is_archived, by).await?;
             done.text = Some(match is_archived {
-                true => "The session was put away.".to_owned(),
-                false => "The session is back.".to_owned(),
+                true => "The session was archived.".to_owned(),
+                false => "The session was unarchived.".to_owned(),
             });
         }
         Action::Remove => {

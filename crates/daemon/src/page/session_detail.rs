@@ -163,7 +163,7 @@ async fn fold(app: &App, id: SessionId, before: Option<TurnId>) -> Result<Conver
 
 fn not_there(id: &str) -> PageError {
     let detail = html! {
-        p { "There is no session with the id " code { (id) } ", or no longer." }
+        p { "There is no session with the id " code { (id) } ". It may have been removed." }
         p { a href="/sessions" { "All sessions" } }
     };
     PageError::new(ErrorCode::SessionNotFound, detail)
@@ -230,8 +230,8 @@ fn asking(visitor: &Visitor, session: &Session) -> Markup {
     let asking: &[WaitingPermission] = session.active.as_ref().map_or(&[], |active| &active.asking);
     html! {
         @for question in asking {
-            section class="card asking" aria-label="A question to you" data-permission=(question.permission) {
-                h2 { "May " (one_line(&session.agent.name)) " do this?" }
+            section class="card asking" aria-label="Permission request" data-permission=(question.permission) {
+                h2 { "Allow " (one_line(&session.agent.name)) " to do this?" }
                 p { strong { (one_line(&question.tool)) } ": " code { (exact(&question.subject)) } }
                 div class="actions" {
                     (answers(visitor, session, question, After::Session))
@@ -245,7 +245,7 @@ fn queue(visitor: &Visitor, session: &Session, queue: &[api::Turn]) -> Markup {
     html! {
         @if !queue.is_empty() {
             section class="card" aria-labelledby="queue" {
-                h2 id="queue" { "Next" }
+                h2 id="queue" { "Queue" }
                 @if let Some(machine) = &session.waits_for {
                     p class="quiet" { (one_line(&waiting_words(machine))) }
                     (button(visitor, session, "here", "Run on this machine", &html! {}))
@@ -265,7 +265,7 @@ fn queue(visitor: &Visitor, session: &Session, queue: &[api::Turn]) -> Markup {
                                     button type="submit" name="action" value="edit" data-key={ "edit " (turn.id) } { "Save" }
                                     @if place > 0 {
                                         (hidden("place", &(place - 1).to_string()))
-                                        button type="submit" name="action" value="move" data-key={ "move " (turn.id) } { "Earlier" }
+                                        button type="submit" name="action" value="move" data-key={ "move " (turn.id) } { "Move up" }
                                     }
                                     button type="submit" name="action" value="unqueue" data-key={ "unqueue " (turn.id) } { "Remove" }
                                 }
@@ -319,7 +319,7 @@ fn manage(visitor: &Visitor, session: &Session) -> Markup {
             div class="actions" {
                 @if session.last_state.is_some() { (button(visitor, session, "fork", "Fork", &html! {})) }
                 @if is_unused && !session.archived { (button(visitor, session, "archive", "Archive", &html! {})) }
-                @if session.archived { (button(visitor, session, "unarchive", "Take back", &html! {})) }
+                @if session.archived { (button(visitor, session, "unarchive", "Unarchive", &html! {})) }
                 @if is_unused && session.forks == 0 { (button(visitor, session, "remove", "Remove", &html! {})) }
                 a class="button" href=(export("markdown")) data-key="export markdown" { "Export as Markdown" }
                 a class="button" href=(export("json")) data-key="export json" { "Export as JSON" }
@@ -342,7 +342,7 @@ fn section(visitor: &Visitor, session: &Session, conversation: &Conversation) ->
                     (hidden("id", &session.id))
                     (hidden("action", "send"))
                     label class="visually-hidden" for="prompt" { "Prompt" }
-                    textarea id="prompt" name="prompt" rows="3" required placeholder="What is to be done? (Ctrl+Enter sends)" {}
+                    textarea id="prompt" name="prompt" rows="3" required placeholder="Message the agent… (Ctrl+Enter to send)" {}
                     div class="actions" { button type="submit" class="primary" id="send" { "Send" } }
                 }
             }
@@ -358,7 +358,7 @@ fn turns(session: &Session, conversation: &Conversation) -> Markup {
                 a id="turns-older" href={ (path(&session.id)) "?before=" (percent_encode(older)) } { "Older turns" }
             }
         }
-        @if conversation.turns.is_empty() { p class="empty" { "Nothing has been said yet." } }
+        @if conversation.turns.is_empty() { p class="empty" { "No messages yet." } }
         @for shown in &conversation.turns { (article(shown)) }
     }
 }

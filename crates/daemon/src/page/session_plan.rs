@@ -80,8 +80,8 @@ pub(super) fn card(visitor: &Visitor, plan: &SessionPlan) -> Markup {
             }
             @match plan {
                 SessionPlan::Shown(shown) => (content(visitor, shown)),
-                SessionPlan::Unreadable(_) => p { "The plan can't be read right now, so its changes aren't shown. They are kept." },
-                SessionPlan::None => p { "Nothing has been changed. What agents change is here first, and in your files once you apply it." },
+                SessionPlan::Unreadable(_) => p { "Can't read the plan right now, so its changes aren't shown. They are safe." },
+                SessionPlan::None => p { "No changes yet. Changes by agents show up here first. Your files change only when you apply them." },
             }
         }
     }
@@ -116,7 +116,7 @@ fn changed_file(file: &FileDiff) -> Markup {
     html! {
         details class="beside-file" data-key={ "file " (exact_words(&file.path)) } {
             summary { (letter(&file.kind)) " " code { (exact(&file.path)) } " " (lines(file.added_lines, file.removed_lines)) }
-            @if file.binary { p class="diff-more" { "It is not text, or too large to be shown." } }
+            @if file.binary { p class="diff-more" { "Binary, or too large to show." } }
             @if !file.hunks.is_empty() { (rows(file, Arrangement::Unified, SHOWN_LINES)) }
             @if total > SHOWN_LINES {
                 p class="diff-more" { (counted((total - SHOWN_LINES) as u64, "more line", "more lines")) }
@@ -148,11 +148,11 @@ mod tests {
         let shown = |plan| card(&visitor, &plan).into_string();
         let page = shown(SessionPlan::Unreadable("plan_1".to_owned()));
         assert!(
-            page.contains("href=\"/plans/plan_1\"") && !page.contains("Nothing has been changed"),
+            page.contains("href=\"/plans/plan_1\"") && !page.contains("No changes yet"),
             "{page}"
         );
         let page = shown(SessionPlan::None);
-        assert!(page.contains("Nothing has been changed"), "{page}");
+        assert!(page.contains("No changes yet"), "{page}");
     }
 
     fn changes(fingerprint: &str, files: Vec<FileDiff>) -> Option<PlanDiff> {

@@ -36,10 +36,10 @@ pub(super) fn badge(session: &Session) -> Markup {
 pub(super) fn label(session: &Session) -> &'static str {
     match session.state {
         SessionState::Running => "Running",
-        SessionState::Asking => "Waits for you",
+        SessionState::Asking => "Waiting for you",
         SessionState::Stopping => "Stopping",
         SessionState::Archived => "Archived",
-        SessionState::Waiting => "Prompt waits",
+        SessionState::Waiting => "Waiting",
         SessionState::Idle => match session.last_state {
             None => "New",
             Some(state) => turn_label(state),
@@ -50,7 +50,7 @@ pub(super) fn label(session: &Session) -> &'static str {
 /// The state of a turn for people.
 pub(super) fn turn_label(state: TurnState) -> &'static str {
     match state {
-        TurnState::Queued => "Waits",
+        TurnState::Queued => "Queued",
         TurnState::Running => "Running",
         TurnState::Done => "Done",
         TurnState::Failed => "Failed",
@@ -135,7 +135,7 @@ pub(super) mod tests {
                 "badge active busy",
                 "Running",
             ),
-            (SessionState::Asking, None, "badge warn", "Waits for you"),
+            (SessionState::Asking, None, "badge warn", "Waiting for you"),
             (SessionState::Stopping, None, "badge warn", "Stopping"),
             (
                 SessionState::Archived,

@@ -83,11 +83,11 @@ fn show(item: &Item, number: Option<u64>) -> Markup {
             p class="item item-note" {
                 "Asked you: " (one_line(tool)) " " code { (one_line(subject)) } " – "
                 @match answer.map(crate::sessions::wire::answer_to_wire) {
-                    None => a href="#asking" data-answer-of=(permission) { "waits for your answer" },
-                    Some(PermissionAnswer::Deny) if by.as_deref().unwrap_or_default().is_empty() => "nobody answered in time",
+                    None => a href="#asking" data-answer-of=(permission) { "waiting for your answer" },
+                    Some(PermissionAnswer::Deny) if by.as_deref().unwrap_or_default().is_empty() => "timed out without an answer",
                     Some(PermissionAnswer::Deny) => "denied",
                     Some(PermissionAnswer::Allow) => "allowed",
-                    Some(PermissionAnswer::AllowAlways) => "allowed from now on",
+                    Some(PermissionAnswer::AllowAlways) => "always allowed",
                 }
             }
         },

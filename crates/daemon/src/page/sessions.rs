@@ -157,8 +157,8 @@ fn content(list: &SessionList, filter: &Filter, start: &Markup, now_ms: u64) -> 
             div {
                 h1 { "Sessions" }
                 p {
-                    "Each is a conversation with an agent that works in a sandbox of its own. It goes on when you leave, "
-                    "and is here when you come back."
+                    "A session is a conversation with an agent that works in its own sandbox. It keeps running when you leave, and "
+                    "you can pick it up here later."
                 }
             }
         }
@@ -176,11 +176,11 @@ fn empty(filter: &Filter) -> Markup {
     html! {
         div class="card empty" {
             @if *filter == Filter::default() {
-                h2 { "Nobody has been asked anything" }
-                p { "Ask an agent from a terminal, or below. With no model set up, a rehearsal shows how it goes." }
+                h2 { "No sessions yet" }
+                p { "Ask an agent below or from a terminal. If no model is set up, a rehearsal shows how it works." }
                 p { code { "tidelock run \"…\"" } }
             } @else {
-                h2 { "There is none" }
+                h2 { "No matching sessions" }
                 p { a href="/sessions" data-key="all" { "Current sessions" } }
             }
         }
@@ -220,7 +220,7 @@ fn row(session: &Session, now_ms: u64) -> Markup {
                 @if let Some(asking) = session.active.as_ref().and_then(|active| active.asking.first()) {
                     small { (one_line(&asking.tool)) ": " (one_line(&asking.subject)) }
                 }
-                @if !session.queue.is_empty() { small { (counted(session.queue.len() as u64, "prompt waits", "prompts wait")) } }
+                @if !session.queue.is_empty() { small { (counted(session.queue.len() as u64, "prompt queued", "prompts queued")) } }
             }
             td data-label="Agent" { (one_line(&session.agent.name)) }
             td class="count" data-label="Prompts" { (session.prompts) }
@@ -271,13 +271,13 @@ mod tests {
     #[test]
     fn an_empty_list_says_what_to_do() {
         let page = rendered(Vec::new(), &Filter::default());
-        assert!(page.contains("Nobody has been asked anything"), "{page}");
+        assert!(page.contains("No sessions yet"), "{page}");
         let archived = Filter {
             show: Which::Archived,
             before: None,
         };
         let page = rendered(Vec::new(), &archived);
-        assert!(page.contains("There is none"), "{page}");
+        assert!(page.contains("No matching sessions"), "{page}");
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
             ..session(SessionState::Asking)
         };
         let page = rendered(vec![waiting], &Filter::default());
-        for part in ["Waits for you", "shell: rm -rf target", "1 prompt waits"] {
+        for part in ["Waiting for you", "shell: rm -rf target", "1 prompt queued"] {
             assert!(page.contains(part), "{part}: {page}");
         }
     }

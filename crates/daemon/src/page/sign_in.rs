@@ -35,9 +35,7 @@ impl FromRequestParts<Arc<App>> for Visitor {
                 session,
                 needs: Arc::new(needs::read(app).await),
             }),
-            None => Err(PageError::signed_out(
-                "This page shows the state of a Tidelock daemon to its owner.",
-            )),
+            None => Err(PageError::signed_out("Sign in to see this Tidelock daemon.")),
         }
     }
 }
@@ -76,7 +74,7 @@ pub(super) async fn open(
         }
         // Opening the link again, for example by going back, is no reason to be sent away.
         None if session_of(&app, &headers).is_some() => Ok(Redirect::to("/").into_response()),
-        None => Err(PageError::signed_out("This link was used already, or it is too old.").into_response()),
+        None => Err(PageError::signed_out("This link was already used or has expired.").into_response()),
     }
 }
 
@@ -86,7 +84,7 @@ fn elsewhere(app: &App, code: &str) -> Response {
         let page = app.hosts.page_origin();
         Redirect::to(&format!("{page}/open?code={code}")).into_response()
     } else {
-        PageError::signed_out("This link was used already, or it is too old.").into_response()
+        PageError::signed_out("This link was already used or has expired.").into_response()
     }
 }
 

@@ -57,14 +57,14 @@ fn content(workspaces: &[Workspace], visitor: &Visitor) -> Markup {
         div class="heading" data-part="heading" {
             div {
                 h1 { "Workspaces" }
-                p { "The directories that agents work on. One is registered when it is first used." }
+                p { "The directories your agents work in. A directory is registered when it is first used." }
             }
         }
         div data-part="workspaces" {
             @if workspaces.is_empty() {
                 div class="card empty" {
-                    h2 { "There is none yet" }
-                    p { "Go to a directory, and let something work there." }
+                    h2 { "No workspaces yet" }
+                    p { "Run an agent, or any command, in a directory to register it." }
                     p { code { "tidelock exec -- claude" } }
                 }
             } @else {
@@ -114,10 +114,14 @@ fn row(workspace: &Workspace, visitor: &Visitor) -> Markup {
 
 fn badge(state: WorkspaceState) -> Markup {
     let (class, word, why) = match state {
-        WorkspaceState::Present => ("badge good", "There", None),
-        WorkspaceState::Missing => ("badge bad", "Gone", Some("nothing is at its path")),
-        WorkspaceState::Replaced => ("badge bad", "Gone", Some("another directory is at its path")),
-        WorkspaceState::Unreachable => ("badge bad", "No answer", Some("its file system does not answer")),
+        WorkspaceState::Present => ("badge good", "Present", None),
+        WorkspaceState::Missing => ("badge bad", "Gone", Some("nothing exists at its path")),
+        WorkspaceState::Replaced => ("badge bad", "Gone", Some("another directory is now at its path")),
+        WorkspaceState::Unreachable => (
+            "badge bad",
+            "Unreachable",
+            Some("its file system doesn't respond"),
+        ),
     };
     html! { span class=(class) { (word) } @if let Some(why) = why { small { (why) } } }
 }
@@ -199,7 +203,7 @@ mod tests {
         let page = rendered(&[workspace(WorkspaceState::Present, 0)]).await;
         for part in [
             "<code>/home/me/&lt;b&gt;<span class=\"odd\">&lt;U+202E&gt;</span></code></a><small>git repository, since ",
-            "<span class=\"badge good\">There</span></td>",
+            "<span class=\"badge good\">Present</span></td>",
             "<li><code>make &lt;test&gt;</code></li>",
             "data-label=\"Open plans\">0</td>",
             "aria-label=\"Forget /home/me/&lt;b&gt;&lt;U+202E&gt;\"",
@@ -214,12 +218,12 @@ mod tests {
     #[tokio::test]
     async fn one_in_use_is_not_forgotten_and_one_that_is_gone_says_so() {
         for (state, open_plans, can_be_forgotten, part) in [
-            (WorkspaceState::Present, 2, false, "There</span>"),
+            (WorkspaceState::Present, 2, false, "Present</span>"),
             (
                 WorkspaceState::Missing,
                 0,
                 true,
-                "Gone</span><small>nothing is at its path",
+                "Gone</span><small>nothing exists at its path",
             ),
             (
                 WorkspaceState::Replaced,

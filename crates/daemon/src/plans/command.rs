@@ -34,16 +34,20 @@ pub(crate) async fn submit_in_new_plan(
     let own = Arc::clone(app);
     let work = async move {
         let (plan, opened) = open_for_command(&own, open, request.idempotency_key.clone(), &by).await?;
-        let submitted = match &opened {
-            Opened::Before(job) => return Ok((plan, Submitted::Known(job.as_ref().clone()))),
-            Opened::Now | Opened::Beside | Opened::GivenBack => {
-                submit(&own, &plan, request, &by, started_for).await
-            }
-        };
-        if let (Err(_), Opened::Now) = (&submitted, &opened) {
-            give_back(&own.plans, &plan).await;
+        if let Opened::Before(job) = opened {
+            return Ok((plan, Submitted::Known(*job)));
         }
-        Ok((plan, submitted?))
+        match submit(&own, &plan, request, &by, started_for).await {
+            Ok(submitted) => Ok((plan, submitted)),
+            Err(NotSubmitted::Surely(problem)) => {
+                if let Opened::Now = opened {
+                    give_back(&own.plans, &plan).await;
+                }
+                Err(problem)
+            }
+            // Whoever asks again with the same key finds the plan; without one, the next start forgets it.
+            Err(NotSubmitted::Perhaps(problem)) => Err(problem),
+        }
     };
     let done = app
         .plan_watch
@@ -115,13 +119,20 @@ fn job_of(plan: &Plan) -> Option<JobId> {
     plan.record.facts.command.as_ref()?.parse().ok()
 }
 
+/// Why a command was not submitted, as far as it is known.
+enum NotSubmitted {
+    Surely(Problem),
+    /// The answer of the log was lost: its job may be there, and run.
+    Perhaps(Problem),
+}
+
 async fn submit(
     app: &App,
     plan: &Plan,
     mut request: SubmitJob,
     by: &Actor,
     started_for: StartedFor,
-) -> Result<Submitted, Problem> {
+) -> Result<Submitted, NotSubmitted> {
     app.kill.reached("Submitting");
     let sandbox = app.plans.sandbox_root(plan);
     let is_inside = [plan.record.facts.root.as_path(), sandbox.as_path()]
@@ -132,14 +143,17 @@ async fn submit(
     }
     request.command.plan = Some(plan.id.to_string());
     let place = (&app.durable.log, app.durable.home_id);
-    let mut new = to_new_job(request, by, started_for, place, &app.plans).await?;
+    let new = to_new_job(request, by, started_for, place, &app.plans).await;
+    let mut new = new.map_err(NotSubmitted::Surely)?;
     let id = job_of(plan).unwrap_or(new.job.id);
     new.job.id = id;
     match app.environments.submit(&app.jobs, new).await {
         Ok(submitted) => Ok(submitted),
-        Err(error) => match app.jobs.get(id).await.map_err(read_failed)? {
-            Some(job) => Ok(Submitted::Known(job)),
-            None => Err(not_submitted(app, error).await),
+        Err(error) => match app.jobs.get(id).await {
+            Ok(Some(job)) => Ok(Submitted::Known(job)),
+            Ok(None) if !error.may_be_taken() => Err(NotSubmitted::Surely(not_submitted(app, error).await)),
+            Ok(None) => Err(NotSubmitted::Perhaps(not_submitted(app, error).await)),
+            Err(unread) => Err(NotSubmitted::Perhaps(read_failed(unread))),
         },
     }
 }
@@ -159,9 +173,9 @@ async fn give_back(plans: &Plans, plan: &Plan) {
     }
 }
 
-/// Forgets the plans of commands that an earlier daemon did not come to submit.
-pub(crate) async fn forget_unsubmitted(plans: &Plans, jobs: &Jobs, home: HomeId) -> Result<(), PlanError> {
-    let mut before = None;
+/// The open plans of commands of this home that nobody has worked in.
+pub(crate) async fn untouched(plans: &Plans, home: HomeId) -> Result<Vec<Plan>, PlanError> {
+    let (mut untouched, mut before) = (Vec::new(), None);
     loop {
         let open = plans
             .list(PlanQuery {
@@ -172,23 +186,32 @@ pub(crate) async fn forget_unsubmitted(plans: &Plans, jobs: &Jobs, home: HomeId)
                 limit: PAGE,
             })
             .await?;
-        let Some(last) = open.last() else {
-            return Ok(());
-        };
-        before = Some(last.id);
-        for plan in &open {
+        before = open.last().map(|last| last.id);
+        let is_last = open.len() < PAGE as usize;
+        untouched.extend(open.into_iter().filter(|plan| {
             // Whoever has worked in it has changed it.
             let facts = &plan.record.facts;
-            let is_untouched = facts.home == home && plan.record.changed_at == facts.opened_at;
-            if let Some(job) = job_of(plan).filter(|_| is_untouched)
-                && jobs.get(job).await?.is_none()
-            {
-                tracing::warn!(plan = %plan.id, "an earlier daemon opened a plan and did not come to submit its command");
-                give_back(plans, plan).await;
-            }
-        }
-        if open.len() < PAGE as usize {
-            return Ok(());
+            facts.home == home && plan.record.changed_at == facts.opened_at && job_of(plan).is_some()
+        }));
+        if is_last {
+            return Ok(untouched);
         }
     }
+}
+
+/// Forgets the plans of commands that an earlier daemon did not come to submit.
+pub(crate) async fn forget_unsubmitted(
+    plans: &Plans,
+    jobs: &Jobs,
+    untouched: Result<Vec<Plan>, PlanError>,
+) -> Result<(), PlanError> {
+    for plan in untouched? {
+        if let Some(job) = job_of(&plan)
+            && jobs.get(job).await?.is_none()
+        {
+            tracing::warn!(plan = %plan.id, "an earlier daemon opened a plan and did not come to submit its command");
+            give_back(plans, &plan).await;
+        }
+    }
+    Ok(())
 }

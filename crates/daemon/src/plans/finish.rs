@@ -409,7 +409,7 @@ impl Finishing<'_> {
                     // What goes to standard output is the command's.
                     self.say(Channel::Stderr, &piece.bytes).await;
                 }
-                Ok(OutputItem::End(_)) => return Ok(()),
+                Ok(OutputItem::End(..)) => return Ok(()),
                 Ok(OutputItem::Piece(_) | OutputItem::Progress { .. } | OutputItem::Resync { .. }) => {}
                 Err(_) => {
                     let request = Requested {

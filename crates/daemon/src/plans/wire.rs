@@ -185,7 +185,7 @@ fn stuck_notice(plans: &Plans, plan: &Plan) -> Option<String> {
     let is_its_own = plan.record.landing.as_ref() == Some(&stuck.landing);
     is_its_own.then(|| {
         format!(
-            "its apply or undo is stuck half-way: {}; run `tidelock workspace repair`",
+            "its apply or undo is stuck halfway: {}; run `tidelock workspace repair`",
             stuck.why
         )
     })
@@ -203,8 +203,8 @@ fn notice(plan: &Plan, workspace: Option<Presence>) -> Option<String> {
         None => "its workspace was forgotten",
         Some(Presence::Missing) => "its workspace is gone: there is nothing at its path",
         Some(Presence::Replaced) => "its workspace is gone: another directory is at its path",
-        Some(Presence::Unreachable) => "the file system of its workspace does not answer",
-        Some(Presence::Present) if plan.record.landing.is_some() => "it is being applied or taken back",
+        Some(Presence::Unreachable) => "its workspace's file system doesn't respond",
+        Some(Presence::Present) if plan.record.landing.is_some() => "it is being applied or undone",
         Some(Presence::Present) => {
             let failed = plan.record.unrecorded.as_ref()?;
             return Some(format!(

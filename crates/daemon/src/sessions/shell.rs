@@ -125,7 +125,7 @@ impl JobShell {
                         _ = order.scope.wait() => {}
                     }
                 }
-                OutputItem::End(ended) => return end_of(job, &ended.record.state, order.timeout),
+                OutputItem::End(ended, _) => return end_of(job, &ended.record.state, order.timeout),
                 OutputItem::Piece(_) | OutputItem::Progress { .. } | OutputItem::Resync { .. } => {}
             }
         }

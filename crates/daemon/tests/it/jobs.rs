@@ -64,7 +64,7 @@ async fn event(raw: &mut Raw) -> (String, Option<u64>, Value) {
         for (name, value) in fields {
             match name {
                 "event" => kind = Some(value.to_owned()),
-                "id" => id = Some(value.parse().unwrap()),
+                "id" => id = Some(value.split('-').next().unwrap().parse().unwrap()),
                 "data" => data.push(value.to_owned()),
                 _ => {}
             }

@@ -34,7 +34,7 @@ async fn the_page_says_what_to_do_and_follows_what_happens() {
     for part in [
         "data-live=\"/live/jobs?state=failed\"",
         "aria-current=\"true\">Failed</a>",
-        "There is none",
+        "No matching jobs",
     ] {
         assert!(narrowed.contains(part), "{part}: {narrowed}");
     }
@@ -103,7 +103,7 @@ async fn forms_need_the_token_and_say_what_became_of_them() {
     }
 
     let page = submit(&browser, "/jobs/workers", &[token, ("max_workers", "2")], "/jobs").await;
-    assert!(page.contains("2 jobs may run at once now."), "{page}");
+    assert!(page.contains("Now running at most 2 jobs at a time."), "{page}");
     for (count, status) in [("257", 422), ("-1", 422), ("", 422), ("many", 422)] {
         let answer = browser
             .post("/jobs/workers", &[token, ("max_workers", count)])

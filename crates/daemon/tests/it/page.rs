@@ -146,9 +146,7 @@ async fn a_link_works_once_and_not_for_long() {
     let answer = get(&path).await;
     assert_eq!(answer.status, 401);
     assert!(
-        answer
-            .body
-            .contains("This link was used already, or it is too old."),
+        answer.body.contains("This link was already used or has expired."),
         "{}",
         answer.body
     );
@@ -282,9 +280,9 @@ async fn the_overview_names_what_needs_a_look_and_stays_short() {
     let page = browser.get("/").await.body;
     for part in [
         "<title>Overview · Tidelock</title>",
-        "Nothing. No question",
+        "Nothing right now: no questions",
         "data-waiting=\"\"",
-        "<h2 id=\"first\">Where to begin</h2>",
+        "<h2 id=\"first\">Get started</h2>",
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
@@ -370,12 +368,12 @@ async fn the_forms_have_their_effect_and_say_so() {
         )
         .await;
     assert!(
-        page.contains("“a/b” is closed by hand now, until it is reset."),
+        page.contains("“a/b” is now forced closed until you reset it."),
         "{page}"
     );
     assert!(page.contains("Forced closed"), "{page}");
     assert!(
-        !browser.get("/breakers").await.body.contains("by hand now"),
+        !browser.get("/breakers").await.body.contains("is now forced"),
         "a notice is said twice"
     );
 
@@ -525,7 +523,7 @@ async fn the_overview_shows_the_log_and_how_earlier_daemons_ended() {
     let page = browser.get("/").await.body;
     for part in [
         "<span class=\"badge good\">Writable</span>",
-        "<dt>Kept in</dt><dd>a file in the state directory</dd>",
+        "<dt>Stored in</dt><dd>a file in the state directory</dd>",
         "<dt>Streams</dt><dd class=\"number\">4</dd>",
         "<span class=\"badge good\">Running</span>",
         "<span class=\"badge bad\">Crashed</span>",
@@ -582,7 +580,7 @@ async fn a_breaker_has_a_history_behind_a_link() {
     );
 
     let nobody = browser.get("/breakers/history?name=nobody").await;
-    assert!(nobody.body.contains("Nothing is known"), "{}", nobody.body);
+    assert!(nobody.body.contains("No history"), "{}", nobody.body);
     for (path, status) in [("/breakers/history", 400), ("/breakers/history?name=", 400)] {
         assert_eq!(browser.get(path).await.status, status, "{path}");
     }

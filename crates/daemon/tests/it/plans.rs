@@ -112,7 +112,11 @@ pub(crate) async fn event(raw: &mut Raw) -> (String, Option<u64>, Value) {
         };
         if let Some(kind) = field("event") {
             let data = serde_json::from_str(field("data").unwrap()).unwrap();
-            return (kind.to_owned(), field("id").map(|id| id.parse().unwrap()), data);
+            return (
+                kind.to_owned(),
+                field("id").map(|id| id.split('-').next().unwrap().parse().unwrap()),
+                data,
+            );
         }
     }
 }

@@ -60,13 +60,13 @@ async fn the_page_says_what_to_do_and_follows_what_happens() {
     );
     assert_parts(
         &browser.get("/plans?show=over").await.body,
-        &["data-live=\"/live/plans?show=over\"", "There is none"],
+        &["data-live=\"/live/plans?show=over\"", "No matching plans"],
     );
     assert_parts(
         &browser.get("/").await.body,
         &["data-key=\"tile Open plans\">Open plans</a></dt><dd>0 <small>0 sealed</small>"],
     );
-    assert_parts(&browser.get("/workspaces").await.body, &["There is none yet"]);
+    assert_parts(&browser.get("/workspaces").await.body, &["No workspaces yet"]);
 }
 
 #[tokio::test]
@@ -88,8 +88,8 @@ async fn an_address_that_makes_no_sense_is_explained() {
         (format!("/plans/{UNKNOWN}"), 404, UNKNOWN),
         (format!("/live/plans/{UNKNOWN}"), 404, UNKNOWN),
         (format!("/plans/{UNKNOWN}/discard"), 404, UNKNOWN),
-        (own("?view=sideways"), 400, "what to show of the plan"),
-        (own("?changeset=%3Cb%3E"), 400, "what to show of the plan"),
+        (own("?view=sideways"), 400, "which part of the plan to show"),
+        (own("?changeset=%3Cb%3E"), 400, "which part of the plan to show"),
         (
             own("?changeset=changeset_01ARZ3NDEKTSV4RRFFQ69G5FAV"),
             404,
@@ -120,8 +120,11 @@ async fn a_plan_is_looked_at_applied_and_taken_back() {
             "2 files",
         ],
     );
-    assert_parts(&browser.get("/").await.body, &["waits to be applied"]);
-    assert_parts(&browser.get("/plans?show=over").await.body, &["There is none"]);
+    assert_parts(&browser.get("/").await.body, &["ready for review"]);
+    assert_parts(
+        &browser.get("/plans?show=over").await.body,
+        &["No matching plans"],
+    );
     let path = format!("/plans/{}", plan.id);
     let page = browser.get(&path).await.body;
     assert_parts(
@@ -163,17 +166,14 @@ async fn a_plan_is_looked_at_applied_and_taken_back() {
 
     let seen = ("seen", plan.fingerprint.as_str());
     let page = submit(&browser, &plan, &[("action", "apply"), seen]).await;
-    assert_parts(&page, &["was applied: 2 paths were changed.", "id=\"undo\""]);
+    assert_parts(&page, &["was applied: 2 paths changed.", "id=\"undo\""]);
     let file = directory.path().join("src/a.txt");
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\n2\nthree\n");
-    assert_parts(&browser.get("/plans").await.body, &["No plan is open"]);
+    assert_parts(&browser.get("/plans").await.body, &["No open plans"]);
     assert_parts(&browser.get("/plans?show=over").await.body, &[&plan.id]);
 
     let page = submit(&browser, &show(&running, &plan.id).await, &[("action", "undo")]).await;
-    assert_parts(
-        &page,
-        &["was taken back: 2 paths were changed.", ">Apply again</button>"],
-    );
+    assert_parts(&page, &["was undone: 2 paths changed.", ">Apply again</button>"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\ntwo\nthree\n");
 }
 
@@ -219,7 +219,7 @@ async fn a_conflict_is_shown_with_its_three_sides() {
     assert_parts(
         &page,
         &[
-            "was not applied: 1 conflict is in the way. Nothing was changed.",
+            "was not applied: 1 conflict. Nothing was changed.",
             "<span class=\"badge bad\">Conflicted</span>",
             "<h3><code>src/a.txt</code></h3>",
             "<code>two\n</code>",
@@ -227,10 +227,7 @@ async fn a_conflict_is_shown_with_its_three_sides() {
             "<code>plan\n</code>",
         ],
     );
-    assert_parts(
-        &browser.get("/").await.body,
-        &["others have changed the same places"],
-    );
+    assert_parts(&browser.get("/").await.body, &["conflicts with other changes"]);
 }
 
 #[tokio::test]
@@ -279,7 +276,7 @@ async fn checks_are_run_and_stand_in_the_way() {
         &page,
         &[
             "Not all checks have passed",
-            "It can be applied when all checks have passed.",
+            "You can apply it once all checks have passed.",
             ">Run checks</button>",
         ],
     );
@@ -306,7 +303,7 @@ async fn workspaces_are_listed_and_forgotten_when_nothing_is_open() {
     let plan = open(&running, directory.path(), &json!({})).await;
     let page = browser.get("/workspaces").await.body;
     let root = directory.path().canonicalize().unwrap().display().to_string();
-    assert_parts(&page, &[&root, "<span class=\"badge good\">There</span>"]);
+    assert_parts(&page, &[&root, "<span class=\"badge good\">Present</span>"]);
     assert!(!page.contains(">Forget</button>"), "{page}");
 
     run(&running, &plan, "echo a > new.txt").await;
@@ -316,7 +313,7 @@ async fn workspaces_are_listed_and_forgotten_when_nothing_is_open() {
     for (id, part) in [
         (
             plan.workspace.as_str(),
-            "is forgotten. Its files were not touched.",
+            "was forgotten. Its files were not touched.",
         ),
         (&plan.workspace, "nothing was done."),
         ("<b>", "There is no such workspace."),

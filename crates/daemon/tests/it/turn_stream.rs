@@ -38,7 +38,7 @@ async fn read(raw: Raw) -> Vec<(Option<u64>, String, String)> {
     let (mut events, mut id, mut name) = (Vec::new(), None, String::new());
     for line in text.lines() {
         if let Some(given) = line.strip_prefix("id: ") {
-            id = Some(given.parse().unwrap());
+            id = Some(given.split('-').next().unwrap().parse().unwrap());
         } else if let Some(given) = line.strip_prefix("event: ") {
             name = given.to_owned();
         } else if let Some(data) = line.strip_prefix("data: ") {

@@ -8,15 +8,16 @@ use axum::response::{IntoResponse, Response};
 use eventlog::Sequence;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use jobs::Channel;
+use jobs::{Channel, FollowEnd};
 use kernel::JobId;
 use serde::Deserialize;
 
 use super::TheJob;
 use super::look::find;
+use super::problems::not_found;
 use super::said::{Following, Form, Kept};
 use crate::app::App;
-use crate::http::events::{last_event_id, wants_stream};
+use crate::http::events::{bookmark, last_event_id, wants_stream};
 use crate::http::log_problem::read_failed;
 use crate::http::pieces::body_of;
 use crate::http::problem::Problem;
@@ -32,7 +33,7 @@ const BYTES: &str = "application/octet-stream";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LogParameters {
-    after: Option<u64>,
+    after: Option<String>,
     follow: Option<bool>,
     channel: Option<JobChannel>,
 }
@@ -42,18 +43,21 @@ pub(crate) struct LogParameters {
 /// Without `follow` each line is a `JobOutput`, or `{"resync": {"after": N}}` where output was dropped after its time.
 ///
 /// With `follow` it is a stream of server-sent events: `output` with a `JobOutput`, `progress` with a `JobProgress`,
-/// `waiting` with a `JobWaiting` when the job cannot run yet, `resync` where output was dropped, and at last `end` with the whole `Job`. The id of an event is its place. A reader
-/// that comes back with `Last-Event-ID` misses nothing and sees nothing twice. A stream that ends without `end` ended
-/// because the daemon did. With `channel` there is no progress.
+/// `waiting` with a `JobWaiting` when the job cannot run yet, `resync` where output was dropped, and at last `end` with the
+/// whole `Job`. After a `resync`, whatever the reader has beyond its place is not valid any more: a database server that
+/// crashed had shown it and lost it. The id of an event is its place and when it was written. A reader that comes back with
+/// `Last-Event-ID` misses nothing and sees nothing twice. A stream that ends without `end` ended because the daemon did. With
+/// `channel` there is no progress.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/logs", operation_id = "read_job_logs", tag = "jobs",
     params(
         ("id" = String, Path, description = "The id of the job."),
-        ("after" = Option<u64>, Query, description = "Only what came after this place; from the start if it is left out."),
+        ("after" = Option<String>, Query,
+         description = "Only what came after this place, a number or the id of an event; from the start if it is left out."),
         ("follow" = Option<bool>, Query,
          description = "Go on until the job has ended; if it is left out, so with `Accept: text/event-stream`."),
         ("channel" = Option<JobChannel>, Query, description = "Only what came this way."),
-        ("Last-Event-ID" = Option<u64>, Header, description = "With `follow`: goes before `after`."),
+        ("Last-Event-ID" = Option<String>, Header, description = "With `follow`: goes before `after`."),
     ),
     responses(
         (status = 200, description = "The output.", content(
@@ -73,18 +77,28 @@ pub(crate) async fn logs(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let channel = parameters.channel.map(channel_of);
-    let after = parameters.after.unwrap_or_default();
+    let after = parameters
+        .after
+        .map(|after| bookmark("after", &after))
+        .transpose()?;
+    let after = after.unwrap_or_default();
     if parameters.follow.unwrap_or_else(|| wants_stream(&headers)) {
-        let after = Sequence::from_u64(last_event_id(&headers)?.unwrap_or(after));
-        find(&app, id).await?;
+        let after = last_event_id(&headers)?.unwrap_or(after);
+        let mut tail = app.jobs.follow(id, after, &app.life.scope());
+        match tail.begin().await {
+            // A stream that ends at once tells the reader to come back to the next daemon.
+            Ok(()) | Err(FollowEnd::Cancelled(_)) => {}
+            Err(FollowEnd::NotFound) => return Err(not_found(id)),
+            Err(FollowEnd::Log(error)) => return Err(read_failed(error)),
+        }
         let place = take_place(&app)?;
-        return Ok(stream_of(Following::new(app, id, after, channel, place)));
+        return Ok(stream_of(Following::new(app, id, tail, channel, place)));
     }
     let form = match channel {
         None => Form::Lines(vec![Channel::Stdout, Channel::Stderr, Channel::Note]),
         Some(channel) => Form::Lines(vec![channel]),
     };
-    kept(&app, id, Sequence::from_u64(after), form, LINES).await
+    kept(&app, id, after.sequence, form, LINES).await
 }
 
 /// What may be asked of the output.

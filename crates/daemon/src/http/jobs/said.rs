@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use api::{JobWaiting, Resync};
 use axum::body::Bytes;
-use eventlog::Sequence;
+use eventlog::{Bookmark, Sequence};
 use jobs::{Channel, FollowEnd, OutputItem, OutputTail, State, WaitingFor};
 use kernel::{Deadline, JobId};
 use serde::Serialize;
@@ -19,7 +19,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::app::App;
 use crate::http::pieces::{Piece, Source};
 use crate::http::sse::{HEARTBEAT, NOTHING_NEW, OPENING};
-use crate::jobs::wire::{piece_to_wire, progress_to_wire, view, waiting_text};
+use crate::jobs::wire::{ended, piece_to_wire, progress_to_wire, waiting_text};
 
 /// How often it is looked what a job waits for, while it waits and somebody follows it. What begins sooner is not told of.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -55,13 +55,13 @@ impl Following {
     pub(super) fn new(
         app: Arc<App>,
         id: JobId,
-        after: Sequence,
+        tail: OutputTail,
         channel: Option<Channel>,
         place: OwnedSemaphorePermit,
     ) -> Self {
         Self {
             opening: Some(OPENING),
-            tail: app.jobs.follow(id, after, &app.life.scope()),
+            tail,
             app,
             channel,
             told: Told::NotTheEnd,
@@ -94,25 +94,28 @@ impl Following {
     }
 
     /// An item as an event, if the reader wants it.
-    async fn event(&mut self, item: OutputItem) -> io::Result<Option<String>> {
+    fn event(&mut self, item: OutputItem) -> Option<String> {
         let event = match item {
             OutputItem::Piece(piece) if self.channel.is_none_or(|wanted| wanted == piece.channel) => {
-                event("output", Some(piece.sequence), &piece_to_wire(&piece))
+                event("output", Some(self.tail.place()), &piece_to_wire(&piece))
             }
-            OutputItem::Progress { sequence, progress } if self.channel.is_none() => {
-                event("progress", Some(sequence), &progress_to_wire(&progress))
+            OutputItem::Progress { progress, .. } if self.channel.is_none() => {
+                event("progress", Some(self.tail.place()), &progress_to_wire(&progress))
             }
-            OutputItem::Piece(_) | OutputItem::Progress { .. } => return Ok(None),
-            OutputItem::Resync { after } => event("resync", Some(after), &Resync { after: after.get() }),
-            OutputItem::End(job) => {
+            OutputItem::Piece(_) | OutputItem::Progress { .. } => return None,
+            OutputItem::Resync { after } => {
+                event("resync", Some(after.into()), &Resync { after: after.get() })
+            }
+            OutputItem::End(job, output) => {
                 self.told = Told::TheEnd;
-                let job = view(&self.app.jobs, &self.app.durable.machines, &job)
-                    .await
-                    .map_err(io::Error::other)?;
-                event("end", None, &job)
+                event(
+                    "end",
+                    None,
+                    &ended(&self.app.jobs, &self.app.durable.machines, &job, &output),
+                )
             }
         };
-        Ok(Some(event))
+        Some(event)
     }
 }
 
@@ -127,8 +130,8 @@ impl Source for Following {
         let mut silence = std::pin::pin!(Deadline::after(&self.app.clock, HEARTBEAT).passed());
         loop {
             let look_again = match self.waits {
-                Waits::Perhaps(_) => Deadline::after(&self.app.clock, LOOK_AGAIN),
-                Waits::NoLonger => Deadline::never(),
+                Waits::Perhaps(_) if self.tail.is_queued() => Deadline::after(&self.app.clock, LOOK_AGAIN),
+                Waits::Perhaps(_) | Waits::NoLonger => Deadline::never(),
             };
             let item = tokio::select! {
                 biased;
@@ -140,18 +143,17 @@ impl Source for Following {
                     None => continue,
                 },
             };
-            let event = match item {
-                Ok(item) => self.event(item).await,
+            match item {
+                Ok(item) => {
+                    if let Some(text) = self.event(item) {
+                        return Some((self, Ok(Bytes::from(text))));
+                    }
+                }
                 // The daemon drains. The end of the stream tells the reader to come back to the next one.
                 Err(FollowEnd::Cancelled(_)) => return None,
-                Err(end) => Err(io::Error::other(end)),
-            };
-            match event {
-                Ok(Some(text)) => return Some((self, Ok(Bytes::from(text)))),
-                Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(%error, "a stream ends because the output of a job cannot be read");
-                    return Some((self, Err(error)));
+                    return Some((self, Err(io::Error::other(error))));
                 }
             }
         }
@@ -216,7 +218,7 @@ impl Source for Kept {
                 OutputItem::Piece(piece) => piece.sequence,
                 OutputItem::Progress { sequence, .. } => *sequence,
                 OutputItem::Resync { after } => *after,
-                OutputItem::End(_) => return None,
+                OutputItem::End(..) => return None,
             };
             // Output that came after the request is for another one.
             if self.at > self.until {
@@ -230,7 +232,7 @@ impl Source for Kept {
     }
 }
 
-fn event(name: &str, id: Option<Sequence>, data: &impl Serialize) -> String {
+fn event(name: &str, id: Option<Bookmark>, data: &impl Serialize) -> String {
     // A struct of strings and numbers always becomes JSON, and JSON in one line is one line of data.
     let data = serde_json::to_string(data).unwrap_or_default();
     match id {

@@ -100,12 +100,13 @@ pub(crate) async fn follow(
     Query(parameters): Query<FollowParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let after = last_event_id(&headers)?.or(parameters.after).unwrap_or_default();
+    let after = Sequence::from_u64(parameters.after.unwrap_or_default());
+    let after = last_event_id(&headers)?.map_or(after, |seen| seen.sequence);
     if let Err(error) = app.plans.get(id).await {
         return Err(plan_problem(&app.plans, error).await);
     }
     let scope = app.life.scope();
-    match app.plans.follow(id, Sequence::from_u64(after), &scope) {
+    match app.plans.follow(id, after, &scope) {
         Ok(tail) => sse::answer(&app, tail, told),
         Err(error) => Err(plan_problem(&app.plans, error).await),
     }

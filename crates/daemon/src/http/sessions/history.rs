@@ -70,7 +70,8 @@ pub(crate) async fn history(
         return Err(session_problem_of(&app, error).await);
     }
     if wants_stream(&headers) {
-        let after = Sequence::from_u64(last_event_id(&headers)?.unwrap_or(after));
+        let after = Sequence::from_u64(after);
+        let after = last_event_id(&headers)?.map_or(after, |seen| seen.sequence);
         let scope = app.life.scope();
         return match app.conversations.follow(id, after, &scope) {
             Ok(tail) => sse::answer(&app, tail, told),

@@ -10,7 +10,7 @@ use api::{ErrorCode, TurnEnd};
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
-use eventlog::{Event, Sequence};
+use eventlog::Event;
 use http::HeaderMap;
 use kernel::{Clock, Deadline};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ use super::TheTurn;
 use super::problems::session_problem_of;
 use super::turns::find;
 use crate::app::App;
-use crate::http::events::last_event_id;
+use crate::http::events::{bookmark, last_event_id};
 use crate::http::pieces::{Piece, Source};
 use crate::http::problem::Problem;
 use crate::http::query::Query;
@@ -37,7 +37,7 @@ const AROUND_BODY_BYTES: usize = 128;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FollowParameters {
-    after: Option<u64>,
+    after: Option<String>,
     tail: Option<u64>,
 }
 
@@ -51,8 +51,12 @@ pub(crate) async fn follow(
     Query(parameters): Query<FollowParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let from = match (last_event_id(&headers)?, parameters.after, parameters.tail) {
-        (Some(place), _, _) | (None, Some(place), None) => FollowFrom::After(Sequence::from_u64(place)),
+    let after = parameters
+        .after
+        .map(|after| bookmark("after", &after))
+        .transpose()?;
+    let from = match (last_event_id(&headers)?, after, parameters.tail) {
+        (Some(place), _, _) | (None, Some(place), None) => FollowFrom::After(place),
         (None, None, Some(events)) => FollowFrom::Last(events),
         (None, None, None) => FollowFrom::Start,
         (None, Some(_), Some(_)) => {
@@ -147,7 +151,7 @@ fn render(events: &[Arc<Event>]) -> Bytes {
         // Writing to memory does not fail.
         drop(write!(
             bytes,
-            "id: {sequence}\nevent: {kind}\ndata: {{\"sequence\":{sequence},\"at_ms\":{at_ms},\"data\":"
+            "id: {sequence}-{at_ms}\nevent: {kind}\ndata: {{\"sequence\":{sequence},\"at_ms\":{at_ms},\"data\":"
         ));
         let start = bytes.len();
         bytes.extend_from_slice(&event.body);
@@ -164,6 +168,8 @@ fn render(events: &[Arc<Event>]) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use eventlog::Sequence;
+
     use super::*;
 
     fn event(sequence: u64, kind: &str, body: &str) -> Arc<Event> {
@@ -182,10 +188,10 @@ mod tests {
             event(8, "state", "{\"kind\":\"state\",\n\r\"state\":\"done\"}"),
         ];
         let expected = concat!(
-            "id: 7\nevent: text\ndata: {\"sequence\":7,\"at_ms\":17,\"data\":",
+            "id: 7-17\nevent: text\ndata: {\"sequence\":7,\"at_ms\":17,\"data\":",
             r#"{"kind":"text","item":0,"delta":"a\nb"}"#,
             "}\n\n",
-            "id: 8\nevent: state\ndata: {\"sequence\":8,\"at_ms\":17,\"data\":",
+            "id: 8-17\nevent: state\ndata: {\"sequence\":8,\"at_ms\":17,\"data\":",
             r#"{"kind":"state",  "state":"done"}"#,
             "}\n\n",
         );

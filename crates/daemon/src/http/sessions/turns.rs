@@ -134,7 +134,7 @@ pub(crate) struct EventParameters {
 /// What happened in a turn, oldest first.
 ///
 /// With `Accept: text/event-stream` it is a stream of server-sent events: what is there, then what comes, until the turn is
-/// over. The id of an event is its place, its name is its kind, its data is a `TurnEvent`. An event `resync` has a
+/// over. The id of an event is its place and when it was written, its name is its kind, its data is a `TurnEvent`. An event `resync` has a
 /// `TurnResync` as its data: the reader takes its snapshot in place of all that it had. The last event is `end`, with a
 /// `TurnEnd`. A stream that ends without it ended because the daemon did; a reader that comes back with `Last-Event-ID`
 /// misses nothing and sees nothing twice.
@@ -146,11 +146,12 @@ pub(crate) struct EventParameters {
     params(
         ("id" = String, Path, description = "The id of the session."),
         ("turn" = String, Path, description = "The id of the turn."),
-        ("after" = Option<u64>, Query, description = "Only what came after this place; from the start if it is left out."),
+        ("after" = Option<String>, Query,
+         description = "Only what came after this place, a number or, for a stream, the id of an event; from the start if it is left out."),
         ("tail" = Option<u64>, Query, description = "Only so many before the end, and what comes."),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 10000,
          description = "How many at most; 1000 if it is left out. A stream has no limit."),
-        ("Last-Event-ID" = Option<u64>, Header, description = "For a stream: goes before `after`."),
+        ("Last-Event-ID" = Option<String>, Header, description = "For a stream: goes before `after`."),
     ),
     responses(
         (status = 200, description = "The events.", content(

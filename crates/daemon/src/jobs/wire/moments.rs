@@ -28,7 +28,7 @@ pub(super) fn told(moment: &Moment, of: Option<u32>) -> api::JobMoment {
         Happening::Claimed { attempt, home } => ("claimed", format!("attempt {attempt}, by {home}")),
         Happening::Released { attempt } => (
             "released",
-            format!("attempt {attempt} was given back before it began"),
+            format!("attempt {attempt} was released before it started"),
         ),
         Happening::CancelRequested { by, why } if why.is_empty() => ("cancel_requested", format!("by {by}")),
         Happening::CancelRequested { by, why } => ("cancel_requested", format!("by {by}: {why}")),
@@ -95,9 +95,9 @@ fn reason_text(reason: FailReason) -> &'static str {
         FailReason::AttemptFailed => "the last attempt failed",
         FailReason::TimedOut => "the last attempt took too long",
         FailReason::DeadlinePassed => "its deadline has passed",
-        FailReason::Interrupted => "it was interrupted, and is not repeated",
-        FailReason::DependencyFailed => "a job that it waited for did not succeed",
-        FailReason::NoHandler => "nobody here can do it",
+        FailReason::Interrupted => "it was interrupted and won't run again",
+        FailReason::DependencyFailed => "a job it depends on didn't succeed",
+        FailReason::NoHandler => "no handler for it on this machine",
     }
 }
 

@@ -92,7 +92,7 @@ fn each_state_tells_what_belongs_to_it() {
         (
             queued(None),
             Some(WaitingFor::Time(UnixMs(12_100))),
-            json!({ "state": "queued", "not_before": at(12), "waiting_for": "its time, in 2.1 s", "killed_count": 0 }),
+            json!({ "state": "queued", "not_before": at(12), "waiting_for": "its start time, in 2.1 s", "killed_count": 0 }),
         ),
         (
             queued(Some(ending(1, "exit code 3", exited.clone()))),
@@ -174,9 +174,9 @@ fn what_a_job_waits_for_is_said_in_one_line() {
         (
             WaitingFor::Time(UnixMs(3_700_000)),
             None,
-            "its time, in 1 h 1 min",
+            "its start time, in 1 h 1 min",
         ),
-        (WaitingFor::Time(UnixMs(1)), None, "its time, in 0 ms"),
+        (WaitingFor::Time(UnixMs(1)), None, "its start time, in 0 ms"),
         (jobs(&[ID]), None, ID),
         (jobs(&[ID, OTHER]), None, &format!("{ID} and 1 more")),
         (WaitingFor::Lane, Some(&lane), "room in the lane cargo:/a"),
@@ -210,7 +210,7 @@ fn the_history_is_told_one_line_for_each_moment() {
         ),
         (
             Happening::Released { attempt: 2 },
-            "released: attempt 2 was given back before it began",
+            "released: attempt 2 was released before it started",
         ),
         (
             retrying(3, FailReason::TimedOut, ""),
@@ -269,7 +269,7 @@ fn the_history_is_told_one_line_for_each_moment() {
                 reason: FailReason::DependencyFailed,
                 ending: None,
             },
-            "failed: a job that it waited for did not succeed",
+            "failed: a job it depends on didn't succeed",
         ),
         (Happening::Cancelled { ending: None }, "cancelled: before it ran"),
         (

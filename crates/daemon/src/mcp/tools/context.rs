@@ -102,7 +102,7 @@ async fn context(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, T
         ContextOutcome::NothingFits => {
             let tokens = answer.budget_tokens;
             format!(
-                "Something matched, but nothing fits into {tokens} tokens. Ask with a larger budget_tokens.\n"
+                "Something matched, but nothing fits into {tokens} tokens. Try again with a larger budget_tokens.\n"
             )
         }
     };
@@ -115,8 +115,8 @@ async fn context(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, T
                 | ContextStrategyState::Failed
         );
         if failed {
-            let why = strategy.why.as_deref().unwrap_or("it was not done in time");
-            text.push_str(&format!("\n[{} did not help: {why}]", strategy.id));
+            let why = strategy.why.as_deref().unwrap_or("it didn't finish in time");
+            text.push_str(&format!("\n[{} returned nothing: {why}]", strategy.id));
         }
     }
     Ok(Reply::text(text).into())

@@ -199,7 +199,7 @@ async fn list(call: &Call<'_>) -> Result<Answer, ToolError> {
     let mut text: String = found
         .jobs
         .iter()
-        .map(|job| format!("{}: {} (of {})\n", standing(job), job.title, job.submitted_by))
+        .map(|job| format!("{}: {} (by {})\n", standing(job), job.title, job.submitted_by))
         .collect();
     if text.is_empty() {
         text.push_str("There are no jobs.\n");
@@ -209,9 +209,9 @@ async fn list(call: &Call<'_>) -> Result<Answer, ToolError> {
 
 fn shown(job: &Job) -> Answer {
     let next = match has_ended(job) {
-        true => "job_logs shows what it wrote",
+        true => "job_logs shows its output",
         false => {
-            "call job_status with wait_seconds to wait for it, job_logs to see what it writes, job_cancel to end it"
+            "call job_status with wait_seconds to wait for it, job_logs to see its output, job_cancel to stop it"
         }
     };
     let text = format!("{}: {}\nNext: {next}.\n", standing(job), job.title);

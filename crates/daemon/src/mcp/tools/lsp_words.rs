@@ -13,15 +13,12 @@ const DETAIL_CHARACTERS: usize = 120;
 
 pub(super) fn hover(answer: &HoverAnswer) -> String {
     let text = answer.text.as_deref().map(str::trim_end).unwrap_or_default();
-    or_none(
-        lines([text.to_owned()]),
-        "There is nothing to say about this place.",
-    )
+    or_none(lines([text.to_owned()]), "No information for this position.")
 }
 
 pub(super) fn locations(answer: &LocationsAnswer) -> String {
     let text = lines(answer.locations.iter().map(location));
-    let text = or_none(text, "None: the language server knows of no such place.");
+    let text = or_none(text, "No results from the language server.");
     with_cut(text, answer.locations.len(), answer.total)
 }
 
@@ -63,10 +60,7 @@ pub(super) fn outline(answer: &SymbolsAnswer) -> String {
         let indentation = "  ".repeat(symbol.depth as usize);
         format!("{indentation}{} {}", place.unwrap_or_default(), named(symbol))
     };
-    let text = or_none(
-        lines(answer.symbols.iter().map(line)),
-        "The file defines nothing.",
-    );
+    let text = or_none(lines(answer.symbols.iter().map(line)), "The file has no symbols.");
     with_cut(text, answer.symbols.len(), answer.total)
 }
 
@@ -85,7 +79,10 @@ pub(super) fn symbols(answer: &SymbolsAnswer) -> String {
             .unwrap_or_default();
         format!("{place}: {}{container}", named(symbol))
     };
-    let text = or_none(lines(answer.symbols.iter().map(line)), "Nothing has such a name.");
+    let text = or_none(
+        lines(answer.symbols.iter().map(line)),
+        "No symbols match this name.",
+    );
     with_cut(text, answer.symbols.len(), answer.total)
 }
 
@@ -115,13 +112,13 @@ pub(super) fn signatures(answer: &SignatureAnswer) -> String {
             .active_parameter
             .and_then(|index| signature.parameters.get(index as usize));
         if let Some(active) = active {
-            text.push_str(&format!("    the place is at the parameter {active}\n"));
+            text.push_str(&format!("    the position is at the parameter {active}\n"));
         }
         if let Some(documentation) = &signature.documentation {
             text.push_str(&format!("    {}\n", documentation.trim().replace('\n', "\n    ")));
         }
     }
-    or_none(text, "There is no call around this place.")
+    or_none(text, "No call at this position.")
 }
 
 pub(super) fn completions(answer: &CompletionsAnswer) -> String {
@@ -137,13 +134,13 @@ pub(super) fn completions(answer: &CompletionsAnswer) -> String {
             .trim_end()
             .to_owned()
     }));
-    let text = or_none(text, "Nothing could stand here.");
+    let text = or_none(text, "No completions here.");
     with_cut(text, answer.completions.len().min(COMPLETIONS), answer.total)
 }
 
 pub(super) fn edit(answer: &EditAnswer) -> String {
     if answer.files.is_empty() {
-        return "Nothing would be edited.\n".to_owned();
+        return "No edits needed.\n".to_owned();
     }
     let mut text = answer.diff.clone();
     if text.is_empty() {
@@ -175,7 +172,7 @@ pub(super) fn actions(answer: &CodeActionsAnswer) -> String {
             text.push_str(&format!("    {}\n", edited(file)));
         }
     }
-    with_missing(or_none(text, "Nothing is offered here."), &answer.not_answered)
+    with_missing(or_none(text, "No code actions here."), &answer.not_answered)
 }
 
 /// What an action would do to a file, with the new texts.
@@ -198,8 +195,8 @@ fn edited(file: &FileEdit) -> String {
 fn whole_file(file: &FileEdit) -> String {
     match file {
         FileEdit::Edit { path, edits } => format!("{path}: {} edits", edits.len()),
-        FileEdit::Create { path } => format!("{path}: made"),
-        FileEdit::Rename { path, new_path } => format!("{path}: becomes {new_path}"),
+        FileEdit::Create { path } => format!("{path}: created"),
+        FileEdit::Rename { path, new_path } => format!("{path}: renamed to {new_path}"),
         FileEdit::Delete { path } => format!("{path}: removed"),
     }
 }
@@ -246,7 +243,7 @@ fn or_none(text: String, none: &str) -> String {
 
 fn with_cut(text: String, shown: usize, total: u64) -> String {
     match total > shown as u64 {
-        true => format!("{text}[{shown} of {total} are shown]\n"),
+        true => format!("{text}[showing {shown} of {total}]\n"),
         false => text,
     }
 }
@@ -288,7 +285,7 @@ mod tests {
         };
         assert_eq!(
             locations(&found),
-            "src/a.rs:3:5: fn größe() {\nsrc/a.rs:3:5\n[2 of 40 are shown]\n"
+            "src/a.rs:3:5: fn größe() {\nsrc/a.rs:3:5\n[showing 2 of 40]\n"
         );
         let diagnostic = Diagnostic {
             path: "a.py".to_owned(),

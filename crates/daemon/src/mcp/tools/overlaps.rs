@@ -59,14 +59,14 @@ async fn overlaps(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, 
         text.push_str(&one(call, plan).await?);
     }
     if text.is_empty() {
-        text.push_str("Nobody else has an open plan in this repository.\n");
+        text.push_str("There are no other open plans in this repository.\n");
     }
     Ok(Reply::text(text).into())
 }
 
 async fn one(call: &Call<'_>, plan: &Plan) -> Result<String, ToolError> {
     let mut text = format!(
-        "{} ({}) of {}, {}, changed at {}:\n",
+        "{} ({}) by {}, {}, changed at {}:\n",
         plan.id,
         title_or_none(&plan.title),
         plan.opened_by,

@@ -86,7 +86,7 @@ async fn open(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Tool
     let plan: Plan = call.post("/v1/plans", &order).await?;
     call.client.note_plan(Known::Plan(Ground::from(&plan)));
     let mut said = format!(
-        "Opened {} for {}.\nPaths in plan tools are from {}. Commands of plan_shell see it at {}.\n\
+        "Opened {} for {}.\nPaths in plan tools are relative to {}. plan_shell commands see it at {}.\n\
          Next: plan_read, plan_edit, plan_write, plan_shell; then plan_diff and plan_apply.\n",
         plan.id, plan.root, plan.root, plan.sandbox_root
     );
@@ -125,7 +125,9 @@ async fn shown(call: &Call<'_>, ground: &Ground) -> Result<String, ToolError> {
     let excerpt = call.inside.excerpt(&call.client.actor, &path, excerpt).await?;
     let patch = match excerpt.total() {
         0 => "No changes.\n".to_owned(),
-        _ => excerpt.text(&format!("all of it is the resource tidelock://plans/{id}/diff")),
+        _ => excerpt.text(&format!(
+            "the full diff is in the resource tidelock://plans/{id}/diff"
+        )),
     };
     Ok(format!("{}{patch}", about(&plan)))
 }
@@ -150,7 +152,7 @@ pub(super) fn about(plan: &Plan) -> String {
         ));
     }
     for command in &plan.running {
-        text.push_str(&format!("Running in it: {} of {}\n", command.job, command.actor));
+        text.push_str(&format!("Running in it: {} by {}\n", command.job, command.actor));
     }
     for overlap in &plan.overlaps {
         text.push_str(&overlap_line(overlap));
@@ -207,6 +209,6 @@ pub(super) fn check_word(state: api::CheckState) -> &'static str {
         api::CheckState::Running => "is running",
         api::CheckState::Passed => "passed",
         api::CheckState::Failed => "failed",
-        api::CheckState::Outdated => "has to run again, since the plan has changed",
+        api::CheckState::Outdated => "has to run again because the plan has changed",
     }
 }

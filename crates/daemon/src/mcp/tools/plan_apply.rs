@@ -70,7 +70,7 @@ async fn apply(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Too
     let plan: Plan = call.get(&format!("/v1/plans/{}", ground.id)).await?;
     if plan.summary.files == 0 && matches!(plan.state, PlanState::Open | PlanState::Sealed) {
         return Ok(Reply::text(format!(
-            "{} changes nothing, so there is nothing to apply.\n",
+            "{} has no changes, so there is nothing to apply.\n",
             plan.id
         ))
         .into());
@@ -90,7 +90,7 @@ async fn apply(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Too
         return Ok(told(&plan.id, "applied", &tried));
     }
     let question = format!(
-        "Apply the changes of {} to {}? {} ({}). Look at them first: {}",
+        "Apply the changes of {} to {}? {} ({}). Review them first: {}",
         call.client.actor,
         plan.root,
         title_or_none(&plan.title),
@@ -136,7 +136,7 @@ async fn undo(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Tool
     };
     let plan: Plan = call.get(&format!("/v1/plans/{}", ground.id)).await?;
     let question = format!(
-        "Take the changes of plan {} back out of {}? {} ({})",
+        "Undo the changes of plan {} in {}? {} ({})",
         plan.id,
         plan.root,
         title_or_none(&plan.title),
@@ -148,7 +148,7 @@ async fn undo(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Tool
         Verdict::No => return Ok(declined("undo", &plan.id)),
         Verdict::NobodyToAsk => {
             let text = format!(
-                "The user has to take {} back: on the page {} or with `tidelock plan undo {}`. Tell them.\n",
+                "The user has to undo {}: on the page {} or with `tidelock plan undo {}`. Tell them.\n",
                 plan.id,
                 page(call, &plan.id),
                 plan.id
@@ -164,7 +164,7 @@ async fn undo(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Tool
         ..UndoPlan::default()
     };
     let outcome: PlanOutcome = call.post(&format!("/v1/plans/{}/undo", plan.id), &order).await?;
-    Ok(told(&plan.id, "taken back", &outcome))
+    Ok(told(&plan.id, "undone", &outcome))
 }
 
 /// Where people look at a plan.
@@ -193,7 +193,7 @@ async fn sealed(call: &Call<'_>, plan: &Plan) -> Result<Answer, ToolError> {
     }
     let (page, command) = (page(call, &plan.id), format!("tidelock plan apply {}", plan.id));
     let text = format!(
-        "{} is sealed and waits for the user, who has to apply it: on the page {page} or with `{command}`. Tell them. \
+        "{} is sealed and ready for review. The user has to apply it: on the page {page} or with `{command}`. Tell them. \
          Nothing has changed in their files yet.\n",
         plan.id
     );
@@ -228,7 +228,7 @@ fn told(id: &str, done: &str, outcome: &PlanOutcome) -> Answer {
     };
     for path in outcome.paths.iter().take(PATHS) {
         let merged = match path.merged {
-            true => " (merged with what is there)",
+            true => " (merged with the workspace)",
             false => "",
         };
         text.push_str(&format!("{} {}{merged}\n", path.kind, path.path));
@@ -252,13 +252,13 @@ fn told(id: &str, done: &str, outcome: &PlanOutcome) -> Answer {
     }
     if let Some(why) = &outcome.commit_failed {
         text.push_str(&format!(
-            "The changes are in the workspace, but no git commit was made: {why}\nCommit them by hand, or undo {id}.\n"
+            "The changes are in the workspace, but no git commit was made: {why}\nCommit them yourself, or undo {id}.\n"
         ));
         return Reply::text(text).with(value).failed().into();
     }
     if outcome.outcome == OutcomeKind::Conflicted {
         text.push_str(
-            "What to do next: open a new plan with plan_open, which begins with the files as they are now, and make the \
+            "What to do next: open a new plan with plan_open, which starts from the current files, and make the \
              change again there.\n",
         );
         return Reply::text(text).with(value).failed().into();

@@ -176,7 +176,7 @@ fn told(file: &PlanFile, first: Option<usize>, last: Option<usize>) -> Result<St
         (_, None) => {
             let size = file.base64.as_ref().map_or(0, |base64| base64.len() / 4 * 3);
             Ok(format!(
-                "It is not text: about {size} bytes. Look at it with plan_shell.\n"
+                "It isn't text: about {size} bytes. Inspect it with plan_shell.\n"
             ))
         }
     }
@@ -193,7 +193,7 @@ fn lines_of(
     if first == 0 || last < first {
         return Err(ToolError::argument(
             "first_line",
-            "lines count from 1, and the last is not before the first",
+            "lines count from 1, and the last line can't come before the first",
         ));
     }
     let total = text.lines().count();
@@ -212,7 +212,7 @@ fn lines_of(
         return Ok(beginning(
             line.to_owned(),
             FILE_LIMIT_BYTES,
-            "look at the rest of this line with plan_shell",
+            "read the rest of this line with plan_shell",
         ));
     }
     let hash = hash.map(|hash| format!(", hash {hash}")).unwrap_or_default();
@@ -222,7 +222,7 @@ fn lines_of(
         (_, true) => format!("[lines {first} to {end} of {total}{hash}]\n"),
         (_, false) => {
             let next = end + 1;
-            format!("[lines {first} to {end} of {total}{hash}; go on with first_line {next}]\n")
+            format!("[lines {first} to {end} of {total}{hash}; continue with first_line {next}]\n")
         }
     };
     Ok(format!("{head}{shown}"))
@@ -329,7 +329,7 @@ async fn changed(
         .map(|change| format!("{} {}\n", change.kind, change.path))
         .collect();
     match done.changes.len() {
-        0 => text.push_str("Nothing changed: it was so already.\n"),
+        0 => text.push_str("Nothing changed: it is already like that.\n"),
         count if count > 20 => text.push_str(&format!("and {} more\n", count - 20)),
         _ => {}
     }
@@ -353,7 +353,7 @@ mod tests {
             ((Some(2), None), "[lines 2 to 3 of 3, hash h]\ntwo\r\nthree"),
             (
                 (Some(2), Some(2)),
-                "[lines 2 to 2 of 3, hash h; go on with first_line 3]\ntwo\r\n",
+                "[lines 2 to 2 of 3, hash h; continue with first_line 3]\ntwo\r\n",
             ),
             ((None, Some(9)), "[3 lines, hash h]\none\ntwo\r\nthree"),
             ((Some(9), None), "[lines 9 to 8 of 3, hash h]\n"),
@@ -366,14 +366,14 @@ mod tests {
         let long = "x".repeat(FILE_LIMIT_BYTES - 1) + "\nlast\n";
         let told = lines_of(&long, None, (None, None)).unwrap();
         assert!(
-            told.starts_with("[lines 1 to 1 of 2; go on with first_line 2]\nxxx"),
+            told.starts_with("[lines 1 to 1 of 2; continue with first_line 2]\nxxx"),
             "{}",
             &told[..80]
         );
         let huge = "x".repeat(FILE_LIMIT_BYTES * 2);
         let told = lines_of(&huge, None, (None, None)).unwrap();
         assert!(
-            told.len() < TEXT_LIMIT_BYTES && told.contains("bytes are left out here"),
+            told.len() < TEXT_LIMIT_BYTES && told.contains("bytes omitted"),
             "{}",
             told.len()
         );

@@ -19,7 +19,7 @@ use crate::page::counted_files;
 /// The longest time that a command may be given.
 const LONGEST_RUN_SECONDS: u64 = 24 * 60 * 60;
 /// Why a command is stopped that nobody waits for any more.
-const NOBODY_WAITS: &str = "the client does not wait for it any more";
+const NOBODY_WAITS: &str = "the client is no longer waiting for it";
 
 pub(super) const TOOLS: &[Entry] = &[
     Entry {
@@ -141,7 +141,7 @@ async fn ended(call: &Call<'_>, job: &Job) -> Result<Answer, ToolError> {
     let output = output_of(call, &job.id).await?;
     let changed = match job.changed_files {
         None | Some(0) => String::new(),
-        Some(count) => format!("It changed {} of the plan.\n", counted_files(count)),
+        Some(count) => format!("It changed {} in the plan.\n", counted_files(count)),
     };
     let why = match (&job.text, job.state) {
         (Some(text), api::JobState::Failed) if output.is_empty() => format!("{text}\n"),
@@ -157,8 +157,8 @@ async fn ended(call: &Call<'_>, job: &Job) -> Result<Answer, ToolError> {
 async fn still_there(call: &Call<'_>, job: &Job) -> Result<Answer, ToolError> {
     let output = output_of(call, &job.id).await?;
     Ok(Reply::text(format!(
-        "{output}[{}; it goes on. Call job_status with {{\"job\": \"{}\", \"wait_seconds\": 60}} to wait for it, or \
-         job_cancel to end it.]\n",
+        "{output}[{}; it keeps running. Call job_status with {{\"job\": \"{}\", \"wait_seconds\": 60}} to wait for it, or \
+         job_cancel to stop it.]\n",
         standing(job),
         job.id
     ))

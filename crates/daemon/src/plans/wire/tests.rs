@@ -73,7 +73,7 @@ fn a_plan_is_told_whole() {
             check("outdated", "outdated", "job_5"),
         ],
         "refused": { "what": "apply", "by": "me", "at": "1970-01-01T00:00:04.000Z", "conflicts": [{
-            "path": "a\\\\b\\x0a", "other": "c", "kind": "both_renamed", "text": "both gave it another name",
+            "path": "a\\\\b\\x0a", "other": "c", "kind": "both_renamed", "text": "both renamed it",
             "hunks": [{ "line": 4, "base": "x", "ours": "y", "theirs": "z" }],
         }] },
         "left_out": [{ "path": "vendored", "why": "repository" }],
@@ -100,7 +100,7 @@ fn a_person_is_told_when_the_workspace_of_a_plan_that_is_not_over_is_gone() {
         (
             "open",
             Some(Presence::Unreachable),
-            Some("the file system of its workspace does not answer"),
+            Some("its workspace's file system doesn't respond"),
         ),
         ("open", None, Some("its workspace was forgotten")),
         ("applied", Some(Presence::Missing), None),

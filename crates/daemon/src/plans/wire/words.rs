@@ -34,7 +34,7 @@ pub(super) fn check_state_to_wire(state: CheckState) -> api::CheckState {
 pub(super) fn check_state_text(state: CheckState) -> &'static str {
     match state {
         CheckState::Missing => "has not run",
-        CheckState::Running => "still runs",
+        CheckState::Running => "is still running",
         CheckState::Passed => "has passed",
         CheckState::Failed => "has failed",
         CheckState::Outdated => "ran before the last change",
@@ -79,8 +79,8 @@ pub(super) fn why_left_out(why: WhyLeftOut) -> &'static str {
 pub(super) fn conflict_words(kind: ConflictKind) -> (&'static str, &'static str) {
     match kind {
         ConflictKind::Content => ("content", "both changed the same lines"),
-        ConflictKind::Binary => ("binary", "both changed it, and it cannot be merged line by line"),
-        ConflictKind::BothAdded => ("both_added", "both made a file there, with different contents"),
+        ConflictKind::Binary => ("binary", "both changed it, and it can't be merged line by line"),
+        ConflictKind::BothAdded => ("both_added", "both added this file with different contents"),
         ConflictKind::DeletedByWorkspace => (
             "deleted_by_workspace",
             "the plan changed it, and the workspace no longer has it",
@@ -89,12 +89,12 @@ pub(super) fn conflict_words(kind: ConflictKind) -> (&'static str, &'static str)
             "deleted_by_plan",
             "the plan deleted it, and the workspace has changed it",
         ),
-        ConflictKind::BothRenamed => ("both_renamed", "both gave it another name"),
+        ConflictKind::BothRenamed => ("both_renamed", "both renamed it"),
         ConflictKind::DirectoryAndFile => (
             "directory_and_file",
-            "one has a directory there, and the other a file",
+            "one has a directory there, the other a file",
         ),
         ConflictKind::Type => ("type", "both changed its permissions, its target, or what it is"),
-        ConflictKind::Moving => ("moving", "somebody writes it again and again"),
+        ConflictKind::Moving => ("moving", "another process keeps changing it"),
     }
 }
