@@ -77,39 +77,39 @@ use crate::output::Format;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-    0  it worked
-    1  it failed
-    2  the arguments are wrong
-    3  the daemon cannot be reached or started
-    4  refused: what you named is not there, or has changed since you looked
+    0  success
+    1  failure
+    2  invalid arguments
+    3  the daemon can't be reached or started
+    4  refused: what you named doesn't exist, or has changed since you looked
   130  interrupted
-`tidelock exec`, `tidelock plan exec`, `tidelock job run --wait` and `tidelock job wait` end with the
-exit code of the command. `tidelock run` and `tidelock session send` end with 0 if the turn is done,
-with 1 if it failed or was interrupted, and with 130 if it was cancelled.";
+`tidelock exec`, `tidelock plan exec`, `tidelock job run --wait` and `tidelock job wait` exit with
+the command's own exit code. `tidelock run` and `tidelock session send` exit with 0 if the turn is
+done, 1 if it failed or was interrupted, and 130 if it was cancelled.";
 
 const EXAMPLES: &str = "\
 Examples:
-  tidelock run 'mend the test'  ask an agent; it works in a sandbox, and ends with a diff to review
-  tidelock up                   start the daemon if needed, and print a link to its page
-  tidelock status --json        one JSON object for a script
-  tidelock lsp hover FILE:12:8  what the language server knows about a place
-  tidelock job run -- make      run a command that goes on when you leave
-  tidelock exec -- make fix     run a command in a sandbox, and end with a diff to review
-  tidelock plan apply @         bring what it changed into the workspace
-  tidelock context 'QUESTION'   the pieces of this code base that belong to it
-  tidelock breaker list         which circuit breakers are open
+  tidelock run 'fix the test'   ask an agent; it works in a sandbox, and you get a diff to review
+  tidelock up                   start the daemon if needed, and print a link to the page
+  tidelock status --json        print one JSON object, for scripts
+  tidelock lsp hover FILE:12:8  show what the language server knows about a position
+  tidelock job run -- make      run a command that keeps running when you leave
+  tidelock exec -- make fix     run a command in a sandbox, and get a diff to review
+  tidelock plan apply @         apply its changes to the workspace
+  tidelock context 'QUESTION'   find the code relevant to a question
+  tidelock breaker list         show which circuit breakers are open
   tidelock down                 stop the daemon";
 
-/// What stands below the help of the whole program.
+/// The text below the help of the whole program.
 fn closing_words() -> String {
     format!("{EXIT_CODES}\n\n{}\n{EXAMPLES}", environment::help())
 }
 
-/// One local daemon on which many coding agents share a machine without racing each other.
+/// Run many coding agents on one machine and one repository without races.
 #[derive(Debug, Parser)]
 #[command(name = "tidelock", version, after_help = closing_words(), max_term_width = 100)]
 pub(crate) struct Cli {
-    /// Print exactly one JSON object on standard output, for errors too
+    /// Print exactly one JSON object to standard output, also for errors
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -134,91 +134,92 @@ pub(crate) fn requested_format(arguments: impl Iterator<Item = OsString>) -> For
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start the daemon in the background if there is none, and print a link to its page
+    /// Start the daemon in the background if it isn't running, and print a link to its page
     #[command(after_help = "\
-The link opens the page in a browser and works once. Run `up` again for another one.
+The link opens the page in a browser and works once. Run `up` again to get another one.
 
 Examples:
   tidelock up
   TIDELOCK_LISTEN=127.0.0.1:8800 tidelock up
   tidelock up --json")]
     Up,
-    /// Stop the daemon and wait until it has gone
+    /// Stop the daemon and wait until it has exited
     #[command(after_help = "\
-The daemon finishes the requests in flight first. With no daemon there is nothing to do, and that is fine.
+The daemon first finishes in-flight requests. If no daemon is running, the command succeeds anyway.
 
 Examples:
   tidelock down
   tidelock down && tidelock up
   tidelock down --timeout 2m")]
     Down(DownArguments),
-    /// Stop the daemon and remove everything that it keeps: plans, sessions, jobs and their history
+    /// Stop the daemon and delete all of its data: plans, sessions, jobs and their history
     #[command(after_help = "\
-Your workspaces are not touched. Sandboxes can hold directories that `rm -r` cannot remove without root; this can.
-Without --yes nothing is removed, and the exit code is 4.
+Your workspaces aren't touched. Sandboxes can contain directories that `rm -r` can't remove without
+root; this command can. Without --yes, nothing is deleted and the exit code is 4.
 
 Examples:
   tidelock export before.archive && tidelock purge --yes")]
     Purge(PurgeArguments),
-    /// Show whether the daemon runs, and what it is doing
+    /// Show whether the daemon is running, and what it is doing
     #[command(after_help = "\
-This never starts a daemon. When none is running the exit code is 3 and the state is `stopped`.
+This never starts a daemon. If none is running, the exit code is 3 and the state is `stopped`.
 
 Examples:
   tidelock status
   tidelock status --json")]
     Status,
-    /// Check what a daemon needs on this machine, and say what to do where something is wrong
+    /// Check that this machine has what the daemon needs, and suggest how to fix problems
     #[command(after_help = "\
-This works with and without a daemon, and changes nothing. The exit code is 1 when a check has failed.
+This works with or without a daemon, and changes nothing. The exit code is 1 if a check fails.
 
 Examples:
   tidelock doctor
-  tidelock doctor --deep        read the whole log as well, which can take a while
+  tidelock doctor --deep        also read the whole log, which can take a while
   tidelock doctor --json")]
     Doctor(DoctorArguments),
     /// List the processes that the daemon owns
     #[command(after_help = "\
-Each row is a command that the daemon has started, with the memory of everything below it.
-They end with the daemon, however it ends.
+Each row is a command that the daemon started, with the memory of its whole process tree. These
+processes end with the daemon, however it ends.
 
 Examples:
   tidelock ps
   tidelock ps --json")]
     Ps,
-    /// Show what waits for you: questions of agents, plans to review, and what is broken
+    /// Show what needs you: questions from agents, plans to review, and problems
     #[command(after_help = "\
-Most urgent first, each with the command that begins the work on it. It is what the page shows as
+The most urgent items come first, each with the next command to run. The page shows the same list as
 `What needs you`.
 
 Examples:
   tidelock needs
   tidelock needs --json")]
     Needs,
-    /// Show what happened lately: to sessions, plans, jobs, servers, breakers and the daemon
+    /// Show recent activity: sessions, plans, jobs, servers, breakers and the daemon
     #[command(after_help = "\
-Newest first, whoever did it. The same in a row is told once. The history of one thing is shown by
-`tidelock plan log`, `tidelock job show` and `tidelock session show`; the page has this list live.
+Events of all clients are listed, newest first. Repeated events in a row are shown once. For the
+history of one item, use `tidelock plan log`, `tidelock job show` or `tidelock session show`. The
+page shows this list live.
 
 Examples:
   tidelock activity
   tidelock activity --of plans
   tidelock activity --limit 200 --json")]
     Activity(ActivityArguments),
-    /// Say whose a process is, and why it runs
+    /// Show which job, agent or server started a process
     #[command(after_help = "\
-The process may be one that the daemon has started, its keeper, or anything started in turn.
-The exit code is 4 when it is none of these.
+The process can be one that the daemon started, its keeper, or any descendant. The exit code is 4 if
+it is none of these.
 
 Examples:
   tidelock why 4242
   tidelock why $(pgrep -n rust-analyzer) --json")]
     Why(WhyArguments),
-    /// Look at circuit breakers, and change them by hand
+    /// Inspect circuit breakers, and change them manually
     #[command(
         subcommand,
         after_help = "\
-A breaker opens after some failures in a row, and lets one call through after a cooldown.
+A breaker opens after several failures in a row, and lets one call through after a cooldown.
 
 Examples:
   tidelock breaker list
@@ -226,13 +227,13 @@ Examples:
   tidelock breaker record model/api failure --retry-after 30s"
     )]
     Breaker(BreakerCommand),
-    /// Ask language servers about code, and look after them
+    /// Query language servers about code, and manage them
     #[command(
         subcommand,
         after_help = "\
-One warm server per workspace answers everybody. A query starts it if need be, and waits while it
-restarts. Lines and columns count from 1, columns in characters. Paths in answers are relative to
-the workspace.
+Each workspace has one warm server that all clients share. A query starts it if needed, and waits
+while it restarts. Lines and columns count from 1, columns in characters. Paths in answers are
+relative to the workspace.
 
 Examples:
   tidelock lsp references src/main.rs:12:8
@@ -241,33 +242,35 @@ Examples:
   tidelock lsp list"
     )]
     Lsp(Box<LspCommand>),
-    /// Ask an agent to do something in a sandbox, watch it, and end with a diff to review
+    /// Give an agent a task in a sandbox, watch it work, and get a diff to review
     #[command(
         override_usage = "tidelock run [OPTIONS] <PROMPT>",
         after_help = "\
-A session is opened for this directory, and the agent works in the sandbox of a plan. What it says is
-on standard output, everything else on standard error. What it changed is shown at the end, and
-reaches the workspace with `tidelock plan apply` only, or with --apply. With no model configured the
-built-in rehearsal agent answers. The turn goes on if this process ends: `tidelock session attach`
-finds it again. The first Ctrl-C cancels the turn and keeps what it has done (exit code 130), the
-second one leaves it to itself. The exit code is 0 if the turn is done, 1 if it failed or was
-interrupted; with --apply it is 1 too if the changes were not applied.
+This opens a session for the current directory, and the agent works in the sandbox of a plan. What
+it says goes to standard output, everything else to standard error. Its changes are shown at the
+end, and reach the workspace only with `tidelock plan apply` or --apply. If no model is
+configured, the built-in rehearsal agent answers. The turn keeps running if this process ends;
+`tidelock session attach` returns to it. The first Ctrl-C cancels the turn and keeps its work so
+far (exit code 130). Press Ctrl-C again to detach without waiting. The exit code is 0 if the turn
+is done, and 1 if it failed or was interrupted. With --apply, it is also 1 if the changes were not
+applied.
 
 Examples:
-  tidelock run 'mend the failing test'
+  tidelock run 'fix the failing test'
   tidelock run --agent model --model gpt-5 --apply 'add a changelog entry'
   tidelock run --session @ 'and now the documentation'
   tidelock run --script rehearsal.yaml --json 'try it out'
   git diff | tidelock run -"
     )]
     Run(Box<TalkArguments>),
-    /// Come back to conversations with agents: watch, prompt, stop, answer, fork, export
+    /// Return to conversations with agents: watch, prompt, stop, answer, fork, export
     #[command(
         subcommand,
         after_help = "\
-A session is a conversation with an agent; each prompt and what followed is a turn. At most one turn
-runs at a time, others wait. A session is named by its id, by four or more letters of its beginning or
-its end that no other session has, or by `@` for the newest session of this directory.
+A session is a conversation with an agent. Each prompt, with everything that follows from it, is a
+turn. At most one turn runs at a time; others wait. To name a session, use its id, a unique
+beginning or end of the id (at least four characters), or `@` for the newest session of the
+current directory.
 
 Examples:
   tidelock session list
@@ -277,7 +280,7 @@ Examples:
   tidelock session cancel @"
     )]
     Session(Box<SessionCommand>),
-    /// See which agents can be asked
+    /// Show the available agents
     #[command(
         subcommand,
         after_help = "\
@@ -285,23 +288,23 @@ Examples:
   tidelock agent list"
     )]
     Agent(AgentCommand),
-    /// Be an agent for an editor: speak the Agent Client Protocol on standard input and output
+    /// Act as an agent for an editor, over the Agent Client Protocol on standard input and output
     #[command(after_help = "\
-An editor such as Zed starts this. Whoever answers works in a sandbox; `/diff`, `/apply` and `/undo` in the
-editor act on what it changed. Turns go on if the editor ends, and are there when it comes back. Standard
-output has the protocol and nothing else.
+An editor such as Zed starts this. The agent works in a sandbox; `/diff`, `/apply` and `/undo` in
+the editor act on its changes. Turns keep running if the editor exits, and are there when it
+returns. Standard output carries only the protocol.
 
 Examples:
   tidelock acp
   tidelock acp --agent model --model gpt-5")]
     Acp(AcpArguments),
-    /// Run commands that outlive this one, and look after them
+    /// Run commands that outlive the terminal, and manage them
     #[command(
         subcommand,
         after_help = "\
-A job is on disk before you are told of it. It goes on when you leave, and ends with all of its
-processes when it is cancelled. A job is named by its id, by a part of it that no other job has, or
-by `last`.
+A job is on disk before you get its id. It keeps running when you leave, and cancelling it ends
+all of its processes. To name a job, use its id, a unique part of the id, or `last` for the newest
+job.
 
 Examples:
   tidelock job run -- cargo test
@@ -311,65 +314,65 @@ Examples:
   tidelock job cancel last"
     )]
     Job(JobCommand),
-    /// Run any command in a sandbox of its own, and end with a diff to review
+    /// Run any command in its own sandbox, and get a diff to review
     #[command(
         override_usage = "tidelock exec [OPTIONS] -- <COMMAND>...",
         after_help = "\
-A plan is opened for the workspace of this directory, and the command runs in its sandbox as a job.
-What it changed is shown, and reaches the workspace with `tidelock plan apply` only, or with --apply.
-The exit code is the command's own; with --apply it is 1 if the command succeeded and the changes
-were not applied. The first Ctrl-C cancels the command and keeps what it has changed in the plan
-(exit code 130). Press Ctrl-C again to detach: the daemon seals or applies the plan when the command
-ends, as it does with --detach and when the terminal is closed. The command reads standard input if
-that is not a terminal.
+This opens a plan for the workspace of the current directory, and runs the command in its sandbox
+as a job. Its changes are shown, and reach the workspace only with `tidelock plan apply` or
+--apply. The exit code is the command's own; with --apply, it is 1 if the command succeeded but
+the changes were not applied. The first Ctrl-C cancels the command and keeps its changes in the
+plan (exit code 130). Press Ctrl-C again to detach: the daemon seals or applies the plan when the
+command ends, as it does with --detach and when the terminal is closed. The command reads standard
+input if that is not a terminal.
 
 Examples:
   tidelock exec -- ./codemod.sh
-  tidelock exec --title 'mend the parser' --check 'cargo test' -- claude -p 'mend the parser'
+  tidelock exec --title 'fix the parser' --check 'cargo test' -- claude -p 'fix the parser'
   tidelock exec --apply --check 'cargo test' -- cargo fmt
   tidelock exec --plan @ -- sh -c 'echo more >> notes.txt'"
     )]
     Exec(Box<ExecArguments>),
-    /// Review isolated pieces of work, and apply them whole or not at all
+    /// Review isolated work, and apply it all or not at all
     #[command(
         subcommand,
         after_help = "\
-A plan has a sandbox that begins with the workspace as it was. What is done in it is recorded, and
-reaches the workspace when the plan is applied: all of it or nothing. A plan is named by its id, by
-four or more letters of its beginning or its end that no other plan has, or by `@` for the newest
-plan of the workspace that you are in.
+A plan has a sandbox that starts as a snapshot of the workspace. Changes in the sandbox are
+recorded, and reach the workspace when you apply the plan, all or nothing. To name a plan, use its
+id, a unique beginning or end of the id (at least four characters), or `@` for the newest plan of
+the current workspace.
 
 Examples:
-  tidelock plan new --title 'mend the parser'
+  tidelock plan new --title 'fix the parser'
   tidelock plan exec @ -- cargo fmt
   tidelock plan diff @
   tidelock plan apply @
   tidelock plan undo @"
     )]
     Plan(PlanCommand),
-    /// Look at the directories that plans were opened for
+    /// Manage the directories that plans have been opened for
     #[command(
         subcommand,
         after_help = "\
-A git repository is one workspace. Another directory is one by itself. It is registered when the
-first plan is opened for it.
+A git repository is one workspace; any other directory is a workspace of its own. It is registered
+when you open the first plan for it.
 
 Examples:
   tidelock workspace list
   tidelock workspace checks . 'cargo test'"
     )]
     Workspace(WorkspaceCommand),
-    /// Find the pieces of a code base that belong to a question, within a number of tokens
+    /// Find the code relevant to a question, within a token budget
     #[command(
         override_usage = "tidelock context [OPTIONS] [QUERY]",
         after_help = "\
-Several strategies look at once: words, definitions, the map of the repository, recent changes, language
-servers. What they find is put together, and as much of it as fits is printed, just as a model gets it.
-How many pieces and tokens that is goes to standard error, and so does every strategy that failed or was
-too slow. If nothing matches, nothing is printed and the exit code is 1, as with grep. With a file in
-focus the query may be left out. A strategy that keeps failing is left alone for
-a while: `tidelock breaker list` shows it. The first question about a workspace has an index made, which
-later ones are faster with.
+Several strategies search in parallel: words, definitions, the repository map, recent changes and
+language servers. Their results are combined, and as much as fits the budget is printed, exactly
+as a model gets it. The number of pieces and tokens goes to standard error, and so does the name
+of every strategy that failed or was too slow. If nothing matches, nothing is printed and the exit
+code is 1, as with grep. With --focus, the query is optional. A strategy that keeps failing is
+skipped for a while; `tidelock breaker list` shows it. The first question about a workspace builds
+an index, which makes later ones faster.
 
 Examples:
   tidelock context 'where is the retry policy decided'
@@ -380,12 +383,12 @@ Examples:
   git log -1 --format=%B | tidelock context - > context.md"
     )]
     Context(Box<ContextArguments>),
-    /// Look after the indexes that questions are answered with
+    /// Manage the indexes that speed up `tidelock context`
     #[command(
         subcommand,
         after_help = "\
-Each workspace that was asked about has an index. It is a cache: it keeps up with the files by itself,
-and what is removed comes back with the next question.
+Each workspace that you have asked about has an index. It is a cache: it follows changes to the
+files on its own, and a removed index is rebuilt with the next question.
 
 Examples:
   tidelock index list
@@ -393,24 +396,25 @@ Examples:
   tidelock index rm ~/old-project"
     )]
     Index(IndexCommand),
-    /// Let an agent join in over the Model Context Protocol, on standard input and output
+    /// Connect an agent over the Model Context Protocol, on standard input and output
     #[command(after_help = "\
-An agent that speaks the protocol starts this itself; it is what its configuration names. The daemon is
-started if there is none, and may be restarted meanwhile: the agent goes on with the same plan. Before a
-plan is applied or taken back the user is asked, through the agent if it can ask; with --allow-apply this
-one need not.
+An agent that speaks the protocol starts this command, as named in its configuration. The daemon is
+started if it isn't running, and can be restarted in the meantime; the agent continues with the same
+plan. Before a plan is applied or undone, the user is asked, through the agent if it can ask. With
+--allow-apply, this agent doesn't have to ask.
 
 Examples:
   tidelock mcp
   tidelock mcp --directory ~/project
   tidelock mcp --allow-apply")]
     Mcp(McpArguments),
-    /// Tell an agent or an editor about Tidelock, in its own configuration
+    /// Connect an agent or editor to Tidelock, in its own configuration
     #[command(after_help = "\
-Without a client, all of them are listed: which are on this machine, and which are joined. With one,
-the piece of configuration is shown and where it belongs. With --write it is put there: everything
-else in the file stays as it is, comments too, and what was there before is kept beside it. A
-different entry of that name is left alone (exit code 4) unless --replace is given.
+Without a client, this lists all clients: which are on this machine, and which are connected. With
+a client, it shows the configuration entry and where it belongs. With --write, it adds the entry
+there: everything else in the file stays as it is, including comments, and a backup of the old
+file is kept next to it. A different entry with the same name is not replaced (exit code 4) unless
+you pass --replace.
 
 Examples:
   tidelock join
@@ -421,12 +425,13 @@ Examples:
   tidelock join zed --acp --write
   tidelock join cursor --remove")]
     Join(JoinArguments),
-    /// List, show or remove what is in the log and cannot be read
+    /// List, show or remove records in the log that can't be read
     #[command(
         subcommand,
         after_help = "\
-A plan, session, job or other thing whose record is damaged is quarantined: it stays in the log as it is, lists leave it
-out, and everything else works. `tidelock doctor` says when there is one; `tidelock doctor --deep` reads the whole log.
+If the record of a plan, session, job or anything else is damaged, it is quarantined: it stays in
+the log as it is, lists omit it, and everything else works. `tidelock doctor` reports quarantined
+records; `tidelock doctor --deep` reads the whole log.
 
 Examples:
   tidelock quarantine list
@@ -434,63 +439,74 @@ Examples:
   tidelock quarantine drop plan/plan_01KXYZ"
     )]
     Quarantine(QuarantineCommand),
-    /// Copy the log to a new file, while the daemon goes on
+    /// Copy the log to a new file, while the daemon keeps running
     #[command(after_help = "\
-The copy is a log: put it in the place of `log.sqlite3` while no daemon runs, and it is as it was. A file that is
-there already is never replaced. A log that is kept in PostgreSQL is backed up with the tools of the server.
+The copy is itself a log. To restore it, replace `log.sqlite3` with it while no daemon is running.
+An existing file is never overwritten. If the log is in PostgreSQL, back it up with the server's
+own tools.
 
 Examples:
   tidelock backup ~/tidelock-backup.sqlite3
   tidelock backup /mnt/disk/tidelock-$(date +%F).sqlite3 --json")]
     Backup(BackupArguments),
-    /// Write everything that is in the log to an archive that does not depend on any database
+    /// Export everything in the log to an archive that doesn't depend on any database
     #[command(after_help = "\
-With `-` the archive goes to standard output, and what there is to say to standard error. A file that is there
-already is never replaced.
+With `-`, the archive goes to standard output, and messages go to standard error. An existing file
+is never overwritten.
 
 Examples:
   tidelock export tidelock.archive
   tidelock export - | ssh other-machine tidelock import -")]
     Export(ArchiveArguments),
-    /// Fill an empty log from an archive, while no daemon runs
+    /// Import an archive into an empty log, while no daemon is running
     #[command(after_help = "\
-The whole archive is taken in, or nothing of it. The home goes on where the exported one was: breakers that were
-held by hand are held again. With `-` the archive comes from standard input.
+The archive is imported completely or not at all. This home continues where the exported one left
+off: breakers that were forced are forced again. With `-`, the archive is read from standard
+input.
 
 Examples:
   tidelock import tidelock.archive
   TIDELOCK_DATABASE_URL=postgres://me@db/work tidelock import tidelock.archive")]
     Import(ArchiveArguments),
-    /// Settle which home this is, when it was copied or moved and the log is shared
-    #[command(subcommand)]
+    /// Resolve the identity of a home that was copied or moved, when the log is shared
+    #[command(
+        subcommand,
+        after_help = "\
+Use this when `tidelock up` reports `home_copied`.
+
+Examples:
+  tidelock home renew       if the original home is still in use
+  tidelock home adopt       if the original home is gone"
+    )]
     Home(HomeCommand),
     /// Run the daemon in the foreground
     #[command(after_help = "\
-Ctrl-C or SIGTERM stops it after the requests in flight. The log goes to standard error.
+Ctrl-C or SIGTERM stops it after in-flight requests have finished. Log messages go to standard
+error.
 
 Examples:
   tidelock serve
   tidelock serve --listen 127.0.0.1:8800
   TIDELOCK_LOG=debug tidelock serve")]
     Serve(ServeArguments),
-    /// Show every setting with its value and where that comes from
+    /// Show every setting, its value and where the value comes from
     #[command(after_help = "\
-This works without a daemon: it shows what one would use that is started from here. If one runs and
-has something else, that is said too. Secrets are never shown.
+This works without a daemon: it shows the settings that a daemon started from here would use. If a
+running daemon uses different ones, they are shown too. Secrets are never shown.
 
 Examples:
   tidelock config
   tidelock config --json
   tidelock config check")]
     Config(SettingsArguments),
-    /// Print a script with which a shell completes the arguments of this program
+    /// Print a shell completion script
     #[command(after_help = "\
 Examples:
   tidelock completions bash > ~/.local/share/bash-completion/completions/tidelock
   tidelock completions zsh > ~/.zfunc/_tidelock
   tidelock completions fish > ~/.config/fish/completions/tidelock.fish")]
     Completions(CompletionsArguments),
-    /// Print the manual page of this program, or write one for every command
+    /// Print the manual page, or write one for every command
     #[command(after_help = "\
 Examples:
   tidelock man | man -l -

@@ -399,19 +399,19 @@ pub(crate) enum ClientError {
     Unreachable { socket: PathBuf, source: io::Error },
     #[error(transparent)]
     Home(HomeError),
-    #[error("a process of user {peer} answers at the daemon's socket, and you are user {ours}")]
+    #[error("a process of user {peer} answers at the daemon's socket, but you are user {ours}")]
     ForeignPeer { peer: u32, ours: u32 },
     #[error("the token file `{path}` cannot be used", path = .path.display())]
     Token { path: PathBuf, source: io::Error },
     #[error("the daemon did not {what} within {}", format_duration(*.limit))]
     Timeout { what: &'static str, limit: Duration },
-    #[error("the daemon broke off the connection")]
+    #[error("the daemon closed the connection")]
     Broken { source: hyper::Error },
     #[error("the daemon's answer is larger than {ANSWER_LIMIT_BYTES} bytes")]
     TooLarge,
-    #[error("the daemon's answer cannot be understood")]
+    #[error("can't read the daemon's answer")]
     NotUnderstood { source: serde_json::Error },
-    #[error("what the daemon sends cannot be written")]
+    #[error("can't write the daemon's output")]
     Output { source: io::Error },
     #[error("{}", .0.detail)]
     Refused(Box<Refusal>),
@@ -453,7 +453,7 @@ mod tests {
         let error = check_peer(1001, 1000).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "a process of user 1001 answers at the daemon's socket, and you are user 1000"
+            "a process of user 1001 answers at the daemon's socket, but you are user 1000"
         );
     }
 

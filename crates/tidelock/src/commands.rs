@@ -99,7 +99,7 @@ fn client(context: &Context) -> Result<Client, Failure> {
         Failure::new(
             Exit::Failed,
             "no_resources",
-            format!("this process cannot wait for input: {error}"),
+            format!("can't wait for input: {error}"),
         )
         .advise("see `tidelock doctor` for the limits on open files")
     })

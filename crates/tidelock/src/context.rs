@@ -83,7 +83,7 @@ pub(crate) fn version_skew(daemon_version: &str) -> Option<String> {
     (daemon_version != VERSION).then(|| {
         format!(
             "the daemon is version {daemon_version} and this program is {VERSION}; \
-             replace it with `tidelock down && tidelock up`"
+             restart it with `tidelock down && tidelock up`"
         )
     })
 }

@@ -164,24 +164,24 @@ impl From<ClientError> for Failure {
             ClientError::Home(error) => return error.into(),
             ClientError::Output { .. } => {
                 return Failure::new(Exit::Failed, "output_failed", message)
-                    .advise("make sure that there is room where the output goes, and try again");
+                    .advise("make sure that there's enough space where the output goes, and try again");
             }
             ClientError::Unreachable { .. } => (UNREACHABLE, "start it with `tidelock up`"),
             ClientError::ForeignPeer { .. } => (
                 "home_unusable",
-                "somebody else has put a socket there: stop that process, or set TIDELOCK_HOME to a private directory",
+                "another user's process owns the socket: stop that process, or set TIDELOCK_HOME to a private directory",
             ),
             ClientError::Token { .. } => (
                 "token_unreadable",
-                "see `tidelock doctor`; a daemon makes the file when it starts",
+                "run `tidelock doctor`; the daemon creates the file when it starts",
             ),
             ClientError::Timeout { .. } | ClientError::Broken { .. } => (
                 UNREACHABLE,
-                "see `tidelock doctor`, or start it afresh: `tidelock down && tidelock up`",
+                "run `tidelock doctor`, or restart the daemon: `tidelock down && tidelock up`",
             ),
             ClientError::TooLarge | ClientError::NotUnderstood { .. } => (
                 "answer_not_understood",
-                "the daemon may be of another version; start it afresh: `tidelock down && tidelock up`",
+                "the daemon may be running another version; restart it: `tidelock down && tidelock up`",
             ),
         };
         Failure::new(Exit::Unreachable, code, message).advise(advice)
@@ -201,69 +201,75 @@ impl From<Refusal> for Failure {
                 "an unknown breaker counts as closed; `tidelock breaker list` shows the known ones"
             }
             "stale_generation" if refusal.is_about_a_server() => {
-                "look at it again with `tidelock lsp list`, and decide again"
+                "it changed in the meantime; check it with `tidelock lsp list`, then try again"
             }
             "server_not_found" => {
-                "`tidelock lsp list` shows those that were used, `tidelock lsp config` those that are configured"
+                "`tidelock lsp list` shows the servers that were used, `tidelock lsp config` the configured ones"
             }
-            "server_restarting" => "ask again in a moment, or leave --no-wait out",
-            "server_not_ready" => "ask with --wait-ready, or again in a moment",
-            "server_timeout" => "ask again with a larger --timeout, or look at `tidelock lsp list`",
-            "server_not_installed" => "install it as said above, and ask again; nothing has to be restarted",
+            "server_restarting" => "try again in a moment, or leave --no-wait out",
+            "server_not_ready" => "use --wait-ready, or try again in a moment",
+            "server_timeout" => "try again with a larger --timeout, or check `tidelock lsp list`",
+            "server_not_installed" => {
+                "install it as described above and try again; you don't need to restart anything"
+            }
             "server_failed" => {
-                "see `tidelock lsp health` and `tidelock lsp log`, mend it, and run `tidelock lsp restart`"
+                "check `tidelock lsp health` and `tidelock lsp log`, fix the problem, then run `tidelock lsp restart`"
             }
-            "server_error" => "`tidelock lsp log` shows what it says; it may need other input",
-            "position_invalid" => "lines and columns count from 1, columns in characters",
-            "file_not_usable" => "name a file that exists, is text in UTF-8, and is not too large",
-            "job_not_found" => "`tidelock job list` shows the jobs; those that ended long ago are forgotten",
-            "job_ended" => "to do it once more, run `tidelock job retry`",
-            "job_not_ended" => "wait for its end with `tidelock job wait`, or cancel it first",
-            "idempotency_key_reused" => "use a new --key for something new",
-            "job_dependency_not_found" => "name jobs that `tidelock job list` shows",
+            "server_error" => "`tidelock lsp log` shows the server's messages; it may need different input",
+            "position_invalid" => "lines and columns count from 1, and columns count characters",
+            "file_not_usable" => "choose a file that exists, is UTF-8 text, and isn't too large",
+            "job_not_found" => "`tidelock job list` shows the jobs; jobs that ended long ago are deleted",
+            "job_ended" => "to run it again, use `tidelock job retry`",
+            "job_not_ended" => "wait until it ends with `tidelock job wait`, or cancel it first",
+            "idempotency_key_reused" => "use a new --key for a new request",
+            "job_dependency_not_found" => "use jobs that `tidelock job list` shows",
             "plan_not_found" => "`tidelock plan list --all` shows the plans",
-            "changeset_not_found" => "`tidelock plan changesets` shows those of a plan",
-            "file_not_found" => "`tidelock plan cat PLAN` lists what is in the root of its sandbox",
-            "workspace_not_found" => "`tidelock workspace list` shows them",
-            "plan_wrong_state" => "`tidelock plan show` says what it is, and what can be done",
+            "changeset_not_found" => "`tidelock plan changesets` shows the changesets of a plan",
+            "file_not_found" => "`tidelock plan cat PLAN` lists the root of its sandbox",
+            "workspace_not_found" => "`tidelock workspace list` shows the workspaces",
+            "plan_wrong_state" => "`tidelock plan show` shows its state and what you can do",
             "plan_busy" => {
-                "wait for that, as `tidelock plan show` tells it, or cancel it with `tidelock job cancel`"
+                "wait until it finishes (see `tidelock plan show`), or cancel it with `tidelock job cancel`"
             }
-            "plan_has_work" => "apply it, or give it up with `tidelock plan discard --force`",
-            "checks_not_passed" => "run them with `tidelock plan check`, and apply it again",
+            "plan_has_work" => "apply it, or discard it with `tidelock plan discard --force`",
+            "checks_not_passed" => "run them with `tidelock plan check`, then apply it again",
             "workspace_in_use" => {
                 "apply or discard its plans first; `tidelock plan list --workspace DIR` shows them"
             }
             "workspace_gone" => "put the directory back, or run `tidelock workspace forget`",
-            "file_refused" | "file_stale" => "look at it with `tidelock plan cat`, and decide again",
-            "git_commit_refused" => "apply it without --commit, or mend what is said above",
-            "strategy_not_possible" => "leave --strategy out; `tidelock doctor` says which ways work here",
+            "file_refused" | "file_stale" => "check the file with `tidelock plan cat`, then try again",
+            "git_commit_refused" => "apply it without --commit, or fix the problem described above",
+            "strategy_not_possible" => {
+                "leave --strategy out; `tidelock doctor` shows which strategies work here"
+            }
             "path_not_allowed" => {
-                "name the file from the root of the workspace, as `tidelock plan diff` shows it"
+                "give the path relative to the root of the workspace, as `tidelock plan diff` shows it"
             }
             "session_not_found" => "`tidelock session list --all` shows the sessions",
             "turn_not_found" => "`tidelock session show` shows the turns of a session",
-            "agent_not_found" => "`tidelock agent list` shows who can be asked",
+            "agent_not_found" => "`tidelock agent list` shows the agents",
             "agent_not_ready" => "`tidelock agent list` says what is missing",
             "permission_not_found" => {
-                "somebody was faster, or it took too long; `tidelock session show` shows what is open"
+                "someone else may have answered, or it timed out; `tidelock session show` shows the open questions"
             }
             "turn_active" => {
-                "leave --refuse out and the prompt waits, or stop the turn with `tidelock session cancel`"
+                "leave --refuse out to queue the prompt, or stop the turn with `tidelock session cancel`"
             }
-            "turn_not_active" | "turn_not_queued" => "`tidelock session show` says what has become of it",
-            "session_archived" => "take it back with `tidelock session archive --undo`",
-            "session_in_use" => "stop what runs and waits with `tidelock session cancel` first",
+            "turn_not_active" | "turn_not_queued" => "`tidelock session show` shows what happened to it",
+            "session_archived" => "unarchive it with `tidelock session archive --undo`",
+            "session_in_use" => "stop its running and waiting turns with `tidelock session cancel` first",
             "session_has_forks" => "remove its forks first; `tidelock session list --all` shows them",
-            "queue_full" => "wait for its end, or take one away with `tidelock session queue`",
-            "strategy_not_found" => "name one of these with --only or --without",
+            "queue_full" => "wait until some have run, or remove one with `tidelock session queue`",
+            "strategy_not_found" => "use one of these with --only or --without",
             "focus_not_found" => {
-                "name a file that is there; one that is only in a plan, from the root of its workspace"
+                "choose a file that exists; if it's only in a plan, give its path from the root of the workspace"
             }
             "context_too_large" => "ask for less",
             "process_not_found" => "`tidelock ps` lists the processes that the daemon owns",
-            "stale_generation" => "look at it again with `tidelock breaker show`, and decide again",
-            "unauthorized" => "see `tidelock doctor`; the token file may belong to another daemon",
+            "stale_generation" => {
+                "it changed in the meantime; check it with `tidelock breaker show`, then try again"
+            }
+            "unauthorized" => "run `tidelock doctor`; the token file may belong to another daemon",
             _ => &refusal.advice,
         };
         Failure {

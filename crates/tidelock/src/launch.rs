@@ -176,9 +176,9 @@ enum LaunchError {
     Log { path: PathBuf, source: io::Error },
     #[error("the daemon's process cannot be started")]
     Spawn(#[source] io::Error),
-    #[error("the daemon ended before it served ({ended}){log}")]
+    #[error("the daemon ended before it was ready ({ended}){log}")]
     Died { ended: String, log: String },
-    #[error("the daemon made no progress for {} s ({doing}) and was ended{log}", .limit.as_secs())]
+    #[error("the daemon made no progress for {} s ({doing}) and was stopped{log}", .limit.as_secs())]
     Timeout {
         doing: String,
         limit: Duration,

@@ -32,7 +32,7 @@ pub(crate) fn start(file: Option<LogFile>) -> Result<(), Failure> {
         Failure::new(
             Exit::Usage,
             "usage",
-            format!("{VARIABLE} is not a filter: {error}"),
+            format!("{VARIABLE} is not a valid filter: {error}"),
         )
         .advise("write a level such as `debug`, or targets such as `daemon=debug,info`")
     })?;

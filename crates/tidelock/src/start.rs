@@ -145,10 +145,10 @@ pub(crate) fn does_not_answer(pid: u32) -> Failure {
     Failure::new(
         Exit::Unreachable,
         UNREACHABLE,
-        format!("the daemon (pid {pid}) is alive and does not answer"),
+        format!("the daemon (pid {pid}) is running but doesn't answer"),
     )
     .advise(format!(
-        "stop it with `tidelock down`, or if that does not help with `kill -9 {pid}`"
+        "stop it with `tidelock down`; if that doesn't help, use `kill -9 {pid}`"
     ))
 }
 
@@ -156,9 +156,10 @@ impl From<StartLockError> for Failure {
     fn from(error: StartLockError) -> Failure {
         let (code, advice) = match error {
             StartLockError::Unusable { .. } => ("home_unusable", "see `tidelock doctor`"),
-            StartLockError::Busy { .. } => {
-                ("start_busy", "try again, or see which `tidelock` processes hang")
-            }
+            StartLockError::Busy { .. } => (
+                "start_busy",
+                "try again, or check for `tidelock` processes that hang",
+            ),
         };
         Failure::new(Exit::Unreachable, code, chain(&error)).advise(advice)
     }

@@ -67,7 +67,7 @@ impl StartLock {
 pub(crate) enum StartLockError {
     #[error("the lock file `{path}` cannot be used", path = .path.display())]
     Unusable { path: PathBuf, source: io::Error },
-    #[error("somebody else has been starting a daemon for {} s and is not done", .limit.as_secs())]
+    #[error("another process has been starting a daemon for {} s and isn't done yet", .limit.as_secs())]
     Busy { limit: Duration },
 }
 

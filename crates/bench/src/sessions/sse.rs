@@ -124,7 +124,9 @@ impl Lines {
 
     fn line(&mut self, line: &[u8]) -> Result<()> {
         if let Some(id) = line.strip_prefix(b"id: ") {
-            let id: u64 = std::str::from_utf8(id)?.trim_end().parse()?;
+            // An id is a number and, for our own, when the event was written.
+            let id = std::str::from_utf8(id)?.trim_end();
+            let id: u64 = id.split('-').next().unwrap_or(id).parse()?;
             if let Some(last) = self.last_id
                 && id != last + 1
             {

@@ -7,13 +7,13 @@ use clap::builder::NonEmptyStringValueParser;
 
 #[derive(Debug, Args)]
 pub(crate) struct AcpArguments {
-    /// Who answers in new sessions; `tidelock agent list` shows them
+    /// The agent for new sessions; `tidelock agent list` shows the available ones
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) agent: Option<String>,
-    /// The model, for an agent that has a choice
+    /// The model, for agents that support several
     #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
-    /// What the rehearsal agent does in answer to each prompt, step by step, in YAML
+    /// A YAML script of steps that the rehearsal agent runs for each prompt
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     pub(crate) script: Option<PathBuf>,
 }

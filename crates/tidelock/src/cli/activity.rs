@@ -4,15 +4,15 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct ActivityArguments {
-    /// Only what happened to these
+    /// Only show events of this kind
     #[arg(long, value_name = "KIND")]
     pub(crate) of: Option<ActivityOf>,
-    /// How many at most
+    /// The maximum number of events to show
     #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
     pub(crate) limit: u32,
 }
 
-/// What things happen to.
+/// The kinds of things that have events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ActivityOf {
     Sessions,

@@ -24,18 +24,18 @@ Examples:
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         name: String,
     },
-    /// Close a breaker and forget its failures
+    /// Close a breaker and clear its failures
     #[command(after_help = "\
-With --generation the reset is refused (exit code 4) when the breaker has changed since you looked.
+With --generation, the reset is refused (exit code 4) if the breaker has changed since you looked.
 
 Examples:
   tidelock breaker reset lsp/rust-analyzer
   tidelock breaker reset lsp/rust-analyzer --generation 7
   tidelock breaker reset --all")]
     Reset(ResetArguments),
-    /// Hold a breaker open or closed until somebody changes that
+    /// Force a breaker open or closed until you reset it
     #[command(after_help = "\
-`tidelock breaker reset NAME` lets it decide by itself again.
+`tidelock breaker reset NAME` returns it to automatic operation.
 
 Examples:
   tidelock breaker force model/api open
@@ -44,20 +44,21 @@ Examples:
         /// The name of the breaker
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         name: String,
-        /// What it shall be
+        /// The state to force
         state: ForcedState,
     },
-    /// Show what was done to a breaker by hand, and follow it
+    /// Show the manual changes to a breaker, or follow them live
     #[command(after_help = "\
-With --follow it goes on until Ctrl-C, also when the daemon is started afresh in between: nothing is missed and
-nothing told twice. With --json it is then one object a line.
+With --follow, new changes are printed until you press Ctrl-C, even across daemon restarts. No
+change is missed or repeated. With --follow and --json, each change is one JSON object on its own
+line.
 
 Examples:
   tidelock breaker history model/api
   tidelock breaker history model/api --follow
   tidelock breaker history model/api --after 12 --json")]
     History(HistoryArguments),
-    /// Report how a call ended that was made outside of the daemon
+    /// Report the outcome of a call that was made outside the daemon
     #[command(after_help = "\
 Examples:
   tidelock breaker record model/api success
@@ -74,7 +75,7 @@ pub(crate) struct ResetArguments {
     /// Reset every breaker
     #[arg(long)]
     all: bool,
-    /// Reset only if this is still its generation
+    /// Reset only if the breaker is still at this generation
     #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
     pub(crate) generation: Option<u64>,
 }
@@ -84,10 +85,10 @@ pub(crate) struct HistoryArguments {
     /// The name of the breaker
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) name: String,
-    /// Go on with what happens from now on
+    /// Keep printing new changes as they happen
     #[arg(long)]
     follow: bool,
-    /// Only what came after this number
+    /// Only show changes after this number
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) after: u64,
 }
@@ -114,7 +115,7 @@ pub(crate) struct RecordArguments {
     pub(crate) name: String,
     /// How the call ended
     pub(crate) outcome: Outcome,
-    /// How long the other side asked to be left alone, after a failure (500ms, 30s, 5m, 1h)
+    /// After a failure: how long the service asked callers to wait (500ms, 30s, 5m, 1h)
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     pub(crate) retry_after: Option<Duration>,
 }
@@ -129,8 +130,8 @@ pub(crate) enum ForcedState {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Outcome {
-    /// It worked
+    /// The call succeeded
     Success,
-    /// It did not
+    /// The call failed
     Failure,
 }

@@ -10,15 +10,15 @@ pub(crate) struct SettingsArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SettingsCommand {
-    /// Print where the file is, whether it is there or not
+    /// Print the path of the configuration file, whether or not it exists
     #[command(after_help = "\
 Examples:
   tidelock config path
   $EDITOR \"$(tidelock config path)\"")]
     Path,
-    /// Check the file, without a daemon
+    /// Check the configuration file, without a daemon
     #[command(after_help = "\
-The exit code is 1 if a daemon could not start with it.
+The exit code is 1 if a daemon could not start with this configuration.
 
 Examples:
   tidelock config check

@@ -13,28 +13,28 @@ pub(crate) struct ContextArguments {
     /// A file that the question is about (may be repeated)
     #[arg(long, value_name = "FILE")]
     pub(crate) focus: Vec<PathBuf>,
-    /// How many tokens the answer may have; otherwise as configured, usually 8000
+    /// The maximum number of tokens in the answer; defaults to the configured value, usually 8000
     #[arg(long, value_name = "TOKENS")]
     pub(crate) budget: Option<u64>,
-    /// How long it may take (500ms, 2s); otherwise as configured, usually 3s
+    /// The maximum time to spend (500ms, 2s); defaults to the configured value, usually 3s
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     pub(crate) deadline: Option<Duration>,
-    /// Read the sandbox of this plan, in place of the workspace
+    /// Search the sandbox of this plan instead of the workspace
     #[arg(long, value_name = "PLAN", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) plan: Option<String>,
-    /// Look in the workspace of this directory, in place of this one
+    /// Search the workspace of this directory instead of the current one
     #[arg(long = "in", value_name = "DIR", conflicts_with = "plan")]
     pub(crate) directory: Option<PathBuf>,
-    /// Ask only this strategy (may be repeated)
+    /// Use only this strategy (may be repeated)
     #[arg(long, value_name = "STRATEGY", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub(crate) only: Vec<String>,
-    /// Do not ask this strategy (may be repeated)
+    /// Skip this strategy (may be repeated)
     #[arg(long, value_name = "STRATEGY", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub(crate) without: Vec<String>,
-    /// Say why each piece is there and what each strategy did, in place of the text
+    /// Show why each piece was selected and what each strategy did, instead of the text
     #[arg(long)]
     explain: bool,
-    /// The question: words, names, a sentence; `-` for standard input, which is read to its end first
+    /// The question: words, names or a sentence; `-` reads standard input to the end first
     #[arg(value_name = "QUERY", required_unless_present = "focus")]
     pub(crate) query: Option<String>,
 }
@@ -60,23 +60,23 @@ impl ContextArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum IndexCommand {
-    /// List the indexes that are in use
+    /// List the indexes in use
     #[command(after_help = "\
 Examples:
   tidelock index list
   tidelock index list --json")]
     List,
-    /// Throw the index of a workspace away and make it anew, in the background
+    /// Discard the index of a workspace and rebuild it in the background
     #[command(after_help = "\
-Questions are answered meanwhile, without an index.
+Questions are still answered in the meantime, without an index.
 
 Examples:
   tidelock index rebuild
   tidelock index rebuild ~/project")]
     Rebuild(IndexArguments),
-    /// Remove the index of a workspace; the next question makes it anew
+    /// Remove the index of a workspace; the next question rebuilds it
     #[command(after_help = "\
-Nothing is changed in the workspace. That there was none is fine.
+The workspace itself doesn't change. If there is no index, the command succeeds anyway.
 
 Examples:
   tidelock index rm
@@ -86,7 +86,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct IndexArguments {
-    /// A directory of the workspace, in place of this one
+    /// A directory in the workspace; defaults to the current one
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }

@@ -10,24 +10,24 @@ use crate::units;
 
 #[derive(Debug, Args)]
 pub(crate) struct DownArguments {
-    /// How long to wait for the daemon to end
+    /// How long to wait for the daemon to exit
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::parse_duration)]
     pub(crate) timeout: Duration,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PurgeArguments {
-    /// Really remove it
+    /// Confirm the removal
     #[arg(long)]
     pub(crate) yes: bool,
-    /// How long to wait for the daemon to end
+    /// How long to wait for the daemon to exit
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::parse_duration)]
     pub(crate) timeout: Duration,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
-    /// Read the whole log and check that it is as it was written
+    /// Also read the whole log and check it for damage
     #[arg(long)]
     deep: bool,
 }
@@ -56,27 +56,27 @@ pub(crate) struct WhyArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArguments {
-    /// Where the copy shall be
+    /// Where to write the copy
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ArchiveArguments {
-    /// The archive, or `-` for the standard stream
+    /// The archive file, or `-` for standard input or output
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// Where to listen for HTTP; port 0 means any free port
+    /// The address to listen on for HTTP; port 0 picks any free port
     #[arg(long, value_name = "ADDRESS", env = "TIDELOCK_LISTEN", hide_env_values = true)]
     pub(crate) listen: Option<SocketAddr>,
-    /// A host name that requests may be sent to, besides those of the loopback interface (may be repeated)
+    /// Also accept requests for this host name, in addition to the loopback names (may be repeated)
     #[arg(long = "allow-host", value_name = "HOST")]
     pub(crate) allowed_hosts: Vec<String>,
-    /// The file with the bearer token, made if it is missing
+    /// The file with the bearer token; created if it doesn't exist
     #[arg(
         long,
         value_name = "FILE",
@@ -84,10 +84,10 @@ pub(crate) struct ServeArguments {
         hide_env_values = true
     )]
     pub(crate) token_file: Option<PathBuf>,
-    /// How long requests in flight may take to finish when the daemon stops
+    /// How long in-flight requests may take to finish when the daemon stops
     #[arg(long, value_name = "MILLISECONDS")]
     pub(crate) shutdown_grace_ms: Option<u64>,
-    /// Leave the terminal, and tell the parent through standard output when the daemon serves
+    /// Detach from the terminal, and tell the parent on standard output when the daemon is ready
     #[arg(long, hide = true)]
     pub(crate) background: bool,
 }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
-    /// The shell
+    /// The shell to generate completions for
     pub(crate) shell: ShellName,
 }
 
@@ -20,7 +20,7 @@ pub(crate) enum ShellName {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// Write one page for each command into this directory, in place of the first one to standard output
+    /// Write one page per command to this directory, instead of printing the main page
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }

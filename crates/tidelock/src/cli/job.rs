@@ -16,13 +16,14 @@ tidelock job run [OPTIONS] -- <COMMAND>...
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobCommand {
-    /// Run a command as a job, which goes on whether you stay or not
+    /// Run a command as a job that keeps running when you leave
     #[command(override_usage = RUN_USAGE, after_help = "\
-The command runs in this directory and with this environment. With --wait its output is shown as
-it comes, and the exit code is the command's own: 128 + N after the signal N, and 1 with a message
-if it was not the command that decided (a time limit, a deadline, an interruption, a cancellation
-by somebody else), or if some of its output was lost. The first Ctrl-C cancels the job and waits
-for its end (exit code 130), the second one leaves it to itself.
+The command runs in the current directory with the current environment. With --wait, its output is
+shown as it arrives, and the exit code is the command's own, or 128 + N if signal N ended it. The
+exit code is 1, with a message, if something else ended the command (a time limit, a deadline, an
+interruption, a cancellation by someone else) or if some of its output was lost. The first Ctrl-C
+cancels the job and waits for it to end (exit code 130). Press Ctrl-C again to detach without
+waiting.
 
 Examples:
   tidelock job run -- cargo build --release
@@ -38,29 +39,28 @@ Examples:
   tidelock job list --state failed --limit 100
   tidelock job list --all --json")]
     List(ListArguments),
-    /// Show a job, and what has happened to it
+    /// Show a job and its history
     #[command(after_help = "\
-A job is named by its id, by a beginning or an end of it that no other job has, or by `last` for
-the newest one.
+To name a job, use its id, a unique beginning or end of the id, or `last` for the newest job.
 
 Examples:
   tidelock job show last
   tidelock job show 9S1TX --json")]
     Show(JobArguments),
-    /// Show what a job has written, and follow it
+    /// Show the output of a job, or follow it live
     #[command(after_help = "\
-Standard output and standard error go where they belong. Colours are kept on a terminal only, and
-not when NO_COLOR is set. With --follow it goes on until the job has ended. With --json it is one
-object a line.
+The job's standard output and standard error are printed to standard output and standard error.
+Colors are kept only on a terminal, and only if NO_COLOR is not set. With --follow, output
+continues until the job ends. With --json, each line is one JSON object.
 
 Examples:
   tidelock job logs last -f
   tidelock job logs 9S1TX --channel stderr --timestamps")]
     Logs(LogsArguments),
-    /// Wait until a job has ended
+    /// Wait for a job to end
     #[command(after_help = "\
-The exit code is that of the command, as with `tidelock job run --wait`. When the time is over it
-is 1, and the job goes on.
+The exit code is the command's own, as with `tidelock job run --wait`. If --timeout expires, the
+exit code is 1 and the job keeps running.
 
 Examples:
   tidelock job wait last
@@ -68,22 +68,22 @@ Examples:
     Wait(WaitArguments),
     /// Cancel a job
     #[command(after_help = "\
-A job that waits is cancelled at once. One that runs is told to stop, and made to after two
-seconds; it is cancelled when nothing of it runs any more, which --wait waits for.
+A queued job is cancelled immediately. A running job is asked to stop, and killed after two
+seconds. It is cancelled once none of its processes are left; use --wait to wait for that.
 
 Examples:
   tidelock job cancel last
   tidelock job cancel 9S1TX --why 'wrong branch' --wait")]
     Cancel(CancelArguments),
-    /// Submit a job that has ended once more, as a new one
+    /// Rerun a job that has ended, as a new job
     #[command(after_help = "\
 Examples:
   tidelock job retry last
   tidelock job retry 9S1TX --wait")]
     Retry(RetryArguments),
-    /// Forget jobs that have ended, with their output
+    /// Delete jobs that have ended, and their output
     #[command(after_help = "\
-A job that others still wait for is kept.
+A job that other jobs are still waiting for is kept.
 
 Examples:
   tidelock job gc
@@ -91,8 +91,8 @@ Examples:
     Gc(GcArguments),
     /// Show or change how many jobs run at once
     #[command(after_help = "\
-What runs goes on. With 0 nothing new is begun until you choose another number. The choice is kept
-when the daemon is started again.
+Running jobs aren't affected. With 0, no job starts until you choose another number. The setting
+survives a restart of the daemon.
 
 Examples:
   tidelock job workers
@@ -102,38 +102,38 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// Show what it writes as it comes, and end as it ends
+    /// Wait for the job, show its output as it arrives, and exit with its exit code
     #[arg(long)]
     wait: bool,
-    /// How long one attempt may take (500ms, 30s, 5m, 1h)
+    /// The time limit for one attempt (500ms, 30s, 5m, 1h)
     #[arg(long, value_name = "DURATION", value_parser = positive_duration)]
     pub(crate) timeout: Option<Duration>,
-    /// In what time the job must have ended, attempts and pauses included
+    /// The time limit for the whole job, including retries and pauses
     #[arg(long, value_name = "DURATION", value_parser = positive_duration)]
     pub(crate) deadline: Option<Duration>,
-    /// How many more attempts there are after one that failed
+    /// How many times to retry after a failed attempt
     #[arg(long, value_name = "NUMBER")]
     pub(crate) retries: Option<u16>,
-    /// The pause before the first of them; it doubles each time
+    /// How long to wait before the first retry; doubles with each retry
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     pub(crate) retry_pause: Option<Duration>,
-    /// A second submission with the same key is the same job
+    /// Idempotency key: submitting again with the same key returns the same job
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) key: Option<String>,
-    /// The directory that it starts in, in place of this one
+    /// The working directory of the command; defaults to the current one
     #[arg(long = "in", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Run at most LIMIT jobs of this name at once, or one; the limit is what stands behind the last colon, if it is
-    /// a number
+    /// Run at most LIMIT jobs at once in the lane NAME, or one if LIMIT is left out; only a number after the last
+    /// colon is read as a limit
     #[arg(long, value_name = "NAME[:LIMIT]", value_parser = parse_lane)]
     pub(crate) lane: Option<Lane>,
-    /// Start only when this job has succeeded (may be repeated)
+    /// Start only after this job has succeeded (may be repeated)
     #[arg(long, value_name = "JOB", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) after: Vec<String>,
     /// How long to wait before the first attempt
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     pub(crate) delay: Option<Duration>,
-    /// Which of several goes first, from -10 (last) to 10 (first); waiting counts too
+    /// The priority among queued jobs, from -10 (last) to 10 (first); it rises while a job waits
     #[arg(
         long,
         value_name = "NUMBER",
@@ -141,42 +141,42 @@ pub(crate) struct RunArguments {
         value_parser = clap::value_parser!(i64).range(-10..=10)
     )]
     pub(crate) priority: Option<i64>,
-    /// Run it again if the daemon dies while it runs, because doing it twice does no harm
+    /// Run the command again if the daemon dies while it runs; use this if running it twice is harmless
     #[arg(long)]
     repeat: bool,
-    /// What it is, for lists; otherwise the command itself
+    /// A title to show in lists; defaults to the command itself
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) title: Option<String>,
-    /// What it reads: a file, or `-` for standard input, which is read to its end first
+    /// The command's input: a file, or `-` for standard input, which is read to the end first
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
-    /// Let it read nothing. Otherwise it reads standard input with --wait, if that is not a terminal
+    /// Give the command no input. By default, --wait passes standard input on if it is not a terminal
     #[arg(long, conflicts_with = "stdin")]
     no_input: bool,
-    /// Set a variable, or with --clean-env keep one that is set here (may be repeated)
+    /// Set an environment variable, or with --clean-env, keep one that is set here (may be repeated)
     #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = parse_variable)]
     pub(crate) variables: Vec<Variable>,
-    /// Keep nothing of the environment but PATH, HOME, USER, LOGNAME, SHELL, LANG, TERM and TMPDIR
+    /// Clear the environment except for PATH, HOME, USER, LOGNAME, SHELL, LANG, TERM and TMPDIR
     #[arg(long)]
     clean_env: bool,
-    /// Let it write below this directory, and nowhere else (may be repeated)
+    /// Allow writes only below this directory (may be repeated)
     #[arg(long, value_name = "DIR")]
     pub(crate) write_below: Vec<PathBuf>,
-    /// What each of its processes may use at most: address-space, file-size (16M), open-files, processes or
+    /// Limit what each process of the job may use: address-space, file-size (16M), open-files, processes or
     /// cpu-seconds (may be repeated)
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     pub(crate) limits: Vec<JobLimit>,
-    /// How much of its output is kept, such as 64M
+    /// How much of the output to keep, such as 64M
     #[arg(long, value_name = "BYTES", value_parser = units::parse_bytes)]
     pub(crate) output_limit: Option<u64>,
-    /// Let any daemon that shares the log run it, not only the one of this home. Of the environment it gets what
-    /// `--clean-env` leaves, and what you name with `--env`
+    /// Let any daemon that shares the log run the job, not only the one of this home. The command gets the
+    /// environment that `--clean-env` leaves, plus what you name with `--env`
     #[arg(long)]
     anywhere: bool,
-    /// Do not let it write to a terminal, so that most commands use no colour
+    /// Don't give the command a terminal to write to, so that most commands use no color
     #[arg(long)]
     no_color: bool,
-    /// A line for the shell, in place of a command
+    /// A shell command line to run instead of a command
     #[arg(long, value_name = "LINE", conflicts_with = "command", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) shell: Option<String>,
     /// The command and its arguments
@@ -279,13 +279,13 @@ impl RunArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
-    /// Only those that are doing this
+    /// Only list jobs in this state
     #[arg(long, value_name = "STATE")]
     pub(crate) state: Option<State>,
-    /// How many at most
+    /// The maximum number of jobs to list
     #[arg(long, value_name = "NUMBER", default_value = "20", conflicts_with = "all")]
     limit: NonZeroU16,
-    /// All of them
+    /// List all jobs
     #[arg(long)]
     all: bool,
 }
@@ -299,15 +299,15 @@ impl ListArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum State {
-    /// It waits for its turn
+    /// Waiting to run
     Queued,
-    /// A worker has it
+    /// Running on a worker
     Running,
-    /// It was done
+    /// Finished successfully
     Succeeded,
-    /// It was given up
+    /// Failed
     Failed,
-    /// It was cancelled
+    /// Cancelled
     Cancelled,
 }
 
@@ -325,7 +325,7 @@ impl State {
 
 #[derive(Debug, Args)]
 pub(crate) struct JobArguments {
-    /// The job: its id, a part of it, or `last`
+    /// The job: its id, a unique part of it, or `last`
     #[arg(value_name = "JOB", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) job: String,
 }
@@ -334,16 +334,16 @@ pub(crate) struct JobArguments {
 pub(crate) struct LogsArguments {
     #[command(flatten)]
     pub(crate) job: JobArguments,
-    /// Go on until the job has ended
+    /// Keep printing output until the job ends
     #[arg(short, long)]
     follow: bool,
-    /// Only what came after this number, as --json shows it
+    /// Only show output after this number, as shown by --json
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) after: u64,
-    /// Only what came this way
+    /// Only show this channel
     #[arg(long, value_name = "CHANNEL")]
     pub(crate) channel: Option<Channel>,
-    /// Put the time before each line
+    /// Prefix each line with its time
     #[arg(long)]
     timestamps: bool,
 }
@@ -381,7 +381,7 @@ pub(crate) enum Channel {
     Stdout,
     /// Standard error
     Stderr,
-    /// Remarks of the daemon
+    /// Notes from the daemon
     Note,
 }
 
@@ -399,7 +399,7 @@ impl Channel {
 pub(crate) struct WaitArguments {
     #[command(flatten)]
     pub(crate) job: JobArguments,
-    /// How long to wait; otherwise until it has ended
+    /// How long to wait; by default, until the job ends
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     pub(crate) timeout: Option<Duration>,
 }
@@ -408,10 +408,10 @@ pub(crate) struct WaitArguments {
 pub(crate) struct CancelArguments {
     #[command(flatten)]
     pub(crate) job: JobArguments,
-    /// Why, for whoever wonders
+    /// The reason, shown with the job
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) why: String,
-    /// Wait until nothing of it runs any more
+    /// Wait until none of its processes are left
     #[arg(long)]
     wait: bool,
 }
@@ -426,7 +426,7 @@ impl CancelArguments {
 pub(crate) struct RetryArguments {
     #[command(flatten)]
     pub(crate) job: JobArguments,
-    /// Show what it writes as it comes, and end as it ends
+    /// Wait for the job, show its output as it arrives, and exit with its exit code
     #[arg(long)]
     wait: bool,
 }
@@ -439,17 +439,17 @@ impl RetryArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct GcArguments {
-    /// Those that ended longer ago than this
+    /// Delete jobs that ended longer ago than this
     #[arg(long, value_name = "DURATION", default_value = "168h", value_parser = units::parse_duration)]
     pub(crate) older_than: Duration,
-    /// But never the newest so many
+    /// Always keep this many of the newest ended jobs
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) keep: u64,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkersArguments {
-    /// How many jobs may run at once, from 0 to 256
+    /// The number of jobs that may run at once, from 0 to 256
     #[arg(value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(0..=256))]
     pub(crate) max_workers: Option<u64>,
 }

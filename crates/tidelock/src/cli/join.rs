@@ -26,43 +26,43 @@ pub(crate) enum JoinClient {
     Windsurf,
 }
 
-/// For whom a configuration is.
+/// Who a configuration applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum JoinScope {
-    /// For this project, and everybody who works on it
+    /// This project, for everyone who works on it
     Project,
-    /// For you, in every project
+    /// Every project, for you only
     #[default]
     User,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct JoinArguments {
-    /// The client; without it, all of them are listed
+    /// The client to connect; without it, all clients are listed
     #[arg(value_name = "CLIENT")]
     pub(crate) client: Option<JoinClient>,
-    /// Change the client's configuration, and keep a backup beside it
+    /// Write the entry to the client's configuration, and keep a backup next to it
     #[arg(long, requires = "client")]
     write: bool,
-    /// With --write: put this in the place of a different entry of that name
+    /// With --write: replace a different entry with the same name
     #[arg(long, requires = "write")]
     replace: bool,
-    /// Take the entry out of the client's configuration
+    /// Remove the entry from the client's configuration
     #[arg(long, requires = "client", conflicts_with_all = ["write", "http", "allow_apply"])]
     remove: bool,
-    /// For whom
+    /// Who the configuration applies to
     #[arg(long, value_name = "SCOPE", default_value = "user", requires = "client")]
     pub(crate) scope: JoinScope,
-    /// Over HTTP, in place of a program that the client starts; the token comes from TIDELOCK_TOKEN
+    /// Connect over HTTP instead of a program that the client starts; the token comes from TIDELOCK_TOKEN
     #[arg(long, requires = "client", conflicts_with_all = ["acp", "allow_apply"])]
     http: bool,
-    /// As an agent that an editor uses over the Agent Client Protocol (zed)
+    /// Connect as an agent that the editor uses over the Agent Client Protocol (zed)
     #[arg(long, requires = "client", conflicts_with = "allow_apply")]
     acp: bool,
     /// Let this client apply and undo plans without asking you
     #[arg(long, requires = "client")]
     allow_apply: bool,
-    /// What the entry is called
+    /// The name of the entry
     #[arg(long, value_name = "NAME", default_value = "tidelock", requires = "client",
         value_parser = NonEmptyStringValueParser::new())]
     pub(crate) name: String,

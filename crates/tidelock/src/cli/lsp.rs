@@ -11,158 +11,157 @@ use crate::units;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LspCommand {
-    /// List the language servers that were used
+    /// List the language servers that have been used
     #[command(after_help = "\
 Examples:
   tidelock lsp list
   tidelock lsp list --json")]
     List,
-    /// Start the servers for a file, or a server by name, and wait until they answer
+    /// Start the servers for a file, or a server by name, and wait until they respond
     #[command(after_help = "\
-A query starts what it needs by itself. This is for a server that was stopped by hand, or to have
-it warm.
+A query starts the servers it needs. Use this to start a server that you stopped, or to warm one up.
 
 Examples:
   tidelock lsp start src/main.rs
   tidelock lsp start rust-analyzer --in .
-  tidelock lsp start rust-analyzer       one that was used before")]
+  tidelock lsp start rust-analyzer       a server that was used before")]
     Start(StartArguments),
-    /// Stop a server and wait until it has gone; it stays stopped until it is started by hand
+    /// Stop a server and wait until it has exited; it stays stopped until you start it
     #[command(after_help = "\
-A server is named by its id, or by its name if there is one of that name or one of them is for
-this directory.
+To name a server, use its id. Its name also works if only one server has that name, or if one of
+them is for the current directory.
 
 Examples:
   tidelock lsp stop rust-analyzer
   tidelock lsp stop --all")]
     Stop(StopArguments),
-    /// Put a new process in the place of a server's, and wait until it answers
+    /// Restart a server in a new process, and wait until it responds
     #[command(after_help = "\
-Queries that come in between wait for the new process. With --generation the restart is refused
-(exit code 4) when somebody else was faster.
+Queries that arrive in the meantime wait for the new process. With --generation, the restart is
+refused (exit code 4) if the server was restarted since you looked.
 
 Examples:
   tidelock lsp restart rust-analyzer
   tidelock lsp restart rust-analyzer --generation 3")]
     Restart(RestartArguments),
-    /// Ask whether a server lives and answers
+    /// Check whether a server is alive and responding
     #[command(after_help = "\
 Examples:
   tidelock lsp health pyright
   tidelock lsp health pyright --json")]
     Health(ServerArguments),
-    /// Show what a server said lately, and what happened to it
+    /// Show the recent messages and state changes of a server
     #[command(after_help = "\
 Examples:
   tidelock lsp log pyright")]
     Log(ServerArguments),
-    /// Show which servers are configured for a directory, and how to install those that are missing
+    /// Show which servers are configured for a directory, and how to install missing ones
     #[command(after_help = "\
 Examples:
   tidelock lsp config
   tidelock lsp config ~/project --json")]
     Config(ConfigArguments),
-    /// Let a repository's configuration of servers take effect, as it was shown
+    /// Trust a repository's language server configuration
     #[command(after_help = "\
-A `.lsp.json` names programs that would be run, so it counts only after you have looked at it.
-The same goes for servers that lie in the workspace, such as those in node_modules. With the hash that
-`tidelock lsp config` shows, nothing is trusted if the file has changed since.
+A `.lsp.json` names programs to run, so it takes effect only after you have reviewed and trusted
+it. The same goes for servers inside the workspace, such as those in node_modules. If you pass the
+hash that `tidelock lsp config` shows, a file that has changed since is not trusted.
 
 Examples:
   tidelock lsp trust .
   tidelock lsp trust .lsp.json 3f7a90c2")]
     Trust(TrustArguments),
-    /// Show what the servers have to say about a file, as it is on disk now
+    /// Show the diagnostics for a file, as it is on disk now
     #[command(after_help = "\
-The exit code is 0 whatever they find: what they say is the answer.
+The exit code is 0 whatever the servers report, errors included.
 
 Examples:
   tidelock lsp diagnostics src/main.rs
   tidelock lsp diagnostics app.py --server ruff --json")]
     Diagnostics(FileArguments),
-    /// Show what is known about a place: types, documentation
+    /// Show types and documentation for a position
     #[command(after_help = "\
 Examples:
   tidelock lsp hover src/main.rs:12:8")]
     Hover(PlaceArguments),
-    /// List ways to go on at a place
+    /// List the completions at a position
     #[command(after_help = "\
 Examples:
   tidelock lsp completions src/main.rs:12:8")]
     Completions(PlaceArguments),
-    /// Find where something is defined
+    /// Find where a symbol is defined
     #[command(after_help = "\
 Examples:
   tidelock lsp definition src/main.rs:12:8")]
     Definition(PlaceArguments),
-    /// Find where something is declared
+    /// Find where a symbol is declared
     #[command(after_help = "\
 Examples:
   tidelock lsp declaration src/main.c:12:8")]
     Declaration(PlaceArguments),
-    /// Find where the type of something is defined
+    /// Find where the type of a symbol is defined
     #[command(after_help = "\
 Examples:
   tidelock lsp type-definition src/main.rs:12:8")]
     TypeDefinition(PlaceArguments),
-    /// Find what implements something
+    /// Find the implementations of a symbol
     #[command(after_help = "\
 Examples:
   tidelock lsp implementation src/lib.rs:12:8")]
     Implementation(PlaceArguments),
-    /// Find where something is used
+    /// Find the references to a symbol
     #[command(after_help = "\
-`no references` is said only by a server that has read the whole workspace.
+A server reports `no references` only after it has indexed the whole workspace.
 
 Examples:
   tidelock lsp references src/main.rs:12:8
   tidelock lsp references src/main.rs:12:8 --without-declaration --wait-ready")]
     References(ReferencesArguments),
-    /// Show how the files would change if something got another name; nothing is changed
+    /// Show how renaming a symbol would change the files, without changing them
     #[command(after_help = "\
-The edit is printed as a diff, and with --json as an edit too.
+The edit is printed as a diff. --json also includes the edit itself.
 
 Examples:
   tidelock lsp rename src/main.rs:12:8 new_name")]
     Rename(RenameArguments),
-    /// List what the servers offer to do about a place; nothing is done
+    /// List the code actions for a position or range, without running them
     #[command(after_help = "\
-A range ends before its last position.
+The end position of a range is exclusive.
 
 Examples:
   tidelock lsp code-actions src/main.rs:12:8
   tidelock lsp code-actions src/main.rs:12:1-14:1 --kind refactor")]
     CodeActions(CodeActionsArguments),
-    /// Show how a file would change if it were formatted; nothing is changed
+    /// Show how formatting would change a file, without changing it
     #[command(after_help = "\
 Examples:
   tidelock lsp format src/main.rs")]
     Format(FileArguments),
-    /// Show how to call what is called at a place
+    /// Show the signature of the call at a position
     #[command(after_help = "\
 Examples:
   tidelock lsp signature src/main.rs:12:8")]
     Signature(PlaceArguments),
-    /// List what has a name in a file
+    /// List the symbols in a file
     #[command(after_help = "\
 Examples:
   tidelock lsp symbols src/main.rs")]
     Symbols(FileArguments),
-    /// Find what has a name in a workspace
+    /// Find symbols in a workspace
     #[command(after_help = "\
 Examples:
   tidelock lsp workspace-symbols Session
   tidelock lsp workspace-symbols Session --in ~/project --wait-ready")]
     WorkspaceSymbols(WorkspaceSymbolsArguments),
-    /// Find who calls what stands at a place, or whom it calls
+    /// Find the callers of a function, or the functions it calls
     #[command(after_help = "\
 Examples:
   tidelock lsp calls src/main.rs:12:8
   tidelock lsp calls src/main.rs:12:8 --outgoing")]
     Calls(CallsArguments),
-    /// Send a request of the protocol itself to a server, for what has no command
+    /// Send a raw protocol request to a server, for anything that has no command
     #[command(after_help = "\
-Parameters and answer are as the protocol has them: lines and columns from 0, files as URIs.
+The parameters and the result are as in the protocol: lines and columns from 0, files as URIs.
 
 Examples:
   tidelock lsp request rust-analyzer rust-analyzer/analyzerStatus '{}'")]
@@ -171,37 +170,37 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ServerArguments {
-    /// The id of the server, or its name
+    /// The id or name of the server
     #[arg(value_name = "SERVER", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) server: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StartArguments {
-    /// A file or a directory; with --in, the name of a server
+    /// A file or directory, or the name of a server; with --in, always a name
     #[arg(value_name = "FILE|SERVER", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) what: String,
-    /// The directory that a server, named before, shall work on
+    /// The directory for the named server to work on
     #[arg(long = "in", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Only this server
+    /// Start only this server
     #[arg(long, value_name = "NAME", conflicts_with = "directory")]
     pub(crate) server: Option<String>,
-    /// The workspace; left out, it is the repository that the file is in
+    /// The workspace; defaults to the repository of the file
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StopArguments {
-    /// The id of the server, or its name
+    /// The id or name of the server
     #[arg(value_name = "SERVER", required_unless_present = "all", conflicts_with = "all",
           value_parser = NonEmptyStringValueParser::new())]
     pub(crate) server: Option<String>,
     /// Stop every server
     #[arg(long)]
     all: bool,
-    /// Stop it only if this is still its generation
+    /// Stop the server only if it is still at this generation
     #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
     pub(crate) generation: Option<u64>,
 }
@@ -210,14 +209,14 @@ pub(crate) struct StopArguments {
 pub(crate) struct RestartArguments {
     #[command(flatten)]
     pub(crate) server: ServerArguments,
-    /// Restart it only if this is still its generation
+    /// Restart the server only if it is still at this generation
     #[arg(long, value_name = "NUMBER")]
     pub(crate) generation: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArguments {
-    /// The directory; left out, it is the current one
+    /// The directory; defaults to the current one
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }
@@ -227,7 +226,7 @@ pub(crate) struct TrustArguments {
     /// The workspace, or its `.lsp.json`
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
-    /// The hash of what was looked at: anything else is refused. Left out, what is there now is trusted
+    /// The hash of the version you reviewed; any other version is refused. Defaults to the current version
     #[arg(value_name = "HASH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) hash: Option<String>,
 }
@@ -235,19 +234,19 @@ pub(crate) struct TrustArguments {
 /// What all queries have in common.
 #[derive(Debug, Args)]
 pub(crate) struct QueryOptions {
-    /// Wait until the server has read the whole workspace, in place of failing while it reads
+    /// Wait until the server has indexed the whole workspace, instead of failing while it indexes
     #[arg(long, conflicts_with = "no_wait")]
     wait_ready: bool,
-    /// Fail while the server starts, in place of waiting for it
+    /// Fail if the server is still starting, instead of waiting for it
     #[arg(long)]
     no_wait: bool,
-    /// How long all of it may take (500ms, 30s, 5m, 1h); left out, 30 seconds and more while a server starts
+    /// The time limit for the whole query (500ms, 30s, 5m, 1h); defaults to 30s, and more while a server starts
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Ask only this server
+    /// Query only this server
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) server: Option<String>,
-    /// The workspace, which paths in the answer are relative to; left out, it is the repository of the file
+    /// The workspace, which paths in the answer are relative to; defaults to the repository of the file
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 }
@@ -284,7 +283,7 @@ pub(crate) struct FileArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct PlaceArguments {
-    /// The place; line and column count from 1, columns in characters
+    /// The position; lines and columns count from 1, columns in characters
     #[arg(value_name = "FILE:LINE:COL", value_parser = parse_place)]
     pub(crate) place: Place,
     #[command(flatten)]
@@ -295,7 +294,7 @@ pub(crate) struct PlaceArguments {
 pub(crate) struct ReferencesArguments {
     #[command(flatten)]
     pub(crate) at: PlaceArguments,
-    /// Leave the declaration out
+    /// Leave out the declaration
     #[arg(long)]
     without_declaration: bool,
 }
@@ -328,10 +327,10 @@ pub(crate) struct RenameArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct CodeActionsArguments {
-    /// The place, or a range; line and column count from 1, columns in characters
+    /// The position or range; lines and columns count from 1, columns in characters
     #[arg(value_name = "FILE:LINE:COL[-LINE:COL]", value_parser = parse_span)]
     pub(crate) span: Span,
-    /// Only kinds that begin so, such as quickfix (may be repeated)
+    /// Only list kinds with this prefix, such as quickfix (may be repeated)
     #[arg(long = "kind", value_name = "KIND")]
     pub(crate) kinds: Vec<String>,
     #[command(flatten)]
@@ -340,10 +339,10 @@ pub(crate) struct CodeActionsArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkspaceSymbolsArguments {
-    /// A part of the name; left out, all that the server tells
+    /// A part of the name; by default, all symbols that the server returns
     #[arg(value_name = "QUERY", default_value = "")]
     pub(crate) query: String,
-    /// A directory of the workspace; left out, it is the current one
+    /// A directory in the workspace; defaults to the current one
     #[arg(long = "in", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
@@ -354,7 +353,7 @@ pub(crate) struct WorkspaceSymbolsArguments {
 pub(crate) struct CallsArguments {
     #[command(flatten)]
     pub(crate) at: PlaceArguments,
-    /// Whom it calls, in place of who calls it
+    /// Find the functions it calls, instead of its callers
     #[arg(long)]
     outgoing: bool,
 }
@@ -376,10 +375,10 @@ pub(crate) struct RequestArguments {
     /// The method, such as textDocument/foldingRange
     #[arg(value_name = "METHOD", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) method: String,
-    /// Its parameters
+    /// The parameters, as JSON
     #[arg(value_name = "PARAMS_JSON", value_parser = parse_json)]
     pub(crate) params: Option<serde_json::Value>,
-    /// How long it may take (500ms, 30s, 5m, 1h)
+    /// The time limit (500ms, 30s, 5m, 1h)
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::parse_duration)]
     pub(crate) timeout: Duration,
 }

@@ -6,10 +6,10 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArguments {
-    /// The directory that the agent works in; the current one if it is not given
+    /// The directory that the agent works in; defaults to the current one
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) directory: Option<PathBuf>,
-    /// Let this agent apply plans and take them back without asking
+    /// Let this agent apply and undo plans without asking
     #[arg(long)]
     allow_apply: bool,
 }

@@ -12,39 +12,39 @@ use crate::units;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlanCommand {
-    /// Open a plan: a sandbox of its own on the workspace of a directory
+    /// Open a plan with its own sandbox of a workspace
     #[command(after_help = "\
-The sandbox begins with the workspace as it is now, uncommitted changes included. Nothing that is
-done in it reaches the workspace before `tidelock plan apply`.
+The sandbox starts as the workspace is now, including uncommitted changes. Nothing done in it
+reaches the workspace until you run `tidelock plan apply`.
 
 Examples:
-  tidelock plan new --title 'mend the parser' --check 'cargo test'
+  tidelock plan new --title 'fix the parser' --check 'cargo test'
   tidelock plan new ~/project --strategy copy
   tidelock plan new --parent @ --title 'one half of it'")]
     New(Box<NewArguments>),
     /// List plans, newest first
     #[command(after_help = "\
-Without --all or --state only those that are open or sealed. Overlaps are other plans that touch the same
-files, and how many of those files would conflict.
+Without --all or --state, only open and sealed plans are listed. Overlaps are other plans that touch
+the same files, with the number of those files that would conflict.
 
 Examples:
   tidelock plan list
   tidelock plan list --workspace . --all
   tidelock plan list --state applied --json")]
     List(PlanListArguments),
-    /// Show everything about a plan: its checks, who changed what, overlaps, and what was refused and why
+    /// Show the details of a plan: checks, who changed what, overlaps, and what was refused and why
     #[command(after_help = "\
-A plan is named by its id, by four or more letters of its beginning or its end that no other plan has,
-or by `@` for the newest plan of the workspace that you are in.
+To name a plan, use its id, a unique beginning or end of the id (at least four characters), or `@`
+for the newest plan of the current workspace.
 
 Examples:
   tidelock plan show @
   tidelock plan show S1TX --json")]
     Show(PlanArguments),
-    /// Show what a plan changes
+    /// Show the changes in a plan
     #[command(after_help = "\
-On a terminal it is coloured and goes through GIT_PAGER, PAGER or less. Elsewhere, and with --patch,
-it is a patch that `git apply` takes.
+On a terminal, the diff is colored and shown in GIT_PAGER, PAGER or less. Elsewhere, and with
+--patch, it is a patch that `git apply` accepts.
 
 Examples:
   tidelock plan diff @
@@ -53,18 +53,18 @@ Examples:
     Diff(DiffArguments),
     /// Run a command in the sandbox of a plan, as a job
     #[command(after_help = "\
-The output is shown as it comes, and the exit code is the command's own. What it changed is recorded
-as yours. With --check, the check is added to the plan and its checks are run when the command has
-succeeded; the exit code is 1 if one fails.
+The output is shown as it arrives, and the exit code is the command's own. Its changes are
+recorded as yours. With --check, the check is added to the plan, and the plan's checks run after
+the command has succeeded; the exit code is 1 if one fails.
 
 Examples:
   tidelock plan exec @ -- cargo fmt
-  tidelock plan exec @ --check 'cargo test' -- ./mend.sh
+  tidelock plan exec @ --check 'cargo test' -- ./fix.sh
   tidelock plan exec S1TX --detach -- make")]
     Exec(Box<PlanExecArguments>),
-    /// Write to a file of the sandbox, and have that recorded
+    /// Change a file in the sandbox, and record the change
     #[command(after_help = "\
-Paths are from the root of the workspace, as `plan diff` shows them.
+Paths are relative to the root of the workspace, as `plan diff` shows them.
 
 Examples:
   tidelock plan record @ --write src/new.rs --from draft.rs --reason 'a first draft'
@@ -73,9 +73,9 @@ Examples:
   tidelock plan record @ --rename old.rs new.rs
   tidelock plan record @ --chmod run.sh +x")]
     Record(Box<PlanRecordArguments>),
-    /// Print a file of the sandbox
+    /// Print a file from the sandbox
     #[command(after_help = "\
-A file is printed byte for byte, a directory as the names in it, a symlink as where it points.
+A file is printed byte for byte, a directory as a list of names, and a symlink as its target.
 
 Examples:
   tidelock plan cat @ src/main.rs
@@ -87,79 +87,80 @@ Examples:
   tidelock plan changesets @
   tidelock plan changesets @ --json")]
     Changesets(PlanArguments),
-    /// Show what has happened to a plan, and follow it
+    /// Show the history of a plan, or follow it live
     #[command(after_help = "\
-With --follow it goes on until the plan is over or Ctrl-C. With --json it is then one object a line.
+With --follow, new events are printed until the plan is discarded or you press Ctrl-C. With --follow
+and --json, each event is one JSON object on its own line.
 
 Examples:
   tidelock plan log @
   tidelock plan log S1TX --follow")]
     Log(LogArguments),
-    /// Say that the work in a plan is done
+    /// Mark the work in a plan as done
     #[command(after_help = "\
-Working on it opens it again.
+Working on the plan reopens it.
 
 Examples:
   tidelock plan seal @")]
     Seal(PlanArguments),
     /// Run the checks of a plan in its sandbox
     #[command(after_help = "\
-Checks that have passed and are not outdated are not run again, unless --all is given. The exit code
-is 1 if one fails.
+Checks that have passed and are still up to date don't run again, unless you pass --all. The exit
+code is 1 if one fails.
 
 Examples:
   tidelock plan check @
   tidelock plan check @ --add 'cargo test' --all
   tidelock plan check @ --no-wait")]
     Check(CheckArguments),
-    /// Bring the changes of plans into their workspace: all of them or none
+    /// Apply the changes of plans to their workspace, all or nothing
     #[command(after_help = "\
-Where the workspace has moved on, both are merged. If that cannot be done nothing is changed, the
-conflicts are shown, and the exit code is 1.
+If the workspace has changed in the meantime, the changes are merged. If they conflict, nothing
+changes, the conflicts are shown, and the exit code is 1.
 
 Examples:
   tidelock plan apply @
   tidelock plan apply S1TX 9KQ2 --dry-run
-  tidelock plan apply @ --commit -m 'Mend the parser'")]
+  tidelock plan apply @ --commit -m 'Fix the parser'")]
     Apply(ApplyArguments),
-    /// Take an applied plan back, and leave everybody's later work alone
+    /// Undo an applied plan, and keep everyone's later work
     #[command(after_help = "\
-`tidelock plan apply` brings back what was taken back.
+To apply the plan again, use `tidelock plan apply`.
 
 Examples:
   tidelock plan undo @
   tidelock plan undo S1TX --changeset 7PQR
   tidelock plan undo S1TX --dry-run")]
     Undo(UndoArguments),
-    /// Move a plan's sandbox to the present state of its workspace
+    /// Update a plan's sandbox to the current state of its workspace
     #[command(after_help = "\
-The plan's changes are merged onto it. If that cannot be done nothing is changed, the conflicts are
+The plan's changes are merged onto that state. If they conflict, nothing changes, the conflicts are
 shown, and the exit code is 1.
 
 Examples:
   tidelock plan refresh @")]
     Refresh(PlanArguments),
-    /// Give a plan up
+    /// Discard a plan
     #[command(after_help = "\
-A plan with work in it that was not applied is given up with --force only.
+A plan with unapplied work is discarded only with --force.
 
 Examples:
   tidelock plan discard @
   tidelock plan discard S1TX --force")]
     Discard(DiscardArguments),
-    /// Delete a plan that is over for good, with everything that was recorded about it
+    /// Permanently delete a finished plan and everything recorded about it
     #[command(after_help = "\
-Its changes and their contents are removed from the daemon's home, and overwritten, unless another
-plan has the same contents. The workspace stays as it is, and the plan can't be undone afterwards.
+Its changes and their contents are removed from the daemon's home and overwritten, unless another
+plan has the same contents. The workspace doesn't change, and the plan can't be undone afterwards.
 Discard an open plan first.
 
 Examples:
   tidelock plan forget @
   tidelock plan forget S1TX 9KQ2")]
     Forget(ForgetArguments),
-    /// Free the sandboxes of plans that are over
+    /// Delete the sandboxes of finished plans
     #[command(after_help = "\
-A plan with work in it that was not applied is kept, whatever its age.
+Plans with unapplied work are always kept, whatever their age.
 
 Examples:
   tidelock plan gc --dry-run
@@ -169,7 +170,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArguments {
-    /// The plan: its id, a part of it, or `@`
+    /// The plan: its id, a unique part of it, or `@`
     #[arg(value_name = "PLAN", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) plan: String,
 }
@@ -177,16 +178,16 @@ pub(crate) struct PlanArguments {
 /// How a new plan is opened.
 #[derive(Debug, Args)]
 pub(crate) struct OpenArguments {
-    /// What it is for, in one line
+    /// A one-line title for the plan
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) title: Option<String>,
-    /// A line for the shell that must pass in the sandbox before it can be applied (may be repeated)
+    /// A shell command that must pass in the sandbox before the plan can be applied (may be repeated)
     #[arg(long = "check", value_name = "LINE", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) checks: Vec<String>,
-    /// How the sandbox is made; otherwise the best that works here
+    /// How to create the sandbox; defaults to the best strategy that works here
     #[arg(long, value_name = "STRATEGY")]
     pub(crate) strategy: Option<Strategy>,
-    /// The plan that it begins with and merges back into, in place of the workspace
+    /// The parent plan to start from and merge back into, instead of the workspace
     #[arg(long, value_name = "PLAN", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) parent: Option<String>,
 }
@@ -195,16 +196,16 @@ pub(crate) struct OpenArguments {
 pub(crate) struct NewArguments {
     #[command(flatten)]
     pub(crate) open: OpenArguments,
-    /// How many commands of its children run at once
+    /// How many commands of its child plans may run at once
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) max_parallel: Option<u16>,
-    /// What happens to its other children when the command of one fails
+    /// What to do with the other child plans when the command of one fails
     #[arg(long, value_name = "WHAT")]
     pub(crate) if_child_fails: Option<IfChildFails>,
-    /// A second plan with the same key is the same plan
+    /// Idempotency key: opening a plan again with the same key returns the same plan
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) key: Option<String>,
-    /// A directory of the workspace; otherwise the one that you are in
+    /// A directory in the workspace; defaults to the current one
     #[arg(value_name = "DIR", conflicts_with = "parent")]
     pub(crate) directory: Option<PathBuf>,
 }
@@ -213,7 +214,7 @@ pub(crate) struct NewArguments {
 pub(crate) enum Strategy {
     /// An overlay at the workspace's own path
     Overlay,
-    /// A worktree of git
+    /// A git worktree
     GitWorktree,
     /// A copy
     Copy,
@@ -231,9 +232,9 @@ impl From<Strategy> for api::SandboxStrategy {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IfChildFails {
-    /// Their commands are cancelled
+    /// Cancel their commands
     Stop,
-    /// Nothing
+    /// Let them continue
     CarryOn,
 }
 
@@ -248,13 +249,13 @@ impl From<IfChildFails> for api::IfChildFails {
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanListArguments {
-    /// Those that are over as well
+    /// Also list finished plans (applied, undone or discarded)
     #[arg(long, conflicts_with = "state")]
     all: bool,
-    /// Only those of the workspace of this directory
+    /// Only list plans of the workspace of this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Only those in this state
+    /// Only list plans in this state
     #[arg(long, value_name = "STATE")]
     state: Option<PlanState>,
 }
@@ -276,15 +277,15 @@ impl PlanListArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlanState {
-    /// It is being worked on
+    /// In progress
     Open,
-    /// It is done, and waits to be applied or discarded
+    /// Done, and ready to be applied or discarded
     Sealed,
-    /// Its changes are in the workspace
+    /// The changes are in the workspace
     Applied,
-    /// Its changes were, and were taken back
+    /// The changes were applied, then undone
     Undone,
-    /// It was given up
+    /// The plan was discarded
     Discarded,
 }
 
@@ -292,16 +293,16 @@ pub(crate) enum PlanState {
 pub(crate) struct DiffArguments {
     #[command(flatten)]
     pub(crate) plan: PlanArguments,
-    /// How much changed in each file
+    /// Show how much changed in each file
     #[arg(long, group = "form")]
     stat: bool,
-    /// Only the paths
+    /// Show only the paths
     #[arg(long, group = "form")]
     name_only: bool,
-    /// The patch, without colours and pager
+    /// Show a patch, without colors or a pager
     #[arg(long, group = "form")]
     patch: bool,
-    /// Only what this changeset did
+    /// Show only the changes of this changeset
     #[arg(long, value_name = "CHANGESET", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) changeset: Option<String>,
 }
@@ -331,7 +332,7 @@ impl DiffArguments {
 pub(crate) struct PlanExecArguments {
     #[command(flatten)]
     pub(crate) plan: PlanArguments,
-    /// Add a check to the plan, and run its checks when the command has succeeded (may be repeated)
+    /// Add a check to the plan, and run its checks after the command succeeds (may be repeated)
     #[arg(long = "check", value_name = "LINE", conflicts_with = "detach", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) checks: Vec<String>,
     #[command(flatten)]
@@ -342,7 +343,7 @@ pub(crate) struct PlanExecArguments {
 pub(crate) struct CatArguments {
     #[command(flatten)]
     pub(crate) plan: PlanArguments,
-    /// The path from the root of the workspace; otherwise the root itself
+    /// The path, relative to the root of the workspace; defaults to the root
     #[arg(value_name = "PATH")]
     pub(crate) path: Option<PathBuf>,
 }
@@ -351,7 +352,7 @@ pub(crate) struct CatArguments {
 pub(crate) struct LogArguments {
     #[command(flatten)]
     pub(crate) plan: PlanArguments,
-    /// Go on until the plan is over
+    /// Keep printing new events until the plan is discarded
     #[arg(short, long)]
     follow: bool,
 }
@@ -370,13 +371,13 @@ impl LogArguments {
 pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) plan: PlanArguments,
-    /// A line for the shell to be added to its checks first (may be repeated)
+    /// First add this shell command to the plan's checks (may be repeated)
     #[arg(long, value_name = "LINE", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) add: Vec<String>,
-    /// Run those again that have passed as well
+    /// Also rerun checks that have passed
     #[arg(long)]
     pub(crate) all: bool,
-    /// Do not wait for their end
+    /// Don't wait for the checks to finish
     #[arg(long)]
     no_wait: bool,
 }
@@ -394,10 +395,10 @@ impl CheckArguments {
 /// Whether and how a git commit is made.
 #[derive(Debug, Args)]
 pub(crate) struct CommitArguments {
-    /// Also make a git commit of just these paths
+    /// Also create a git commit of just these paths
     #[arg(long)]
     commit: bool,
-    /// Its message; otherwise the titles of the plans
+    /// The commit message; defaults to the titles of the plans
     #[arg(short, long, value_name = "TEXT", requires = "commit", value_parser = NonEmptyStringValueParser::new())]
     message: Option<String>,
 }
@@ -412,10 +413,10 @@ impl CommitArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArguments {
-    /// The plans: ids, parts of them, or `@`
+    /// The plans: ids, unique parts of ids, or `@`
     #[arg(value_name = "PLAN", required = true, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) plans: Vec<String>,
-    /// Tell what would happen, and change nothing
+    /// Show what would happen, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -426,10 +427,10 @@ pub(crate) struct ApplyArguments {
 pub(crate) struct UndoArguments {
     #[command(flatten)]
     pub(crate) plan: PlanArguments,
-    /// Only this changeset of it
+    /// Undo only this changeset
     #[arg(long, value_name = "CHANGESET", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) changeset: Option<String>,
-    /// Tell what would happen, and change nothing
+    /// Show what would happen, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -438,24 +439,24 @@ pub(crate) struct UndoArguments {
 pub(crate) struct DiscardArguments {
     #[command(flatten)]
     pub(crate) plan: PlanArguments,
-    /// Even if there is work in it that was not applied
+    /// Discard the plan even if it has unapplied work
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ForgetArguments {
-    /// The plans: their ids, parts of them, or `@`
+    /// The plans: ids, unique parts of ids, or `@`
     #[arg(value_name = "PLAN", required = true, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) plans: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanGcArguments {
-    /// Those that have been over for longer than this
+    /// Only plans that finished longer ago than this
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = units::parse_duration)]
     pub(crate) older_than: Duration,
-    /// Tell what would be freed, and free nothing
+    /// Show what would be deleted, and delete nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

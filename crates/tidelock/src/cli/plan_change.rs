@@ -12,21 +12,21 @@ use super::plan::PlanArguments;
 pub(crate) struct PlanRecordArguments {
     #[command(flatten)]
     pub(crate) plan: PlanArguments,
-    /// With what it is made, for whoever reads the plan
+    /// The tool that makes the change, recorded in the plan
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) tool: Option<String>,
-    /// Why
+    /// The reason for the change, recorded in the plan
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
     #[command(flatten)]
     operation: OperationArguments,
-    /// What is written: a file, or `-` for standard input; otherwise nothing, so that the file is empty
+    /// The content to write: a file, or `-` for standard input; by default, the file is empty
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// The text that is replaced; it must occur exactly once
+    /// The text to replace; it must occur exactly once
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     find: Option<String>,
-    /// What takes its place
+    /// The replacement text
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     replace: Option<String>,
 }
@@ -34,22 +34,22 @@ pub(crate) struct PlanRecordArguments {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct OperationArguments {
-    /// Write a file; directories on the way are made
+    /// Write a file, creating parent directories as needed
     #[arg(long, value_name = "PATH")]
     write: Option<PathBuf>,
-    /// Delete a file, a symlink, or a directory with all that is in it
+    /// Delete a file, a symlink, or a directory with its contents
     #[arg(long, value_name = "PATH")]
     delete: Option<PathBuf>,
-    /// Give a file or a directory another path
+    /// Move or rename a file or directory
     #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
     rename: Option<Vec<PathBuf>>,
-    /// Make a symlink, or point one elsewhere
+    /// Create a symlink, or change its target
     #[arg(long, value_names = ["PATH", "TARGET"], num_args = 2)]
     symlink: Option<Vec<PathBuf>>,
-    /// Let a file be executed (`+x`), or not (`-x`)
+    /// Make a file executable (`+x`) or not executable (`-x`)
     #[arg(long, value_names = ["PATH", "+x|-x"], num_args = 2, allow_hyphen_values = true)]
     chmod: Option<Vec<PathBuf>>,
-    /// Replace a text in a file: see --find and --replace
+    /// Replace text in a file, with --find and --replace
     #[arg(long, value_name = "PATH", requires = "find", requires = "replace")]
     edit: Option<PathBuf>,
 }

@@ -10,25 +10,25 @@ use super::Stay;
 /// A prompt, and who is asked.
 #[derive(Debug, Args)]
 pub(crate) struct PromptArguments {
-    /// Ask this agent; `tidelock agent list` shows them
+    /// The agent to use; `tidelock agent list` shows the available ones
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) agent: Option<String>,
-    /// The model, for an agent that has a choice
+    /// The model, for agents that support several
     #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
-    /// What the rehearsal agent does, step by step, in YAML
+    /// A YAML script of steps for the rehearsal agent
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     pub(crate) script: Option<PathBuf>,
-    /// Send a file along (may be repeated)
+    /// Attach a file to the prompt (may be repeated)
     #[arg(long = "attach", value_name = "FILE")]
     pub(crate) attachments: Vec<PathBuf>,
-    /// Apply the changes at once if the turn is done, the checks pass and nothing conflicts
+    /// Apply the changes right away if the turn is done, the checks pass and nothing conflicts
     #[arg(long, conflicts_with = "detach")]
     pub(crate) apply: bool,
-    /// Do not stay: say what was begun, and leave it to itself
+    /// Don't wait: print what was started and exit; the turn keeps running
     #[arg(long)]
     detach: bool,
-    /// What is asked; `-` for standard input, which is read to its end first
+    /// The prompt; `-` reads standard input to the end first
     #[arg(value_name = "PROMPT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) prompt: String,
 }
@@ -54,13 +54,13 @@ pub(crate) enum IfDone {
 
 #[derive(Debug, Args)]
 pub(crate) struct TalkArguments {
-    /// Go on with this session, in place of a new one
+    /// Continue this session instead of opening a new one
     #[arg(long, value_name = "SESSION", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) session: Option<String>,
-    /// Work in this plan, in place of a new one
+    /// Work in this plan instead of a new one
     #[arg(long, value_name = "PLAN", conflicts_with = "session", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) plan: Option<String>,
-    /// What the session is about; otherwise the beginning of the prompt
+    /// The title of the session; defaults to the beginning of the prompt
     #[arg(long, value_name = "TEXT", conflicts_with = "session", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) title: Option<String>,
     #[command(flatten)]

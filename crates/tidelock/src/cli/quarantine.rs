@@ -5,21 +5,21 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QuarantineCommand {
-    /// List what cannot be read, and why
+    /// List the records that can't be read, and why
     #[command(after_help = "\
 Examples:
   tidelock quarantine list
   tidelock quarantine list --json")]
     List,
-    /// Print what is stored, byte for byte
+    /// Print a quarantined record byte for byte, as stored
     #[command(after_help = "\
 Examples:
   tidelock quarantine show plan/plan_01KXYZ
   tidelock quarantine show plan/plan_01KXYZ > plan.json")]
     Show(QuarantineArguments),
-    /// Remove it from the log for good
+    /// Permanently remove a quarantined record from the log
     #[command(after_help = "\
-What belongs to it, such as the sandbox of a plan, goes at the next start of the daemon.
+Anything that belongs to it, such as the sandbox of a plan, is removed when the daemon next starts.
 
 Examples:
   tidelock quarantine drop plan/plan_01KXYZ")]
@@ -28,7 +28,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct QuarantineArguments {
-    /// The name of the stream, as `tidelock quarantine list` shows it
+    /// The name of the stream, as shown by `tidelock quarantine list`
     #[arg(value_name = "STREAM", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) stream: String,
 }

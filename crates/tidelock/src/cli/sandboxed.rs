@@ -14,28 +14,28 @@ use super::{Inherited, Terminal};
 /// A command that runs in a sandbox, and how.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxedArguments {
-    /// Let it write below this directory as well, outside of the sandbox (may be repeated)
+    /// Also allow writes below this directory, outside the sandbox (may be repeated)
     #[arg(long = "write", value_name = "PATH")]
     pub(crate) write_below: Vec<PathBuf>,
-    /// Set a variable, or with --clean-env keep one that is set here (may be repeated)
+    /// Set an environment variable, or with --clean-env, keep one that is set here (may be repeated)
     #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = parse_variable)]
     pub(crate) variables: Vec<Variable>,
-    /// Keep nothing of the environment but PATH, HOME, USER, LOGNAME, SHELL, LANG, TERM and TMPDIR
+    /// Clear the environment except for PATH, HOME, USER, LOGNAME, SHELL, LANG, TERM and TMPDIR
     #[arg(long)]
     clean_env: bool,
-    /// What it reads: a file, or `-` for standard input, which is read to its end first
+    /// The command's input: a file, or `-` for standard input, which is read to the end first
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
-    /// Let it read nothing. Otherwise it reads standard input, if that is not a terminal
+    /// Give the command no input. By default, it reads standard input if that is not a terminal
     #[arg(long, conflicts_with = "stdin")]
     no_input: bool,
-    /// How long it may take (500ms, 30s, 5m, 1h)
+    /// The time limit for the command (500ms, 30s, 5m, 1h)
     #[arg(long, value_name = "DURATION", value_parser = positive_duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Do not let it write to a terminal, so that most commands use no colour
+    /// Don't give the command a terminal to write to, so that most commands use no color
     #[arg(long)]
     no_color: bool,
-    /// Do not wait: say what was started, and let the daemon deal with its end
+    /// Don't wait: print what was started, and let the daemon handle the rest
     #[arg(long)]
     detach: bool,
     /// The command and its arguments
@@ -78,15 +78,15 @@ impl SandboxedArguments {
 pub(crate) struct ExecArguments {
     #[command(flatten)]
     pub(crate) open: OpenArguments,
-    /// Run it in this plan, in place of a new one
+    /// Run the command in this plan instead of a new one
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["title", "checks", "strategy", "parent"], value_parser = NonEmptyStringValueParser::new())]
     pub(crate) plan: Option<String>,
-    /// Apply the changes at once if the command succeeds, the checks pass and nothing conflicts
+    /// Apply the changes right away if the command succeeds, the checks pass and nothing conflicts
     #[arg(long, conflicts_with = "no_seal")]
     apply: bool,
     #[command(flatten)]
     pub(crate) commit: CommitArguments,
-    /// Leave the plan open when the command has ended, for more work
+    /// Leave the plan open for more work when the command ends
     #[arg(long, conflicts_with = "commit")]
     no_seal: bool,
     #[command(flatten)]

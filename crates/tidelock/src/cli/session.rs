@@ -12,55 +12,57 @@ use super::prompt::PromptArguments;
 pub(crate) enum SessionCommand {
     /// List sessions, newest first
     #[command(after_help = "\
-Without --all those that were put away are left out.
+Without --all, archived sessions are not listed.
 
 Examples:
   tidelock session list
   tidelock session list --in . --all
   tidelock session list --state asking --json")]
     List(SessionListArguments),
-    /// Show everything about a session: what runs, what it asks, what waits, and its newest turns
+    /// Show the details of a session: the running turn, open questions, queued prompts and newest turns
     #[command(after_help = "\
-A session is named by its id, by four or more letters of its beginning or its end that no other
-session has, or by `@` for the newest session of this directory.
+To name a session, use its id, a unique beginning or end of the id (at least four characters), or
+`@` for the newest session of the current directory.
 
 Examples:
   tidelock session show @
   tidelock session show G5FAV --json")]
     Show(SessionArguments),
-    /// Watch the turn that runs, from its beginning on
+    /// Watch the running turn, from its beginning
     #[command(after_help = "\
-Without SESSION it is the newest one of this directory in which a turn runs. If nothing runs, the
-newest turn is told. Any number can watch at the same time; Ctrl-C ends the watching, not the turn.
-It goes on when the daemon is started afresh in between: nothing is missed and nothing told twice.
+Without SESSION, this watches the newest session of the current directory with a running turn. If
+no turn is running, it shows the newest turn. Any number of clients can watch at the same time,
+and Ctrl-C stops watching, not the turn. Watching survives daemon restarts: no event is missed or
+repeated.
 
 Examples:
   tidelock session attach
   tidelock session attach @ --tail 50
   tidelock session attach G5FAV --follow")]
     Attach(AttachArguments),
-    /// Send a prompt to a session, and watch what comes of it
+    /// Send a prompt to a session, and watch the turn
     #[command(after_help = "\
-While a turn runs the prompt waits for its end; with --refuse it is refused instead (exit code 4).
-The exit code and Ctrl-C are as with `tidelock run`.
+If a turn is running, the prompt waits until it ends; with --refuse, it is refused (exit code 4).
+The exit code and Ctrl-C work as with `tidelock run`.
 
 If several machines share a database, a prompt runs on the machine that has the session's directory.
-With --here it runs on this one.
+With --here, it runs on this machine.
 
 Examples:
   tidelock session send @ 'and now the tests'
   git diff | tidelock session send G5FAV -
   tidelock session send @ --detach 'then the documentation'")]
     Send(SendArguments),
-    /// Stop the turn that runs, and wait until it has ended
+    /// Stop the running turn, and wait until it has ended
     #[command(after_help = "\
-What it has said and changed is kept. Prompts that wait go on; with --turn one of them is taken away.
+What the turn has said and changed so far is kept. Queued prompts still run; use --turn to remove
+one of them.
 
 Examples:
   tidelock session cancel @
   tidelock session cancel @ --why 'wrong branch'")]
     Cancel(SessionCancelArguments),
-    /// Look at the prompts that wait, and change them before they run
+    /// Show the queued prompts, and change them before they run
     #[command(after_help = "\
 Examples:
   tidelock session queue @
@@ -69,49 +71,49 @@ Examples:
   tidelock session queue @ rm 9S1TX
   tidelock session queue @ here")]
     Queue(QueueArguments),
-    /// Answer what an agent asks
+    /// Answer an agent's question
     #[command(
         allow_missing_positional = true,
         after_help = "\
-The first answer counts, whoever gives it. `always` is for this session. PERMISSION is needed only if
-several questions are open.
+The first answer counts, whoever gives it. `always` applies to this session. PERMISSION is needed
+only if several questions are open.
 
 Examples:
   tidelock session answer @ allow
   tidelock session answer G5FAV permission_01ARZ3NDEKTSV4RRFFQ69G5FAV deny"
     )]
     Answer(AnswerArguments),
-    /// Open another session that goes on from a turn of this one
+    /// Open a new session that continues from a turn of this one
     #[command(after_help = "\
-Both share what was said up to there, and nothing after it.
+Both sessions share the conversation up to that turn, and nothing after it.
 
 Examples:
   tidelock session fork @
   tidelock session fork @ --at 9S1TX")]
     Fork(ForkArguments),
-    /// Give a session another title
+    /// Change the title of a session
     #[command(after_help = "\
 Examples:
   tidelock session rename @ 'the parser'")]
     Rename(RenameSessionArguments),
-    /// Put a session away, so that lists leave it out and it takes no prompts
+    /// Archive a session, so that lists omit it and it accepts no prompts
     #[command(after_help = "\
 Examples:
   tidelock session archive @
   tidelock session archive G5FAV --undo")]
     Archive(ArchiveArguments),
-    /// Write a whole session down, as JSON or Markdown
+    /// Export a whole session as JSON or Markdown
     #[command(after_help = "\
-It goes to standard output unless --output names a file. A file that is there already is never
-replaced.
+The export goes to standard output unless --output names a file. An existing file is never
+overwritten.
 
 Examples:
   tidelock session export @ --format md > talk.md
   tidelock session export @ --output talk.json")]
     Export(ExportArguments),
-    /// Remove a session with all of its turns
+    /// Delete a session and all of its turns
     #[command(after_help = "\
-It is refused while a turn runs or waits, and while there are forks of it. Its plans stay.
+This is refused while the session has a running or queued turn, or has forks. Its plans are kept.
 
 Examples:
   tidelock session rm G5FAV")]
@@ -120,37 +122,37 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionArguments {
-    /// The session: its id, a part of it, or `@`
+    /// The session: its id, a unique part of it, or `@`
     #[arg(value_name = "SESSION", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) session: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionListArguments {
-    /// Those that were put away as well
+    /// Also list archived sessions
     #[arg(long, conflicts_with = "state")]
     pub(crate) all: bool,
-    /// Only those of this directory, and of what is below it
+    /// Only list sessions of this directory and the directories below it
     #[arg(long = "in", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Only those in this state
+    /// Only list sessions in this state
     #[arg(long, value_name = "STATE")]
     pub(crate) state: Option<SessionState>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SessionState {
-    /// Nothing runs
+    /// No turn is running
     Idle,
-    /// Nothing runs, and prompts wait
+    /// No turn is running, and prompts are queued
     Waiting,
-    /// A turn runs
+    /// A turn is running
     Running,
-    /// A turn runs and waits for an answer
+    /// A running turn is waiting for an answer
     Asking,
     /// A turn is being stopped
     Stopping,
-    /// It was put away
+    /// The session is archived
     Archived,
 }
 
@@ -170,13 +172,13 @@ impl SessionState {
 
 #[derive(Debug, Args)]
 pub(crate) struct AttachArguments {
-    /// The session: its id, a part of it, or `@`
+    /// The session: its id, a unique part of it, or `@`
     #[arg(value_name = "SESSION", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) session: Option<String>,
-    /// Begin with the last NUMBER events
+    /// Start with the last NUMBER events
     #[arg(long, value_name = "NUMBER")]
     pub(crate) tail: Option<u64>,
-    /// Go on with the turns that come after it
+    /// Keep watching the turns that follow
     #[arg(short, long)]
     follow: bool,
 }
@@ -191,10 +193,10 @@ impl AttachArguments {
 pub(crate) struct SendArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// Be refused while a turn runs, in place of waiting for its end
+    /// Refuse the prompt if a turn is running, instead of queueing it
     #[arg(long)]
     refuse: bool,
-    /// Run it on this machine, if several share a database; the session moves here with what waits in it
+    /// Run on this machine, if several share a database; the session moves here with its queued prompts
     #[arg(long)]
     pub(crate) here: bool,
     #[command(flatten)]
@@ -215,10 +217,10 @@ impl SendArguments {
 pub(crate) struct SessionCancelArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// Only this turn: it runs, or it waits
+    /// Cancel only this turn, whether running or queued
     #[arg(long, value_name = "TURN", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) turn: Option<String>,
-    /// Why, for whoever looks at it later
+    /// The reason, recorded with the turn
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: Option<String>,
 }
@@ -233,49 +235,49 @@ pub(crate) struct QueueArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
-    /// List them, in their order
+    /// List the queued prompts in order
     #[command(after_help = "\
 Examples:
   tidelock session queue @ list --json")]
     List,
-    /// Change what is asked
+    /// Change the text of a queued prompt
     #[command(after_help = "\
 Examples:
   tidelock session queue @ edit 9S1TX 'another wording'")]
     Edit {
-        /// The turn: its id, or a part of it
+        /// The turn: its id or a unique part of it
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         turn: String,
-        /// What is asked now
+        /// The new text of the prompt
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         text: String,
     },
-    /// Take one away; its turn is cancelled
+    /// Remove a queued prompt; its turn is cancelled
     #[command(after_help = "\
 Examples:
   tidelock session queue @ rm 9S1TX")]
     Rm {
-        /// The turn: its id, or a part of it
+        /// The turn: its id or a unique part of it
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         turn: String,
     },
-    /// Run them on this machine, if several share a database
+    /// Run the queued prompts on this machine, if several share a database
     #[command(after_help = "\
-The session moves here: its next prompts run here too. Its directory must be on this machine. Use it when
-the machine that the prompts wait for is gone.
+The session moves here, so its next prompts run here too. Its directory must exist on this
+machine. Use this when the machine that the prompts are waiting for is gone.
 
 Examples:
   tidelock session queue @ here")]
     Here,
-    /// Move one to another place
+    /// Move a queued prompt to another position
     #[command(after_help = "\
 Examples:
   tidelock session queue @ move 9S1TX 1")]
     Move {
-        /// The turn: its id, or a part of it
+        /// The turn: its id or a unique part of it
         #[arg(value_parser = NonEmptyStringValueParser::new())]
         turn: String,
-        /// Its place; 1 is the next one to run
+        /// The new position; 1 is the next to run
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         place: u32,
     },
@@ -285,7 +287,7 @@ Examples:
 pub(crate) struct AnswerArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// The question: its id, or a part of it; otherwise the one that is open
+    /// The question: its id or a unique part of it; defaults to the one that is open
     #[arg(value_name = "PERMISSION", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) permission: Option<String>,
     /// The answer
@@ -295,11 +297,11 @@ pub(crate) struct AnswerArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GivenAnswer {
-    /// Yes, this time
+    /// Allow it this time
     Allow,
-    /// Yes, and from now on in this session
+    /// Allow it from now on in this session
     Always,
-    /// No
+    /// Deny it
     Deny,
 }
 
@@ -317,7 +319,7 @@ impl From<GivenAnswer> for api::PermissionAnswer {
 pub(crate) struct ForkArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// The last turn that both share; otherwise the newest that is over
+    /// The last turn that both sessions share; defaults to the newest that has ended
     #[arg(long, value_name = "TURN", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) at: Option<String>,
 }
@@ -335,7 +337,7 @@ pub(crate) struct RenameSessionArguments {
 pub(crate) struct ArchiveArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// Take it back instead
+    /// Unarchive the session instead
     #[arg(long)]
     pub(crate) undo: bool,
 }
@@ -344,10 +346,10 @@ pub(crate) struct ArchiveArguments {
 pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// In what form
+    /// The format of the export
     #[arg(long, value_name = "FORMAT", default_value = "json")]
     pub(crate) format: ExportFormat,
-    /// The file to write, in place of standard output
+    /// The file to write instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -373,7 +375,7 @@ impl ExportFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentCommand {
-    /// List the agents that can be asked, and what is missing for those that cannot
+    /// List the agents, and what is missing for those that aren't ready
     #[command(after_help = "\
 Examples:
   tidelock agent list

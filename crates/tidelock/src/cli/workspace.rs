@@ -5,37 +5,38 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkspaceCommand {
-    /// List the directories that plans were opened for
+    /// List the workspaces that plans have been opened for
     #[command(after_help = "\
 Examples:
   tidelock workspace list
   tidelock workspace list --json")]
     List,
-    /// Forget a workspace that has no plans that are open or sealed
+    /// Forget a workspace that has no open or sealed plans
     #[command(after_help = "\
-Nothing is changed in the directory.
+The directory itself doesn't change.
 
 Examples:
   tidelock workspace forget ~/old-project")]
     Forget(WorkspaceArguments),
-    /// Finish or take back an apply or undo that was cut off half-way
+    /// Finish or roll back an apply or undo that was interrupted
     #[command(after_help = "\
-A daemon that starts does this by itself. If it cannot, for example because a directory may not be
-written, no plan can be opened or applied in the workspace until it is repaired. Without --abort, this
-tries again and shows what is in the way. With --abort, what can neither be finished nor taken back is
-given up as it is: everything that it holds is kept and listed by `tidelock workspace rescued`.
+The daemon does this when it starts. If it can't, for example because a directory isn't writable,
+no plan can be opened or applied in the workspace until it is repaired. Without --abort, this
+command tries again and shows what is in the way. With --abort, an apply or undo that can neither
+be finished nor rolled back is abandoned as it is; everything it holds is kept and listed by
+`tidelock workspace rescued`.
 
-Exit codes: 0 if nothing is stuck any more, 1 if something still is.
+The exit code is 0 if nothing is stuck anymore, and 1 if something still is.
 
 Examples:
   tidelock workspace repair .
   tidelock workspace repair . --abort")]
     Repair(RepairArguments),
-    /// List, restore or drop content that an apply or undo could not leave in the workspace
+    /// List, restore or drop content that an apply or undo couldn't leave in the workspace
     #[command(after_help = "\
-When you save a file in the very moment in which it is applied or taken back, and your save cannot be
-merged, it is kept here, and so is whatever could not be put back to its path. Nothing of it goes away
-by itself.
+If you save a file at the very moment when it is applied or undone, and your save can't be merged,
+it is kept here. So is anything that couldn't be put back at its path. Rescued content is kept
+until you restore or drop it.
 
 Examples:
   tidelock workspace rescued
@@ -43,9 +44,9 @@ Examples:
   tidelock workspace rescued restore 5FAV --to notes/old.md
   tidelock workspace rescued drop 5FAV")]
     Rescued(RescuedArguments),
-    /// Show or set the commands that every new plan of a workspace must pass
+    /// Show or set the checks that every new plan of a workspace must pass
     #[command(after_help = "\
-The commands are lines for the shell, each one an argument.
+Each check is a shell command, given as one argument.
 
 Examples:
   tidelock workspace checks .
@@ -65,7 +66,7 @@ pub(crate) struct WorkspaceArguments {
 pub(crate) struct RepairArguments {
     #[command(flatten)]
     pub(crate) workspace: WorkspaceArguments,
-    /// Set it aside if it can neither be finished nor taken back, and keep everything it holds
+    /// Abandon what can neither be finished nor rolled back, and keep everything it holds
     #[arg(long)]
     pub(crate) abort: bool,
 }
@@ -79,30 +80,46 @@ pub(crate) struct RescuedArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RescuedCommand {
-    /// List what is kept, newest first
+    /// List rescued content, newest first
+    #[command(after_help = "\
+Examples:
+  tidelock workspace rescued list
+  tidelock workspace rescued list --json")]
     List,
     /// Put rescued content back into its workspace
+    #[command(after_help = "\
+The content goes back to its own path, unless you choose another one with --to. If something is
+already there, nothing changes; with --swap, that is rescued in turn.
+
+Examples:
+  tidelock workspace rescued restore 5FAV
+  tidelock workspace rescued restore 5FAV --to notes/old.md
+  tidelock workspace rescued restore 5FAV --swap")]
     Restore(RestoreArguments),
-    /// Remove rescued content for good
+    /// Permanently remove rescued content
+    #[command(after_help = "\
+Examples:
+  tidelock workspace rescued drop 5FAV
+  tidelock workspace rescued drop 5FAV --json")]
     Drop(DropArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArguments {
-    /// The id, or its beginning or end
+    /// The id, or a unique beginning or end of it
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
-    /// Another path, relative to the root of the workspace
+    /// Restore to this path instead, relative to the root of the workspace
     #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) to: Option<String>,
-    /// If something is at the path, keep that in turn
+    /// If something is already at the path, rescue that in turn
     #[arg(long)]
     pub(crate) swap: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DropArguments {
-    /// The id, or its beginning or end
+    /// The id, or a unique beginning or end of it
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
 }
@@ -111,10 +128,10 @@ pub(crate) struct DropArguments {
 pub(crate) struct ChecksArguments {
     #[command(flatten)]
     pub(crate) workspace: WorkspaceArguments,
-    /// No commands
+    /// Remove all checks
     #[arg(long, conflicts_with = "commands")]
     none: bool,
-    /// The commands, in place of those that there were
+    /// The checks, as shell commands; they replace the existing ones
     #[arg(value_name = "LINE", value_parser = NonEmptyStringValueParser::new())]
     commands: Vec<String>,
 }

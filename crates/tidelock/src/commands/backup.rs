@@ -30,7 +30,7 @@ pub(super) fn run(
         path: path.to_owned(),
     };
     let mut progress = Progress::new("copied");
-    progress.begin("The log is being copied.");
+    progress.begin("Copying the log.");
     // A copy that was made and not heard of is there already at the second attempt, so that is left to people.
     let ask = |client: &Client| client.post_and_wait::<api::LogBackup>("/v1/log/backup", Some(&body));
     let (made, _) = with_daemon(context, client, Repeat::Harmful, ask)?;

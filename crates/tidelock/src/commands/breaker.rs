@@ -32,12 +32,10 @@ pub(super) fn run(
         ..
     }) = command
     {
-        return Err(Failure::new(
-            Exit::Usage,
-            "usage",
-            "--retry-after makes sense only with a failure",
-        )
-        .advise("leave it out, or record a failure"));
+        return Err(
+            Failure::new(Exit::Usage, "usage", "--retry-after only works with a failure")
+                .advise("leave it out, or record a failure"),
+        );
     }
     let repeat = match command {
         // To record a failure twice is to count it twice.
@@ -93,7 +91,7 @@ fn reset(arguments: &ResetArguments, palette: Palette, client: &Client) -> Resul
         None => {
             let answer: api::ResetBreakers = client.post("/v1/breakers/reset", None::<&()>)?;
             let text = match answer.reset {
-                0 => "There was no breaker to reset.\n".to_owned(),
+                0 => "No breakers to reset.\n".to_owned(),
                 1 => "1 breaker was reset.\n".to_owned(),
                 count => format!("{count} breakers were reset.\n"),
             };
@@ -126,8 +124,8 @@ fn list(palette: Palette, list: &BreakerList) -> Report {
     };
     if list.untracked > 0 {
         let note = format!(
-            "{} calls were under names that found no place in the table.\n",
-            list.untracked
+            "Not in the table for lack of room: {}.\n",
+            format_count(list.untracked, "call")
         );
         text.push_str(&note);
     }

@@ -11,6 +11,7 @@ use crate::client::Client;
 use crate::context::Context;
 use crate::error::{Exit, Failure, chain};
 use crate::output::{Cell, Palette, Report, Tone, table};
+use crate::units::format_count;
 
 /// How much of a value is shown in words.
 const VALUE_CHARACTERS: usize = 60;
@@ -38,7 +39,7 @@ pub(super) fn settings(context: &Context) -> Result<SettingList, Failure> {
     let file = options.configuration.as_deref();
     let written = daemon::settings_of(file, &options.languages.environment).map_err(|error| {
         Failure::new(Exit::Failed, "configuration_unusable", chain(&error))
-            .advise("mend that place; `tidelock config check` says whether it is right")
+            .advise("fix that line, then run `tidelock config check` to check the file")
     })?;
     let mut settings = options.settings;
     settings.extend(written);
@@ -48,8 +49,12 @@ pub(super) fn settings(context: &Context) -> Result<SettingList, Failure> {
 
 fn path(context: &Context) -> Result<Report, Failure> {
     let path = context.configuration().ok_or_else(|| {
-        Failure::new(Exit::Failed, "path_unusable", "there is no directory for it")
-            .advise("set HOME, XDG_CONFIG_HOME or TIDELOCK_HOME to an absolute path")
+        Failure::new(
+            Exit::Failed,
+            "path_unusable",
+            "there is no directory for the configuration file",
+        )
+        .advise("set HOME, XDG_CONFIG_HOME or TIDELOCK_HOME to an absolute path")
     })?;
     let exists = path.exists();
     let path = path.display().to_string();
@@ -63,8 +68,11 @@ fn check(context: &Context) -> Result<Report, Failure> {
     let count = list.settings.iter().filter(from_file).count();
     let file = list.file.unwrap_or_default();
     let text = match std::path::Path::new(&file).exists() {
-        true => format!("{file} is fine: it decides {count} settings.\n"),
-        false => format!("{file} is not there, which is fine: the usual settings hold.\n"),
+        true => format!(
+            "{file} is valid and sets {}.\n",
+            format_count(count as u64, "value")
+        ),
+        false => format!("{file} doesn't exist, which is fine: the defaults apply.\n"),
     };
     Ok(Report::success(
         json!({ "state": "ok", "path": file, "settings": count }),
@@ -78,7 +86,7 @@ fn show(context: &Context, client: &Client) -> Result<Report, Failure> {
     let notes = running.iter().map(|setting| {
         let value = cut(&one_line(&words(&setting.value)), VALUE_CHARACTERS);
         format!(
-            "the running daemon has {} = {value}; `tidelock down && tidelock up` starts it with what is said here",
+            "the running daemon has {} = {value}; restart it to use these settings: `tidelock down && tidelock up`",
             setting.key
         )
     });

@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &DownArguments, context: &Context, client: &Client)
             Ok(_) => Err(Failure::new(
                 Exit::Failed,
                 "stop_failed",
-                "the daemon was told to stop, and cannot be waited for: it has no record in its lock file",
+                "asked the daemon to stop, but can't wait for it: its lock file has no record of it",
             )),
         };
     };
@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &DownArguments, context: &Context, client: &Client)
         Waited::StillThere => Err(Failure::new(
             Exit::Failed,
             "stop_timeout",
-            format!("the daemon (pid {pid}) was told to stop, and is still there"),
+            format!("the daemon (pid {pid}) was asked to stop, but is still running"),
         )
         .advise(format!(
             "wait longer with `tidelock down --timeout 2m`, or end it with `kill -9 {pid}`"
@@ -64,9 +64,6 @@ fn stopped(palette: Palette, process: &DaemonProcess) -> Report {
 }
 
 fn none(palette: Palette) -> Report {
-    let text = fields(
-        palette,
-        vec![("daemon", Cell::toned("none was running", Tone::Quiet))],
-    );
+    let text = fields(palette, vec![("daemon", Cell::toned("not running", Tone::Quiet))]);
     Report::success(json!({ "state": "stopped", "was_running": false }), text)
 }

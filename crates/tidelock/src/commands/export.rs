@@ -69,9 +69,7 @@ pub(super) fn with_damage(mut report: Report, left_out: &[String]) -> Report {
     }
     report.value["left_out"] = json!(left_out);
     report.exit = Exit::Failed;
-    report
-        .text
-        .push_str("Damaged in the log, and so not in the copy:\n");
+    report.text.push_str("Damaged in the log, so not in the copy:\n");
     for what in left_out {
         report.text.push_str(&format!("  {}\n", one_line(what)));
     }
@@ -108,7 +106,7 @@ fn to_file(client: &Client, path: &Path) -> Result<(u64, Vec<String>), Failure> 
 }
 
 pub(super) fn exists(path: &Path) -> Failure {
-    let message = format!("`{}` exists already, and was not touched", path.display());
+    let message = format!("`{}` already exists and wasn't changed", path.display());
     Failure::new(Exit::Refused, "file_exists", message).advise("choose another path, or move the file away")
 }
 

@@ -65,5 +65,5 @@ fn failed(what: &Path, error: &io::Error) -> Failure {
         "output_failed",
         format!("{} cannot be written: {error}", what.display()),
     )
-    .advise("make sure that there is room where the output goes, and try again")
+    .advise("make sure that there's enough space where the output goes, and try again")
 }

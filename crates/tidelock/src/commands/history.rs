@@ -121,7 +121,7 @@ fn tell(client: &Client, path: &str, after: u64, format: Format) -> Result<(), F
                 if !told_of_absence && format == Format::Human {
                     drop(output::write(
                         io::stderr(),
-                        "note: the daemon has gone; this goes on when there is one again\n",
+                        "note: the daemon is gone; waiting for it to come back\n",
                     ));
                     told_of_absence = true;
                 }
@@ -139,7 +139,7 @@ fn line(event: &ServerEvent, format: Format) -> String {
     {
         return match format {
             Format::Json => json_line(&json!({ "resync": { "after": after } })),
-            Format::Human => format!("What came up to number {after} was dropped after its time.\n"),
+            Format::Human => format!("Events up to number {after} have expired and were deleted.\n"),
         };
     }
     match (serde_json::from_str::<BreakerEvent>(&event.data), format) {

@@ -13,6 +13,7 @@ pub(super) struct Kind {
     /// What its ids begin with.
     prefix: &'static str,
     word: &'static str,
+    plural: &'static str,
     /// The code if there is none.
     not_found: &'static str,
     /// The code if there are several.
@@ -26,14 +27,16 @@ pub(super) struct Kind {
 pub(super) static JOB: Kind = Kind {
     prefix: "job_",
     word: "job",
+    plural: "jobs",
     not_found: "job_not_found",
     ambiguous: "job_ambiguous",
-    advice: "`tidelock job list` shows the jobs; those that ended long ago are forgotten",
+    advice: "`tidelock job list` shows the jobs; jobs that ended long ago are deleted",
     least: 1,
 };
 pub(super) static PLAN: Kind = Kind {
     prefix: "plan_",
     word: "plan",
+    plural: "plans",
     not_found: "plan_not_found",
     ambiguous: "plan_ambiguous",
     advice: "`tidelock plan list --all` shows the plans",
@@ -42,14 +45,16 @@ pub(super) static PLAN: Kind = Kind {
 pub(super) static CHANGESET: Kind = Kind {
     prefix: "changeset_",
     word: "changeset",
+    plural: "changesets",
     not_found: "changeset_not_found",
     ambiguous: "changeset_ambiguous",
-    advice: "`tidelock plan changesets` shows those of a plan",
+    advice: "`tidelock plan changesets` shows the changesets of a plan",
     least: 4,
 };
 pub(super) static RESCUED: Kind = Kind {
     prefix: "rescued_",
     word: "piece of rescued content",
+    plural: "pieces of rescued content",
     not_found: "rescued_not_found",
     ambiguous: "rescued_ambiguous",
     advice: "`tidelock workspace rescued` shows what is kept",
@@ -58,6 +63,7 @@ pub(super) static RESCUED: Kind = Kind {
 pub(super) static SESSION: Kind = Kind {
     prefix: "session_",
     word: "session",
+    plural: "sessions",
     not_found: "session_not_found",
     ambiguous: "session_ambiguous",
     advice: "`tidelock session list --all` shows the sessions",
@@ -66,6 +72,7 @@ pub(super) static SESSION: Kind = Kind {
 pub(super) static TURN: Kind = Kind {
     prefix: "turn_",
     word: "turn",
+    plural: "turns",
     not_found: "turn_not_found",
     ambiguous: "turn_ambiguous",
     advice: "`tidelock session show` shows the turns of a session",
@@ -74,9 +81,10 @@ pub(super) static TURN: Kind = Kind {
 pub(super) static PERMISSION: Kind = Kind {
     prefix: "permission_",
     word: "open question",
+    plural: "open questions",
     not_found: "permission_not_found",
     ambiguous: "permission_ambiguous",
-    advice: "`tidelock session show` shows what is asked",
+    advice: "`tidelock session show` shows the open questions",
     least: 4,
 };
 
@@ -94,8 +102,9 @@ impl Kind {
             return Ok(Part { kind: self, wanted });
         }
         let shown = wanted.escape_debug();
-        let message = format!("`{shown}` is too short; {least} letters of an id are needed");
-        Err(Failure::new(Exit::Usage, "usage", message).advise("the last letters of an id differ the most"))
+        let message = format!("`{shown}` is too short; give at least {least} characters of an id");
+        Err(Failure::new(Exit::Usage, "usage", message)
+            .advise("the last characters of an id differ the most"))
     }
 }
 
@@ -120,6 +129,7 @@ impl Part<'_> {
         let shown = self.wanted.escape_debug();
         let Kind {
             word,
+            plural,
             not_found,
             ambiguous,
             advice,
@@ -136,7 +146,7 @@ impl Part<'_> {
                 let more = if count > NAMED { ", ..." } else { "" };
                 let named = found.join(", ");
                 let message =
-                    format!("{count} {word}s have an id that begins or ends with `{shown}`: {named}{more}");
+                    format!("{count} {plural} have an id that begins or ends with `{shown}`: {named}{more}");
                 Err(Failure::new(Exit::Refused, ambiguous, message)
                     .advise("write more of the id; the ends differ the most"))
             }

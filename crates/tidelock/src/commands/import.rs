@@ -55,7 +55,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .enable_all()
         .build();
     built.map_err(|error| {
-        let message = format!("this process can start no threads: {error}");
+        let message = format!("can't start a thread: {error}");
         Failure::new(Exit::Failed, "no_resources", message)
     })
 }

@@ -65,7 +65,8 @@ fn headers(arguments: &McpArguments) -> Result<Vec<(HeaderName, String)>, Failur
     if variables.len() <= VARIABLES_BYTES {
         headers.push((HeaderName::from_static("tidelock-environment"), variables));
     } else {
-        let note = "note: your PATH is too long to be sent along; language servers are looked for on that of the daemon\n";
+        let note =
+            "note: your PATH is too long to send; language servers are looked up on the daemon's PATH\n";
         drop(write(io::stderr(), note));
     }
     if arguments.who_applies() == WhoApplies::TheAgent {

@@ -95,5 +95,5 @@ fn drop_stream(stream: &str, context: &Context, client: &Client) -> Result<Repor
     let path = format!("{QUARANTINE}/{}?version={}", path_segment(stream), head.version);
     with_daemon(context, client, Repeat::Harmful, |client| client.delete(&path))?;
     let value = json!({ "stream": stream, "state": "dropped" });
-    Ok(Report::success(value, format!("{stream} is gone.\n")))
+    Ok(Report::success(value, format!("Removed {stream}.\n")))
 }

@@ -113,7 +113,7 @@ fn who_answers(list: &AgentList) -> Vec<String> {
     if let Some(first) = ready.first() {
         let names: Vec<String> = ready.iter().map(|agent| format!("`{}`", agent.id)).collect();
         notes.push(format!(
-            "found on this machine: {}; use it with: tidelock run --agent {} PROMPT",
+            "found on this machine: {}; use one with: tidelock run --agent {} PROMPT",
             names.join(", "),
             first.id
         ));
@@ -124,7 +124,7 @@ fn who_answers(list: &AgentList) -> Vec<String> {
     });
     notes.extend(missing);
     notes.push(
-        "to choose an agent for good, set `sessions.default_agent`; see `tidelock agent list`".to_owned(),
+        "to change the default agent, set `sessions.default_agent`; see `tidelock agent list`".to_owned(),
     );
     notes
 }
@@ -172,9 +172,9 @@ mod tests {
             notes("rehearsal"),
             [
                 "no model is configured (no key), so the built-in agent `rehearsal` answers: it only plays a script",
-                "found on this machine: `opencode`, `qwen`; use it with: tidelock run --agent opencode PROMPT",
+                "found on this machine: `opencode`, `qwen`; use one with: tidelock run --agent opencode PROMPT",
                 "claude: `claude` is installed. Install its ACP adapter: npm install it",
-                "to choose an agent for good, set `sessions.default_agent`; see `tidelock agent list`",
+                "to change the default agent, set `sessions.default_agent`; see `tidelock agent list`",
             ]
         );
     }

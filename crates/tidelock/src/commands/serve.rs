@@ -28,7 +28,7 @@ const LAST_GRACE: Duration = Duration::from_secs(1);
 pub(super) fn run(arguments: ServeArguments, context: &Context, format: Format) -> Result<Report, Failure> {
     if arguments.background {
         let served = background::detach()
-            .map_err(|error| failed("the daemon cannot leave the terminal", &error))
+            .map_err(|error| failed("the daemon can't detach from the terminal", &error))
             .and_then(|()| serve(arguments, context, Front::Background));
         if let Err(failure) = &served {
             // If the parent has gone, the log still gets what every failed command writes to standard error.
@@ -136,7 +136,7 @@ fn announce(daemon: &Daemon, context: &Context, front: Front) -> Result<(), Fail
             address,
         }
         .send()
-        .map_err(|error| failed("the daemon cannot let go of its parent", &error)),
+        .map_err(|error| failed("the daemon can't detach from its parent process", &error)),
         Front::Terminal {
             format,
             palette,

@@ -125,7 +125,10 @@ fn running(palette: Palette, status: api::Status) -> Report {
     if let Some(sessions) = daemon.sessions {
         let (running, waiting) = (sessions.running, sessions.waiting);
         let turns = format_count(running, "turn");
-        let text = format!("{turns} running, prompts wait in {waiting}");
+        let text = format!(
+            "{turns} running, {} with waiting prompts",
+            format_count(waiting, "session")
+        );
         rows.push(("sessions", Cell::new(text)));
     }
     for recovery in &daemon.recovering {

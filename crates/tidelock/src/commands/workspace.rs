@@ -93,10 +93,10 @@ fn repaired_text(palette: Palette, root: &str, repaired: &WorkspaceRepaired) -> 
         RepairState::Nothing => format!("Nothing is stuck in {root}.\n"),
         RepairState::Finished => format!("The apply or undo of {root} was finished.\n"),
         RepairState::TakenBack => {
-            format!("The apply or undo of {root} was taken back; its changes are not there.\n")
+            format!("The apply or undo of {root} was rolled back; its changes are not in the workspace.\n")
         }
         RepairState::Stuck => format!(
-            "The {what} of {root} can be neither finished nor taken back: {why}\n\
+            "The {what} of {root} can be neither finished nor rolled back: {why}\n\
              Fix that and run this again, or give it up and keep everything it holds:\n  \
              tidelock workspace repair {} --abort\n",
             quoted(root)
@@ -105,7 +105,7 @@ fn repaired_text(palette: Palette, root: &str, repaired: &WorkspaceRepaired) -> 
             let mut text = format!("The {what} of {root} was set aside. It was stuck because: {why}\n");
             if !repaired.changed.is_empty() {
                 let count = format_count(repaired.changed.len() as u64, "path");
-                text.push_str(&format!("{count} had been changed and stay so:\n"));
+                text.push_str(&format!("{count} had already been changed and stay that way:\n"));
                 for path in repaired.changed.iter().take(CHANGED) {
                     text.push_str(&format!("  {path}\n"));
                 }
@@ -125,7 +125,7 @@ fn repaired_text(palette: Palette, root: &str, repaired: &WorkspaceRepaired) -> 
 
 fn rows(palette: Palette, workspaces: &[Workspace]) -> String {
     if workspaces.is_empty() {
-        return "No plan was opened yet. `tidelock plan new` opens one for this directory.\n".to_owned();
+        return "No plans yet. `tidelock plan new` opens one for this directory.\n".to_owned();
     }
     let heading = ["PATH", "STATE", "OPEN PLANS", "AGE", "CHECKS", "ID"];
     let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
@@ -181,7 +181,7 @@ fn checks(arguments: &ChecksArguments, context: &Context, client: &Client) -> Re
         workspace = printable(&answer)?;
     }
     let text = match workspace.checks.as_slice() {
-        [] => format!("Plans of {} have no checks of its own.\n", workspace.root),
+        [] => format!("{} has no checks for its new plans.\n", workspace.root),
         checks => {
             let lines: String = checks.iter().map(|check| format!("  {check}\n")).collect();
             format!("Every new plan of {} must pass:\n{lines}", workspace.root)
@@ -193,7 +193,7 @@ fn checks(arguments: &ChecksArguments, context: &Context, client: &Client) -> Re
 /// The workspace that is meant: by its id, by its path even if that is gone, or by a directory in it.
 fn find(wanted: &str, context: &Context, client: &Client) -> Result<Workspace, Failure> {
     let unknown = || {
-        let message = format!("`{}` is in no workspace that is known", wanted.escape_debug());
+        let message = format!("`{}` isn't in a known workspace", wanted.escape_debug());
         Failure::new(Exit::Refused, "workspace_not_found", message)
             .advise("`tidelock workspace list` shows them")
     };

@@ -225,7 +225,7 @@ fn two_editors_see_the_same_and_prompts_wait_for_each_other() {
     let second = other.prompt(&session, "from the other");
     other.wait_for(|message| {
         let text = update(message)["content"]["text"].as_str();
-        text.is_some_and(|text| text.starts_with("Another turn runs in this session."))
+        text.is_some_and(|text| text.starts_with("Another turn is running in this session."))
     });
     allow(&mut one);
     // The other one is told that it needs no answer any more.
@@ -249,7 +249,7 @@ fn two_editors_see_the_same_and_prompts_wait_for_each_other() {
     let fourth = other.prompt(&session, "never");
     other.wait_for(|message| {
         let text = update(message)["content"]["text"].as_str();
-        text.is_some_and(|text| text.starts_with("Another turn runs in this session."))
+        text.is_some_and(|text| text.starts_with("Another turn is running in this session."))
     });
     other.notify("session/cancel", json!({ "sessionId": session }));
     assert_eq!(other.answer(fourth)["result"]["stopReason"], "cancelled");
@@ -331,7 +331,10 @@ fn so_many_sessions_and_no_more_are_open_at_once() {
     let refused = editor.refused("session/new", json!({ "cwd": project.root, "mcpServers": [] }));
     assert_eq!(
         (&refused["message"], &refused["data"]["code"]),
-        (&json!("32 sessions are open here"), &json!("acp_limit"))
+        (
+            &json!("too many sessions: 32 are already open here"),
+            &json!("acp_limit")
+        )
     );
     editor.call("session/close", json!({ "sessionId": last }));
     let again = editor.open(&project);

@@ -110,7 +110,7 @@ fn a_turn_is_streamed_and_what_it_changed_is_applied_and_taken_back() {
     assert!(
         editor
             .said("agent_message_chunk")
-            .contains("Your files are as they were.")
+            .contains("Your files haven't changed.")
     );
     let titles = editor.updates("session_info_update");
     assert_eq!(titles.last().unwrap()["title"], "change it");
@@ -119,23 +119,27 @@ fn a_turn_is_streamed_and_what_it_changed_is_applied_and_taken_back() {
     assert_eq!(editor.ask(&session, "/apply"), "end_turn");
     assert_eq!(
         editor.said("agent_message_chunk"),
-        "Applied: 2 files (`a.txt`, `sub/new.txt`). `/undo` takes it back.\n"
+        "Applied: 2 files (`a.txt`, `sub/new.txt`). `/undo` undoes it.\n"
     );
     assert_eq!(project.tree()["a.txt"], "one\nthree\n");
     editor.forget();
     assert_eq!(editor.ask(&session, "/apply"), "end_turn");
-    assert_eq!(editor.said("agent_message_chunk"), "There is nothing to apply.\n");
+    assert_eq!(editor.said("agent_message_chunk"), "Nothing to apply.\n");
     assert_eq!(editor.ask(&session, "/undo"), "end_turn");
     assert_eq!(project.tree(), before);
     editor.forget();
     assert_eq!(editor.ask(&session, "/undo"), "end_turn");
     assert_eq!(
         editor.said("agent_message_chunk"),
-        "This session has applied nothing that could be taken back.\n"
+        "This session hasn't applied anything that can be undone.\n"
     );
     editor.forget();
     assert_eq!(editor.ask(&session, "/status"), "end_turn");
-    assert!(editor.said("agent_message_chunk").contains("- No turn runs.\n"));
+    assert!(
+        editor
+            .said("agent_message_chunk")
+            .contains("- No turn is running.\n")
+    );
     editor.finish();
 }
 
@@ -152,7 +156,7 @@ fn only_what_was_seen_is_applied() {
     assert_eq!(editor.ask(&session, "/apply"), "end_turn");
     let said = editor.said("agent_message_chunk");
     assert!(
-        said.starts_with("This is not what you have seen last, so nothing was applied."),
+        said.starts_with("The changes are different from what you last saw, so nothing was applied."),
         "{said}"
     );
     assert_eq!(project.tree()["a.txt"], "one\ntwo\n");
@@ -161,16 +165,13 @@ fn only_what_was_seen_is_applied() {
     // What conflicts is said, and nothing is touched.
     editor.forget();
     assert_eq!(editor.ask(&session, "/diff"), "end_turn");
-    assert_eq!(
-        editor.said("agent_message_chunk"),
-        "Nothing is changed that is not applied.\n"
-    );
+    assert_eq!(editor.said("agent_message_chunk"), "No unapplied changes.\n");
     project.write("a.txt", "one\nmine\n");
     editor.forget();
     assert_eq!(editor.ask(&session, "/undo"), "end_turn");
     let said = editor.said("agent_message_chunk");
     assert!(
-        said.contains("cannot be taken back: 1 file in conflict. Nothing was changed."),
+        said.contains("cannot be undone: 1 file in conflict. Nothing was changed."),
         "{said}"
     );
     assert_eq!(project.tree()["a.txt"], "one\nmine\n");
@@ -344,7 +345,7 @@ fn pieces_of_a_prompt_and_servers_of_the_editor_are_named() {
     assert_eq!(editor.agent_said(), "see `a.txt``/else/b.md`\n");
     let said = editor.said("agent_message_chunk");
     assert!(
-        said.starts_with("Note: the MCP servers of the editor (weather) are not passed on."),
+        said.starts_with("Note: the editor's MCP servers (weather) aren't passed on."),
         "{said}"
     );
     let turn = project

@@ -62,11 +62,9 @@ fn the_page_follows_a_server_through_a_crash_a_restart_a_stop_and_a_start() {
     let stage = stage();
     browse(&stage.world, Scripts::On, async |page| {
         open_servers(&stage, page).await;
-        page.find(Locator::XPath(
-            "//h2[text()='No language server has been used yet']",
-        ))
-        .await
-        .unwrap();
+        page.find(Locator::XPath("//h2[text()='No language servers yet']"))
+            .await
+            .unwrap();
 
         // Nobody touches the page; it follows what happens.
         stage.hovered("alpha");
@@ -81,7 +79,7 @@ fn the_page_follows_a_server_through_a_crash_a_restart_a_stop_and_a_start() {
         wait_for_row(page, "//small[contains(., 'signal 9')]").await;
 
         click(page, "Restart").await;
-        wait_for_notice(page, "“alpha” was restarted, and answers").await;
+        wait_for_notice(page, "“alpha” was restarted and is ready").await;
         wait_for_state(page, "Ready", 3).await;
 
         click(page, "Stop").await;
@@ -90,7 +88,7 @@ fn the_page_follows_a_server_through_a_crash_a_restart_a_stop_and_a_start() {
         assert_eq!(stage.hover("alpha").body["code"], "server_stopped");
 
         click(page, "Start").await;
-        wait_for_notice(page, "“alpha” was started, and answers").await;
+        wait_for_notice(page, "“alpha” was started and is ready").await;
         wait_for_state(page, "Ready", 4).await;
         stage.hovered("alpha");
         assert_eq!(stage.pids("alpha", "server").len(), 4);

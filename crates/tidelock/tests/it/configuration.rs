@@ -103,7 +103,7 @@ fn a_mistake_is_found_by_check_and_by_doctor_with_what_was_meant() {
     let file = world.path().join("home/config.toml");
     assert_eq!(path, json!({ "path": file, "exists": false }));
     let fine = world.run(&["config", "check"]).expect(0).stdout;
-    assert!(fine.contains("is not there, which is fine"), "{fine}");
+    assert!(fine.contains("doesn't exist, which is fine"), "{fine}");
     write(&world, "[sessions]\nmax_turns = 7\n");
     let fine = world.run(&["config", "check", "--json"]).expect(0).json();
     assert_eq!(fine, json!({ "state": "ok", "path": file, "settings": 1 }));
@@ -135,7 +135,7 @@ fn a_mistake_is_found_by_check_and_by_doctor_with_what_was_meant() {
         check("environment"),
         (
             json!("warning"),
-            "nobody reads TIDELOCK_LISTN (did you mean TIDELOCK_LISTEN?)".to_owned()
+            "Tidelock doesn't read TIDELOCK_LISTN (did you mean TIDELOCK_LISTEN?)".to_owned()
         )
     );
 }

@@ -255,7 +255,7 @@ fn indexes_are_listed_made_anew_and_removed() {
     let project = project();
     let root = project.root.to_str().unwrap();
     let none = project.run(&["index", "list"]).expect(0).stdout;
-    assert!(none.starts_with("No index is in use."), "{none}");
+    assert!(none.starts_with("No indexes are in use."), "{none}");
     ask(&project, &["back_off_after"]);
     wait_for_index(&project);
     let list = project.run(&["index", "list"]).expect(0).stdout;
@@ -267,13 +267,13 @@ fn indexes_are_listed_made_anew_and_removed() {
 
     let rebuilt = project.run(&["index", "rebuild", "src"]).expect(0).stdout;
     assert!(
-        rebuilt.starts_with(&format!("The index of {root} is made anew.")),
+        rebuilt.starts_with(&format!("Rebuilding the index of {root}.")),
         "{rebuilt}"
     );
     wait_for_index(&project);
 
     for (removed, text) in [
-        (true, format!("The index of {root} is removed.\n")),
+        (true, format!("Removed the index of {root}.\n")),
         (false, format!("There was no index of {root}.\n")),
     ] {
         assert_eq!(project.run(&["index", "rm"]).expect(0).stdout, text, "{removed}");

@@ -101,7 +101,7 @@ fn without_scripts_a_question_is_answered_and_an_index_is_removed() {
         wait_for_xpath(page, &remove).await.click().await.unwrap();
         let notice = wait_for_xpath(page, "//div[@class='notice good']").await;
         let text = notice.text().await.unwrap();
-        assert!(text.ends_with(" is removed."), "{text}");
+        assert!(text.ends_with(" was removed."), "{text}");
         assert!(
             page.find(Locator::XPath(&index_row(&project))).await.is_err(),
             "it is still there"

@@ -119,7 +119,7 @@ fn what_is_wrong_with_the_arguments_is_said_and_no_daemon_is_started_for_it() {
             &["run", "--stdin", "large", "--", "cat"],
             4,
             "path_unusable",
-            "`large` has more than 524288 bytes",
+            "`large` is larger than 524288 bytes",
         ),
         (
             &["list", "--state", "asleep"],
@@ -162,7 +162,7 @@ fn a_job_that_was_never_submitted_is_not_there() {
     let unknown = "job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX";
     for verb in ["show", "logs", "wait", "cancel", "retry"] {
         for (wanted, message) in [
-            ("last", "there is no job yet".to_owned()),
+            ("last", "there are no jobs yet".to_owned()),
             (
                 "9S1TX",
                 "no job has an id that begins or ends with `9S1TX`".to_owned(),

@@ -61,7 +61,7 @@ fn a_job_is_watched_searched_and_cancelled_on_its_page() {
                   until test -e go; do sleep 0.05; done; echo '::progress 1/4 quarter'; echo second; sleep 600";
     browse(&world, Scripts::On, async |page| {
         open_jobs(&world, page).await;
-        wait_for_xpath(page, "//h2[text()='No job has been submitted yet']").await;
+        wait_for_xpath(page, "//h2[text()='No jobs yet']").await;
 
         // Nobody touches the page; it follows what happens.
         let environment = format!("HOSTILE={HOSTILE}");

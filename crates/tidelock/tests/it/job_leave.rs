@@ -47,7 +47,7 @@ fn ctrl_c_cancels_the_job_and_waits_until_nothing_of_it_runs() {
         ["submitted", "claimed", "cancel_requested", "cancelled"]
     );
     let expected = format!(
-        "note: {id} is being cancelled; Ctrl-C again leaves it to itself\nnote: {id} was cancelled\n"
+        "note: Cancelling {id}. Press Ctrl-C again to detach; it keeps running until it has stopped.\nnote: {id} was cancelled\n"
     );
     assert_eq!(client.said(), ("begun\n".to_owned(), expected));
 }
@@ -61,14 +61,12 @@ fn a_second_ctrl_c_leaves_the_job_to_itself() {
     let mut client = Beside::start(&world, command);
     client.wait_for_stdout("begun");
     signal(client.pid(), Signal::INT);
-    client.wait_for_stderr("Ctrl-C again leaves it to itself");
+    client.wait_for_stderr("Press Ctrl-C again to detach");
     signal(client.pid(), Signal::INT);
     assert_eq!(client.wait_code(), 130);
     let job = shown(&world, "last");
     let id = job["id"].as_str().unwrap();
-    client.wait_for_stderr(&format!(
-        "note: {id} is left to itself; see `tidelock job show {id}`"
-    ));
+    client.wait_for_stderr(&format!("note: detached from {id}; see `tidelock job show {id}`"));
     // The wish to cancel it stays, and is carried out.
     let job = ended(&world, id);
     assert_eq!(job["state"], "cancelled", "{job}");
@@ -130,7 +128,7 @@ fn a_job_that_is_not_to_be_repeated_fails_when_its_daemon_is_killed() {
     wait_for("nothing of the job to be left", || {
         left_behind(&world).iter().all(|pid| *pid == client.pid())
     });
-    client.wait_for_stderr("note: the daemon has gone; this goes on when there is one again\n");
+    client.wait_for_stderr("note: the daemon is gone; waiting for it to come back\n");
     world.run(&["up"]).expect(0);
     let job = ended(&world, &id);
     assert_eq!(
@@ -146,10 +144,7 @@ fn a_job_that_is_not_to_be_repeated_fails_when_its_daemon_is_killed() {
     assert_eq!(client.wait_code(), 1);
     let (stdout, stderr) = client.said();
     assert_eq!(stdout, "begun\n");
-    assert!(
-        stderr.contains("was interrupted, and is not repeated"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("was interrupted and won't run again"), "{stderr}");
     // What it had said is still there.
     assert_eq!(world.run(&["job", "logs", &id]).stdout, "begun\n");
 }

@@ -82,7 +82,7 @@ fn lists_are_newest_first_and_can_be_narrowed() {
     let world = World::new();
     assert_eq!(
         world.run(&["job", "list"]).expect(0).stdout,
-        "There is no such job. `tidelock job run -- COMMAND` submits one.\n0 running of at most 4, 0 waiting.\n"
+        "No jobs found. Submit one with: tidelock job run -- COMMAND\n0 running of at most 4, 0 waiting.\n"
     );
     let good = submit(&world, &[], &["true"]);
     let bad = submit(&world, &["--title", "a\u{1b}[31m\nred\u{7}"], &["false"]);
@@ -156,10 +156,7 @@ fn jobs_are_forgotten_when_they_are_old_and_nobody_waits_for_them() {
         .collect();
     let waiting = submit(&world, &["--delay", "1h", "--after", &ended_ones[0]], &["true"]);
     let told = world.run(&["job", "gc"]).expect(0);
-    assert_eq!(
-        told.stdout, "There was no job to forget.\n",
-        "they are not a week old"
-    );
+    assert_eq!(told.stdout, "No jobs to forget.\n", "they are not a week old");
     let told = world
         .run(&["job", "gc", "--older-than", "0s", "--keep", "1", "--json"])
         .expect(0)

@@ -155,7 +155,7 @@ fn what_people_have_written_stays_and_what_is_not_understood_is_refused() {
         assert_eq!(refused["error"]["code"], "config_not_understood", "{client}");
         let advice = refused["error"]["advice"].as_str().unwrap();
         assert!(
-            advice.contains("add this by hand") && advice.contains("mcp"),
+            advice.contains("add this yourself") && advice.contains("mcp"),
             "{client}: {advice}"
         );
         assert_eq!(fs::read_to_string(&file).unwrap(), broken, "{client}");
@@ -270,8 +270,8 @@ fn a_list_and_the_doctor_tell_what_is_joined() {
     };
     starts("ok", "Claude Code is joined in");
     starts("ok", "Cursor is joined in");
-    starts("warning", "its command `/nowhere/tidelock` is not there");
-    starts("warning", "which is another program than this one");
+    starts("warning", "its command `/nowhere/tidelock` doesn't exist");
+    starts("warning", "which is a different program");
     starts("warning", "goose");
     assert_eq!(
         found

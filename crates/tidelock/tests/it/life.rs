@@ -57,7 +57,7 @@ fn a_daemon_lives_from_up_to_down_in_words() {
         breakers   5 known, 0 open
         processes  0 owned
         jobs       0 running of at most 4, 0 waiting
-        sessions   0 turns running, prompts wait in 0
+        sessions   0 turns running, 0 sessions with waiting prompts
         log        writable
         memory     [SIZE]
         exit Some(0)
@@ -68,7 +68,7 @@ fn a_daemon_lives_from_up_to_down_in_words() {
         exit Some(0)
 
         $ tidelock down
-        daemon  none was running
+        daemon  not running
         exit Some(0)
 
         ");

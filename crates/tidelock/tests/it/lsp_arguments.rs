@@ -20,7 +20,7 @@ fn what_is_wrong_with_a_place_is_said_and_no_daemon_is_started_for_it() {
         (&["hover", "a.rs:1:0"], 2, "columns count from 1"),
         (&["hover", "a.rs:1:x"], 2, "`x` is not a column number"),
         (&["hover", "b.rs:1:1"], 4, "`b.rs` does not exist"),
-        (&["hover", ".:1:1"], 4, "`.` is a directory, and a file is needed"),
+        (&["hover", ".:1:1"], 4, "`.` is a directory, not a file"),
         (&["symbols", "b.rs"], 4, "`b.rs` does not exist"),
         (
             &["diagnostics", "a.rs", "--workspace", "b"],
@@ -85,7 +85,7 @@ fn a_server_that_was_never_used_is_not_there() {
         assert!(
             outcome
                 .stderr
-                .starts_with("error: no language server with the id or name `ruff` was used\nhint: "),
+                .starts_with("error: no language server with the id or name `ruff` has been used\nhint: "),
             "{arguments:?}: {outcome:?}"
         );
         let json_arguments: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
@@ -100,9 +100,9 @@ fn with_no_server_there_is_nothing_to_list_or_to_stop() {
     for (arguments, text) in [
         (
             &["lsp", "list"] as &[&str],
-            "No language server was used yet. A query starts what it needs.\n",
+            "No language servers have been used yet. A query starts the ones it needs.\n",
         ),
-        (&["lsp", "stop", "--all"], "No language server was running.\n"),
+        (&["lsp", "stop", "--all"], "No language servers were running.\n"),
     ] {
         assert_eq!(world.run(arguments).expect(0).stdout, text);
         let json_arguments: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();

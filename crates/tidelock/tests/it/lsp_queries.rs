@@ -219,19 +219,19 @@ fn a_refusal_says_what_to_do_on_a_command_line() {
             "503 Service Unavailable",
             "server_not_ready",
             1,
-            "ask with --wait-ready, or again in a moment",
+            "use --wait-ready, or try again in a moment",
         ),
         (
             "503 Service Unavailable",
             "server_restarting",
             1,
-            "ask again in a moment, or leave --no-wait out",
+            "try again in a moment, or leave --no-wait out",
         ),
         (
             "504 Gateway Timeout",
             "server_timeout",
             1,
-            "ask again with a larger --timeout, or look at `tidelock lsp list`",
+            "try again with a larger --timeout, or check `tidelock lsp list`",
         ),
         ("404 Not Found", "no_server_for_file", 4, "as the daemon says"),
         ("409 Conflict", "server_stopped", 4, "as the daemon says"),
@@ -239,31 +239,31 @@ fn a_refusal_says_what_to_do_on_a_command_line() {
             "424 Failed Dependency",
             "server_not_installed",
             1,
-            "install it as said above, and ask again; nothing has to be restarted",
+            "install it as described above and try again; you don't need to restart anything",
         ),
         (
             "502 Bad Gateway",
             "server_failed",
             1,
-            "see `tidelock lsp health` and `tidelock lsp log`, mend it, and run `tidelock lsp restart`",
+            "check `tidelock lsp health` and `tidelock lsp log`, fix the problem, then run `tidelock lsp restart`",
         ),
         (
             "502 Bad Gateway",
             "server_error",
             1,
-            "`tidelock lsp log` shows what it says; it may need other input",
+            "`tidelock lsp log` shows the server's messages; it may need different input",
         ),
         (
             "422 Unprocessable Content",
             "position_invalid",
             1,
-            "lines and columns count from 1, columns in characters",
+            "lines and columns count from 1, and columns count characters",
         ),
         (
             "422 Unprocessable Content",
             "file_not_usable",
             1,
-            "name a file that exists, is text in UTF-8, and is not too large",
+            "choose a file that exists, is UTF-8 text, and isn't too large",
         ),
     ] {
         let problem = json!({ "code": code, "detail": "It is so.", "advice": "as the daemon says" });
@@ -315,7 +315,7 @@ fn a_server_that_has_moved_is_not_touched() {
     assert!(
         outcome
             .stderr
-            .contains("look at it again with `tidelock lsp list`"),
+            .contains("check it with `tidelock lsp list`, then try again"),
         "{outcome:?}"
     );
 }

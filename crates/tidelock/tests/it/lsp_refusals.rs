@@ -137,7 +137,7 @@ fn a_server_that_is_unknown_ambiguous_or_stopped_is_not_guessed_at() {
             arguments,
             4,
             "server_not_found",
-            "no language server with the id or name `nobody` was used",
+            "no language server with the id or name `nobody` has been used",
         );
     }
     // Whoever stands in one of the two means that one; from elsewhere it is not clear.

@@ -22,7 +22,7 @@ use crate::harness::{processes_of, wait_for, wait_for_within};
 use crate::machine_check::{Check, Tally};
 use crate::machine_faults::{Faults, Happenings, Pace, now_ms};
 use crate::machine_stage::{Machine, Machines};
-use crate::machine_work::{Deed, Read, Talks, Work};
+use crate::machine_work::{Deed, Kind, Read, Talks, Work};
 use crate::plan_stage::Project;
 use crate::postgres_server::TestServer;
 use crate::refusing::SmallDisk;
@@ -195,6 +195,24 @@ fn nothing_is_left(work: &Work<'_>) {
     }
 }
 
+/// Prints what the machines know of something that does not end.
+fn tell_of(work: &Work<'_>, deed: &Deed) {
+    let (path, list) = match deed.kind {
+        Kind::Talk | Kind::Act => (
+            format!("/v1/sessions/{}", deed.of.as_ref().unwrap()),
+            "/v1/sessions",
+        ),
+        _ => (format!("/v1/jobs/{}", deed.id), "/v1/jobs"),
+    };
+    for machine in work.machines {
+        for path in [&path, &format!("{path}/history"), list] {
+            println!("{path}: {:?}", work.ask(machine.number, "GET", path, ""));
+        }
+        let log = fs::read_to_string(machine.world.home().log_file()).unwrap_or_default();
+        println!("machine {} says:\n{log}", machine.number);
+    }
+}
+
 #[test]
 fn whatever_fails_between_machines_nothing_is_lost_or_doubled() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
@@ -230,15 +248,20 @@ fn whatever_fails_between_machines_nothing_is_lost_or_doubled() {
         &happenings,
         (seed, seconds),
     );
-    let begun = Instant::now();
-    wait_for_within("everything to end", UNTIL_OVER, || {
-        let last = MACHINES - 1;
-        let waiting = played.deeds.iter().find(|deed| !work.has_ended(last, deed));
-        if let Some(deed) = waiting.filter(|_| begun.elapsed() + Duration::from_secs(2) > UNTIL_OVER) {
-            println!("{deed:?} does not end");
+    let waiting = || {
+        played
+            .deeds
+            .iter()
+            .find(|deed| !work.has_ended(MACHINES - 1, deed))
+    };
+    let give_up_at = Instant::now() + UNTIL_OVER;
+    while let Some(deed) = waiting() {
+        if Instant::now() >= give_up_at {
+            tell_of(&work, deed);
+            panic!("{deed:?} does not end");
         }
-        waiting.is_none()
-    });
+        thread::sleep(Duration::from_millis(5));
+    }
     println!("{} everything has ended", now_ms());
     let mut check = Check {
         work: &work,

@@ -319,15 +319,14 @@ impl Work<'_> {
     /// Reads the output of a job to its end.
     fn follow(&self, machine: usize, deed: &Deed, adventures: &mut Adventures) -> Output {
         let path = format!("/v1/jobs/{}/logs", deed.id);
-        let (mut output, mut place) = (Output::default(), 0);
+        let (mut output, mut place, mut id) = (Output::default(), 0, None::<String>);
         let give_up_at = Instant::now() + PATIENCE;
         loop {
             assert!(
                 Instant::now() < give_up_at,
                 "it does not end: {deed:?} {output:?}"
             );
-            let from = (place > 0).then_some(place);
-            let Ok(mut stream) = Stream::open(&self.home(machine), &path, from) else {
+            let Ok(mut stream) = Stream::open(&self.home(machine), &path, id.as_deref()) else {
                 thread::sleep(COME_BACK_AFTER); // tidy: the daemon is being started again
                 continue;
             };
@@ -354,6 +353,7 @@ impl Work<'_> {
                     "end" => return output,
                     _ => {}
                 }
+                id = stream.id.clone().or(id);
             }
             adventures.cut_off += 1;
         }

@@ -157,7 +157,7 @@ fn check_every_tool(reach: Reach, mode: &'static str, protocol: &str) {
         ("lsp_references", "greet.py:5:7"),
         ("lsp_rename", "welcome"),
         ("plan_apply", "was applied: 4 files"),
-        ("plan_undo", "was taken back: 4 files"),
+        ("plan_undo", "was undone: 4 files"),
     ] {
         assert!(
             texts[tool].contains(part),

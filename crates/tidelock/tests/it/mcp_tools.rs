@@ -83,7 +83,7 @@ fn work_in_a_plan_from_the_first_read_to_the_undo() {
     );
     assert!(ran.text.starts_with("one\nzwei\nthree\n[job_"), "{ran:?}");
     assert!(
-        ran.text.contains(" succeeded after ") && ran.text.contains("It changed 1 file of"),
+        ran.text.contains(" succeeded after ") && ran.text.contains("It changed 1 file in the plan"),
         "{ran:?}"
     );
     let fails = agent.call(
@@ -177,7 +177,12 @@ fn who_cannot_ask_leaves_it_to_a_person_or_was_allowed() {
     let mut agent = Agent::new(&project, "quiet", &[]);
     agent.done("plan_open", &json!({}));
     let nothing = agent.done("plan_apply", &json!({}));
-    assert!(nothing.text.contains("changes nothing"), "{nothing:?}");
+    assert!(
+        nothing
+            .text
+            .contains("has no changes, so there is nothing to apply"),
+        "{nothing:?}"
+    );
     agent.done("plan_write", &json!({ "path": "new.txt", "text": "new\n" }));
     let left = agent.done("plan_apply", &json!({}));
     assert_eq!(left.value["outcome"], "needs_a_person", "{left:?}");
@@ -303,7 +308,10 @@ fn long_work_comes_back_with_a_handle() {
         flag.display()
     );
     let still = agent.done("plan_shell", &json!({ "command": line, "wait_seconds": 1 }));
-    assert!(still.text.contains("it goes on. Call job_status"), "{still:?}");
+    assert!(
+        still.text.contains("it keeps running. Call job_status"),
+        "{still:?}"
+    );
     let job = still
         .text
         .split("[")
@@ -375,7 +383,7 @@ fn answers_are_bounded_and_say_where_the_rest_is() {
 
     let read = agent.done("plan_read", &json!({ "path": "large.txt" }));
     assert!(
-        read.text.len() < LIMIT && read.text.contains("; go on with first_line "),
+        read.text.len() < LIMIT && read.text.contains("; continue with first_line "),
         "{}",
         read.text.len()
     );

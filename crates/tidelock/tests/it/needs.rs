@@ -55,7 +55,7 @@ fn a_question_and_then_a_plan_wait_and_the_commands_shown_for_them_work() {
 
     wait_for("the plan", || is_only(&needs(&project), "review"));
     let plan = needs(&project).remove(0);
-    assert_eq!(plan["text"], "waits to be applied · 1 file");
+    assert_eq!(plan["text"], "ready for review · 1 file");
     assert!(type_what_is_shown(&project).contains("+2"));
     project
         .run(&["plan", "apply", plan["id"].as_str().unwrap()])

@@ -83,7 +83,11 @@ fn what_needs_somebody_is_answered_on_the_overview_and_every_title_counts_it() {
     let project = Project::with_git(&BEFORE);
     browse(&project.world, Scripts::On, async |page| {
         let base = sign_in(&project, page).await;
-        wait_for(page, "//*[@id='needs']/../..//p[contains(., 'Nothing.')]").await;
+        wait_for(
+            page,
+            "//*[@id='needs']/../..//p[contains(., 'Nothing right now')]",
+        )
+        .await;
         assert_eq!(page.title().await.unwrap(), "Overview · Tidelock");
 
         // Nobody touches the page; it follows what happens.
@@ -235,7 +239,7 @@ fn a_page_says_since_when_nobody_answers_and_goes_on_by_itself() {
         let trouble = wait_for(page, "//*[@data-trouble and not(@hidden)]/p").await;
         let text = trouble.text().await.unwrap();
         assert!(
-            text.starts_with("Not connected since ") && text.contains("the daemon does not answer"),
+            text.starts_with("Not connected since ") && text.contains("the daemon isn't responding"),
             "{text}"
         );
         wait_for(page, "//*[@data-phase-badge and text()='Not connected']").await;

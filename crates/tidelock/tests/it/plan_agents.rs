@@ -64,7 +64,7 @@ fn exactly_the_applied_work_is_in_the_tree_and_the_rest_is_said() {
     signal(cancelled.pid(), Signal::INT);
     assert_eq!(cancelled.wait_code(), 130, "{:?}", cancelled.said());
     let said = cancelled.said().1;
-    assert!(said.contains("What it had changed is kept in plan_"), "{said}");
+    assert!(said.contains("Its changes are kept in plan_"), "{said}");
 
     project.world.kill();
     project.run(&["up"]).expect(0);

@@ -63,7 +63,7 @@ fn a_plan_is_watched_read_applied_and_taken_back() {
     let (world, root) = (&project.world, &project.root);
     browse(world, Scripts::On, async |page| {
         open_plans(&project, page).await;
-        wait_for_xpath(page, "//h2[text()='No plan is open']").await;
+        wait_for_xpath(page, "//h2[text()='No open plans']").await;
 
         // Nobody touches the page; it follows what happens.
         let id = project.open(&["--title", HOSTILE]);

@@ -87,7 +87,7 @@ fn the_exit_code_is_the_commands_and_what_it_changed_is_kept() {
     assert!(
         failed
             .stderr
-            .contains("It was not applied, because the command has not succeeded."),
+            .contains("It was not applied, because the command didn't succeed."),
         "{failed:?}"
     );
     assert_eq!(project.tree(), files(&BEFORE));
@@ -169,7 +169,7 @@ fn ctrl_c_cancels_the_command_and_keeps_its_work() {
     signal(running.pid(), Signal::INT);
     assert_eq!(running.wait_code(), 130);
     let (_, said) = running.said();
-    assert!(said.contains("What it had changed is kept in plan_"), "{said}");
+    assert!(said.contains("Its changes are kept in plan_"), "{said}");
     let plan = project.shown("@");
     assert_eq!(
         (&plan["state"], &plan["summary"]["files"]),
@@ -186,7 +186,7 @@ fn a_second_ctrl_c_leaves_the_command_to_itself() {
     let mut running = Beside::start(&project.world, project.command(&["exec", "--", "sh", "-c", line]));
     running.wait_for_stdout("begun");
     signal(running.pid(), Signal::INT);
-    running.wait_for_stderr("is being cancelled");
+    running.wait_for_stderr("Cancelling job_");
     signal(running.pid(), Signal::INT);
     assert_eq!(running.wait_code(), 130);
     let (_, said) = running.said();

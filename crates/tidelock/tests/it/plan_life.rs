@@ -206,7 +206,7 @@ fn workspaces_are_listed_have_checks_and_are_forgotten() {
             .run(&["workspace", "list"])
             .expect(0)
             .stdout
-            .starts_with("No plan was opened yet.")
+            .starts_with("No plans yet.")
     );
     let plan = project.open(&[]);
     let listed = project.run(&["workspace", "list", "--json"]).expect(0).json();

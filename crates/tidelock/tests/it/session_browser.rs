@@ -162,7 +162,7 @@ fn a_turn_is_watched_reloaded_and_watched_twice_and_no_word_is_lost_or_doubled()
     let world = &project.world;
     browse(world, Scripts::On, async |page| {
         open_sessions(&project, page).await;
-        wait_for_xpath(page, "//h2[text()='Nobody has been asked anything']").await;
+        wait_for_xpath(page, "//h2[text()='No sessions yet']").await;
 
         // Nobody touches the page; it follows what happens.
         let id = start(&project, &long_script());
@@ -188,7 +188,7 @@ fn a_turn_is_watched_reloaded_and_watched_twice_and_no_word_is_lost_or_doubled()
         // While it waits for an answer, the pages have what came event by event.
         for window in [&second, &first] {
             page.switch_to_window(window.clone()).await.unwrap();
-            wait_for_state(page, "Waits for you").await;
+            wait_for_state(page, "Waiting for you").await;
             wait_for_xpath(page, "//*[@data-items]/p[contains(., 'may I go on?')]").await;
             let said = said_on_the_page(page).await;
             assert_eq!(said, said_in_the_log(&project, &id));
@@ -225,7 +225,7 @@ fn prompts_wait_questions_are_answered_turns_are_stopped_and_changes_applied() {
         let id = start(&project, HELD);
         open_sessions(&project, page).await;
         open_session(page, &id).await;
-        wait_for_state(page, "Waits for you").await;
+        wait_for_state(page, "Waiting for you").await;
 
         // What is asked meanwhile waits, can be changed, and can be taken out again.
         write_prompt(page, "one more").await;
@@ -258,7 +258,7 @@ fn prompts_wait_questions_are_answered_turns_are_stopped_and_changes_applied() {
             "//article[3]//*[@data-items]/p[contains(., 'may I change it?')]",
         )
         .await;
-        wait_for_state(page, "Waits for you").await;
+        wait_for_state(page, "Waiting for you").await;
         click(page, "//button[@id='stop']").await;
         wait_for_turn(page, 3, "Stopped").await;
         wait_for_state(page, "Stopped").await;
@@ -304,7 +304,7 @@ fn after_a_crash_the_page_shows_what_came_and_that_it_was_interrupted() {
         let address = page.current_url().await.unwrap();
         let before = said_on_the_page(page).await;
         world.kill();
-        wait_for_xpath(page, "//*[@id='stream-state' and contains(., 'Not connected')]").await;
+        wait_for_xpath(page, "//*[@id='stream-state' and contains(., 'Disconnected')]").await;
 
         // It comes back at the same place, and the page goes on by itself.
         let mut up = project.command(&["up", "--json"]);

@@ -37,8 +37,8 @@ fn ctrl_c_cancels_the_turn_and_keeps_what_it_has_done() {
     let (said, besides) = client.said();
     assert_eq!(said, "begun\n");
     for part in [
-        "the turn is being cancelled; Ctrl-C again leaves it to itself",
-        "The turn was cancelled. What it had said and changed is kept.",
+        "Cancelling the turn. Press Ctrl-C again to detach; it keeps running until it has stopped.",
+        "The turn was cancelled. Its messages and changes are kept.",
         "c.txt",
     ] {
         assert!(besides.contains(part), "{part:?} is not in {besides}");
@@ -66,7 +66,7 @@ fn a_second_ctrl_c_leaves_the_turn_to_itself() {
     let mut client = project.talk_beside(script, &[]);
     client.wait_for_stderr("    begun");
     signal(client.pid(), Signal::INT);
-    client.wait_for_stderr("Ctrl-C again leaves it to itself");
+    client.wait_for_stderr("Press Ctrl-C again to detach");
     signal(client.pid(), Signal::INT);
     assert_eq!(client.wait_code(), 130);
     let (_, besides) = client.said();

@@ -70,6 +70,8 @@ pub(crate) struct Stream {
     lines: BufReader<Pieces>,
     kind: String,
     data: String,
+    /// The id of the last event that has one.
+    pub(crate) id: Option<String>,
 }
 
 /// Asks for something that comes in pieces. An error means that there is no daemon, or that it has no room.
@@ -107,7 +109,7 @@ pub(crate) fn exported_turns(home: &Home, session: &str) -> Vec<Value> {
 
 impl Stream {
     /// Asks for a stream from a place on.
-    pub(crate) fn open(home: &Home, path: &str, place: Option<u64>) -> io::Result<Stream> {
+    pub(crate) fn open(home: &Home, path: &str, place: Option<&str>) -> io::Result<Stream> {
         let place = place.map_or_else(String::new, |place| format!("Last-Event-ID: {place}\r\n"));
         let pieces = ask(home, path, &format!("Accept: text/event-stream\r\n{place}"))?;
         Ok(Stream {
@@ -115,6 +117,7 @@ impl Stream {
             lines: BufReader::new(pieces),
             kind: String::new(),
             data: String::new(),
+            id: None,
         })
     }
 
@@ -149,6 +152,8 @@ impl Stream {
             let line = line.strip_suffix('\n')?;
             if let Some(kind) = line.strip_prefix("event: ") {
                 kind.clone_into(&mut self.kind);
+            } else if let Some(id) = line.strip_prefix("id: ") {
+                self.id = Some(id.to_owned());
             } else if let Some(data) = line.strip_prefix("data: ") {
                 data.clone_into(&mut self.data);
             } else if line.is_empty() && !self.data.is_empty() {
@@ -198,10 +203,10 @@ impl Reader {
     pub(crate) fn read(&mut self, turn: &str) -> Has {
         let begun = Instant::now();
         let path = format!("/v1/sessions/{}/turns/{turn}/events", self.session);
-        let mut has = Has::default();
+        let (mut has, mut id) = (Has::default(), None);
         loop {
             assert!(begun.elapsed() < PATIENCE, "{turn} does not end: {has:?}");
-            if let Some(end) = self.visit(&path, &mut has, begun + PATIENCE) {
+            if let Some(end) = self.visit(&path, (&mut has, &mut id), begun + PATIENCE) {
                 assert_eq!(
                     (end.sequence, Some(end.state)),
                     (has.place, has.turn.state),
@@ -217,7 +222,12 @@ impl Reader {
     }
 
     /// Reads for a while, until it has had enough, is cut off, or comes to the end.
-    fn visit(&mut self, path: &str, has: &mut Has, give_up_at: Instant) -> Option<TurnEnd> {
+    fn visit(
+        &mut self,
+        path: &str,
+        (has, id): (&mut Has, &mut Option<String>),
+        give_up_at: Instant,
+    ) -> Option<TurnEnd> {
         let manner = match self.numbers.below(10) {
             0 => Manner::Afresh,
             1 => Manner::Astray,
@@ -229,12 +239,11 @@ impl Reader {
             _ => 1 + self.numbers.below(15),
         };
         let place = match manner {
-            Manner::Back if has.place == 0 => None,
-            Manner::Back => Some(has.place),
+            Manner::Back => id.clone(),
             Manner::Afresh => None,
-            Manner::Astray => Some(NOWHERE + has.place),
+            Manner::Astray => Some((NOWHERE + has.place).to_string()),
         };
-        let Ok(mut stream) = Stream::open(&self.home, path, place) else {
+        let Ok(mut stream) = Stream::open(&self.home, path, place.as_deref()) else {
             thread::sleep(COME_BACK_AFTER); // tidy: the daemon is being started again
             return None;
         };
@@ -263,6 +272,7 @@ impl Reader {
                 (Said::End(end), Manner::Back, true) | (Said::End(end), _, false) => return Some(end),
                 (said, ..) => panic!("asked {manner:?} from {place:?}, and was told {said:?}"),
             }
+            *id = stream.id.clone().or(id.take());
             self.answer(has);
         }
         None

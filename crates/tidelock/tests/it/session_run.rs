@@ -38,7 +38,7 @@ fn a_prompt_is_answered_reviewed_applied_and_taken_back() {
         "is sealed. Next:",
         "  tidelock plan diff ",
         "  tidelock plan apply ",
-        "Go on with: tidelock session send ",
+        "Continue with: tidelock session send ",
     ] {
         assert!(done.stderr.contains(part), "{part:?} is not in {}", done.stderr);
     }
@@ -137,7 +137,7 @@ fn agents_that_are_installed_are_named_with_what_is_missing() {
     let done = run(&["run", "make it better"]).expect(0);
     for note in [
         "answers: it only plays a script\n",
-        "note: found on this machine: `codex`, `opencode`; use it with: tidelock run --agent codex PROMPT\n",
+        "note: found on this machine: `codex`, `opencode`; use one with: tidelock run --agent codex PROMPT\n",
         format!("note: claude: {adapter}\n").as_str(),
     ] {
         assert!(done.stderr.contains(note), "{note:?} is not in {}", done.stderr);
@@ -190,7 +190,7 @@ fn with_apply_what_was_done_is_in_the_workspace() {
     assert!(
         failed
             .stderr
-            .contains("It was not applied, because the turn is not done."),
+            .contains("It was not applied, because the turn didn't finish."),
         "{}",
         failed.stderr
     );

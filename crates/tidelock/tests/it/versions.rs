@@ -19,7 +19,7 @@ fn a_daemon_of_another_version_is_named_with_what_to_do() {
     played::always(&world, answer("200 OK", &status_of("0.0.9")));
     let said = world.run(&["status"]).expect(0).stdout;
     let advice = format!(
-        "the daemon is version 0.0.9 and this program is {}; replace it with `tidelock down && tidelock up`",
+        "the daemon is version 0.0.9 and this program is {}; restart it with `tidelock down && tidelock up`",
         env!("CARGO_PKG_VERSION")
     );
     assert!(said.ends_with(&format!("note: {advice}\n")), "{said}");

@@ -254,7 +254,9 @@ fn install_packages(packages: &[&str]) {
         let mut words = prefix
             .iter()
             .copied()
-            .chain(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+            .chain(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"])
+            // Another installation, such as the machine's own updates, may hold the lock for a while.
+            .chain(["-o", "DPkg::Lock::Timeout=300"]);
         let mut command = Command::new(words.next().unwrap_or("env"));
         child::run(command.args(words).args(arguments))
     };

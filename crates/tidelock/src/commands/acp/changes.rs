@@ -12,6 +12,7 @@ use crate::commands::plan::{read_diff, summary};
 use crate::commands::session::get;
 use crate::context::Context;
 use crate::error::Failure;
+use crate::units::format_count;
 
 /// How many files are shown. The rest is counted.
 const FILES_SHOWN: usize = 50;
@@ -65,7 +66,10 @@ pub(super) fn read(
     }
     let hidden = diff.files.len().saturating_sub(FILES_SHOWN);
     if hidden > 0 {
-        content.push(text_content(&format!("and {hidden} files more\n")));
+        content.push(text_content(&format!(
+            "and {}\n",
+            format_count(hidden as u64, "more file")
+        )));
     }
     let locations = diff.files.iter().take(FILES_SHOWN);
     let locations: Vec<Value> = locations

@@ -53,7 +53,7 @@ pub(super) fn prompt(
     if open.sent(ticket, &turn.id) == Wish::Cancel {
         cancel(site, open, &turn.id, client);
     } else if turn.state == TurnState::Queued {
-        let text = "Another turn runs in this session. This prompt waits for its end.\n";
+        let text = "Another turn is running in this session. This prompt waits until it ends.\n";
         drop(
             site.outbox
                 .update(&open.id, &chunk(Voice::Thought, &message(), text)),
@@ -102,7 +102,7 @@ fn answer_of(ended: &Ended) -> Result<Value, Refused> {
             "_meta": { "tidelock": { "turn": ended.turn, "state": ended.state } },
         })),
         (None, Some(error)) => Err(Refused::turn(&error.code, &error.text)),
-        (None, None) => Err(Refused::turn("turn_failed", "nobody knows why")),
+        (None, None) => Err(Refused::turn("turn_failed", "no reason given")),
     }
 }
 
@@ -145,7 +145,7 @@ pub(super) fn cancel(site: &Site, open: &Open, turn: &str, client: &Client) {
         Ok(_) | Err(_) => {}
     }
     if let Err(failure) = see_whether_it_ended(site, open, turn, client) {
-        note(&format!("{turn} cannot be looked at: {}", failure.message));
+        note(&format!("can't read {turn}: {}", failure.message));
     }
 }
 
@@ -190,7 +190,7 @@ pub(super) fn answer(site: &Site, asked: &Asked, result: Option<Value>, client: 
                 // Somebody was faster, and the stream says so.
                 Err(failure) if failure.code != "permission_not_found" => {
                     let text = format!(
-                        "The answer did not arrive: {}\n",
+                        "The answer couldn't be delivered: {}\n",
                         Refused::from(failure).in_words()
                     );
                     say(&text);

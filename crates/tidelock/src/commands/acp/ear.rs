@@ -45,7 +45,7 @@ impl Ear<'_> {
             return Ok(());
         }
         let who = if answered.by.is_empty() {
-            "Nobody answered in time, which is a no.".to_owned()
+            "Nobody answered in time, so it was denied.".to_owned()
         } else {
             let answer = match answered.answer {
                 api::PermissionAnswer::Allow => "yes",

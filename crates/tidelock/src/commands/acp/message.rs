@@ -53,11 +53,11 @@ impl Message {
             .map_err(|error| Refused::no_json(format!("this is not JSON: {error}")))?;
         if value.is_array() {
             return Err(Refused::no_request(
-                "batches of messages are not taken; send one a line",
+                "batches aren't supported; send one message per line",
             ));
         }
         let raw: Raw = serde_json::from_value(value)
-            .map_err(|error| Refused::no_request(format!("this is no message of JSON-RPC: {error}")))?;
+            .map_err(|error| Refused::no_request(format!("this is not a JSON-RPC message: {error}")))?;
         let params = raw.params.unwrap_or(Value::Null);
         match (raw.method, raw.id) {
             (Some(method), Some(id)) if id.is_string() || id.is_number() || id.is_null() => {
@@ -67,14 +67,14 @@ impl Message {
                     params,
                 })
             }
-            (Some(_), Some(_)) => Err(Refused::no_request("an id is a string or a number")),
+            (Some(_), Some(_)) => Err(Refused::no_request("an id must be a string or a number")),
             (Some(method), None) => Ok(Message::Notification { method, params }),
             (None, Some(id)) if raw.result.is_some() || raw.error.is_some() => Ok(Message::Answer {
                 id: id.as_u64(),
                 result: raw.result.filter(|_| raw.error.is_none()),
             }),
             (None, _) => Err(Refused::no_request(
-                "a message has a method, a result or an error",
+                "a message must have a method, a result or an error",
             )),
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn read(blocks: &[ContentBlock], root: &Path) -> Result<Said, Refused
             }
             ContentBlock::Other => {
                 return Err(Refused::params(
-                    "a prompt may have text, images, links to resources and resources; there is something else in it",
+                    "a prompt can only contain text, images, resource links and resources",
                 ));
             }
         }

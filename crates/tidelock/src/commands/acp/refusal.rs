@@ -52,7 +52,7 @@ impl Refused {
 
     pub(super) fn no_method(method: &str) -> Refused {
         let method: String = method.chars().take(100).collect();
-        let message = format!("there is no method `{method}` here");
+        let message = format!("there is no method `{method}`");
         Refused::new(Refused::METHOD_NOT_FOUND, "acp_method", message)
     }
 
@@ -152,7 +152,7 @@ mod tests {
             Refused::no_method("x/y").to_json(),
             json!({
                 "code": -32601,
-                "message": "there is no method `x/y` here",
+                "message": "there is no method `x/y`",
                 "data": { "code": "acp_method" },
             })
         );

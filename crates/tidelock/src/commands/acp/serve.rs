@@ -70,7 +70,7 @@ pub(in crate::commands) fn run(arguments: AcpArguments, context: Context) -> Res
         Failure::new(
             Exit::Failed,
             "no_resources",
-            format!("a thread cannot be started: {error}"),
+            format!("can't start a thread: {error}"),
         )
     };
     let site = Arc::new(Site {
@@ -90,7 +90,7 @@ pub(in crate::commands) fn run(arguments: AcpArguments, context: Context) -> Res
                 Err(refused) => site.outbox.answer(None, Err(refused)),
             },
             Ok(Line::TooLong) => {
-                let message = format!("a message of more than {LINE_LIMIT_BYTES} bytes was passed over");
+                let message = format!("a message of more than {LINE_LIMIT_BYTES} bytes was ignored");
                 site.outbox.answer(None, Err(Refused::no_request(message)));
             }
             Ok(Line::End) => break,
@@ -135,7 +135,7 @@ fn take(site: &Arc<Site>, phase: &mut Phase, message: Message) {
                 site.outbox.answer(Some(&id), answer);
             }
             (_, Phase::New) => {
-                let refused = Refused::no_request("`initialize` comes first");
+                let refused = Refused::no_request("send `initialize` first");
                 site.outbox.answer(Some(&id), Err(refused));
             }
             // There is nothing to sign in to: whoever can start this program may use it.
@@ -218,19 +218,19 @@ fn notified(site: &Arc<Site>, method: &str, params: Value) {
             let id = RequestId(request.request_id);
             let mut all = site.all().into_iter();
             let found = all.find_map(|open| Some((open.cancel_request(&id)?, open)));
-            found.ok_or_else(|| Refused::params("no prompt of that name is being answered"))
+            found.ok_or_else(|| Refused::params("no prompt with that id is running"))
         }),
         // What we do not know needs no answer.
         _ => return,
     };
     let (turns, open) = match wanted {
         Ok(wanted) => wanted,
-        Err(refused) => return note(&format!("{method} was passed over: {}", refused.in_words())),
+        Err(refused) => return note(&format!("{method} was ignored: {}", refused.in_words())),
     };
     if turns.is_empty() {
         return;
     }
-    beside(site, "a turn is not cancelled", move |site, client| {
+    beside(site, "can't cancel a turn", move |site, client| {
         for turn in turns {
             converse::cancel(site, &open, &turn, client);
         }
@@ -238,7 +238,7 @@ fn notified(site: &Arc<Site>, method: &str, params: Value) {
 }
 
 fn answered(site: &Arc<Site>, asked: Asked, result: Option<Value>) {
-    beside(site, "an answer is not sent", move |site, client| {
+    beside(site, "can't send an answer", move |site, client| {
         converse::answer(site, &asked, result, client);
     });
 }
@@ -246,7 +246,9 @@ fn answered(site: &Arc<Site>, asked: Asked, result: Option<Value>) {
 /// Has something done by a thread that nobody waits for.
 fn beside(site: &Arc<Site>, if_not: &str, work: impl FnOnce(&Site, &Client) + Send + 'static) {
     let Some(place) = Place::take(site, Kind::Other) else {
-        return note(&format!("{if_not}: {REQUESTS_LIMIT} requests are being done"));
+        return note(&format!(
+            "{if_not}: {REQUESTS_LIMIT} requests are already running"
+        ));
     };
     let client = match Client::new(&site.context) {
         Ok(client) => client,
@@ -273,9 +275,8 @@ fn in_thread(
     work: impl FnOnce(&Arc<Site>, &Client) -> Done + Send + 'static,
 ) -> Begun {
     let Some(place) = Place::take(site, kind) else {
-        let message =
-            format!("{REQUESTS_LIMIT} requests are being done, and there is no room for another one");
-        let refused = Refused::too_many(message).advise("wait for one of them to end");
+        let message = format!("too many requests: {REQUESTS_LIMIT} are already running");
+        let refused = Refused::too_many(message).advise("wait until one of them ends");
         site.outbox.answer(Some(&id), Err(refused));
         return Begun::No;
     };
@@ -287,9 +288,7 @@ fn in_thread(
             let _place = place;
             let done = match Client::new(&worker.context) {
                 Ok(client) => work(&worker, &client),
-                Err(error) => Err(Refused::too_many(format!(
-                    "this process cannot wait for input: {error}"
-                ))),
+                Err(error) => Err(Refused::too_many(format!("can't wait for input: {error}"))),
             };
             match done {
                 Ok((answer, session)) => {
@@ -305,7 +304,7 @@ fn in_thread(
     match spawned {
         Ok(_) => Begun::Yes,
         Err(error) => {
-            let refused = Refused::too_many(format!("a thread cannot be started: {error}"));
+            let refused = Refused::too_many(format!("can't start a thread: {error}"));
             site.outbox.answer(Some(&id), Err(refused));
             Begun::No
         }

@@ -75,17 +75,14 @@ pub(super) fn existing(site: &Arc<Site>, params: Value, past: Past, client: &Cli
     let session: Session = understood(get(&path(&request.session_id, ""), &site.context, client)?)?;
     if as_it_is(&wanted) != as_it_is(&session.directory) {
         return Err(Refused::params(format!(
-            "{} works on {}, and not on {wanted}",
+            "{} works on {}, not on {wanted}",
             session.id, session.directory
         ))
-        .advise("open that directory in the editor, and load the session there"));
+        .advise("open that directory in the editor and load the session there"));
     }
     if let Ok(open) = site.session(&session.id) {
         if !open.turns().is_empty() {
-            let message = format!(
-                "{} is open here, and a prompt in it is not answered yet",
-                session.id
-            );
+            let message = format!("{} is open here and is still answering a prompt", session.id);
             return Err(Refused::no_request(message));
         }
         forget(site, &open);
@@ -187,7 +184,7 @@ pub(super) fn set_config_option(site: &Arc<Site>, params: Value, client: &Client
     site.session(&request.session_id)?;
     let (AGENT_OPTION, Some(name)) = (request.config_id.as_str(), request.value.as_str()) else {
         return Err(Refused::params(format!(
-            "`{AGENT_OPTION}` can be chosen, by its name, and nothing else"
+            "only the option `{AGENT_OPTION}` can be set, to the name of an agent"
         )));
     };
     let choice = AgentChoice {
@@ -218,7 +215,7 @@ pub(super) fn config_options(site: &Site, session: &Session, client: &Client) ->
         })
         .collect();
     if !options.iter().any(|option| option["value"] == json!(current)) {
-        options.push(json!({ "value": current, "name": current, "description": "not configured any more" }));
+        options.push(json!({ "value": current, "name": current, "description": "no longer configured" }));
     }
     Ok(json!([{
         "id": AGENT_OPTION,
@@ -235,7 +232,7 @@ pub(super) fn config_options(site: &Site, session: &Session, client: &Client) ->
 fn directory(request: &SetUp) -> Result<String, Refused> {
     if !request.additional_directories.is_empty() {
         return Err(Refused::params(
-            "a session works on one directory; there are no additional ones",
+            "a session works on one directory; additional directories aren't supported",
         ));
     }
     absolute(&request.cwd)
@@ -258,10 +255,10 @@ fn room(site: &Site) -> Result<(), Refused> {
     if sessions.len() < SESSIONS_LIMIT {
         return Ok(());
     }
-    Err(
-        Refused::too_many(format!("{SESSIONS_LIMIT} sessions are open here"))
-            .advise("close one; it can be loaded again"),
-    )
+    Err(Refused::too_many(format!(
+        "too many sessions: {SESSIONS_LIMIT} are already open here"
+    ))
+    .advise("close one; you can load it again later"))
 }
 
 fn enter(site: &Site, session: &Session, servers: &[McpServer]) -> Result<Arc<Open>, Refused> {
@@ -270,7 +267,7 @@ fn enter(site: &Site, session: &Session, servers: &[McpServer]) -> Result<Arc<Op
         let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
         // They are for the agent, and each agent of Tidelock brings its own.
         open.notice(&format!(
-            "Note: the MCP servers of the editor ({}) are not passed on. An agent of Tidelock uses those of its own \
+            "Note: the editor's MCP servers ({}) aren't passed on. Tidelock's agents use the ones in their own \
              configuration.\n\n",
             names.join(", ")
         ));
@@ -278,7 +275,7 @@ fn enter(site: &Site, session: &Session, servers: &[McpServer]) -> Result<Arc<Op
     let mut sessions = site.sessions.lock().unwrap_or_else(PoisonError::into_inner);
     if sessions.contains_key(&session.id) {
         return Err(Refused::no_request(format!(
-            "{} is being opened already",
+            "{} is already being opened",
             session.id
         )));
     }
@@ -289,7 +286,7 @@ fn enter(site: &Site, session: &Session, servers: &[McpServer]) -> Result<Arc<Op
 fn begin(site: &Arc<Site>, open: &Arc<Open>, beginning: Beginning) -> Result<(), Refused> {
     watch::start(site, open, beginning).map_err(|error| {
         forget(site, open);
-        Refused::too_many(format!("a thread cannot be started: {error}"))
+        Refused::too_many(format!("can't start a thread: {error}"))
     })
 }
 

@@ -46,13 +46,13 @@ const COMMANDS: [(Command, &str, &str); 4] = [
     (
         Command::Apply,
         "apply",
-        "Bring what was shown into your files, all of it or nothing",
+        "Apply the changes that were shown to your files, all or nothing",
     ),
-    (Command::Undo, "undo", "Take back what this session applied last"),
+    (Command::Undo, "undo", "Undo what this session applied last"),
     (
         Command::Status,
         "status",
-        "Show what this session is doing, and what its plan comes to",
+        "Show what this session is doing and the state of its plan",
     ),
 ];
 
@@ -86,8 +86,7 @@ pub(super) fn run(command: Command, site: &Site, open: &Arc<Open>, client: &Clie
         Command::Undo => work.undo(),
         Command::Status => work.status(),
     };
-    let text =
-        done.unwrap_or_else(|failure| format!("It was not done. {}\n", Refused::from(failure).in_words()));
+    let text = done.unwrap_or_else(|failure| format!("That failed. {}\n", Refused::from(failure).in_words()));
     drop(
         site.outbox
             .update(&open.id, &chunk(Voice::Agent, &message(), &text)),
@@ -131,17 +130,17 @@ impl Work<'_> {
         let session = self.session()?;
         Ok(match self.unapplied(&session)? {
             Some(plan) => next_steps(&self.show(&plan)?, &plan),
-            None => "Nothing is changed that is not applied.\n".to_owned(),
+            None => "No unapplied changes.\n".to_owned(),
         })
     }
 
     fn apply(&self) -> Result<String, Failure> {
         let session = self.session()?;
         if session.active.is_some() {
-            return Ok("A turn runs. Apply when it has ended, or cancel it first.\n".to_owned());
+            return Ok("A turn is running. Apply when it has ended, or cancel it first.\n".to_owned());
         }
         let Some(plan) = self.unapplied(&session)? else {
-            return Ok("There is nothing to apply.\n".to_owned());
+            return Ok("Nothing to apply.\n".to_owned());
         };
         let seen = Shown {
             plan: plan.id.clone(),
@@ -151,8 +150,8 @@ impl Work<'_> {
             // Only what was seen is applied.
             let numbers = self.show(&plan)?;
             return Ok(format!(
-                "This is not what you have seen last, so nothing was applied. It is {numbers} now; `/apply` once more brings \
-                 it into your files.\n"
+                "The changes are different from what you last saw, so nothing was applied. Now: {numbers}. Run `/apply` again to \
+                 apply them.\n"
             ));
         }
         if plan.state == PlanState::Open {
@@ -177,7 +176,7 @@ impl Work<'_> {
 
     fn undo(&self) -> Result<String, Failure> {
         let Some(plan) = self.applied_last()? else {
-            return Ok("This session has applied nothing that could be taken back.\n".to_owned());
+            return Ok("This session hasn't applied anything that can be undone.\n".to_owned());
         };
         let wish = UndoPlan {
             version: Some(plan.version),
@@ -214,8 +213,11 @@ impl Work<'_> {
             session.id, session.directory, session.agent.name
         );
         match &session.active {
-            Some(active) => text.push_str(&format!("- A turn runs since {}.\n", active.started_at)),
-            None => text.push_str("- No turn runs.\n"),
+            Some(active) => text.push_str(&format!(
+                "- A turn has been running since {}.\n",
+                active.started_at
+            )),
+            None => text.push_str("- No turn is running.\n"),
         }
         if !session.queue.is_empty() {
             text.push_str(&format!(
@@ -242,7 +244,7 @@ impl Work<'_> {
 /// What to do with what was changed.
 pub(super) fn next_steps(numbers: &str, plan: &Plan) -> String {
     format!(
-        "Changed in the sandbox: {numbers}. Your files are as they were. `/apply` brings it into them, `/diff` shows it \
+        "Changed in the sandbox: {numbers}. Your files haven't changed. `/apply` applies the changes, `/diff` shows them \
          again. In a terminal: `tidelock plan diff {}`.\n",
         short(&plan.id)
     )
@@ -254,9 +256,9 @@ fn told(outcome: &PlanOutcome, attempt: Attempt) -> String {
         (OutcomeKind::Conflicted, _) => {
             format!("```\n{}```\n", outcome_text(Palette::Plain, outcome, attempt))
         }
-        (_, Attempt::Undo) => format!("Taken back: {}.\n", paths(outcome)),
+        (_, Attempt::Undo) => format!("Undone: {}.\n", paths(outcome)),
         (_, Attempt::Apply | Attempt::Refresh) => {
-            format!("Applied: {}. `/undo` takes it back.\n", paths(outcome))
+            format!("Applied: {}. `/undo` undoes it.\n", paths(outcome))
         }
     };
     for note in &outcome.notes {

@@ -158,7 +158,7 @@ impl ToolCall {
             _ => {}
         }
         if self.is_cut {
-            text.push_str("(only the end of it)\n");
+            text.push_str("(only the end is shown)\n");
         }
         text.push_str(&self.output);
         if !text.trim().is_empty() {
@@ -280,7 +280,7 @@ mod tests {
         assert!(call.output.len() <= OUTPUT_SHOWN_BYTES && call.output.ends_with('ü'));
         let news = call.news(root()).unwrap();
         let text = news["content"][0]["content"]["text"].as_str().unwrap();
-        assert!(text.starts_with("(only the end of it)\nü"), "{text}");
+        assert!(text.starts_with("(only the end is shown)\nü"), "{text}");
     }
 
     #[test]

@@ -96,7 +96,7 @@ pub(super) fn start(site: &Arc<Site>, open: &Arc<Open>, beginning: Beginning) ->
         };
         if let Over::Failed(failure) = over {
             note(&format!(
-                "{} is watched no more: {}",
+                "stopped watching {}: {}",
                 watcher.open.id, failure.message
             ));
             watcher.open.failed(&failure.into());
@@ -200,7 +200,7 @@ impl Watcher {
             let since = *self.silent_since.get_or_insert_with(Instant::now);
             if since.elapsed() >= PATIENCE {
                 self.open.lost(&Refused::from(error).advise(
-                    "the prompt is not lost: it goes on with the next daemon, and `session/load` shows what came of it",
+                    "the prompt isn't lost: it continues with the next daemon, and `session/load` shows the result",
                 ));
             }
         }
@@ -424,7 +424,7 @@ fn prompt_of(turn: &Turn) -> String {
 fn how_it_ended(ended: &Ended) -> Option<String> {
     let because = ended.error.as_ref();
     let because = because.map_or_else(String::new, |error| format!(": {} ({})", error.text, error.code));
-    let kept = "What it had said and changed is kept.";
+    let kept = "Its messages and changes are kept.";
     Some(match ended.state {
         TurnState::Done | TurnState::Queued | TurnState::Running => return None,
         TurnState::Cancelled => format!("The turn was cancelled. {kept}\n"),

@@ -37,7 +37,9 @@ fn index(index: &ContextIndex) -> Cell {
     let files = format!("{} files", grouped(index.files));
     match (index.state, &index.why) {
         (ContextIndexState::Ready, _) => Cell::new(format!("ready, {files}")),
-        (ContextIndexState::Building, _) => Cell::toned(format!("being made, {files} so far"), Tone::Warning),
+        (ContextIndexState::Building, _) => {
+            Cell::toned(format!("being built, {files} so far"), Tone::Warning)
+        }
         (ContextIndexState::Failed, Some(why)) => {
             Cell::toned(format!("failed: {}", cut(why, WHY_CHARACTERS)), Tone::Bad)
         }
@@ -99,9 +101,9 @@ fn left_out(palette: Palette, answer: &ContextAnswer) -> String {
     let count = format_count(answer.left_out_total, "piece");
     let mut text = match answer.left_out.len() as u64 {
         shown if shown < answer.left_out_total => {
-            format!("left out for want of room: {count}, the best {shown}:\n")
+            format!("left out for lack of room: {count}, the best {shown}:\n")
         }
-        _ => format!("left out for want of room: {count}\n"),
+        _ => format!("left out for lack of room: {count}\n"),
     };
     let mut rows = vec![heading(&["PIECE", "TOKENS", "SCORE"])];
     rows.extend(answer.left_out.iter().map(|left_out| {

@@ -41,7 +41,7 @@ fn list(context: &Context, client: &Client) -> Result<Report, Failure> {
 
 fn rows(palette: Palette, indexes: &[ContextIndex]) -> String {
     if indexes.is_empty() {
-        return "No index is in use. `tidelock context QUERY` makes one for this directory.\n".to_owned();
+        return "No indexes are in use. `tidelock context QUERY` builds one for this directory.\n".to_owned();
     }
     let heading = ["WORKSPACE", "STATE", "FILES", "SOURCE", "INDEX", "USED", ""];
     let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
@@ -81,7 +81,7 @@ fn rebuild(arguments: &IndexArguments, context: &Context, client: &Client) -> Re
     })?;
     let index: ContextIndex = printable(&answer)?;
     let text = format!(
-        "The index of {} is made anew. `tidelock index list` says how far it is.\n",
+        "Rebuilding the index of {}. `tidelock index list` shows the progress.\n",
         index.root
     );
     Ok(Report::success(answer, text))
@@ -96,7 +96,7 @@ fn remove(arguments: &IndexArguments, context: &Context, client: &Client) -> Res
     })?;
     let removed: ContextIndexRemoved = printable(&answer)?;
     let text = if removed.removed {
-        format!("The index of {} is removed.\n", removed.root)
+        format!("Removed the index of {}.\n", removed.root)
     } else {
         format!("There was no index of {}.\n", removed.root)
     };
@@ -119,7 +119,7 @@ fn even_if_gone(directory: &Path) -> Result<String, Failure> {
             "`{}` cannot be used",
             directory.display().to_string().escape_debug()
         );
-        Failure::new(Exit::Refused, "path_unusable", message).advise("name a directory by its path")
+        Failure::new(Exit::Refused, "path_unusable", message).advise("give the path of a directory")
     })
 }
 

@@ -25,7 +25,7 @@ pub(super) fn new(
     };
     if query.trim().is_empty() && arguments.focus.is_empty() {
         return Err(Failure::new(Exit::Usage, "usage", "the query is empty").advise(
-            "say what is looked for, as in `tidelock context 'retry policy'`, or name a file with --focus",
+            "write what to look for, for example: `tidelock context 'retry policy'`, or choose a file with --focus",
         ));
     }
     let focus = arguments.focus.iter();

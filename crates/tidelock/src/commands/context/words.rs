@@ -91,12 +91,12 @@ fn trouble(strategy: &ContextStrategy) -> Option<String> {
         ContextStrategyState::TimedOut => {
             because(format!("`{id}` was too slow and was stopped after {after}"))
         }
-        ContextStrategyState::OutOfTime => because(format!("`{id}` was not done when the time was over")),
+        ContextStrategyState::OutOfTime => because(format!("`{id}` didn't finish in time")),
         ContextStrategyState::Open => {
-            let held = || format!("`{id}` is held open by hand, until `tidelock breaker reset` lets it go");
+            let held = || format!("`{id}` is held open manually until you run `tidelock breaker reset`");
             because(strategy.retry_after_ms.map_or_else(held, |ms| {
                 let again = format_duration(Duration::from_millis(ms));
-                format!("`{id}` has failed too often and is tried again in {again}")
+                format!("`{id}` has failed too often; retrying in {again}")
             }))
         }
     })
@@ -211,8 +211,8 @@ mod tests {
             None,
             None,
             Some("`keyword` was too slow and was stopped after 2.5 ms: why it is so"),
-            Some("`keyword` was not done when the time was over: why it is so"),
-            Some("`keyword` has failed too often and is tried again in 28 s: why it is so"),
+            Some("`keyword` didn't finish in time: why it is so"),
+            Some("`keyword` has failed too often; retrying in 28 s: why it is so"),
             Some("`keyword` failed after 2.5 ms: why it is so"),
         ];
         assert_eq!(told, expected.map(|text| text.map(str::to_owned)));
@@ -223,7 +223,7 @@ mod tests {
         };
         assert_eq!(
             trouble(&held).as_deref(),
-            Some("`keyword` is held open by hand, until `tidelock breaker reset` lets it go")
+            Some("`keyword` is held open manually until you run `tidelock breaker reset`")
         );
     }
 

@@ -19,7 +19,7 @@ pub(super) fn check(client: &Client) -> Vec<Check> {
         // That nobody answers is said elsewhere, and so is that a daemon is of another version.
         Err(ClientError::Unreachable { .. }) => Vec::new(),
         Err(ClientError::Refused(refusal)) if refusal.status == 404 => Vec::new(),
-        Err(error) => vec![Check::warning(ID, chain(&error), "see the log of the daemon")],
+        Err(error) => vec![Check::warning(ID, chain(&error), "see the daemon's log")],
     }
 }
 
@@ -38,13 +38,13 @@ fn judge(agents: &[Agent]) -> Check {
     let Some(default) = agents.iter().find(|agent| agent.default) else {
         return Check::warning(
             ID,
-            format!("ready: {ready}; none is the default"),
-            "name one with --agent",
+            format!("ready: {ready}; no default agent"),
+            "choose one with --agent",
         );
     };
-    let mut detail = format!("`{}` is asked if none is named; ready: {ready}", default.id);
+    let mut detail = format!("default: `{}`; ready: {ready}", default.id);
     if !missing.is_empty() {
-        detail.push_str(&format!("; missing something: {}", missing.join("; ")));
+        detail.push_str(&format!("; not ready: {}", missing.join("; ")));
     }
     if is_ready(&default) {
         Check::ok(ID, detail)
@@ -72,16 +72,13 @@ mod tests {
         for (agents, expected) in [
             (
                 vec![agent("a", None, true), agent("b", Some("no key"), false)],
-                Check::ok(
-                    "agents",
-                    "`a` is asked if none is named; ready: a; missing something: b: no key",
-                ),
+                Check::ok("agents", "default: `a`; ready: a; not ready: b: no key"),
             ),
             (
                 vec![agent("a", None, false), agent("b", Some("no key"), true)],
                 Check::warning(
                     "agents",
-                    "`b` is asked if none is named; ready: a; missing something: b: no key",
+                    "default: `b`; ready: a; not ready: b: no key",
                     "see `tidelock agent list`",
                 ),
             ),

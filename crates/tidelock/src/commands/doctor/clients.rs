@@ -24,7 +24,7 @@ pub(super) fn check(client: &Client) -> Vec<Check> {
             return vec![Check::warning(
                 ID,
                 chain(&error),
-                "go to a directory that is there",
+                "change to a directory that exists",
             )];
         }
     };
@@ -49,7 +49,7 @@ fn of_client(joining: &Joining, surroundings: &Surroundings<'_>, address: Option
             Ok(Some((path, entry))) => checks.push(judge(joining, &path, &entry, surroundings, address)),
             Ok(None) => {}
             Err(error) => {
-                let advice = "mend it; its own program cannot read it either";
+                let advice = "fix the file; its own program can't read it either";
                 checks.push(Check::warning(joining.check, chain(&error), advice));
             }
         }
@@ -58,7 +58,8 @@ fn of_client(joining: &Joining, surroundings: &Surroundings<'_>, address: Option
         && let Some(trace) = surroundings.trace(joining)
     {
         let (title, word, trace) = (joining.title, joining.word, trace.display());
-        let detail = format!("{title} is here ({trace}) and not joined; `tidelock join {word}` shows how");
+        let detail =
+            format!("{title} was found ({trace}) but isn't joined; `tidelock join {word}` shows how");
         checks.push(Check::ok(joining.check, detail));
     }
     checks
@@ -74,21 +75,21 @@ fn judge(
     let (title, path) = (joining.title, path.display());
     let joined = format!("{title} is joined in {path}");
     let again = format!(
-        "look at it with `tidelock join {}`; --write --replace writes it anew",
+        "check it with `tidelock join {}`; --write --replace rewrites it",
         joining.word
     );
     let warning =
-        |what: String| Check::warning(joining.check, format!("{joined}, and {what}"), again.as_str());
+        |what: String| Check::warning(joining.check, format!("{joined}, but {what}"), again.as_str());
     match (Told::of(entry), address) {
-        (Told::Nothing, _) => warning("neither a command nor an address is in the entry".to_owned()),
+        (Told::Nothing, _) => warning("the entry has neither a command nor an address".to_owned()),
         (Told::Address(url), Some(address)) if url != format!("http://{address}/mcp") => {
-            warning(format!("the daemon is not at {url} but at http://{address}/mcp"))
+            warning(format!("the daemon is at http://{address}/mcp, not at {url}"))
         }
         (Told::Address(url), _) => Check::ok(joining.check, format!("{joined}, over {url}")),
         (Told::Command(command), _) => match surroundings.program_of(command) {
-            None => warning(format!("its command `{}` is not there", command.escape_debug())),
+            None => warning(format!("its command `{}` doesn't exist", command.escape_debug())),
             Some(program) if !surroundings.is_this(&program) => warning(format!(
-                "it starts {}, which is another program than this one",
+                "it starts {}, which is a different program",
                 program.display()
             )),
             Some(_) => Check::ok(joining.check, joined),
@@ -123,7 +124,7 @@ impl Told<'_> {
 }
 
 fn answer() -> Check {
-    let advice = "run `tidelock mcp < /dev/null` and see what it says, or look into the log of the daemon";
+    let advice = "run `tidelock mcp < /dev/null` to see what it says, or check the daemon's log";
     match mcp_answer::ask() {
         Ok(answer) => Check::ok(
             ID,

@@ -11,8 +11,8 @@ pub(super) fn check(context: &Context) -> Vec<Check> {
         Ok(list) => {
             let file = list.file.unwrap_or_default();
             let found = match std::path::Path::new(&file).exists() {
-                true => format!("{file} is fine"),
-                false => format!("{file} is not there, and need not be"),
+                true => format!("{file} is valid"),
+                false => format!("{file} doesn't exist, which is fine: the defaults apply"),
             };
             Check::ok(id, found)
         }
@@ -38,8 +38,8 @@ fn judge(unknown: &[(String, Option<&str>)]) -> Option<Check> {
         .collect();
     Some(Check::warning(
         "environment",
-        format!("nobody reads {}", words.join(", ")),
-        "`tidelock --help` lists the variables that are read",
+        format!("Tidelock doesn't read {}", words.join(", ")),
+        "`tidelock --help` lists the variables that it reads",
     ))
 }
 
@@ -53,8 +53,8 @@ mod tests {
         let unknown = [("A".to_owned(), Some("B")), ("C".to_owned(), None)];
         let expected = Check::warning(
             "environment",
-            "nobody reads A (did you mean B?), C",
-            "`tidelock --help` lists the variables that are read",
+            "Tidelock doesn't read A (did you mean B?), C",
+            "`tidelock --help` lists the variables that it reads",
         );
         assert_eq!(judge(&unknown), Some(expected));
     }

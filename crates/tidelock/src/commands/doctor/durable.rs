@@ -29,12 +29,12 @@ pub(super) fn check(depth: Depth, context: &Context, client: &Client) -> Vec<Che
         Err(error) => vec![Check::failed(
             "log",
             chain(&error),
-            "see the log of the daemon; if a database is named there, make sure that it runs",
+            "see the daemon's log; if it names a database, make sure that the database is running",
         )],
     };
     checks.push(match client.get::<BootList>("/v1/boots") {
         Ok(list) => boots(&list),
-        Err(_) => Check::ok("boots", "a daemon is needed to tell"),
+        Err(_) => Check::ok("boots", "unknown while no daemon is running"),
     });
     if depth == Depth::Deep {
         checks.push(integrity(context, client));
@@ -48,15 +48,13 @@ pub(super) fn check(depth: Depth, context: &Context, client: &Client) -> Vec<Che
 fn offline(context: &Context) -> Check {
     let id = "log_integrity";
     if let Database::Postgres(_) = context.database {
-        return Check::ok(id, "kept in PostgreSQL; a daemon is needed to look at it");
+        return Check::ok(id, "kept in PostgreSQL; start the daemon to check it");
     }
     if !context.home.log_database().exists() {
         return Check::ok(id, "there is no log yet");
     }
     match daemon::check_log_file(&context.home) {
-        Ok(problems) if problems.is_empty() => {
-            Check::ok(id, "everything is as it was written (no daemon runs)")
-        }
+        Ok(problems) if problems.is_empty() => Check::ok(id, "no damage found (no daemon is running)"),
         Ok(problems) => damaged(&problems),
         Err(error) => Check::failed(id, chain(&error), error.advice()),
     }
@@ -67,7 +65,7 @@ fn damaged(problems: &[String]) -> Check {
     Check::failed(
         "log_integrity",
         named.join("; "),
-        "the rest works: save it with `tidelock export` or `tidelock backup`; `tidelock quarantine list` names records that cannot be read",
+        "the rest still works: save it with `tidelock export` or `tidelock backup`; `tidelock quarantine list` shows the records that can't be read",
     )
 }
 
@@ -76,9 +74,9 @@ fn lost_writes(status: &LogStatus) -> Option<Check> {
     let file = status.lost_writes.as_ref()?;
     Some(Check::warning(
         "log_writes",
-        "the write-ahead log of `log.sqlite3` was removed while no daemon ran; the last writes before that are lost",
+        "the write-ahead log of `log.sqlite3` was removed while no daemon was running; the last writes before that are lost",
         format!(
-            "restore a backup if you miss something; then remove {}",
+            "restore a backup if something is missing, then remove {}",
             one_line(file)
         ),
     ))
@@ -95,8 +93,8 @@ fn log(status: &LogStatus) -> Check {
     match status.state {
         LogState::Writable => Check::ok("log", format!("writable; {detail}")),
         LogState::Refusing => {
-            let reason = status.reason.as_deref().unwrap_or("it does not say why");
-            let advice = "free some space, make the state directory writable, or start the database; the daemon goes on by itself then";
+            let reason = status.reason.as_deref().unwrap_or("no reason given");
+            let advice = "free some space, make the state directory writable, or start the database; the daemon then continues by itself";
             Check::failed("log", format!("refuses writes: {reason}; {detail}"), advice)
         }
     }
@@ -116,7 +114,7 @@ fn database(server: &LogServer) -> Check {
 fn file(context: &Context) -> Check {
     let id = "log";
     if let Database::Postgres(_) = context.database {
-        return Check::ok(id, "kept in PostgreSQL; a daemon is needed to look at it");
+        return Check::ok(id, "kept in PostgreSQL; start the daemon to check it");
     }
     let path = context.home.log_database();
     match fs::metadata(&path) {
@@ -126,7 +124,7 @@ fn file(context: &Context) -> Check {
         ),
         Err(error) if error.kind() == ErrorKind::NotFound => Check::ok(
             id,
-            format!("{} is not there yet; the first start makes it", path.display()),
+            format!("{} doesn't exist yet; the first start creates it", path.display()),
         ),
         Err(error) => Check::failed(
             id,
@@ -144,8 +142,8 @@ fn boots(list: &BootList) -> Check {
     match list.boots.get(1).filter(crashed) {
         Some(last) => Check::warning(
             id,
-            format!("{known}; the last one before this (pid {}) did", last.pid),
-            "nothing needs to be done; what was acknowledged is kept. The log of that daemon may say why",
+            format!("{known}, including the previous one (pid {})", last.pid),
+            "nothing to do: acknowledged writes are kept. That daemon's log may say why",
         ),
         None => Check::ok(id, known),
     }
@@ -158,7 +156,7 @@ fn quarantine(client: &Client) -> Option<Check> {
         .get::<Value>("/v1/log/quarantine")
         .and_then(|answer| printable::<QuarantineList>(&answer));
     match list {
-        Ok(list) if list.quarantined.is_empty() => Some(Check::ok(id, "nothing is left out")),
+        Ok(list) if list.quarantined.is_empty() => Some(Check::ok(id, "nothing is quarantined")),
         Ok(list) => {
             let shown = list.quarantined.iter().take(QUARANTINE_SHOWN);
             let named: Vec<String> = shown
@@ -167,13 +165,13 @@ fn quarantine(client: &Client) -> Option<Check> {
             let count = format_count(list.quarantined.len() as u64, "record");
             Some(Check::warning(
                 id,
-                format!("{count} cannot be read and left out: {}", named.join("; ")),
+                format!("{count} left out as unreadable: {}", named.join("; ")),
                 "everything else works; see `tidelock quarantine list`",
             ))
         }
         Err(ClientError::Unreachable { .. }) => None,
         Err(ClientError::Refused(refusal)) if refusal.status == 404 => None,
-        Err(error) => Some(Check::warning(id, chain(&error), "see the log of the daemon")),
+        Err(error) => Some(Check::warning(id, chain(&error), "see the daemon's log")),
     }
 }
 
@@ -183,9 +181,9 @@ fn integrity(context: &Context, client: &Client) -> Check {
         Ok(LogCheck {
             state: LogIntegrity::Whole,
             ..
-        }) => Check::ok(id, "everything is as it was written"),
+        }) => Check::ok(id, "no damage found"),
         Ok(LogCheck { problems, .. }) => damaged(&problems),
         Err(ClientError::Unreachable { .. }) => offline(context),
-        Err(error) => Check::failed(id, chain(&error), "see the log of the daemon"),
+        Err(error) => Check::failed(id, chain(&error), "see the daemon's log"),
     }
 }

@@ -66,18 +66,18 @@ pub(super) fn look(palette: Palette, client: &Client) -> Section {
         value: Value::Null,
     };
     let Ok(directory) = std::env::current_dir().and_then(|directory| directory.canonicalize()) else {
-        return only(Check::ok(id, "not looked at, as the current directory is gone"));
+        return only(Check::ok(id, "not checked because the current directory is gone"));
     };
     match read_config(&directory, client) {
         Ok(config) => describe(palette, &config, &languages_below(&directory)),
         Err(ClientError::Unreachable { .. }) => only(Check::ok(
             id,
-            "a daemon is needed to tell; `tidelock up` starts it",
+            "unknown while no daemon is running; `tidelock up` starts it",
         )),
         Err(error) => only(Check::warning(
             id,
             chain(&error),
-            "see `tidelock lsp config`, or the log of the daemon",
+            "see `tidelock lsp config`, or the daemon's log",
         )),
     }
 }
@@ -130,7 +130,10 @@ fn judge(config: &LspConfig, here: &BTreeSet<&str>) -> Check {
     match advice {
         Some(install) => Check::warning(
             id,
-            format!("{total} can be started; none is there for {}", lacking.join(", ")),
+            format!(
+                "{total} can be started; no server found for {}",
+                lacking.join(", ")
+            ),
             install,
         ),
         None => Check::ok(id, format!("{total} can be started")),
@@ -159,10 +162,10 @@ fn elsewhere(others: &[&ConfiguredServer]) -> String {
         .collect();
     let known = format_count(others.len() as u64, "server");
     let there = match found.len() {
-        0 => "none of them is there".to_owned(),
-        _ => format!("there are {}", found.join(", ")),
+        0 => "none found".to_owned(),
+        _ => format!("found: {}", found.join(", ")),
     };
-    format!("For other languages {known} known; {there}. `tidelock lsp config` lists them all.\n")
+    format!("For other languages: {known} known, {there}. `tidelock lsp config` lists them all.\n")
 }
 
 /// The languages of the files in a directory, at a glance.
@@ -227,7 +230,7 @@ mod tests {
         Language servers
         pyright  missing  python  built-in  npm install -g pyright
         ruff     found    python  built-in  /bin/ruff --stdio
-        For other languages 1 server known; none of them is there. `tidelock lsp config` lists them all.
+        For other languages: 1 server known, none found. `tidelock lsp config` lists them all.
         ");
         assert_eq!(
             section.check,
@@ -243,7 +246,7 @@ mod tests {
             check,
             Check::warning(
                 "language_servers",
-                "1 of 3 servers can be started; none is there for go",
+                "1 of 3 servers can be started; no server found for go",
                 "go install gopls"
             )
         );

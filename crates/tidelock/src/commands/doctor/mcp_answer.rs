@@ -28,17 +28,17 @@ pub(super) struct Answer {
 
 #[derive(Debug, Error)]
 pub(super) enum AskError {
-    #[error("it cannot be started")]
+    #[error("it can't be started")]
     Start(#[source] io::Error),
-    #[error("it takes no questions")]
+    #[error("it doesn't accept requests")]
     Write(#[source] io::Error),
-    #[error("it has ended")]
+    #[error("it exited")]
     Ended,
-    #[error("it has said nothing for {} s", WITHIN.as_secs())]
+    #[error("it didn't answer within {} s", WITHIN.as_secs())]
     Silent,
-    #[error("it refuses: {0}")]
+    #[error("it refused the request: {0}")]
     Refused(String),
-    #[error("it says something that is not the protocol")]
+    #[error("its output doesn't follow the protocol")]
     NotUnderstood,
 }
 
@@ -120,7 +120,7 @@ fn answer_to(id: u64, lines: &Receiver<String>, give_up_at: Instant) -> Result<V
             continue;
         }
         if let Some(error) = message.get("error") {
-            let text = error["message"].as_str().unwrap_or("no reason is given");
+            let text = error["message"].as_str().unwrap_or("no reason given");
             return Err(AskError::Refused(text.to_owned()));
         }
         return Ok(message["result"].take());

@@ -27,7 +27,7 @@ fn directory(id: &'static str, path: &Path) -> Check {
         Ok(()) => Check::ok(id, format!("{} is private", path.display())),
         Err(HomeError::Inspect { source, .. }) if source.kind() == ErrorKind::NotFound => Check::ok(
             id,
-            format!("{} is not there yet; the first start makes it", path.display()),
+            format!("{} doesn't exist yet; the first start creates it", path.display()),
         ),
         Err(error) => Check::failed(id, chain(&error), error.advice()),
     }
@@ -50,7 +50,10 @@ fn token_file(path: &Path) -> Check {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Check::ok(id, format!("{shown} is not there yet; the first start makes it"));
+            return Check::ok(
+                id,
+                format!("{shown} doesn't exist yet; the first start creates it"),
+            );
         }
         Err(error) => {
             return Check::failed(
@@ -67,12 +70,12 @@ fn token_file(path: &Path) -> Check {
             "{shown} belongs to user {}, not to you (user {ours})",
             metadata.uid()
         );
-        Check::failed(id, detail, "remove it, and the next start makes a new one")
+        Check::failed(id, detail, "remove it; the next start creates a new one")
     } else if mode & !0o600 != 0 {
         let detail = format!("{shown} has mode {mode:04o}; others may have read the token");
         let advice = format!(
-            "stop the daemon, remove the file, and start again: the token is then a new one. \
-                              If nobody else is on this machine, `chmod 600 '{shown}'` is enough"
+            "stop the daemon, remove the file, and start again to get a new token. \
+                              If nobody else uses this machine, `chmod 600 '{shown}'` is enough"
         );
         Check::failed(id, detail, advice)
     } else {

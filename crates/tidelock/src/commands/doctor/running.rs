@@ -30,14 +30,10 @@ fn lock(owner: Option<&Owner>, holder: Option<&Owner>) -> Check {
         }
         (None, Some(owner)) if !owner.has_stopped_cleanly() => {
             let detail = format!(
-                "free; pid {}, which held it last, ended without cleaning up",
+                "free; its last holder (pid {}) ended without cleaning up",
                 owner.pid
             );
-            Check::warning(
-                id,
-                detail,
-                "nothing needs to be done; the log of that daemon may say why",
-            )
+            Check::warning(id, detail, "nothing to do; that daemon's log may say why")
         }
         (None, _) => Check::ok(id, "free"),
     }
@@ -48,17 +44,17 @@ fn socket(context: &Context, holder: Option<&Owner>) -> Check {
     let path = context.home.socket();
     let shown = path.display();
     match (path.symlink_metadata().is_ok(), holder) {
-        (true, Some(_)) => Check::ok(id, format!("{shown} is there")),
-        (false, None) => Check::ok(id, format!("{shown} is not there, as there is no daemon")),
+        (true, Some(_)) => Check::ok(id, format!("{shown} exists")),
+        (false, None) => Check::ok(id, format!("{shown} doesn't exist because no daemon is running")),
         (true, None) => Check::warning(
             id,
             format!("{shown} was left behind by a daemon that is gone"),
-            "nothing needs to be done; the next start replaces it",
+            "nothing to do; the next start replaces it",
         ),
         (false, Some(holder)) => Check::failed(
             id,
             format!("{shown} is missing although pid {} is alive", holder.pid),
-            "if it does not appear in a moment: `tidelock down && tidelock up`",
+            "if it doesn't appear in a moment, restart the daemon: `tidelock down && tidelock up`",
         ),
     }
 }

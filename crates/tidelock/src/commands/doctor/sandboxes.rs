@@ -15,7 +15,7 @@ pub(super) fn check(client: &Client) -> Vec<Check> {
         Err(error) => vec![Check::warning(
             "sandbox_overlay",
             chain(&error),
-            "see the log of the daemon",
+            "see the daemon's log",
         )],
     }
 }
@@ -33,13 +33,13 @@ fn judge(strategies: &[StrategyState]) -> Vec<Check> {
                 text => format!(": {text}"),
             };
             if nothing_works {
-                let advice = "plans cannot be opened here; mend what is said of one of these";
+                let advice = "plans can't be opened here; fix the problem with one of these";
                 return Check::warning(id, format!("does not work{said}"), advice);
             }
             let word = match (strategy.works, chosen) {
                 (true, Some(first)) if first.strategy == strategy.strategy => {
                     chosen = None;
-                    "works, and is what plans use"
+                    "works; plans use this one"
                 }
                 (true, _) => "works",
                 (false, _) => "does not work",
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(
             told([true, true, true]),
             [
-                row("sandbox_overlay", State::Ok, "works, and is what plans use"),
+                row("sandbox_overlay", State::Ok, "works; plans use this one"),
                 row("sandbox_git_worktree", State::Ok, "works"),
                 row("sandbox_copy", State::Ok, "works"),
             ]
@@ -102,7 +102,7 @@ mod tests {
             told([false, true, true]),
             [
                 row("sandbox_overlay", State::Ok, "does not work: no room"),
-                row("sandbox_git_worktree", State::Ok, "works, and is what plans use"),
+                row("sandbox_git_worktree", State::Ok, "works; plans use this one"),
                 row("sandbox_copy", State::Ok, "works"),
             ]
         );

@@ -38,7 +38,7 @@ fn open_files(limit: Option<u64>) -> Check {
         None => Check::ok(id, "no limit"),
         Some(limit) if limit >= OPEN_FILES_WANTED => Check::ok(id, format!("up to {limit}")),
         Some(limit) => {
-            let detail = format!("only up to {limit}; {OPEN_FILES_WANTED} are wanted");
+            let detail = format!("only up to {limit}; at least {OPEN_FILES_WANTED} recommended");
             Check::warning(
                 id,
                 detail,
@@ -60,7 +60,7 @@ fn disk_space(state: &Path) -> Check {
         Err(error) => Check::warning(
             id,
             format!("{} cannot be measured: {error}", existing.display()),
-            "look at it with `df`",
+            "check it with `df`",
         ),
     }
 }
@@ -82,7 +82,7 @@ type ReadFile<'a> = &'a dyn Fn(&str) -> Option<String>;
 fn user_namespaces(read: ReadFile<'_>) -> Check {
     let number = |path: &str| read(path).and_then(|text| text.trim().parse::<u64>().ok());
     let detail = match number("/proc/sys/user/max_user_namespaces") {
-        None => "not offered by this kernel",
+        None => "not supported by this kernel",
         Some(0) => "switched off (user.max_user_namespaces is 0)",
         Some(_) if number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0) => {
             "only for root (kernel.unprivileged_userns_clone is 0)"
@@ -90,7 +90,7 @@ fn user_namespaces(read: ReadFile<'_>) -> Check {
         Some(_) if number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == Some(1) => {
             "restricted by AppArmor (kernel.apparmor_restrict_unprivileged_userns is 1)"
         }
-        Some(_) => "offered",
+        Some(_) => "available",
     };
     Check::ok("user_namespaces", detail)
 }
@@ -103,7 +103,7 @@ fn overlayfs(read: ReadFile<'_>) -> Check {
     Check::ok(
         "overlayfs",
         if known {
-            "offered"
+            "available"
         } else {
             "not loaded (the module may still exist)"
         },
@@ -122,7 +122,7 @@ fn landlock(support: Enforcement) -> Check {
 
 fn cgroup_v2(read: ReadFile<'_>) -> Check {
     let detail = match read("/sys/fs/cgroup/cgroup.controllers") {
-        Some(controllers) => format!("offered, with the controllers {}", controllers.trim()),
+        Some(controllers) => format!("available, with the controllers {}", controllers.trim()),
         None => "not mounted at /sys/fs/cgroup".to_owned(),
     };
     Check::ok("cgroup_v2", detail)
@@ -170,12 +170,16 @@ mod tests {
         };
         assert_eq!(
             facts(&all),
-            ["offered", "offered", "offered, with the controllers cpu memory"]
+            [
+                "available",
+                "available",
+                "available, with the controllers cpu memory"
+            ]
         );
         assert_eq!(
             facts(&none),
             [
-                "not offered by this kernel",
+                "not supported by this kernel",
                 "not loaded (the module may still exist)",
                 "not mounted at /sys/fs/cgroup",
             ]

@@ -35,7 +35,7 @@ fn failed(id: &'static str, error: &ClientError) -> Vec<Check> {
         // That nobody answers is said elsewhere, and so is that a daemon is of another version.
         ClientError::Unreachable { .. } => Vec::new(),
         ClientError::Refused(refusal) if refusal.status == 404 => Vec::new(),
-        error => vec![Check::warning(id, chain(error), "see the log of the daemon")],
+        error => vec![Check::warning(id, chain(error), "see the daemon's log")],
     }
 }
 
@@ -48,7 +48,7 @@ fn workspaces(list: &WorkspaceList) -> Vec<Check> {
             checks.push(Check::failed(
                 ID,
                 format!("an {what} of {} is stuck half-way: {}", workspace.root, stuck.why),
-                format!("run `tidelock workspace repair {root}`; with --abort it is set aside, and everything is kept"),
+                format!("run `tidelock workspace repair {root}`; --abort sets it aside and keeps everything"),
             ));
         }
         if let Some(notice) = &workspace.notice {
@@ -57,7 +57,7 @@ fn workspaces(list: &WorkspaceList) -> Vec<Check> {
     }
     if checks.is_empty() {
         let count = format_count(list.workspaces.len() as u64, "workspace");
-        checks.push(Check::ok(ID, format!("{count}, none is stuck")));
+        checks.push(Check::ok(ID, format!("{count}, none stuck")));
     }
     checks
 }
@@ -68,11 +68,8 @@ fn rescued(list: &RescuedList) -> Vec<Check> {
         let count = format_count(list.rescued.len() as u64, "piece");
         checks.push(Check::warning(
             RESCUED,
-            format!(
-                "{count} of content kept beside a workspace, the newest of {}",
-                newest.path
-            ),
-            "look at it with `tidelock workspace rescued`, and restore or drop each",
+            format!("{count} of rescued content, the newest from {}", newest.path),
+            "list it with `tidelock workspace rescued`, then restore or drop each piece",
         ));
     }
     if !list.unreadable.is_empty() {
@@ -82,7 +79,7 @@ fn rescued(list: &RescuedList) -> Vec<Check> {
                 "the description of rescued content cannot be read: {}",
                 list.unreadable.join(", ")
             ),
-            "the content is in these directories; copy it by hand, and remove them",
+            "the content is in these directories; copy it yourself, then remove them",
         ));
     }
     checks

@@ -11,7 +11,7 @@ use crate::output::Palette;
 /// That the command is about to run.
 pub(super) fn begun(plan: &Plan) -> String {
     format!(
-        "this runs in the sandbox of {} ({}); nothing reaches {} before it is applied",
+        "running in the sandbox of {} ({}); {} doesn't change until the plan is applied",
         short(&plan.id),
         strategy_name(plan.strategy),
         plan.root
@@ -26,7 +26,7 @@ pub(in crate::commands) fn numbers(plan: &Plan) -> String {
 /// That what a cancelled command had done is not lost.
 pub(super) fn kept(plan: &Plan) -> String {
     format!(
-        "The command was cancelled. What it had changed is kept in {}.\n",
+        "The command was cancelled. Its changes are kept in {}.\n",
         plan.id
     )
 }
@@ -47,7 +47,7 @@ pub(in crate::commands) fn not_carried(plan: &Plan) -> String {
 pub(super) fn not_recorded(plan: &Plan, failed: &PlanUnrecorded) -> String {
     let end = short(&plan.id);
     format!(
-        "What the command changed could not be recorded: {}.\nIt is still in the sandbox of {}. Next:\n  tidelock plan seal {end}             to try again\n  tidelock plan discard --force {end}  to give it up\n",
+        "What the command changed could not be recorded: {}.\nIt is still in the sandbox of {}. Next:\n  tidelock plan seal {end}             to try again\n  tidelock plan discard --force {end}  to discard it\n",
         failed.why, plan.id
     )
 }
@@ -80,7 +80,7 @@ pub(super) fn detached(plan: &Plan, afterwards: Afterwards, job: &str) -> String
         Afterwards::Apply => "the plan is applied if the command succeeds and its checks pass",
     };
     format!(
-        "{} has begun, as {job}. When it ends, {then}. Next:\n  tidelock job logs -f {job_end}\n  tidelock plan show {plan_end}\n",
+        "Started {} as {job}. When it ends, {then}. Next:\n  tidelock job logs -f {job_end}\n  tidelock plan show {plan_end}\n",
         plan.id
     )
 }
@@ -89,7 +89,7 @@ pub(super) fn detached(plan: &Plan, afterwards: Afterwards, job: &str) -> String
 pub(super) fn left(plan: &Plan, job: &str) -> String {
     let (plan_end, job_end) = (short(&plan.id), short(job));
     format!(
-        "Detached; the daemon goes on without you. Next:\n  tidelock job logs -f {job_end}\n  tidelock plan show {plan_end}\n"
+        "Detached; the daemon continues without you. Next:\n  tidelock job logs -f {job_end}\n  tidelock plan show {plan_end}\n"
     )
 }
 
@@ -104,7 +104,7 @@ pub(super) fn unchanged(plan: &Plan, finish: &PlanFinish) -> String {
 
 /// A plan that somebody else was faster with.
 pub(super) fn over(plan: &Plan) -> String {
-    format!("{} was {} by somebody else meanwhile.\n", plan.id, state(plan))
+    format!("Meanwhile, {} was {} by someone else.\n", plan.id, state(plan))
 }
 
 /// What the daemon did with the plan, after its summary.
@@ -114,7 +114,7 @@ pub(super) fn finished(palette: Palette, plan: &Plan, finish: &PlanFinish) -> St
         FinishOutcome::Done | FinishOutcome::Conflicted => applied(palette, plan, finish),
         FinishOutcome::NotApplied => {
             let because = match finish.why.as_deref() {
-                Some("command_failed") => "the command has not succeeded",
+                Some("command_failed") => "the command didn't succeed",
                 Some("input_cut") => "its input was cut off",
                 Some("checks") => "not all checks have passed",
                 Some("interrupted") => "it was interrupted",

@@ -33,7 +33,7 @@ pub(super) fn cancel(
     let job: Job = printable(&answer)?;
     let text = match job.state {
         JobState::Queued | JobState::Running => format!("{id} is being cancelled\n"),
-        JobState::Succeeded => format!("{id} had succeeded before it could be cancelled\n"),
+        JobState::Succeeded => format!("{id} succeeded before it could be cancelled\n"),
         JobState::Failed | JobState::Cancelled => format!("{id} {}\n", ended_text(&job)),
     };
     Ok(Report::success(answer, text))
@@ -57,25 +57,20 @@ pub(super) fn collect(
 
 fn collected_text(collected: &JobsCollected) -> String {
     let mut text = match collected.jobs {
-        0 => "There was no job to forget.\n".to_owned(),
+        0 => "No jobs to forget.\n".to_owned(),
         jobs => format!(
-            "{} forgotten, with {} of output.\n",
-            was(jobs),
+            "Forgot {} and {} of output.\n",
+            format_count(jobs, "job"),
             format_bytes(collected.output_bytes)
         ),
     };
     if collected.in_use > 0 {
         text.push_str(&format!(
-            "{} kept, because others wait for them.\n",
-            was(collected.in_use)
+            "Kept {} that other jobs are waiting for.\n",
+            format_count(collected.in_use, "job")
         ));
     }
     text
-}
-
-fn was(jobs: u64) -> String {
-    let verb = if jobs == 1 { "was" } else { "were" };
-    format!("{} {verb}", format_count(jobs, "job"))
 }
 
 pub(super) fn workers(
@@ -98,7 +93,7 @@ pub(super) fn workers(
 
 fn workers_text(counts: &JobCounts) -> String {
     let most = match counts.max_workers {
-        0 => "No job is begun".to_owned(),
+        0 => "No new jobs start".to_owned(),
         most => format!("At most {} at once", format_count(most, "job")),
     };
     format!("{most}; {} running, {} waiting.\n", counts.running, counts.queued)
@@ -116,11 +111,11 @@ mod tests {
             in_use,
         };
         for (collected, expected) in [
-            (collected(0, 0, 0), "There was no job to forget.\n"),
-            (collected(1, 10, 0), "1 job was forgotten, with 10 B of output.\n"),
+            (collected(0, 0, 0), "No jobs to forget.\n"),
+            (collected(1, 10, 0), "Forgot 1 job and 10 B of output.\n"),
             (
                 collected(3, 2048, 2),
-                "3 jobs were forgotten, with 2.0 KiB of output.\n2 jobs were kept, because others wait for them.\n",
+                "Forgot 3 jobs and 2.0 KiB of output.\nKept 2 jobs that other jobs are waiting for.\n",
             ),
         ] {
             assert_eq!(collected_text(&collected), expected);
@@ -138,7 +133,7 @@ mod tests {
         for (counts, expected) in [
             (counts(4), "At most 4 jobs at once; 1 running, 2 waiting.\n"),
             (counts(1), "At most 1 job at once; 1 running, 2 waiting.\n"),
-            (counts(0), "No job is begun; 1 running, 2 waiting.\n"),
+            (counts(0), "No new jobs start; 1 running, 2 waiting.\n"),
         ] {
             assert_eq!(workers_text(&counts), expected);
         }

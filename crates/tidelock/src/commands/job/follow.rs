@@ -30,7 +30,7 @@ pub(in crate::commands) enum Said {
     Progress(JobProgress),
     /// What it waits for before it can run.
     Waiting(String),
-    /// What came up to here was dropped after its time.
+    /// What came up to here was dropped after its time, or what came after it was lost and follows again.
     Resync(u64),
     End(Box<Job>),
 }
@@ -82,7 +82,7 @@ pub(in crate::commands) fn follow(
         WhenInterrupted::CancelTheJob(interrupts) => interrupts,
     };
     let mut reading = Reading {
-        place: after,
+        place: after.to_string(),
         end: None,
         silent_since: None,
         is_absence_told: false,
@@ -143,9 +143,9 @@ fn ended_meanwhile(client: &Client, id: &str) -> Result<Option<Box<Job>>, Failur
     serde_json::from_value(answer.clone()).map(Some).map_err(|error| {
         let state = answer["state"].as_str().unwrap_or("unknown").escape_debug().to_string();
         let message =
-            format!("{id} has ended ({state}), and this version does not understand how: {error}");
+            format!("{id} ended ({state}), but this version of tidelock does not understand the result: {error}");
         Failure::new(Exit::Failed, "answer_not_understood", message).advise(format!(
-            "the daemon is of another version: restart it with `tidelock down`, then see `tidelock job show {id}`"
+            "the daemon runs another version: restart it with `tidelock down`, then run `tidelock job show {id}`"
         ))
     })
 }
@@ -153,8 +153,8 @@ fn ended_meanwhile(client: &Client, id: &str) -> Result<Option<Box<Job>>, Failur
 /// How far the reading is.
 #[derive(Debug)]
 struct Reading {
-    /// The last thing that was told.
-    place: u64,
+    /// The id of the last thing that was told.
+    place: String,
     end: Option<Box<Job>>,
     /// Since when nothing has come from any daemon.
     silent_since: Option<Instant>,
@@ -172,7 +172,7 @@ impl Reading {
         let mut reader = EventReader::default();
         let headers = [
             (ACCEPT, "text/event-stream".to_owned()),
-            (HeaderName::from_static("last-event-id"), self.place.to_string()),
+            (HeaderName::from_static("last-event-id"), self.place.clone()),
         ];
         client.download_until(path, &headers, SILENCE, interrupts, |piece| {
             (self.silent_since, self.is_absence_told) = (None, false);
@@ -182,7 +182,7 @@ impl Reading {
                 };
                 listener.hear(&said)?;
                 // Only what was told is not asked for again.
-                if let Some(id) = event.id.as_deref().and_then(|id| id.parse().ok()) {
+                if let Some(id) = event.id {
                     self.place = id;
                 }
                 if let Said::End(job) = said {
@@ -215,15 +215,15 @@ impl Reading {
         if since.elapsed() < PATIENCE {
             // A stream that has only ended most likely goes on at once.
             if error.is_some() && !mem::replace(&mut self.is_absence_told, true) {
-                listener.note("the daemon has gone; this goes on when there is one again");
+                listener.note("the daemon is gone; waiting for it to come back");
             }
             return Ok(());
         }
-        let why = error.map_or_else(|| "it does not take requests".to_owned(), |error| chain(&error));
-        let message = format!("the daemon has gone, and {id} was not seen to end: {why}");
+        let why = error.map_or_else(|| "it doesn't accept requests".to_owned(), |error| chain(&error));
+        let message = format!("lost the daemon before {id} ended: {why}");
         Err(
             Failure::new(Exit::Unreachable, UNREACHABLE, message).advise(format!(
-                "`tidelock job show {id}` starts a daemon and says what became of the job"
+                "`tidelock job show {id}` starts a daemon and shows what happened to the job"
             )),
         )
     }
@@ -235,12 +235,12 @@ fn cancel(client: &Client, id: &str, listener: &mut dyn Listener) {
     };
     match client.post::<Value>(&path(id, "/cancel"), Some(&request)) {
         Ok(_) => listener.note(&format!(
-            "{id} is being cancelled; Ctrl-C again leaves it to itself"
+            "Cancelling {id}. Press Ctrl-C again to detach; it keeps running until it has stopped."
         )),
         // It was faster; its end is about to be told.
         Err(ClientError::Refused(refusal)) if refusal.code == "job_ended" => {}
         Err(error) => listener.note(&format!(
-            "{id} could not be cancelled ({}); Ctrl-C again leaves it to itself",
+            "Couldn't cancel {id} ({}). Press Ctrl-C again to detach; it keeps running.",
             chain(&error)
         )),
     }

@@ -125,9 +125,9 @@ impl Feeding {
         let connection = client
             .upgrade(&path(id, "/input"), INPUT_PROTOCOL, &[])
             .map_err(|error| {
-                let message = format!("the input of {id} cannot be sent: {}", chain(&error));
+                let message = format!("can't send input to {id}: {}", chain(&error));
                 Failure::new(Exit::Failed, "input_not_sent", message).advise(format!(
-                    "the job goes on without it; see `tidelock job show {id}`"
+                    "the job continues without it; see `tidelock job show {id}`"
                 ))
             })?;
         let no_means = |error: io::Error| Failure::new(Exit::Failed, "no_resources", error.to_string());

@@ -59,7 +59,7 @@ pub(super) fn list(arguments: &ListArguments, context: &Context, client: &Client
 
 fn foot(counts: &JobCounts, has_more: bool) -> String {
     let more = if has_more {
-        " There are older ones; --all shows them."
+        " Use --all to show older jobs."
     } else {
         ""
     };
@@ -71,7 +71,7 @@ fn foot(counts: &JobCounts, has_more: bool) -> String {
 
 fn rows(palette: Palette, jobs: &[Job]) -> String {
     if jobs.is_empty() {
-        return "There is no such job. `tidelock job run -- COMMAND` submits one.\n".to_owned();
+        return "No jobs found. Submit one with: tidelock job run -- COMMAND\n".to_owned();
     }
     let heading = ["ID", "STATE", "ATTEMPTS", "AGE", "RAN", "TITLE", ""];
     let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
@@ -205,6 +205,6 @@ mod tests {
             late,
         ];
         insta::assert_snapshot!(rows(Palette::Plain, &jobs));
-        insta::assert_snapshot!(foot(&JobCounts { queued: 3, running: 1, max_workers: 4, foreground: 0 }, true), @"1 running of at most 4, 3 waiting. There are older ones; --all shows them.");
+        insta::assert_snapshot!(foot(&JobCounts { queued: 3, running: 1, max_workers: 4, foreground: 0 }, true), @"1 running of at most 4, 3 waiting. Use --all to show older jobs.");
     }
 }

@@ -69,7 +69,7 @@ fn complaint(job: &Job) -> Failure {
         _ => "job_failed",
     };
     Failure::new(Exit::Failed, code, format!("{} {}", job.id, ended_text(job)))
-        .advise(format!("`tidelock job show {}` tells what happened", job.id))
+        .advise(format!("`tidelock job show {}` shows what happened", job.id))
 }
 
 /// How a job is, in one line without its name.
@@ -101,13 +101,11 @@ fn state_text(job: &Job) -> String {
             None => format!("was cancelled{}", killed_text(job)),
         },
         JobState::Failed => match job.reason.as_deref() {
-            Some("timed_out") => with("took too long"),
-            Some("deadline_passed") => with("was not done before its deadline"),
-            Some("interrupted") => with("was interrupted, and is not repeated"),
-            Some("dependency_failed") => {
-                with("was given up because a job that it waited for did not succeed")
-            }
-            Some("no_handler") => with("can be done by nobody here"),
+            Some("timed_out") => with("timed out"),
+            Some("deadline_passed") => with("missed its deadline"),
+            Some("interrupted") => with("was interrupted and won't run again"),
+            Some("dependency_failed") => with("was dropped because a job that it depends on didn't succeed"),
+            Some("no_handler") => with("has no handler here"),
             _ => with("failed"),
         },
         state => state_name(state).to_owned(),
@@ -247,14 +245,11 @@ pub(in crate::commands) mod tests {
             ..failed("timed_out", None, Some(15))
         };
         for (job, expected) in [
-            (timed_out, "took too long: signal 15"),
-            (
-                failed("deadline_passed", None, None),
-                "was not done before its deadline",
-            ),
+            (timed_out, "timed out: signal 15"),
+            (failed("deadline_passed", None, None), "missed its deadline"),
             (
                 failed("interrupted", None, None),
-                "was interrupted, and is not repeated",
+                "was interrupted and won't run again",
             ),
             (failed("from_the_future", None, None), "failed"),
             (

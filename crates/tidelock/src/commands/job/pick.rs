@@ -26,7 +26,7 @@ pub(super) fn find(wanted: &str, context: &Context, client: &Client) -> Result<S
         let newest = page(None, 1, context, client)?;
         let newest = newest.jobs.into_iter().next().map(|job| job.id);
         return newest.ok_or_else(|| {
-            Failure::new(Exit::Refused, "job_not_found", "there is no job yet")
+            Failure::new(Exit::Refused, "job_not_found", "there are no jobs yet")
                 .advise("submit one with `tidelock job run -- COMMAND`")
         });
     }

@@ -94,7 +94,7 @@ fn report(answer: &Value, submitted: &JobSubmitted) -> Report {
     let text = format!("{} {}\n", job.id, outcome::state_name(job.state));
     let mut notes = Vec::new();
     if submitted.known {
-        notes.push("it was submitted before with the same key".to_owned());
+        notes.push("this job was already submitted with the same key".to_owned());
     }
     if io::stderr().is_terminal() {
         notes.push(format!("watch it with `tidelock job logs -f {}`", job.id));
@@ -135,14 +135,14 @@ fn to_the_end(
         Ended::LeftAlone => Ok(leave(
             Exit::Command(outcome::INTERRUPTED),
             format!(
-                "{} is left to itself; see `tidelock job show {}` or `tidelock job logs -f {}`",
+                "detached from {}; see `tidelock job show {}` or `tidelock job logs -f {}`",
                 job.id, job.id, job.id
             ),
         )),
         Ended::NobodyReads => Ok(leave(
             Exit::Failed,
             format!(
-                "nobody reads the output any more; {} goes on, see `tidelock job show {}`",
+                "the output was closed; {} keeps running, see `tidelock job show {}`",
                 job.id, job.id
             ),
         )),
@@ -152,9 +152,9 @@ fn to_the_end(
 /// From now on Ctrl-C is for whoever follows the job.
 pub(in crate::commands) fn catch_interrupts(client: &Client, id: &str) -> Result<Interrupts, Failure> {
     client.catch_interrupts().map_err(|error| {
-        let message = format!("this process cannot wait for Ctrl-C: {error}");
+        let message = format!("can't listen for Ctrl-C: {error}");
         Failure::new(Exit::Failed, "no_resources", message).advise(format!(
-            "the job goes on; watch it with `tidelock job logs -f {id}`"
+            "the job keeps running; watch it with `tidelock job logs -f {id}`"
         ))
     })
 }

@@ -112,7 +112,7 @@ pub(super) fn describe(palette: Palette, job: &Job) -> String {
         (!job.after.is_empty()).then(|| text(&job.after.join(", "))),
     );
     let repeats = job.if_interrupted == JobIfInterrupted::Repeat;
-    add("interrupted", repeats.then(|| Cell::new("is run again")));
+    add("interrupted", repeats.then(|| Cell::new("runs again")));
     add("confinement", job.confinement.map(confinement));
     add("followed by", job.followed_by.as_deref().map(Cell::new));
     add("retry of", job.retry_of.as_deref().map(Cell::new));
@@ -125,7 +125,7 @@ fn why(job: &Job) -> Option<Cell> {
     let text = match (&job.cancel, job.state) {
         (Some(cancel), api::JobState::Running) => {
             let why = if cancel.why.is_empty() { "" } else { ": " };
-            format!("to be cancelled by {}{why}{}", cancel.by, cancel.why)
+            format!("cancel requested by {}{why}{}", cancel.by, cancel.why)
         }
         (_, api::JobState::Failed | api::JobState::Cancelled) => ended_text(job),
         _ if job.output_lost.is_some() => ended_text(job),

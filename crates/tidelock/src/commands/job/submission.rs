@@ -91,8 +91,9 @@ pub(in crate::commands) fn environment_here() -> (BTreeMap<String, String>, Vec<
     let here: BTreeMap<String, String> = here.collect();
     let notes = match all().count() - here.len() {
         0 => Vec::new(),
+        1 => vec!["1 environment variable isn't UTF-8 and was left out".to_owned()],
         count => vec![format!(
-            "{count} variables of the environment are not UTF-8 and were left out"
+            "{count} environment variables aren't UTF-8 and were left out"
         )],
     };
     (here, notes)
@@ -167,7 +168,7 @@ pub(in crate::commands) fn environment(
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |error: io::Error| {
         let message = format!("`{}` cannot be read: {error}", path.display());
-        Failure::new(Exit::Refused, "path_unusable", message).advise("name a file that you can read")
+        Failure::new(Exit::Refused, "path_unusable", message).advise("choose a file that you can read")
     };
     let mut content = Vec::new();
     let limit = STDIN_LIMIT_BYTES as u64 + 1;
@@ -179,11 +180,11 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     .map_err(unreadable)?;
     if content.len() > STDIN_LIMIT_BYTES {
         let message = format!(
-            "`{}` has more than {STDIN_LIMIT_BYTES} bytes, which is the most that a job can be given to read",
+            "`{}` is larger than {STDIN_LIMIT_BYTES} bytes, the limit for the input of a job",
             path.display()
         );
         return Err(Failure::new(Exit::Refused, "path_unusable", message)
-            .advise("let the command read the file itself, as in --shell 'COMMAND < FILE'"));
+            .advise("let the command read the file itself, for example: --shell 'COMMAND < FILE'"));
     }
     Ok(content)
 }

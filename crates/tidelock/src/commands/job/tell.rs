@@ -45,6 +45,8 @@ pub(in crate::commands) struct Teller {
     stdout: Voice,
     stderr: Voice,
     bar: Bar,
+    /// The place of the last piece that was told.
+    place: u64,
 }
 
 impl Teller {
@@ -59,11 +61,13 @@ impl Teller {
             stdout: voice(io::stdout().is_terminal()),
             stderr: voice(io::stderr().is_terminal()),
             bar: Bar::new(format),
+            place: 0,
         }
     }
 
     /// A piece of output as it came, or as a line for programs.
     pub(super) fn output(&mut self, output: &JobOutput) -> io::Result<()> {
+        self.place = output.sequence;
         if self.format == Format::Json {
             return self.line(&json!({ "output": output }));
         }
@@ -85,9 +89,14 @@ impl Teller {
         if self.format == Format::Json {
             return self.line(&json!({ "resync": { "after": after } }));
         }
-        self.note(&format!(
-            "what came up to number {after} was dropped after its time"
-        ));
+        if after < self.place {
+            self.note("the database crashed and lost some of this output; continuing with what is left");
+        } else {
+            self.note(&format!(
+                "output up to number {after} has expired and was deleted"
+            ));
+        }
+        self.place = after;
         Ok(())
     }
 

@@ -31,9 +31,9 @@ pub(super) fn run(arguments: &WaitArguments, context: &Context, client: &Client)
     let job: Job = printable(&answer)?;
     if !has_ended(&job) {
         let after = format_duration(arguments.timeout.unwrap_or_default());
-        let message = format!("{id} has not ended after {after}");
+        let message = format!("{id} hasn't ended after {after}");
         return Err(Failure::new(Exit::Failed, "wait_timeout", message)
-            .advise("it goes on; wait longer, or cancel it with `tidelock job cancel`"));
+            .advise("it keeps running; wait longer, or cancel it with `tidelock job cancel`"));
     }
     let ran = job.ran_ms.map_or_else(String::new, |ms| {
         format!(" after {}", format_duration(Duration::from_millis(ms)))
@@ -79,7 +79,7 @@ pub(super) fn until_ended(
                 let since = *silent_since.get_or_insert_with(Instant::now);
                 if since.elapsed() >= PATIENCE {
                     return Err(Failure::from(error).advise(format!(
-                        "`tidelock job show {id}` starts a daemon and says what became of the job"
+                        "`tidelock job show {id}` starts a daemon and shows what happened to the job"
                     )));
                 }
                 client.pause(LOOK_AGAIN_AFTER, &mut Interrupts::default());

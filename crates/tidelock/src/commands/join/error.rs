@@ -9,17 +9,19 @@ use crate::error::{Exit, Failure, chain};
 
 #[derive(Debug, Error)]
 pub(crate) enum JoinError {
-    #[error("the current directory or this program cannot be found")]
+    #[error("can't find the current directory or this program")]
     Surroundings(#[source] io::Error),
-    #[error("HOME is not set, so the configuration of a user cannot be found")]
+    #[error("HOME is not set, so the user configuration can't be found")]
     NoHome,
-    #[error("{client} has no configuration for a project")]
+    #[error("{client} has no project configuration")]
     NoProject { client: &'static str },
-    #[error("{client} would have to be told the token itself, and we write that into no file")]
+    #[error(
+        "{client} needs the token itself in its configuration, and Tidelock never writes the token to such a file"
+    )]
     NoHttp { client: &'static str },
     #[error("{client} does not speak the Agent Client Protocol")]
     NoAgents { client: &'static str },
-    #[error("a name of letters, digits, `-` and `_` is needed")]
+    #[error("the name must consist of letters, digits, `-` and `_`")]
     Name,
     #[error("`{}` cannot be read", path.display())]
     Unreadable {
@@ -36,7 +38,7 @@ pub(crate) enum JoinError {
     },
     #[error("there is a different entry `{name}` in `{}`", path.display())]
     Different { path: PathBuf, name: String },
-    #[error("`{}` is being changed by somebody else all the while", path.display())]
+    #[error("another program keeps changing `{}`", path.display())]
     Stale { path: PathBuf },
     #[error("`{}` cannot be written", path.display())]
     Unwritable {
@@ -52,7 +54,7 @@ impl From<JoinError> for Failure {
             JoinError::Surroundings(_) => (
                 Exit::Failed,
                 "config_unreadable",
-                "see what is said above".to_owned(),
+                "see the cause above".to_owned(),
             ),
             JoinError::NoHome => (
                 Exit::Failed,
@@ -66,29 +68,29 @@ impl From<JoinError> for Failure {
             JoinError::Unreadable { .. } => (
                 Exit::Failed,
                 "config_unreadable",
-                "mend it, or move it away, and try again".to_owned(),
+                "fix it or move it away, then try again".to_owned(),
             ),
             JoinError::NotUnderstood { piece, .. } => {
                 let advice = match piece {
-                    Some(piece) => format!("add this by hand:\n{}", piece.trim_end()),
-                    None => "take the entry out by hand".to_owned(),
+                    Some(piece) => format!("add this yourself:\n{}", piece.trim_end()),
+                    None => "remove the entry yourself".to_owned(),
                 };
                 (Exit::Failed, "config_not_understood", advice)
             }
             JoinError::Different { .. } => (
                 Exit::Refused,
                 "entry_differs",
-                "look at it, and use --replace, or another --name".to_owned(),
+                "review it, then use --replace or another --name".to_owned(),
             ),
             JoinError::Stale { .. } => (
                 Exit::Refused,
                 "config_changed",
-                "close the client, and try again".to_owned(),
+                "close the client and try again".to_owned(),
             ),
             JoinError::Unwritable { .. } => (
                 Exit::Failed,
                 "config_unwritable",
-                "make sure that you may write there, and try again".to_owned(),
+                "make sure that you can write there, and try again".to_owned(),
             ),
         };
         Failure::new(exit, code, chain(&error)).advise(advice)

@@ -51,7 +51,7 @@ pub(super) fn read(path: &Path) -> io::Result<Seen> {
         Ok(path) => path,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if path.symlink_metadata().is_ok() {
-                return Err(io::Error::other("it is a link that leads nowhere"));
+                return Err(io::Error::other("it is a broken symlink"));
             }
             return Ok(Seen {
                 path: path.to_owned(),
@@ -61,7 +61,7 @@ pub(super) fn read(path: &Path) -> io::Result<Seen> {
         Err(error) => return Err(error),
     };
     if !fs::metadata(&path)?.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it isn't a file"));
     }
     let text = read_text(&path)?;
     Ok(Seen {

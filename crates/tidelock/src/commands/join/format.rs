@@ -15,7 +15,7 @@ pub(crate) enum Format {
 }
 
 /// Why a text is not changed by us, in half a sentence.
-const TOO_UNUSUAL: &str = "it is laid out in a way that cannot be changed without touching the rest";
+const TOO_UNUSUAL: &str = "its layout can't be edited without changing the rest";
 
 impl Format {
     /// What a text means.

@@ -138,7 +138,7 @@ fn descend<'n, 't>(root: &'n Node, table: &'t [&'t str]) -> Result<(&'n Node, &'
 
 fn members(node: &Node) -> Result<&[Member], String> {
     node.members()
-        .ok_or_else(|| "something stands where an object is expected".to_owned())
+        .ok_or_else(|| "expected an object but found something else".to_owned())
 }
 
 fn find<'a>(members: &'a [Member], name: &str) -> Option<&'a Member> {
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn what_is_no_object_is_refused() {
         for text in ["[]", "{\"t\": 1}", "{\"t\": [\"n\"]}", "1"] {
-            let refused = "something stands where an object is expected";
+            let refused = "expected an object but found something else";
             assert_eq!(
                 insert(text, &["t"], "n", &entry("c")),
                 Err(refused.to_owned()),

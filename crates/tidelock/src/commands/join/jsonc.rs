@@ -86,7 +86,7 @@ impl Reader<'_> {
         let node = self.value(0)?;
         self.blanks()?;
         if self.at < self.text.len() {
-            return Err("there is something behind the end".to_owned());
+            return Err("unexpected text after the end".to_owned());
         }
         Ok(Some(node))
     }
@@ -102,8 +102,8 @@ impl Reader<'_> {
     fn take(&mut self, wanted: char) -> Result<(), String> {
         if self.next() != Some(wanted) {
             return Err(match self.next() {
-                Some(found) => format!("`{wanted}` is expected, and `{}` is there", found.escape_debug()),
-                None => format!("`{wanted}` is expected, and it ends there"),
+                Some(found) => format!("expected `{wanted}` but found `{}`", found.escape_debug()),
+                None => format!("expected `{wanted}` but the file ends"),
             });
         }
         self.at += wanted.len_utf8();
@@ -120,7 +120,7 @@ impl Reader<'_> {
             } else if trimmed.starts_with("/*") {
                 match trimmed.find("*/") {
                     Some(end) => end + 2,
-                    None => return Err("a comment does not end".to_owned()),
+                    None => return Err("a comment isn't closed".to_owned()),
                 }
             } else {
                 self.at += blank;
@@ -132,7 +132,7 @@ impl Reader<'_> {
 
     fn value(&mut self, depth: usize) -> Result<Node, String> {
         if depth > DEPTH_LIMIT {
-            return Err("values stand too deep in each other".to_owned());
+            return Err("values are nested too deeply".to_owned());
         }
         let start = self.at;
         let shape = match self.next() {
@@ -144,7 +144,7 @@ impl Reader<'_> {
                 let rest = self.rest();
                 let length = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
                 let word = rest.get(..length).unwrap_or_default();
-                let value = serde_json::from_str(word).map_err(|_| "a value is expected".to_owned())?;
+                let value = serde_json::from_str(word).map_err(|_| "expected a value".to_owned())?;
                 self.at += length;
                 Shape::Scalar(value)
             }
@@ -164,15 +164,15 @@ impl Reader<'_> {
                 '\\' => escaped = true,
                 '"' => {
                     let literal = rest.get(..=position).unwrap_or_default();
-                    let text = serde_json::from_str(literal)
-                        .map_err(|_| "a string is not written as JSON wants it".to_owned())?;
+                    let text =
+                        serde_json::from_str(literal).map_err(|_| "a string isn't valid JSON".to_owned())?;
                     self.at += position + 1;
                     return Ok(text);
                 }
                 _ => {}
             }
         }
-        Err("a string does not end".to_owned())
+        Err("a string isn't closed".to_owned())
     }
 
     fn object(&mut self, depth: usize) -> Result<Shape, String> {
@@ -186,7 +186,7 @@ impl Reader<'_> {
             }
             let start = self.at;
             if self.next() != Some('"') {
-                return Err("a name in quotation marks is expected".to_owned());
+                return Err("expected a quoted name".to_owned());
             }
             let name = self.string()?;
             self.blanks()?;
@@ -256,18 +256,15 @@ mod tests {
     fn what_is_not_understood_is_refused_with_its_line() {
         let deep = "[".repeat(1000);
         for (text, expected) in [
-            ("{\n\"a\" 1}", "line 2: `:` is expected, and `1` is there"),
-            (
-                "{\"a\": 1 \"b\": 2}",
-                "line 1: `,` is expected, and `\\\"` is there",
-            ),
-            ("{a: 1}", "line 1: a name in quotation marks is expected"),
-            ("{} {}", "line 1: there is something behind the end"),
-            ("{\"a\": tru}", "line 1: a value is expected"),
-            ("{\"a", "line 1: a string does not end"),
-            ("{ /* ", "line 1: a comment does not end"),
-            ("{\"a\": ", "line 1: a value is expected"),
-            (&deep, "line 1: values stand too deep in each other"),
+            ("{\n\"a\" 1}", "line 2: expected `:` but found `1`"),
+            ("{\"a\": 1 \"b\": 2}", "line 1: expected `,` but found `\\\"`"),
+            ("{a: 1}", "line 1: expected a quoted name"),
+            ("{} {}", "line 1: unexpected text after the end"),
+            ("{\"a\": tru}", "line 1: expected a value"),
+            ("{\"a", "line 1: a string isn't closed"),
+            ("{ /* ", "line 1: a comment isn't closed"),
+            ("{\"a\": ", "line 1: expected a value"),
+            (&deep, "line 1: values are nested too deeply"),
         ] {
             assert_eq!(parse(text), Err(expected.to_owned()), "{text}");
         }

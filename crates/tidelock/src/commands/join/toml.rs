@@ -20,7 +20,7 @@ pub(super) fn insert(text: &str, table: &str, name: &str, entry: &Entry) -> Resu
     let is_inline = tables.is_inline_table();
     let tables = tables
         .as_table_like_mut()
-        .ok_or("something stands where a table is expected")?;
+        .ok_or("expected a table but found something else")?;
     let mut made = Table::new();
     for (field, value) in &entry.0 {
         made.insert(field, item(value));

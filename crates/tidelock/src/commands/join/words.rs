@@ -51,15 +51,15 @@ pub(super) fn report(wish: &Wish, outcome: &Outcome, context: &Context) -> Repor
 fn text(wish: &Wish, outcome: &Outcome) -> String {
     let (title, path, name) = (wish.client.title, wish.path.display(), &wish.name);
     let kept = |backup: &Option<std::path::PathBuf>| match backup {
-        Some(backup) => format!("What was there before is in {}.\n", backup.display()),
+        Some(backup) => format!("The previous version is saved in {}.\n", backup.display()),
         None => String::new(),
     };
     match outcome {
         Outcome::Looked(found) => looked(wish, found),
-        Outcome::AlreadyThere => format!("{title} is joined already: `{name}` is in {path}.\n"),
+        Outcome::AlreadyThere => format!("{title} is already joined: `{name}` is in {path}.\n"),
         Outcome::Wrote { backup } => {
             format!(
-                "{title} is joined: `{name}` is in {path}.\n{}Start it anew, and it has the tools.\n",
+                "{title} is joined: `{name}` is in {path}.\n{}Restart it to load the tools.\n",
                 kept(backup)
             )
         }
@@ -74,7 +74,7 @@ fn looked(wish: &Wish, found: &Found) -> String {
         Found::Same => return format!("{title} is joined. {path} has:\n\n{piece}"),
         Found::Nothing => format!("{title} is not joined. Add this to {path}:\n\n{piece}\n"),
         Found::Different(there) => format!(
-            "{title} has a different entry `{}` in {path}:\n\n{there:#}\n\nThis one would be:\n\n{piece}\n",
+            "{title} has a different entry `{}` in {path}:\n\n{there:#}\n\nThe new entry would be:\n\n{piece}\n",
             wish.name
         ),
     };
@@ -98,10 +98,10 @@ fn looked(wish: &Wish, found: &Found) -> String {
     };
     let word = wish.client.word;
     text.push_str(&format!(
-        "This does it: tidelock join {word} --write{options}{scope}{name}{replace}\n"
+        "To do it, run: tidelock join {word} --write{options}{scope}{name}{replace}\n"
     ));
     if let Some(command) = own_command(wish) {
-        text.push_str(&format!("So does this: {command}\n"));
+        text.push_str(&format!("Or run: {command}\n"));
     }
     text
 }

@@ -51,7 +51,10 @@ pub(super) fn trust(
         client.post("/v1/lsp/config/trust", Some(&request))
     })?;
     let trusted: Trusted = printable(&answer)?;
-    let text = format!("{} takes effect as it is now.\n", one_line(&trusted.path));
+    let text = format!(
+        "{} is now trusted in its current form.\n",
+        one_line(&trusted.path)
+    );
     Ok(Report::success(answer, text))
 }
 
@@ -80,7 +83,7 @@ fn path(directory: &str) -> String {
 
 fn describe(palette: Palette, config: &LspConfig) -> String {
     if config.servers.is_empty() {
-        return "No language server is configured.\n".to_owned();
+        return "No language servers are configured.\n".to_owned();
     }
     let heading = [
         "SERVER",
@@ -146,7 +149,7 @@ fn notes(config: &LspConfig) -> Vec<String> {
             match &note.hash {
                 Some(hash) => {
                     let (path, hash) = (quoted(&one_line(&note.path)), quoted(&one_line(hash)));
-                    format!("{said}; look at it, and then: tidelock lsp trust {path} {hash}")
+                    format!("{said}; review it, then run: tidelock lsp trust {path} {hash}")
                 }
                 None => said,
             }
@@ -238,8 +241,8 @@ pub(in crate::commands) mod tests {
         assert_eq!(
             notes(&config),
             [
-                "/w/.lsp.json: not trusted yet; look at it, and then: tidelock lsp trust /w/.lsp.json 3f7a",
-                r"/it's; rm/.lsp.json: not trusted yet; look at it, and then: tidelock lsp trust '/it'\''s; rm/.lsp.json' 3f7a",
+                "/w/.lsp.json: not trusted yet; review it, then run: tidelock lsp trust /w/.lsp.json 3f7a",
+                r"/it's; rm/.lsp.json: not trusted yet; review it, then run: tidelock lsp trust '/it'\''s; rm/.lsp.json' 3f7a",
                 "/u: not trusted yet",
             ]
         );

@@ -134,7 +134,7 @@ mod tests {
             notes,
             [
                 "ruff did not answer (server_failed): It ended with code 1.",
-                "3 of 7 are shown"
+                "showing 3 of 7"
             ]
         );
         let none = DiagnosticsAnswer {

@@ -11,7 +11,7 @@ use crate::error::{Exit, Failure};
 pub(in crate::commands) fn file(path: &Path) -> Result<String, Failure> {
     let found = existing(path)?;
     if Path::new(&found).is_dir() {
-        return Err(unusable(path, "is a directory, and a file is needed"));
+        return Err(unusable(path, "is a directory, not a file"));
     }
     Ok(found)
 }
@@ -34,7 +34,7 @@ pub(in crate::commands) fn existing(path: &Path) -> Result<String, Failure> {
     found
         .into_os_string()
         .into_string()
-        .map_err(|_| unusable(path, "has a name that is not UTF-8, which cannot be sent"))
+        .map_err(|_| unusable(path, "has a name that isn't UTF-8, so it can't be sent"))
 }
 
 /// Where the user is.
@@ -47,7 +47,7 @@ pub(in crate::commands) fn current_directory() -> Result<PathBuf, Failure> {
                 "path_unusable",
                 format!("the current directory cannot be used: {error}"),
             )
-            .advise("go to a directory that exists")
+            .advise("change to a directory that exists")
         })
 }
 
@@ -104,7 +104,7 @@ fn unusable(path: &Path, why: &str) -> Failure {
         "path_unusable",
         format!("`{}` {why}", shown.escape_debug()),
     )
-    .advise("name a file by its path, from where you are")
+    .advise("give the file's path relative to the current directory")
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(directory(&root).unwrap(), shown(&root));
         for (found, end) in [
             (file(&root.join("b.rs")), "b.rs` does not exist"),
-            (file(&root), "` is a directory, and a file is needed"),
+            (file(&root), "` is a directory, not a file"),
             (directory(&root.join("a.rs")), "a.rs` is not a directory"),
         ] {
             let failure = found.unwrap_err();

@@ -31,14 +31,14 @@ pub(super) fn pick<'a>(servers: &'a [Server], wanted: &str, directory: &Path) ->
 fn unknown(servers: &[Server], wanted: &str) -> Failure {
     let shown = wanted.escape_debug();
     let advice = if servers.is_empty() {
-        "none was used yet; a query starts what it needs, such as `tidelock lsp hover FILE:LINE:COL`"
+        "no servers have been used yet; a query starts the ones it needs, for example: `tidelock lsp hover FILE:LINE:COL`"
     } else {
-        "`tidelock lsp list` shows those that were used, `tidelock lsp config` those that are configured"
+        "`tidelock lsp list` shows the servers that were used, `tidelock lsp config` the configured ones"
     };
     Failure::new(
         Exit::Refused,
         "server_not_found",
-        format!("no language server with the id or name `{shown}` was used"),
+        format!("no language server with the id or name `{shown}` has been used"),
     )
     .advise(advice)
 }
@@ -57,7 +57,7 @@ fn ambiguous(named: &[&Server], wanted: &str) -> Failure {
             candidates.join(", ")
         ),
     )
-    .advise("name one by its id, or go to its directory")
+    .advise("use the id of one, or change to its directory")
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub(super) fn at(path: &str, position: Position) -> String {
 
 /// Says that a list was cut.
 pub(super) fn cut_note(shown: usize, total: u64) -> Option<String> {
-    (total > shown as u64).then(|| format!("{shown} of {total} are shown"))
+    (total > shown as u64).then(|| format!("showing {shown} of {total}"))
 }
 
 /// Says who should have answered and did not.
@@ -156,7 +156,7 @@ pub(super) mod tests {
             locations(&answer, "no references"),
             (
                 "src/a.rs:3:5: fn größe() {\nsrc/b.rs:12:5\n".to_owned(),
-                vec!["2 of 40 are shown".to_owned()]
+                vec!["showing 2 of 40".to_owned()]
             )
         );
         let none = LocationsAnswer {

@@ -80,7 +80,7 @@ pub(super) fn healthy(palette: Palette, health: &ServerHealth) -> String {
         (Some(true), Some(took)) => Cell::toned(format!("yes, in {took}"), Tone::Good),
         (Some(true), None) => Cell::toned("yes", Tone::Good),
         (Some(false), _) => Cell::toned("no", Tone::Bad),
-        (None, _) => Cell::new("not asked in this state"),
+        (None, _) => Cell::new("not checked in this state"),
     };
     let mut pairs = describe(&health.server);
     pairs.splice(2..2, [("alive", alive), ("answers", answers)]);
@@ -89,7 +89,7 @@ pub(super) fn healthy(palette: Palette, health: &ServerHealth) -> String {
 
 pub(super) fn lines(palette: Palette, log: &ServerLog) -> String {
     if log.lines.is_empty() {
-        return "It has said nothing.\n".to_owned();
+        return "The log is empty.\n".to_owned();
     }
     let mut text = String::new();
     for line in &log.lines {
@@ -230,7 +230,7 @@ pub(super) mod tests {
         ");
         assert_eq!(
             lines(Palette::Plain, &ServerLog { lines: Vec::new() }),
-            "It has said nothing.\n"
+            "The log is empty.\n"
         );
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn list(context: &Context, client: &Client) -> Result<Report, Failure
     several(
         context.palette,
         answer,
-        "No language server was used yet. A query starts what it needs.",
+        "No language servers have been used yet. A query starts the ones it needs.",
     )
 }
 
@@ -41,7 +41,7 @@ pub(super) fn start(
     let answer = ask(context, client, Repeat::Harmless, |client| {
         client.post_within(SERVERS, Some(&request), PATIENCE)
     })?;
-    several(context.palette, answer, "There was nothing to start.")
+    several(context.palette, answer, "Nothing to start.")
 }
 
 fn what_to_start(
@@ -92,7 +92,7 @@ pub(super) fn stop(arguments: &StopArguments, context: &Context, client: &Client
         let answer = ask(context, client, Repeat::Harmless, |client| {
             client.post_within("/v1/lsp/stop", None::<&()>, PATIENCE)
         })?;
-        return several(context.palette, answer, "No language server was running.");
+        return several(context.palette, answer, "No language servers were running.");
     };
     let server = find(wanted, context, client)?;
     change(

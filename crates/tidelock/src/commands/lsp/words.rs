@@ -32,7 +32,7 @@ pub(super) fn completions(palette: Palette, answer: &CompletionsAnswer) -> (Stri
         .into_iter()
         .collect();
     if answer.incomplete {
-        notes.push("the server knows of more; they come as more is typed".to_owned());
+        notes.push("the server has more completions; type more to narrow them down".to_owned());
     }
     if answer.completions.is_empty() {
         return ("no completions\n".to_owned(), notes);
@@ -75,9 +75,9 @@ fn whole_file(file: &FileEdit) -> String {
         FileEdit::Edit { path, edits } => {
             format!("{}: {}", one_line(path), format_count(edits.len() as u64, "edit"))
         }
-        FileEdit::Create { path } => format!("{}: made", one_line(path)),
+        FileEdit::Create { path } => format!("{}: created", one_line(path)),
         FileEdit::Rename { path, new_path } => {
-            format!("{}: becomes {}", one_line(path), one_line(new_path))
+            format!("{}: renamed to {}", one_line(path), one_line(new_path))
         }
         FileEdit::Delete { path } => format!("{}: removed", one_line(path)),
     }
@@ -218,7 +218,7 @@ mod tests {
         }];
         assert_eq!(
             edit(&answer(moved, "")),
-            ("a.rs: becomes b.rs\n".to_owned(), told)
+            ("a.rs: renamed to b.rs\n".to_owned(), told)
         );
         assert_eq!(
             edit(&answer(Vec::new(), "")),
@@ -245,7 +245,7 @@ mod tests {
         insta::assert_snapshot!(actions(&answer).0, @r"
         Import `Vec` [quickfix] (preferred)
             not now: still reading
-            b.rs: made
+            b.rs: created
         ");
         let one = |label: &str, active_parameter: Option<u32>| Signature {
             label: label.to_owned(),

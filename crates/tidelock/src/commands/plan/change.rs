@@ -113,7 +113,7 @@ fn collected_text(collected: &PlansCollected, tense: Tense) -> String {
         Tense::WouldBe => "would be",
     };
     let mut text = if collected.sandboxes.is_empty() && collected.bases == 0 {
-        "There is nothing to free.\n".to_owned()
+        "Nothing to free.\n".to_owned()
     } else {
         format!(
             "{} {verb} freed: {} and {}.\n",
@@ -132,7 +132,7 @@ fn collected_text(collected: &PlansCollected, tense: Tense) -> String {
         let kept: Vec<&str> = collected.kept.iter().take(NAMED).map(|id| short(id)).collect();
         let more = if collected.kept.len() > NAMED { ", …" } else { "" };
         text.push_str(&format!(
-            "Kept, because they have work that is not applied: {}{more}\n",
+            "Kept because they have unapplied work: {}{more}\n",
             kept.join(", ")
         ));
     }

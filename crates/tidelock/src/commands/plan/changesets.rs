@@ -25,7 +25,7 @@ pub(super) fn run(wanted: &str, context: &Context, client: &Client) -> Result<Re
     let changesets = read(&id, context, client)?;
     let shown: Vec<Changeset> = printable(&json!(changesets))?;
     let text = match shown.as_slice() {
-        [] => "Nobody has changed anything in it.\n".to_owned(),
+        [] => "No changes yet.\n".to_owned(),
         shown => describe(context.palette, shown),
     };
     Ok(Report::success(json!({ "changesets": changesets }), text))
@@ -97,7 +97,7 @@ fn row(change: &RecordedChange) -> Vec<Cell> {
         mode
     } else {
         let others = cut(&change.also_running.join(", "), TEXT_CHARACTERS);
-        format!("{mode} may be of {others}").trim_start().to_owned()
+        format!("{mode} may be by {others}").trim_start().to_owned()
     };
     vec![
         Cell::new("   "),

@@ -67,8 +67,8 @@ fn bounded(line: &str) -> String {
 
 fn more(count: usize, shown: usize, thing: &str, indent: &str, text: &mut String) {
     if count > shown {
-        let left = format_count((count - shown) as u64, thing);
-        text.push_str(&format!("{indent}… and {left} more\n"));
+        let left = format_count((count - shown) as u64, &format!("more {thing}"));
+        text.push_str(&format!("{indent}… and {left}\n"));
     }
 }
 
@@ -80,10 +80,10 @@ fn kind(conflict: &PlanConflict) -> &str {
         "both_added" => "the workspace and the plan added it, with different contents",
         "deleted_by_workspace" => "the workspace deleted it, and the plan changed it",
         "deleted_by_plan" => "the plan deleted it, and the workspace changed it",
-        "both_renamed" => "the workspace and the plan gave it different names",
+        "both_renamed" => "the workspace and the plan renamed it differently",
         "directory_and_file" => "it is a directory on one side and a file on the other",
-        "type" => "the workspace and the plan made different kinds of files of it",
-        "moving" => "somebody wrote to it in that moment",
+        "type" => "the workspace and the plan turned it into different kinds of files",
+        "moving" => "something wrote to it at that moment",
         // From a daemon of another version.
         _ => &conflict.text,
     }
@@ -162,7 +162,7 @@ mod tests {
                 .all(|line| line.chars().count() <= LINE_CHARACTERS + 8)
         );
         assert!(
-            text.ends_with("  … and 95 places more\n… and 480 files more\n"),
+            text.ends_with("  … and 95 more places\n… and 480 more files\n"),
             "{}",
             &text[text.len() - 100..]
         );

@@ -52,7 +52,7 @@ pub(super) fn run(
     let (answer, diff) = read_diff(&id, &query, context, client)?;
     let text = match form {
         DiffForm::Names => names(&diff),
-        _ if diff.files.is_empty() => "It changes nothing.\n".to_owned(),
+        _ if diff.files.is_empty() => "No changes.\n".to_owned(),
         _ => stat(context.palette, &diff, usize::MAX, columns()),
     };
     Ok(Report::success(answer, text))

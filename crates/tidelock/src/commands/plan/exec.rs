@@ -30,7 +30,7 @@ pub(super) fn run(
     let submitted = prepared.submit(&before, None, context, client)?;
     if arguments.command.stay() == Stay::Submitted {
         let note = format!("watch it with `tidelock job logs -f {}`", short(&submitted.id));
-        let text = format!("{} runs in {id}\n", submitted.id);
+        let text = format!("{} is running in {id}\n", submitted.id);
         let value = json!({ "job": submitted.job, "plan": get(&id, "", context, client)? });
         return Ok(Report::success(value, text).with_notes(vec![note]));
     }
@@ -105,8 +105,7 @@ fn check(
 
 fn left_alone(submitted: &Submitted, plan: &str, exit: Exit) -> Result<Report, Failure> {
     let (job, plan) = (short(&submitted.id), short(plan));
-    let note =
-        format!("it is left to itself; see `tidelock job logs -f {job}` and `tidelock plan show {plan}`");
+    let note = format!("detached; see `tidelock job logs -f {job}` and `tidelock plan show {plan}`");
     Ok(Report {
         exit,
         ..Report::success(Value::Null, String::new()).with_notes(vec![note])

@@ -76,7 +76,7 @@ fn all(query: &str, context: &Context, client: &Client) -> Result<Vec<Value>, Fa
 
 fn rows(palette: Palette, plans: &[Plan]) -> String {
     if plans.is_empty() {
-        return "There is no such plan. `tidelock exec -- COMMAND` opens one, and --all shows those that are over.\n"
+        return "No plans found. `tidelock exec -- COMMAND` opens one, and --all includes finished plans.\n"
             .to_owned();
     }
     let heading = [

@@ -97,7 +97,7 @@ fn follow(id: &str, palette: Palette, format: Format, client: &Client) -> Result
         }
         let since = *silent_since.get_or_insert_with(Instant::now);
         if since.elapsed() >= PATIENCE {
-            let message = "the daemon has gone, and the plan was not seen to end";
+            let message = "lost the daemon before the plan ended";
             return Err(
                 Failure::new(Exit::Unreachable, UNREACHABLE, message).advise("start it with `tidelock up`")
             );
@@ -120,7 +120,7 @@ fn line(palette: Palette, format: Format, told: &Told) -> String {
             table(palette, &[row(&shown)])
         }
         (Told::Resync(after), Format::Human) => {
-            format!("What came up to number {after} was dropped after its time.\n")
+            format!("Events up to number {after} have expired and were deleted.\n")
         }
         (Told::Other, _) => String::new(),
     }

@@ -66,7 +66,7 @@ fn told(plan: &Plan) -> String {
     text.push_str(&format!("workspace  {}\n", plan.root));
     let (strategy, root) = (strategy_name(plan.strategy), &plan.sandbox_root);
     let seen = if plan.root == plan.sandbox_root {
-        ", for its commands alone"
+        ", visible only to its commands"
     } else {
         ""
     };

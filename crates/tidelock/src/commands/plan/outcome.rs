@@ -153,19 +153,16 @@ pub(in crate::commands) fn outcome_text_of(
             text.push('\n');
             text.push_str(&paths(palette, &outcome.paths, files));
             if let Some(commit) = &outcome.commit {
-                text.push_str(&format!("The commit is {commit}.\n"));
+                text.push_str(&format!("Committed as {commit}.\n"));
             }
             if let Some(why) = &outcome.commit_failed {
                 let line = format!("The changes are in the workspace, but no git commit was made: {why}");
                 text.push_str(&palette.paint(&line, Tone::Bad));
-                text.push_str("\nCommit them by hand, or take them back.\n");
+                text.push_str("\nCommit them yourself, or undo them.\n");
             }
             if kind == OutcomeKind::Done && attempt == Attempt::Apply {
                 for plan in &outcome.plans {
-                    text.push_str(&format!(
-                        "Take it back with: tidelock plan undo {}\n",
-                        short(&plan.id)
-                    ));
+                    text.push_str(&format!("Undo it with: tidelock plan undo {}\n", short(&plan.id)));
                 }
             }
         }
@@ -176,24 +173,24 @@ pub(in crate::commands) fn outcome_text_of(
 fn done(attempt: Attempt) -> &'static str {
     match attempt {
         Attempt::Apply => "applied",
-        Attempt::Undo => "taken back",
-        Attempt::Refresh => "moved to the present state of the workspace",
+        Attempt::Undo => "undone",
+        Attempt::Refresh => "brought up to date with the workspace",
     }
 }
 
 fn would_be_done(attempt: Attempt) -> &'static str {
     match attempt {
         Attempt::Apply => "would be applied",
-        Attempt::Undo => "would be taken back",
-        Attempt::Refresh => "would be moved",
+        Attempt::Undo => "would be undone",
+        Attempt::Refresh => "would be brought up to date with the workspace",
     }
 }
 
 fn not_done(attempt: Attempt) -> &'static str {
     match attempt {
         Attempt::Apply => "cannot be applied",
-        Attempt::Undo => "cannot be taken back",
-        Attempt::Refresh => "cannot be moved to the present state of the workspace",
+        Attempt::Undo => "cannot be undone",
+        Attempt::Refresh => "cannot be brought up to date with the workspace",
     }
 }
 
@@ -201,10 +198,11 @@ fn not_done(attempt: Attempt) -> &'static str {
 fn way_out(attempt: Attempt, plan: &str) -> String {
     match attempt {
         Attempt::Apply | Attempt::Refresh => format!(
-            "Change these places in the workspace, or in the sandbox (`tidelock plan exec {plan} -- COMMAND`), and try again."
+            "Resolve the conflicts in the workspace, or in the sandbox (`tidelock plan exec {plan} -- COMMAND`), then try again."
         ),
         Attempt::Undo => {
-            "Later work depends on these places. Change them in the workspace, and try again.".to_owned()
+            "Later work depends on these lines. Resolve the conflicts in the workspace, then try again."
+                .to_owned()
         }
     }
 }

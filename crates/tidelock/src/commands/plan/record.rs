@@ -50,7 +50,7 @@ pub(super) fn run(
 
 fn told(changed: &FilesChanged) -> String {
     if changed.changes.is_empty() {
-        return "It was so already; nothing was recorded.\n".to_owned();
+        return "Nothing to record: it is already like that.\n".to_owned();
     }
     let line = |change: &RecordedChange| {
         let from = change
@@ -125,7 +125,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     };
     is_read.map_err(|error| {
         let message = format!("`{}` cannot be read: {error}", path.display());
-        Failure::new(Exit::Refused, "path_unusable", message).advise("name a file that you can read")
+        Failure::new(Exit::Refused, "path_unusable", message).advise("choose a file that you can read")
     })?;
     if content.len() > CONTENT_LIMIT_BYTES {
         let message = format!("`{}` has more than {CONTENT_LIMIT_BYTES} bytes", path.display());
@@ -197,7 +197,7 @@ mod tests {
             changes,
         };
         for (changes, expected) in [
-            (Vec::new(), "It was so already; nothing was recorded.\n"),
+            (Vec::new(), "Nothing to record: it is already like that.\n"),
             (
                 vec![change("create", None), change("rename", Some("a"))],
                 "create b, as number 4 in 9G5FAV\nrename a -> b, as number 4 in 9G5FAV\n",

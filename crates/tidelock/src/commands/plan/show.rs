@@ -63,7 +63,7 @@ fn describe(palette: Palette, plan: &Plan, changesets: &[Changeset]) -> String {
     section("Rescued content", rescued::rows(palette, &plan.rescued));
     section("Left out", left_out(palette, &plan.left_out));
     let next: String = next(plan).iter().map(|line| format!("  {line}\n")).collect();
-    section("What to type next", next);
+    section("Next", next);
     text
 }
 
@@ -160,8 +160,8 @@ fn left_out(palette: Palette, left_out: &[PlanLeftOut]) -> String {
 /// Why something is not carried, in words.
 fn why(why: &str) -> String {
     match why {
-        "repository" => "it is a repository of its own",
-        "changed_repository" => "it is a repository of its own, and was changed",
+        "repository" => "it is a separate repository",
+        "changed_repository" => "it is a separate repository, and was changed",
         "history" => "it is the git directory of a new repository",
         "too_large" => "it is too large",
         "too_long" => "a path in it is too long",

@@ -36,8 +36,8 @@ pub(in crate::commands) fn stat(palette: Palette, diff: &PlanDiff, files: usize,
         text.push('\n');
     }
     if diff.files.len() > shown.len() {
-        let more = format_count((diff.files.len() - shown.len()) as u64, "file");
-        text.push_str(&format!(" … and {more} more\n"));
+        let more = format_count((diff.files.len() - shown.len()) as u64, "more file");
+        text.push_str(&format!(" … and {more}\n"));
     }
     text.push_str(&total(&diff.summary));
     text

@@ -88,8 +88,8 @@ pub(super) fn overlaps(plan: &Plan) -> Cell {
     match (plan.overlaps.len(), conflicts) {
         (0, _) => Cell::toned("-", Tone::Quiet),
         (count, 0) => Cell::toned(count.to_string(), Tone::Warning),
-        (count, 1) => Cell::toned(format!("{count} (1 conflicts)"), Tone::Bad),
-        (count, conflicts) => Cell::toned(format!("{count} ({conflicts} conflict)"), Tone::Bad),
+        (count, 1) => Cell::toned(format!("{count} (1 conflict)"), Tone::Bad),
+        (count, conflicts) => Cell::toned(format!("{count} ({conflicts} conflicts)"), Tone::Bad),
     }
 }
 
@@ -171,8 +171,8 @@ mod tests {
         for (conflicts, expected) in [
             (&[][..], "-"),
             (&[false], "1"),
-            (&[false, true], "2 (1 conflicts)"),
-            (&[true, true], "2 (2 conflict)"),
+            (&[false, true], "2 (1 conflict)"),
+            (&[true, true], "2 (2 conflicts)"),
         ] {
             let overlaps_of = conflicts.iter().map(|conflicts| overlap(*conflicts)).collect();
             let plan = Plan {

@@ -26,10 +26,13 @@ pub(super) fn run(
     // The first answer counts, so a second one changes nothing.
     let answer = post(&path, &request, Repeat::Harmless, (context, client))?;
     let answered: PermissionAnswered = printable(&answer)?;
-    let text = format!("{permission} is answered: {}\n", answer_word(answered.answer));
+    let text = format!("Answered {permission}: {}\n", answer_word(answered.answer));
     let mut notes = Vec::new();
     if answered.answer != wanted {
-        notes.push(format!("{} was faster; the first answer counts", answered.by));
+        notes.push(format!(
+            "{} answered first; only the first answer counts",
+            answered.by
+        ));
     }
     Ok(Report::success(answer, text).with_notes(notes))
 }

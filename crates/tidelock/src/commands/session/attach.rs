@@ -55,7 +55,7 @@ pub(super) fn run(
             newest = Some(turn.clone());
         }
     } else if arguments.reach() == Reach::Past {
-        let message = format!("no turn has begun in {id} yet");
+        let message = format!("no turn has started in {id} yet");
         return Err(Failure::new(Exit::Refused, "turn_not_found", message)
             .advise("send it a prompt with `tidelock session send`, or wait for one with --follow"));
     }
@@ -103,9 +103,10 @@ fn running_here(context: &Context, client: &Client) -> Result<String, Failure> {
     let is_running = |session: &Session| session.active.is_some();
     let newest = newest_here(&here, is_running, context, client)?;
     newest.map(|session| session.id).ok_or_else(|| {
-        let message = format!("no turn runs in a session of {}", here.display());
-        Failure::new(Exit::Refused, "session_not_found", message)
-            .advise("`tidelock session attach @` tells the newest turn; `tidelock session list` shows all")
+        let message = format!("no turn is running in any session of {}", here.display());
+        Failure::new(Exit::Refused, "session_not_found", message).advise(
+            "`tidelock session attach @` shows the newest turn; `tidelock session list` shows all sessions",
+        )
     })
 }
 

@@ -56,8 +56,8 @@ fn stopped(session: &Session) -> String {
             active.turn,
             short(&session.id)
         ),
-        Some(active) => format!("{} runs now{waiting}\n", active.turn),
-        None => format!("nothing runs in {}{waiting}\n", session.id),
+        Some(active) => format!("{} is running now{waiting}\n", active.turn),
+        None => format!("Session {} is idle{waiting}.\n", short(&session.id)),
     }
 }
 
@@ -71,8 +71,11 @@ pub(super) fn fork(arguments: &ForkArguments, context: &Context, client: &Client
     let surroundings = (context, client);
     let answer = post(&path(&id, "/fork"), &request, Repeat::Harmful, surroundings)?;
     let session: Session = printable(&answer)?;
-    let text = format!("{} goes on from {id}\n", session.id);
-    let note = format!("go on with `tidelock session send {} PROMPT`", short(&session.id));
+    let text = format!("{} continues from {id}\n", session.id);
+    let note = format!(
+        "continue with `tidelock session send {} PROMPT`",
+        short(&session.id)
+    );
     Ok(Report::success(answer, text).with_notes(vec![note]))
 }
 
@@ -114,8 +117,8 @@ fn changed(
     let answer: Value = post(&path(&id, rest), request, Repeat::Harmless, (context, client))?;
     let session: Session = printable(&answer)?;
     let text = match (rest, session.archived) {
-        ("/archive", true) => format!("{id} was put away\n"),
-        ("/archive", false) => format!("{id} takes prompts again\n"),
+        ("/archive", true) => format!("{id} is archived\n"),
+        ("/archive", false) => format!("{id} is no longer archived and accepts prompts again\n"),
         _ => format!("{id} is now called {}\n", session.title),
     };
     Ok(Report::success(answer, text))
@@ -152,11 +155,10 @@ mod tests {
                 at: String::new(),
             });
         }
-        let id = session().id;
         for (session, expected) in [
-            (session(), format!("nothing runs in {id}\n")),
-            (waiting, format!("nothing runs in {id}; 1 waiting\n")),
-            (next, format!("{TURN} runs now; 1 waiting\n")),
+            (session(), "Session R9S1TX is idle.\n".to_owned()),
+            (waiting, "Session R9S1TX is idle; 1 waiting.\n".to_owned()),
+            (next, format!("{TURN} is running now; 1 waiting\n")),
             (
                 late,
                 format!("{TURN} is being stopped; see `tidelock session show R9S1TX`\n"),

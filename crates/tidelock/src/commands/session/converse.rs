@@ -61,8 +61,8 @@ pub(in crate::commands) fn converse(
     if arguments.stay() == Stay::Submitted {
         let state = match (turn.state, &session.waits_for) {
             (TurnState::Queued, Some(machine)) => waits_for(machine),
-            (TurnState::Queued, None) => "waits for the turn before it".to_owned(),
-            _ => "has begun".to_owned(),
+            (TurnState::Queued, None) => "is waiting for the turn before it".to_owned(),
+            _ => "has started".to_owned(),
         };
         let text = ending::left(&session.id, &format!("{} {state}.", turn.id));
         return Ok(finish(detached(accepted, text, Exit::Success), format));
@@ -73,7 +73,7 @@ pub(in crate::commands) fn converse(
     let mut teller = Teller::new(format, &session.id, (Prompts::Known, beginning), context);
     if io::stderr().is_terminal() {
         teller.note(&format!(
-            "{} is asked in {}; nothing reaches {} before it is applied",
+            "sent to {} in {}; {} doesn't change until the plan is applied",
             turn.agent.name, session.id, session.directory
         ));
     }
@@ -97,11 +97,11 @@ pub(in crate::commands) fn converse(
             (context, format, client),
         )?,
         Ended::LeftAlone => {
-            let text = ending::left(&session.id, "It is left to itself.");
+            let text = ending::left(&session.id, "Detached.");
             detached(accepted, text, Exit::Command(INTERRUPTED))
         }
         Ended::NobodyReads => {
-            let text = ending::left(&session.id, "Nobody reads it any more, and it goes on.");
+            let text = ending::left(&session.id, "The output was closed; the turn keeps running.");
             detached(accepted, text, Exit::Failed)
         }
     };
@@ -111,9 +111,9 @@ pub(in crate::commands) fn converse(
 /// From now on Ctrl-C is for the turn.
 fn catch_interrupts(client: &Client, session: &str) -> Result<Interrupts, Failure> {
     client.catch_interrupts().map_err(|error| {
-        let message = format!("this process cannot wait for Ctrl-C: {error}");
+        let message = format!("can't listen for Ctrl-C: {error}");
         Failure::new(Exit::Failed, "no_resources", message).advise(format!(
-            "the turn goes on; watch it with `tidelock session attach {session}`"
+            "the turn keeps running; watch it with `tidelock session attach {session}`"
         ))
     })
 }

@@ -98,7 +98,7 @@ fn unchanged(mut end: End, plan: Value) -> End {
 fn unknown(mut end: End, plan: &str, failure: Failure) -> End {
     let id = short(plan);
     end.text.push_str(&format!(
-        "error: the plan {id} cannot be read: {}\nNothing was applied. What was changed is kept in it; look again with: tidelock plan show {id}\n",
+        "error: the plan {id} cannot be read: {}\nNothing was applied. The changes are kept in the plan; try again with: tidelock plan show {id}\n",
         failure.message
     ));
     if end.exit == Exit::Success {
@@ -138,7 +138,7 @@ fn with_plan(
         (IfDone::Apply, _) => {
             end.outcome = json!({ "outcome": "not_applied", "why": "turn_not_done" });
             end.text
-                .push_str("It was not applied, because the turn is not done.\n");
+                .push_str("It was not applied, because the turn didn't finish.\n");
         }
         (IfDone::Show, _) => {}
     }
@@ -164,19 +164,19 @@ fn how(turn: &Turn) -> String {
     };
     match turn.state {
         TurnState::Done => String::new(),
-        TurnState::Cancelled => "The turn was cancelled. What it had said and changed is kept.\n".to_owned(),
+        TurnState::Cancelled => "The turn was cancelled. Its messages and changes are kept.\n".to_owned(),
         TurnState::Interrupted => {
-            format!("The turn was interrupted{because}. What it had said and changed is kept.\n")
+            format!("The turn was interrupted{because}. Its messages and changes are kept.\n")
         }
         TurnState::Failed => format!("The turn failed{because}.\n"),
-        TurnState::Queued | TurnState::Running => "The turn goes on.\n".to_owned(),
+        TurnState::Queued | TurnState::Running => "The turn keeps running.\n".to_owned(),
     }
 }
 
 /// How to go on with the session.
 fn go_on(session: &Session) -> String {
     format!(
-        "Go on with: tidelock session send {} PROMPT\n",
+        "Continue with: tidelock session send {} PROMPT\n",
         short(&session.id)
     )
 }
@@ -231,7 +231,7 @@ mod tests {
             .map(|state| format!("{:?}\n{}", exit_of(state), how(&turn(state))))
             .collect();
         parts.push(go_on(&session()));
-        parts.push(left(&session().id, "It is left to itself."));
+        parts.push(left(&session().id, "Detached."));
         insta::assert_snapshot!(parts.join("----\n"));
     }
 }

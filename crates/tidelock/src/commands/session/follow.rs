@@ -126,11 +126,18 @@ struct Reading {
     path: String,
     beginning: Beginning,
     /// The last event that was told, or that is in a snapshot that was.
-    place: Option<u64>,
+    place: Option<Place>,
     end: Option<TurnEnd>,
     /// Since when nothing has come from any daemon.
     silent_since: Option<Instant>,
     is_absence_told: bool,
+}
+
+/// The number of an event, and its id, to come back to.
+#[derive(Clone, Debug)]
+struct Place {
+    number: u64,
+    id: String,
 }
 
 impl Reading {
@@ -142,9 +149,9 @@ impl Reading {
     ) -> Result<Downloaded, ClientError> {
         let mut reader = EventReader::with_limit(LINE_LIMIT_BYTES);
         let mut headers = vec![(ACCEPT, "text/event-stream".to_owned())];
-        let path = match (self.place, self.beginning) {
+        let path = match (&self.place, self.beginning) {
             (Some(place), _) => {
-                headers.push((HeaderName::from_static("last-event-id"), place.to_string()));
+                headers.push((HeaderName::from_static("last-event-id"), place.id.clone()));
                 self.path.clone()
             }
             (None, Beginning::Start) => self.path.clone(),
@@ -153,7 +160,7 @@ impl Reading {
         client.download_until(&path, &headers, SILENCE, interrupts, |piece| {
             (self.silent_since, self.is_absence_told) = (None, false);
             // Only what was told is not asked for again.
-            let mut place = self.place;
+            let mut place = self.place.clone();
             let mut end = None;
             for event in reader.read(piece) {
                 let Some((said, number)) = understand(&event)? else {
@@ -161,9 +168,13 @@ impl Reading {
                 };
                 match &said {
                     // It was told before the connection broke.
-                    Said::Event(_) if number <= place => continue,
+                    Said::Event(_) if number <= place.as_ref().map(|place| place.number) => continue,
                     Said::End(ended) => end = Some(ended.clone()),
-                    Said::Event(_) | Said::Resync(_) => place = number,
+                    Said::Event(_) | Said::Resync(_) => {
+                        place = number
+                            .zip(event.id.clone())
+                            .map(|(number, id)| Place { number, id });
+                    }
                 }
                 teller.hear(&said)?;
             }
@@ -195,7 +206,7 @@ impl Reading {
         };
         if error.is_some() && has_crashed(context) {
             // Nobody wanted it to end, so it is started again: it knows what has become of the turn.
-            teller.note("the daemon has crashed; it is started again");
+            teller.note("the daemon has crashed; restarting it");
             get_patiently(&path(session, ""), context, client)?;
             return Ok(());
         }
@@ -203,15 +214,15 @@ impl Reading {
         if since.elapsed() < PATIENCE {
             // A stream that has only ended most likely goes on at once.
             if error.is_some() && !mem::replace(&mut self.is_absence_told, true) {
-                teller.note("the daemon has gone; this goes on when there is one again");
+                teller.note("the daemon is gone; waiting for it to come back");
             }
             return Ok(());
         }
-        let why = error.map_or_else(|| "it does not take requests".to_owned(), |error| chain(&error));
-        let message = format!("the daemon has gone, and the turn was not seen to end: {why}");
+        let why = error.map_or_else(|| "it doesn't accept requests".to_owned(), |error| chain(&error));
+        let message = format!("lost the daemon before the turn ended: {why}");
         Err(
             Failure::new(Exit::Unreachable, UNREACHABLE, message).advise(format!(
-                "`tidelock session show {session}` starts a daemon and says what became of it"
+                "`tidelock session show {session}` starts a daemon and shows what happened to it"
             )),
         )
     }
@@ -233,11 +244,11 @@ pub(super) fn get_patiently(path: &str, context: &Context, client: &Client) -> R
 
 fn not_understood(error: &std::io::Error) -> Failure {
     let message = format!(
-        "what the daemon says of the turn cannot be understood: {}",
+        "can't read what the daemon reports about the turn: {}",
         chain(error)
     );
     Failure::new(Exit::Unreachable, "answer_not_understood", message)
-        .advise("the daemon may be of another version; start it afresh: `tidelock down && tidelock up`")
+        .advise("the daemon may be running another version; restart it: `tidelock down && tidelock up`")
 }
 
 /// Whether the daemon that was here last ended without being told to.
@@ -253,11 +264,13 @@ fn cancel(client: &Client, session: &str, turn: &str, teller: &mut impl Listener
     };
     // The end is seen in the stream.
     match client.post::<Value>(&path(session, "/cancel?wait_ms=0"), Some(&request)) {
-        Ok(_) => teller.note("the turn is being cancelled; Ctrl-C again leaves it to itself"),
+        Ok(_) => teller.note(
+            "Cancelling the turn. Press Ctrl-C again to detach; it keeps running until it has stopped.",
+        ),
         // It was faster; its end is about to be told.
         Err(ClientError::Refused(refusal)) if refusal.code == "turn_not_active" => {}
         Err(error) => teller.note(&format!(
-            "the turn could not be cancelled ({}); Ctrl-C again leaves it to itself",
+            "Couldn't cancel the turn ({}). Press Ctrl-C again to detach; it keeps running.",
             chain(&error)
         )),
     }

@@ -62,7 +62,7 @@ fn all(query: &str, context: &Context, client: &Client) -> Result<Vec<Value>, Fa
 
 fn rows(palette: Palette, sessions: &[Session]) -> String {
     if sessions.is_empty() {
-        return "There is no such session. `tidelock run PROMPT` opens one, and --all shows those that were put away.\n"
+        return "No sessions found. `tidelock run PROMPT` opens one, and --all includes archived sessions.\n"
             .to_owned();
     }
     let heading = [

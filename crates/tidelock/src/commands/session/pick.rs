@@ -139,14 +139,17 @@ pub(super) fn find_permission(wanted: Option<&str>, session: &Session) -> Result
             match ids.len() {
                 1 => Ok(ids.remove(0)),
                 0 => {
-                    let message = format!("{} asks nothing", session.id);
-                    Err(Failure::new(Exit::Refused, "permission_not_found", message)
-                        .advise("somebody was faster, or it took too long; `tidelock session show` tells"))
+                    let message = format!("{} has no open question", session.id);
+                    Err(
+                        Failure::new(Exit::Refused, "permission_not_found", message).advise(
+                            "someone else may have answered, or it timed out; see `tidelock session show`",
+                        ),
+                    )
                 }
                 count => {
-                    let message = format!("{} asks {count} things: {}", session.id, ids.join(", "));
+                    let message = format!("{} has {count} open questions: {}", session.id, ids.join(", "));
                     Err(Failure::new(Exit::Usage, "permission_ambiguous", message)
-                        .advise("name the one that you answer; `tidelock session show` tells what they are"))
+                        .advise("name the one to answer; `tidelock session show` shows them"))
                 }
             }
         }

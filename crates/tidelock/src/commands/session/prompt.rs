@@ -45,7 +45,7 @@ impl Prepared {
         };
         if prompt.trim().is_empty() {
             return Err(Failure::new(Exit::Usage, "usage", "the prompt is empty")
-                .advise("say what is to be done, as in `tidelock run 'mend the test'`"));
+                .advise("write what the agent should do, for example: `tidelock run 'fix the test'`"));
         }
         let attachments = arguments.attachments.iter().map(|path| attachment(path));
         Ok(Prepared {
@@ -144,7 +144,7 @@ fn media_type(path: &Path) -> Option<&'static str> {
 /// The text of a file, or of standard input.
 pub(in crate::commands) fn text_of(path: &Path) -> Result<String, Failure> {
     String::from_utf8(read(path, TEXT_LIMIT_BYTES)?)
-        .map_err(|_| unusable(path, "is not text in UTF-8".to_owned()))
+        .map_err(|_| unusable(path, "isn't UTF-8 text".to_owned()))
 }
 
 fn read(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, Failure> {
@@ -168,7 +168,7 @@ fn unusable(path: &Path, what: String) -> Failure {
         format!("`{}`", path.display())
     };
     Failure::new(Exit::Refused, "path_unusable", format!("{name} {what}"))
-        .advise("name a file that you can read and that is not too large")
+        .advise("choose a file that you can read and that isn't too large")
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &QueueArguments, context: &Context, client: &Client
     let answer = get(&path(&session, "/queue"), context, client)?;
     let waiting: TurnList = printable(&answer)?;
     let text = if waiting.turns.is_empty() {
-        "No prompt waits.\n".to_owned()
+        "No prompts are waiting.\n".to_owned()
     } else {
         turn_rows(context.palette, &waiting.turns)
     };

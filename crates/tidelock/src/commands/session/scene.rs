@@ -164,11 +164,11 @@ impl Scene {
         match state {
             TurnState::Queued => {
                 self.was_queued = true;
-                let text = "another turn runs; this one waits for its end";
+                let text = "another turn is running; waiting for it to end";
                 self.page.line(Stream::Err, text, Tone::Quiet);
             }
             TurnState::Running if self.was_queued => {
-                self.page.line(Stream::Err, "now it runs", Tone::Quiet);
+                self.page.line(Stream::Err, "running now", Tone::Quiet);
             }
             // How it ended is told with what comes of it.
             _ => {}

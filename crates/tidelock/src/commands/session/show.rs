@@ -73,7 +73,7 @@ fn text(palette: Palette, session: &Session, waiting: &[Turn], turns: &[Turn]) -
         rows.push(("plan", Cell::new(plan)));
     }
     if let Some(fork) = &session.forked_from {
-        let from = fork.session.as_deref().unwrap_or("a session that is gone");
+        let from = fork.session.as_deref().unwrap_or("a deleted session");
         rows.push(("forked from", Cell::new(from)));
     }
     if session.forks > 0 {
@@ -90,16 +90,16 @@ fn text(palette: Palette, session: &Session, waiting: &[Turn], turns: &[Turn]) -
     }
     if let Some(active) = &session.active {
         let prompt = cut(&active.prompt, PROMPT_CHARACTERS);
-        let since = age(&active.started_at)
-            .map_or_else(String::new, |age| format!(" since {}", format_duration(age)));
-        let text = format!("{} runs{since}: {prompt}", short(&active.turn));
+        let since =
+            age(&active.started_at).map_or_else(String::new, |age| format!(" for {}", format_duration(age)));
+        let text = format!("{} running{since}: {prompt}", short(&active.turn));
         rows.push(("turn", Cell::toned(text, Tone::Good)));
         if let Some(stop) = &active.stop {
             let because = match stop.why.as_str() {
                 "" => String::new(),
                 why => format!(": {why}"),
             };
-            let text = format!("wanted by {}{because}", stop.by);
+            let text = format!("requested by {}{because}", stop.by);
             rows.push(("stop", Cell::toned(text, Tone::Warning)));
         }
         for question in &active.asking {

@@ -94,7 +94,7 @@ impl Listener for Teller {
                 let resync: TurnResync = understood(resync)?;
                 if let Beginning::Tail(_) = self.beginning {
                     // What was told is somewhere in the middle of the whole, and nobody can say where.
-                    self.note("the turn was folded together; here is all of it");
+                    self.note("the turn was compacted; showing all of it");
                     let palette = Palette::for_stderr();
                     let page = Page::new(Layout::here(), palette);
                     self.scene.page.flush()?;

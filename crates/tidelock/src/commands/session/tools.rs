@@ -148,8 +148,8 @@ impl ToolTold {
         };
         let text = match (hidden, place.as_str()) {
             (0, _) => return,
-            (hidden, "") => format!("{INDENT}({} more)", format_count(hidden, "line")),
-            (hidden, place) => format!("{INDENT}({} more: {place})", format_count(hidden, "line")),
+            (hidden, "") => format!("{INDENT}({})", format_count(hidden, "more line")),
+            (hidden, place) => format!("{INDENT}({}: {place})", format_count(hidden, "more line")),
         };
         page.line(Stream::Err, &text, Tone::Quiet);
     }

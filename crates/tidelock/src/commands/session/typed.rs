@@ -79,7 +79,7 @@ fn read(client: &Client, session: &str, question: &Mutex<Option<Question>>) {
         let request = AnswerPermission { answer };
         let path = permission_path(session, &permission);
         if let Err(error) = client.post::<Value>(&path, Some(&request)) {
-            let text = format!("note: the answer did not arrive: {}\n{choices}", chain(&error));
+            let text = format!("note: couldn't send the answer: {}\n{choices}", chain(&error));
             drop(output::write(io::stderr(), &text));
         }
     }

@@ -3,6 +3,7 @@
 use api::{AwaitedMachine, Session, SessionState, Turn, TurnState, Usage};
 
 use crate::output::{Cell, Tone};
+use crate::units::format_count;
 
 pub(super) fn state(state: SessionState) -> Cell {
     let (name, tone) = match state {
@@ -80,7 +81,8 @@ pub(super) fn usage(usage: &Usage) -> Option<String> {
         requests,
         cost_micros,
     } = usage;
-    let mut text = format!("{input_tokens} tokens read, {output_tokens} written, {requests} requests");
+    let requests = format_count(*requests, "request");
+    let mut text = format!("{input_tokens} tokens read, {output_tokens} written, {requests}");
     if *cost_micros > 0 {
         let (whole, rest) = (cost_micros / 1_000_000, cost_micros % 1_000_000 / 100);
         text.push_str(&format!(", cost {whole}.{rest:04}"));
@@ -102,7 +104,7 @@ mod tests {
         };
         for (used, expected) in [
             (Usage::default(), None),
-            (used(1, 0), Some("10 tokens read, 2 written, 1 requests")),
+            (used(1, 0), Some("10 tokens read, 2 written, 1 request")),
             (
                 used(3, 2_001_500),
                 Some("10 tokens read, 2 written, 3 requests, cost 2.0015"),

@@ -230,7 +230,7 @@ fn a_snapshot_adds_what_is_missing_and_nothing_else() {
                 "* read a.txt",
                 "* $ make",
                 "    line 8\n",
-                "(4 lines more: `tidelock job logs R9S1TX`)",
+                "(4 more lines: `tidelock job logs R9S1TX`)",
                 "? shell wants to do this: make",
                 "answered: allow (by me)",
                 "note: asked again",
