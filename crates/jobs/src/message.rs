@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use eventlog::Version;
 use kernel::JobId;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -25,8 +26,10 @@ pub(crate) enum Message {
     Dead { job: Box<Job>, text: String },
     /// A job that runs here, as a scan of the log has found it.
     Held(Box<Job>),
-    /// Lanes, as a scan of the log has found them.
-    Lanes(Vec<(Arc<str>, Lane)>),
+    /// A lane, as a scan of the log has found it.
+    Lane { name: Arc<str>, lane: Lane },
+    /// A lane that was known at this version is not in the log: nothing runs in it, and it was collected.
+    LaneGone { name: Arc<str>, seen: Version },
     /// Somebody has changed a job: it is cancelled, or is to be.
     Cancelled(Box<Job>),
     /// An attempt has ended.
@@ -43,7 +46,9 @@ pub(crate) enum Message {
     /// Which jobs do others wait for?
     WaitedFor { answer: oneshot::Sender<Vec<JobId>> },
     /// Which lanes do jobs wait for, because they are full?
-    FullLanes { answer: oneshot::Sender<Vec<Arc<str>>> },
+    FullLanes {
+        answer: oneshot::Sender<Vec<(Arc<str>, Version)>>,
+    },
     /// Begin to claim.
     Open,
     /// Claim nothing more.

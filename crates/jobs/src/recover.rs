@@ -4,7 +4,7 @@
 //! not a guess: alone, everybody else is; with others, whoever had this home before, since a home has one daemon at a
 //! time. The workers of other homes are left to the scout, which looks at their leases.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use eventlog::{HeadsOrder, HeadsQuery, Log, LogError, StoredHead};
 
@@ -36,6 +36,7 @@ pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<F
         all(log, history::JOB_KIND, Some(StateName::Queued)),
         all(log, history::LANE_KIND, None),
     )?;
+    let mut named: BTreeSet<String> = BTreeSet::new();
     for stored in running {
         let Some(job) = history::readable(log, &stored) else {
             continue;
@@ -43,6 +44,7 @@ pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<F
         let State::Running { attempt } = &job.record.state else {
             continue;
         };
+        named.insert(job.id.to_string());
         if sharing == Sharing::Alone || &*attempt.worker.home == home {
             found.dead.push(job);
         }
@@ -51,6 +53,12 @@ pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<F
         found.queued.extend(history::readable(log, &stored));
     }
     found.lanes = lanes.iter().filter_map(Lane::read).collect();
+    if sharing == Sharing::Alone {
+        // A damaged job that was dropped is in its lane for good. With others, the scout looks at lanes that stay full.
+        for (_, lane) in &mut found.lanes {
+            lane.running.retain(|id| named.contains(id));
+        }
+    }
     Ok(found)
 }
 

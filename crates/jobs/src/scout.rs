@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use eventlog::{HeadsOrder, HeadsQuery, LeaseError, Log, LogError, Moves, MovesEnd, StoredHead, Version};
+use eventlog::{
+    Commit, HeadsOrder, HeadsQuery, LeaseError, Log, LogError, Moves, MovesEnd, StoredHead, Version,
+};
 use kernel::{Cause, Deadline, JobId, Scope, Slot};
 use tokio::sync::{mpsc, oneshot};
 
@@ -49,6 +51,8 @@ pub(crate) struct Scout {
     pub(crate) scope: Scope,
     /// The jobs that ran here at the last look. Those that still do are told: the others may have ended since they were read.
     pub(crate) held_before: HashMap<JobId, Version>,
+    /// The lanes that were full at the last look. If one has not moved since, it is looked at what it names.
+    pub(crate) full_before: HashMap<Arc<str>, Version>,
 }
 
 /// How much is looked at.
@@ -130,11 +134,7 @@ impl Scout {
     async fn look(&mut self, extent: Extent) -> Result<(), LogError> {
         self.look_at_queued(extent).await?;
         self.look_at_running().await?;
-        if extent == Extent::All {
-            self.look_at_lanes().await?;
-        } else {
-            self.look_at_full_lanes().await?;
-        }
+        self.look_at_full_lanes().await?;
         self.look_at_awaited().await
     }
 
@@ -218,30 +218,62 @@ impl Scout {
         }
     }
 
-    async fn look_at_lanes(&self) -> Result<(), LogError> {
-        let mut after = None;
-        loop {
-            let page = self.page(history::LANE_KIND, None, after).await?;
-            let is_last = page.len() < PAGE as usize;
-            after = page.last().map(|stored| stored.stream.clone());
-            self.tell(Message::Lanes(page.iter().filter_map(Lane::read).collect()))
-                .await;
-            if is_last {
-                return Ok(());
-            }
-        }
-    }
-
     /// Lanes that jobs wait for here may have been freed elsewhere.
-    async fn look_at_full_lanes(&self) -> Result<(), LogError> {
+    async fn look_at_full_lanes(&mut self) -> Result<(), LogError> {
         let (answer, answered) = oneshot::channel();
         self.tell(Message::FullLanes { answer }).await;
-        for name in answered.await.unwrap_or_default() {
+        let mut full = HashMap::new();
+        for (name, seen) in answered.await.unwrap_or_default() {
             let stored = self.log.head(&history::lane_stream(&name)).await?;
-            let lane = stored.as_ref().and_then(Lane::read);
-            self.tell(Message::Lanes(lane.into_iter().collect())).await;
+            let Some(lane) = stored.as_ref().map(Lane::of) else {
+                self.tell(Message::LaneGone { name, seen }).await;
+                continue;
+            };
+            let lane = match self.full_before.get(&name) == Some(&lane.version) {
+                true => self.swept(&name, lane).await?,
+                false => lane,
+            };
+            full.insert(Arc::clone(&name), lane.version);
+            self.tell(Message::Lane { name, lane }).await;
         }
+        self.full_before = full;
         Ok(())
+    }
+
+    /// A lane without the jobs that it names and that do not run.
+    ///
+    /// A job that ends leaves its lane in the same commit. So there are none, unless a damaged job was dropped; and then
+    /// nobody else would ever free the lane.
+    async fn swept(&self, name: &Arc<str>, lane: Lane) -> Result<Lane, LogError> {
+        let mut running = lane.running.clone();
+        for id in &lane.running {
+            let job = match id.parse() {
+                Ok(id) => history::read(&self.log, id).await?,
+                Err(_) => None,
+            };
+            if job.is_none_or(|job| job.record.state.name() != StateName::Running) {
+                running.remove(id);
+            }
+        }
+        if running == lane.running {
+            return Ok(lane);
+        }
+        let committed = match lane.write(name, running.clone()) {
+            Ok(write) => self.log.commit(Commit::one(write)).await,
+            Err(error) => Err(error),
+        };
+        match committed.as_deref() {
+            Ok([committed]) => {
+                tracing::warn!(lane = %name, "a lane named jobs that do not run, and was freed");
+                let version = committed.version;
+                Ok(Lane { version, running })
+            }
+            // It has moved, or is looked at again soon.
+            answer => {
+                tracing::debug!(?answer, lane = %name, "a lane was not freed");
+                Ok(lane)
+            }
+        }
     }
 
     /// Jobs that ours wait for may have ended elsewhere.

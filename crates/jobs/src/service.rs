@@ -128,6 +128,7 @@ impl Jobs {
             report: inbox.downgrade(),
             scope: closing.scope(),
             held_before: HashMap::new(),
+            full_before: HashMap::new(),
         };
         let shared = Shared {
             log: options.log.clone(),

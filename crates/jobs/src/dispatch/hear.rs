@@ -31,9 +31,10 @@ impl Dispatcher {
             Message::Cancelled(job) => self.cancelled(job),
             Message::Finished(finished) => self.finished(*finished),
             Message::Looked { id, state } => self.looked(id, state),
-            Message::Lanes(lanes) => {
-                for (name, lane) in lanes {
-                    self.found_lane(name, lane);
+            Message::Lane { name, lane } => self.found_lane(name, lane),
+            Message::LaneGone { name, seen } => {
+                if self.lanes.get(&name).version == seen {
+                    self.lanes.put(name, Lane::default(), &mut self.queue);
                 }
             }
             Message::MaxWorkers(max_workers) => {
@@ -54,7 +55,9 @@ impl Dispatcher {
                 drop(answer.send(self.queue.waits_for().collect()));
             }
             Message::FullLanes { answer } => {
-                drop(answer.send(self.queue.full_lanes().cloned().collect()));
+                let lanes = &self.lanes;
+                let known = |name: &Arc<str>| (Arc::clone(name), lanes.get(name).version);
+                drop(answer.send(self.queue.full_lanes().map(known).collect()));
             }
             Message::Open => self.door = Door::Open,
             Message::Close => self.close(),

@@ -139,8 +139,8 @@ impl Dispatcher {
             // The queue counts what was taken from it. That is given back before the count is put right.
             self.take_back(batch);
             if let Some(name) = lane {
-                let now = actual.and_then(Lane::read).map(|(_, lane)| lane);
-                self.lanes.put(name, now.unwrap_or_default(), &mut self.queue);
+                let now = actual.map(Lane::of).unwrap_or_default();
+                self.lanes.put(name, now, &mut self.queue);
             }
             return;
         };

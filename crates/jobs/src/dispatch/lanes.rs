@@ -40,7 +40,7 @@ struct Body {
 }
 
 impl Lane {
-    /// A lane and its name, from its head. One that cannot be read is nothing: it is written anew.
+    /// A lane and its name, from its head. The name of one that cannot be read is not known.
     pub(crate) fn read(stored: &StoredHead) -> Option<(Arc<str>, Self)> {
         let body: Body = serde_json::from_slice(&stored.head.body).ok()?;
         let lane = Self {
@@ -50,8 +50,17 @@ impl Lane {
         Some((body.name, lane))
     }
 
+    /// A lane from its head. Nothing runs in one that cannot be read, and the next claim writes it again.
+    pub(crate) fn of(stored: &StoredHead) -> Self {
+        let read = Self::read(stored).map(|(_, lane)| lane);
+        read.unwrap_or_else(|| Self {
+            version: stored.version,
+            ..Self::default()
+        })
+    }
+
     /// The write that makes these the jobs that run in the lane.
-    pub(super) fn write(&self, name: &Arc<str>, running: BTreeSet<String>) -> Result<Write, CommitError> {
+    pub(crate) fn write(&self, name: &Arc<str>, running: BTreeSet<String>) -> Result<Write, CommitError> {
         let status = if running.is_empty() { IDLE } else { "busy" };
         let body = Body {
             name: Arc::clone(name),

@@ -132,14 +132,25 @@ async fn the_limit_of_a_lane_holds_whatever_the_queue_counts() {
         running: running.iter().map(ToString::to_string).collect(),
     };
     dispatcher.hear(Message::Open);
-    dispatcher.hear(Message::Lanes(vec![(Arc::clone(&name), lane(5, &["another"]))]));
+    let heard = |lane: Lane| Message::Lane {
+        name: Arc::clone(&name),
+        lane,
+    };
+    dispatcher.hear(heard(lane(5, &["another"])));
     dispatcher.queue.lane_set(&name, 0);
     dispatcher.enqueue(job);
     assert!(dispatcher.plan().is_none(), "two would run");
     // What was read before is not taken for news.
-    dispatcher.hear(Message::Lanes(vec![(Arc::clone(&name), lane(4, &[]))]));
+    dispatcher.hear(heard(lane(4, &[])));
     assert!(dispatcher.plan().is_none(), "two would run");
-    dispatcher.hear(Message::Lanes(vec![(Arc::clone(&name), lane(6, &[]))]));
+    // Nor is what was known before it.
+    let seen = Version::from_u64(4);
+    dispatcher.hear(Message::LaneGone {
+        name: Arc::clone(&name),
+        seen,
+    });
+    assert!(dispatcher.plan().is_none(), "two would run");
+    dispatcher.hear(heard(lane(6, &[])));
     let flight = dispatcher.plan();
     assert_eq!(flight.map(|flight| flight.batch.claim_count()), Some(1));
 }

@@ -4,7 +4,8 @@ use std::{num::NonZeroU16, time::Duration};
 
 use eventlog::{Fault, Faults, LeaseError};
 use jobs::{
-    FailReason, IfInterrupted, Jobs, Lane, NewJob, Priority, Sharing, State, StateName, Verdict, Worker,
+    FailReason, GcPolicy, IfInterrupted, Jobs, Lane, NewJob, Priority, Sharing, State, StateName, Verdict,
+    WaitingFor, Worker,
 };
 use kernel::JobId;
 
@@ -13,7 +14,7 @@ use crate::{
         board::{Board, Order, Script},
         daemon::{
             Daemon, LEASE, Setting, attempt, by_a_test, counted, ended, get, history, in_state, job,
-            job_with, submit, until,
+            job_with, stream, submit, until,
         },
     },
     support::Stage,
@@ -416,6 +417,11 @@ fn in_narrow_lane(title: &str, priority: Priority) -> NewJob {
     })
 }
 
+fn ordered_in_narrow_lane() -> NewJob {
+    let facts = in_narrow_lane("ordered", Priority::default()).facts;
+    job_with("ordered", Script::Ordered, |ordered| ordered.lane = facts.lane)
+}
+
 /// The claim of a job was made, its answer was lost, and another job's claim finds the lane full of the first.
 #[tokio::test]
 async fn a_claim_whose_answer_was_lost_does_not_wait_for_itself() {
@@ -463,4 +469,55 @@ async fn a_claim_whose_answer_was_lost_with_the_lease_is_given_up() {
         history(&daemon.jobs, id).await,
         ["submitted", "claimed", "interrupted", "claimed", "succeeded"]
     );
+}
+
+/// A job of another home waits for a lane. It is freed and collected before anybody looks.
+#[tokio::test]
+async fn a_lane_that_was_collected_while_others_waited_for_it_has_room() {
+    let stage = Stage::by_hand();
+    let one = stage.sharing("one", 1).await;
+    let setting = Setting {
+        sharing: Sharing::WithOthers,
+        ..stage.setting("other", 1)
+    };
+    let other = Daemon::start(&setting).await;
+    let first = submit(&one.jobs, ordered_in_narrow_lane()).await;
+    let run = stage.board.run(first, 1).await;
+    let mut waiting = in_narrow_lane("waiting", Priority::default());
+    waiting.facts.home = Some(stage.home.to_string().into());
+    let waiting = submit(&other.jobs, waiting).await;
+    until("it waits for the lane", || async {
+        (other.jobs.waiting_for(waiting).await == Some(WaitingFor::Lane)).then_some(())
+    })
+    .await;
+    run.order(Order::End(Verdict::Succeeded));
+    ended(&one.jobs, first).await;
+    let nothing = GcPolicy {
+        older_than: Duration::MAX,
+        output_budget_bytes: None,
+        keep_newest: u64::MAX,
+    };
+    one.jobs.collect(nothing).await.unwrap();
+    in_state_by_and_by(&stage, &other.jobs, waiting, StateName::Succeeded).await;
+}
+
+/// A job that ran in a lane is gone from the log without its end.
+#[tokio::test]
+async fn a_lane_that_names_a_job_which_is_gone_is_freed() {
+    for is_shared in [true, false] {
+        let stage = Stage::by_hand();
+        let before = stage.sharing("one", 1).await;
+        let first = submit(&before.jobs, ordered_in_narrow_lane()).await;
+        stage.board.run(first, 1).await;
+        before.kill().await;
+        let stream = stream(first);
+        let version = stage.log.head(&stream).await.unwrap().unwrap().version;
+        stage.log.remove(vec![(stream, version)]).await.unwrap();
+        let daemon = match is_shared {
+            true => stage.sharing("other", 1).await,
+            false => stage.alone(1).await,
+        };
+        let waiting = submit(&daemon.jobs, in_narrow_lane("waiting", Priority::default())).await;
+        in_state_by_and_by(&stage, &daemon.jobs, waiting, StateName::Succeeded).await;
+    }
 }
