@@ -292,7 +292,15 @@ impl OutputTail {
         page.events.retain(|event| event.sequence > place.sequence);
         let bytes: usize = page.events.iter().map(|event| event.body.len()).sum();
         self.page = (EVENT_BYTES * page.events.len() / bytes.max(1)).clamp(1, PAGE_EVENTS);
-        self.ready.extend(page.events);
+        // These may be larger than those before. What is too much to hold is read again when its turn comes.
+        let mut held = 0;
+        for event in page.events {
+            held += event.body.len();
+            if held > EVENT_BYTES && !self.ready.is_empty() {
+                break;
+            }
+            self.ready.push_back(event);
+        }
         None
     }
 

@@ -17,9 +17,10 @@ const TAKEN_BYTES: usize = 64 * 1024;
 /// What may stay of all of them, in mebibytes.
 const REST_MIB: u64 = 12;
 
-/// A job that has written much more than fits between a daemon and a reader.
+/// A job that has written much more than fits between a daemon and a reader: small pieces first, so that a reader that goes by
+/// their size asks for several of the large ones.
 fn written_job(target: &Target) -> String {
-    let line = "yes abcdefghijklmnopqrstuvwxyz | head -c 8000000";
+    let line = "for i in 1 2 3 4 5 6 7; do echo $i; sleep 0.1; done; yes abcdefghijklmnopqrstuvwxyz | head -c 8000000";
     let outcome = target
         .world
         .run(&["job", "run", "--wait", "--json", "--", "sh", "-c", line])
