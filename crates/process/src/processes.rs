@@ -133,8 +133,8 @@ impl Processes {
         self.begin(spec)?.1.await.unwrap_or(Err(SpawnError::Stopped))
     }
 
-    /// The same as long as a scope is not cancelled. After that no command is begun, and one that has begun is killed; when this
-    /// returns an error, nothing of it runs.
+    /// Starts a child unless a scope is cancelled. After that, no command is executed, and one that already was gets SIGTERM,
+    /// as it would a moment later. If this returns an error, nothing of the child is running.
     ///
     /// *Cancel safety*: as that of [`spawn`](Self::spawn).
     ///
@@ -145,7 +145,7 @@ impl Processes {
         let answer = tokio::select! {
             biased;
             _ = wanted.wait() => {
-                entry.wish(StopPlan::NOW);
+                entry.wish(StopPlan::PROMPT);
                 answered.await
             }
             answer = &mut answered => answer,

@@ -209,7 +209,9 @@ async fn a_cancelled_command_is_stopped_with_its_tree_and_heard_to_the_end() {
     let heard = Heard::default();
     let payload = bench.shell(line);
     let (seen, ()) = tokio::join!(bench.run(&payload, None, &heard), async {
-        until("it runs", || bench.path("ready").exists()).await;
+        // The command may get that far before the daemon hears that it was started.
+        let is_started = || bench.processes.list()[0].state == process::ProcessState::Running;
+        until("it runs", || bench.path("ready").exists() && is_started()).await;
         bench.cancel();
     });
     let killed = &seen.result["killed"];
