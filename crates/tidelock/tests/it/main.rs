@@ -78,6 +78,7 @@ mod mcp_life;
 mod mcp_stage;
 mod mcp_tools;
 mod needs;
+mod old_home;
 mod openapi;
 mod page_browser;
 mod page_cookie;

@@ -10,7 +10,7 @@ use crate::pair::Pair;
 use crate::tools::require_tool;
 
 /// What gives a process a clock that is wrong. The program of the same name keeps its child waiting, so it is not used.
-fn wrong_clock() -> Option<PathBuf> {
+pub(crate) fn wrong_clock() -> Option<PathBuf> {
     require_tool("faketime")?;
     let directories = fs::read_dir("/usr/lib").unwrap().flatten();
     let mut libraries = directories.map(|directory| directory.path().join("faketime/libfaketime.so.1"));
