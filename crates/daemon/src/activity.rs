@@ -12,10 +12,9 @@ use std::time::{Duration, SystemTime};
 
 use ::plans::PlanError;
 use ::sessions::SessionError;
-use api::{Activity, ActivityKind};
 use eventlog::{LogError, MovedQuery, Sequence, StoredHead};
 use futures_util::{StreamExt, stream};
-use kernel::{PlanId, SessionId};
+use protocol::{Activity, ActivityKind, PlanId, SessionId};
 
 use crate::app::App;
 use crate::durable::event_to_wire;

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use api::SettingList;
 use jobs::Jobs;
-use kernel::{BootId, CircuitBreaker, Clock};
+use kernel::{CircuitBreaker, Clock};
 use plans::Plans;
 use process::Processes;
+use protocol::{BootId, SettingList};
 use tokio::sync::Semaphore;
 
 use crate::access::{Hosts, Secret, Sessions};

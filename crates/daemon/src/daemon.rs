@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use api::SettingList;
-use kernel::{BootId, CancellationToken, Cause, CircuitBreaker, Clock, Deadline};
+use kernel::{CancellationToken, Cause, CircuitBreaker, Clock, Deadline};
+use protocol::{BootId, SettingList};
 
 use tokio::sync::{Semaphore, mpsc};
 

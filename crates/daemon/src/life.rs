@@ -45,7 +45,7 @@ impl Phase {
     }
 }
 
-impl From<&Phase> for api::Phase {
+impl From<&Phase> for protocol::Phase {
     fn from(phase: &Phase) -> Self {
         match phase {
             Phase::Starting => Self::Starting,

@@ -330,7 +330,7 @@ impl Observed {
 
     fn encode_breakers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let snapshot = self.breakers.snapshot();
-        let breakers: Vec<api::Breaker> = snapshot.circuits.iter().map(to_wire).collect();
+        let breakers: Vec<protocol::Breaker> = snapshot.circuits.iter().map(to_wire).collect();
 
         let help = "The state of each breaker; the current state has the value 1";
         let mut states = encoder.encode_descriptor("breaker_state", help, None, MetricType::Gauge)?;
@@ -342,7 +342,7 @@ impl Observed {
             ConstGauge::new(1_i64).encode(states.encode_family(&labels)?)?;
         }
 
-        type Count = fn(&api::Breaker) -> u64;
+        type Count = fn(&protocol::Breaker) -> u64;
         let counts: [(&str, &str, Count); 4] = [
             ("breaker_failures", "Failures that were counted", |breaker| {
                 breaker.failures
@@ -374,13 +374,13 @@ impl Observed {
 }
 
 /// The name of a state, as on the wire.
-pub(crate) fn state_name(state: api::BreakerState) -> &'static str {
+pub(crate) fn state_name(state: protocol::BreakerState) -> &'static str {
     match state {
-        api::BreakerState::Closed => "closed",
-        api::BreakerState::Open => "open",
-        api::BreakerState::HalfOpen => "half_open",
-        api::BreakerState::ForcedOpen => "forced_open",
-        api::BreakerState::ForcedClosed => "forced_closed",
+        protocol::BreakerState::Closed => "closed",
+        protocol::BreakerState::Open => "open",
+        protocol::BreakerState::HalfOpen => "half_open",
+        protocol::BreakerState::ForcedOpen => "forced_open",
+        protocol::BreakerState::ForcedClosed => "forced_closed",
     }
 }
 

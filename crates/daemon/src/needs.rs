@@ -6,7 +6,7 @@
 use ::jobs::{ListQuery, StateName};
 use ::plans::{PlanQuery, State as PlanWord};
 use ::sessions::{SessionQuery, SessionState as SessionWord};
-use api::{
+use protocol::{
     AwaitedMachine, Breaker, BreakerState, CheckState, Job, Machine, NeedKind, NeedList, Plan, PlanOverlap,
     PlanState, Rescued, Server, ServerState, Session, StuckLanding, TurnState, WaitingPermission, Workspace,
 };
@@ -146,8 +146,8 @@ impl Need {
         }
     }
 
-    fn to_wire(&self, here: Option<&Machine>) -> api::Need {
-        let need = |kind, id: &str, title: &str, text: String| api::Need {
+    fn to_wire(&self, here: Option<&Machine>) -> protocol::Need {
+        let need = |kind, id: &str, title: &str, text: String| protocol::Need {
             kind,
             id: id.to_owned(),
             title: title.to_owned(),
@@ -159,7 +159,7 @@ impl Need {
             Self::Permission(session, question) => {
                 let agent = &session.agent.name;
                 let text = format!("{agent} wants to use {}: {}", question.tool, question.subject);
-                api::Need {
+                protocol::Need {
                     other: Some(question.permission.clone()),
                     ..need(NeedKind::Permission, &session.id, &session.title, text)
                 }
@@ -182,7 +182,7 @@ impl Need {
                     title => title,
                 };
                 let text = format!("with {other}: {}", overlap_words(overlap));
-                api::Need {
+                protocol::Need {
                     other: Some(overlap.plan.clone()),
                     ..need(NeedKind::Overlap, &plan.id, &plan.title, text)
                 }
@@ -422,7 +422,7 @@ fn plan_need(plan: &Plan) -> Option<PlanNeed> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use api::{JobState, SessionState};
+    use protocol::{JobState, SessionState};
 
     use super::*;
     use crate::page::examples::{NOW, check, job, overlap, plan, refused, server, session};
@@ -477,13 +477,13 @@ pub(crate) mod tests {
         assert_eq!(plan_need(&left), None);
         left.not_carried = vec!["1 commit made in the sandbox is not carried".to_owned()];
         assert_eq!(plan_need(&left), Some(PlanNeed::NotCarried));
-        left.unrecorded = Some(api::PlanUnrecorded {
+        left.unrecorded = Some(protocol::PlanUnrecorded {
             command: "make".to_owned(),
             job: None,
             why: "the disk is full".to_owned(),
         });
         assert_eq!(plan_need(&left), Some(PlanNeed::NotRecorded));
-        left.running = vec![api::PlanCommand {
+        left.running = vec![protocol::PlanCommand {
             job: "job_1".to_owned(),
             actor: "user".to_owned(),
             since: NOW.to_owned(),
@@ -495,7 +495,7 @@ pub(crate) mod tests {
     pub(crate) fn stuck_workspace(root: &str) -> Workspace {
         Workspace {
             id: "workspace_1".to_owned(),
-            state: api::WorkspaceState::Present,
+            state: protocol::WorkspaceState::Present,
             root: root.to_owned(),
             git: true,
             checks: Vec::new(),

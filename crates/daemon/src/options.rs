@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::Setting;
 use kernel::BreakerSettings;
 use plans::PlansSettings;
 use process::KeeperProgram;
+use protocol::Setting;
 
 use crate::durable::Database;
 use crate::home::Home;

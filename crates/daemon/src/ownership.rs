@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eventlog::{FileLock, Holder, Liveness, LockError, read_holder};
-use kernel::BootId;
+use protocol::BootId;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

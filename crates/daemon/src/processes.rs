@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use kernel::{BootId, Clock};
+use kernel::Clock;
 use process::{
     Ancestor, Enforcement, KeeperProgram, OpenProcessesError, ProcessInfo, ProcessState, Processes,
     ProcessesOptions, Role, StopPlan, Tasks,
 };
+use protocol::BootId;
 
 use crate::app::whole_ms;
 use crate::durable::Durable;
@@ -36,32 +37,32 @@ pub(crate) async fn open(
 }
 
 /// All of them, for the wire. It reads from `/proc`, which other tasks need not wait for.
-pub(crate) async fn list(processes: &Processes) -> Vec<api::Process> {
+pub(crate) async fn list(processes: &Processes) -> Vec<protocol::Process> {
     let processes = processes.clone();
     let list = tokio::task::spawn_blocking(move || processes.list()).await;
     // It fails only when the daemon is ending, and then there are none.
     list.unwrap_or_default().into_iter().map(to_wire).collect()
 }
 
-pub(crate) fn summary(processes: &Processes) -> api::ProcessSummary {
+pub(crate) fn summary(processes: &Processes) -> protocol::ProcessSummary {
     let reclaimed = processes.reclaimed();
-    api::ProcessSummary {
+    protocol::ProcessSummary {
         owned: processes.count() as u64,
         reclaimed: reclaimed.killed,
         unreclaimed: reclaimed.left,
     }
 }
 
-pub(crate) fn to_wire(info: ProcessInfo) -> api::Process {
+pub(crate) fn to_wire(info: ProcessInfo) -> protocol::Process {
     let age = SystemTime::now()
         .duration_since(info.started_at)
         .unwrap_or_default();
-    api::Process {
+    protocol::Process {
         id: info.id,
         state: match info.state {
-            ProcessState::Starting => api::ProcessState::Starting,
-            ProcessState::Running => api::ProcessState::Running,
-            ProcessState::Stopping => api::ProcessState::Stopping,
+            ProcessState::Starting => protocol::ProcessState::Starting,
+            ProcessState::Running => protocol::ProcessState::Running,
+            ProcessState::Stopping => protocol::ProcessState::Stopping,
         },
         pid: info.pid,
         keeper_pid: info.keeper_pid,
@@ -75,23 +76,23 @@ pub(crate) fn to_wire(info: ProcessInfo) -> api::Process {
         rss_bytes: info.rss_bytes,
         argv: info.argv,
         confinement: match info.confinement {
-            Enforcement::Full => api::Confinement::Full,
-            Enforcement::Partial => api::Confinement::Partial,
-            Enforcement::None => api::Confinement::None,
+            Enforcement::Full => protocol::Confinement::Full,
+            Enforcement::Partial => protocol::Confinement::Partial,
+            Enforcement::None => protocol::Confinement::None,
         },
     }
 }
 
-pub(crate) fn role_to_wire(role: Role) -> api::ProcessRole {
+pub(crate) fn role_to_wire(role: Role) -> protocol::ProcessRole {
     match role {
-        Role::Command => api::ProcessRole::Command,
-        Role::Keeper => api::ProcessRole::Keeper,
-        Role::Descendant => api::ProcessRole::Descendant,
+        Role::Command => protocol::ProcessRole::Command,
+        Role::Keeper => protocol::ProcessRole::Keeper,
+        Role::Descendant => protocol::ProcessRole::Descendant,
     }
 }
 
-pub(crate) fn ancestor_to_wire(ancestor: Ancestor) -> api::ProcessAncestor {
-    api::ProcessAncestor {
+pub(crate) fn ancestor_to_wire(ancestor: Ancestor) -> protocol::ProcessAncestor {
+    protocol::ProcessAncestor {
         pid: ancestor.pid,
         name: ancestor.name,
     }

@@ -1,7 +1,8 @@
 //! What the service is asked with, and what it answers.
 
 use eventlog::{Moves, MovesEnd};
-use kernel::{Deadline, JobId, Scope};
+use kernel::{Deadline, Scope};
+use protocol::JobId;
 
 use crate::job::{Job, StateName};
 use crate::output::OutputSummary;

@@ -8,8 +8,9 @@ use std::{
 
 use eventlog::{BlobId, Lease, Log, LogError, Sequence};
 use futures_util::FutureExt;
-use kernel::{CancellationToken, Cause, Clock, Deadline, JobId, Scope};
+use kernel::{CancellationToken, Cause, Clock, Deadline, Scope};
 use process::Tasks;
+use protocol::JobId;
 use serde_json::Value;
 use tokio::sync::mpsc;
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, LogError, StreamId, Version};
-use kernel::JobId;
+use protocol::JobId;
 
 use crate::{
     dispatch::IDLE,

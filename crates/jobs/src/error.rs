@@ -1,7 +1,7 @@
 //! What can go wrong with jobs.
 
 use eventlog::{BadName, CommitError, LeaseError, LogError};
-use kernel::JobId;
+use protocol::JobId;
 
 use crate::job::Job;
 

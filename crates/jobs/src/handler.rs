@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use eventlog::BlobId;
-use kernel::{JobId, Scope};
+use kernel::Scope;
+use protocol::JobId;
 use serde_json::Value;
 
 use crate::output::Output;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use eventlog::{BlobId, CommitError, Event, Head, Log, LogError, NewEvent, Sequence, StoredHead, StreamId};
-use kernel::JobId;
+use protocol::JobId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 

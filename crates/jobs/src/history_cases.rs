@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use eventlog::{BODY_LIMIT_BYTES, BlobId, Event, Head, NewEvent, Sequence, StoredHead, Version};
-use kernel::JobId;
 use proptest::prelude::*;
+use protocol::JobId;
 use serde_json::{Value, json};
 
 use crate::{

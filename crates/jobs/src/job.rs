@@ -3,7 +3,7 @@
 use std::{num::NonZeroU16, sync::Arc, time::Duration};
 
 use eventlog::{BlobId, UnixMs, Version};
-use kernel::JobId;
+use protocol::JobId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -458,7 +458,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// Ids as text, which is how they are written everywhere.
 mod ids {
-    use kernel::JobId;
+    use protocol::JobId;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(super) fn serialize<S: Serializer>(ids: &[JobId], serializer: S) -> Result<S::Ok, S::Error> {
@@ -476,7 +476,7 @@ mod ids {
 
 /// An id as text, if there is one.
 mod optional_id {
-    use kernel::JobId;
+    use protocol::JobId;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(super) fn serialize<S: Serializer>(id: &Option<JobId>, serializer: S) -> Result<S::Ok, S::Error> {

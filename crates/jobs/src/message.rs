@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eventlog::Version;
-use kernel::JobId;
+use protocol::JobId;
 use serde_json::Value;
 use tokio::sync::oneshot;
 

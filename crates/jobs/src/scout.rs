@@ -12,7 +12,8 @@ use std::{
 use eventlog::{
     Commit, HeadsOrder, HeadsQuery, LeaseError, Log, LogError, Moves, MovesEnd, StoredHead, Version,
 };
-use kernel::{Cause, Deadline, JobId, Scope, Slot};
+use kernel::{Cause, Deadline, Scope, Slot};
+use protocol::JobId;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{

@@ -10,8 +10,9 @@ use eventlog::{
     Bookmark, Commit, CommitError, HeadsOrder, HeadsQuery, Log, LogError, Sequence, StoredHead, Write,
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
-use kernel::{BootId, CancellationToken, Cause, Clock, Deadline, HomeId, JobId, Scope, Slot};
+use kernel::{CancellationToken, Cause, Clock, Deadline, Scope, Slot};
 use process::Tasks;
+use protocol::{BootId, HomeId, JobId};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{

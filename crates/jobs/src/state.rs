@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use kernel::JobId;
+use protocol::JobId;
 use serde_json::Value;
 
 use crate::{

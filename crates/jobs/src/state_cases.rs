@@ -4,7 +4,7 @@ mod ends;
 
 use std::{sync::Arc, time::Duration};
 
-use kernel::JobId;
+use protocol::JobId;
 use serde_json::{Value, json};
 
 use crate::{

@@ -5,8 +5,8 @@ mod actions;
 
 use std::{sync::Arc, time::Duration};
 
-use kernel::JobId;
 use proptest::prelude::*;
+use protocol::JobId;
 use serde_json::Value;
 
 use self::actions::{Action, START_MS, Speaker, action, facts};

@@ -1,7 +1,7 @@
 //! Taking jobs: what was asked for is checked, and on disk before anybody is told that it was taken.
 
 use eventlog::{BlobId, Commit, CommitError, Head, Log, StoredHead, Version, Write};
-use kernel::JobId;
+use protocol::JobId;
 use serde::{Deserialize, Serialize};
 
 use crate::{

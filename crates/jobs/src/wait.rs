@@ -1,7 +1,8 @@
 //! Waiting for the end of a job, on whichever machine it runs.
 
 use eventlog::{Log, TailEnd};
-use kernel::{JobId, Scope};
+use kernel::Scope;
+use protocol::JobId;
 
 use crate::{history, job::Job, output::FollowEnd};
 

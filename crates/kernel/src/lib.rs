@@ -27,7 +27,6 @@ mod cancellation;
 mod clock;
 mod deadline;
 mod generation;
-mod ids;
 mod random;
 mod slot;
 mod slots;
@@ -43,9 +42,5 @@ pub use cancellation::{CancellationToken, Cause, ResetRefused, Scope, Wait};
 pub use clock::{Alarm, Clock, ManualClock, SystemClock};
 pub use deadline::{Deadline, DeadlineExceeded, Passed, PastDeadline};
 pub use generation::Generation;
-pub use ids::{
-    BootId, ChangesetId, HomeId, IdError, JobId, PermissionId, PlanId, RequestId, RescuedId, SessionId,
-    TurnId, WorkspaceId,
-};
 pub use slot::{Seen, Slot, Stale, WaitError, WaitUntil};
 pub use slots::{Held, Slots};

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{Commit, CommitError, Lease, LeaseError, Log, LogError, StoredHead, StreamId, Version, Write};
-use kernel::{BootId, Clock, Deadline, HomeId, Scope};
+use kernel::{Clock, Deadline, Scope};
+use protocol::{BootId, HomeId};
 use thiserror::Error;
 
 use crate::place::Relation;

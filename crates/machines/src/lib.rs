@@ -15,7 +15,7 @@ mod record;
 
 use std::path::Path;
 
-use kernel::{BootId, HomeId};
+use protocol::{BootId, HomeId};
 
 pub use claim::{ClaimError, Claimed, Elsewhere, Presence, TakenOver, claim, presence};
 pub use names::{Label, Machines, host_name};

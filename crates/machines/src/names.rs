@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{Log, LogError, MovesEnd};
-use kernel::{Clock, Deadline, HomeId, Scope, Slot};
+use kernel::{Clock, Deadline, Scope, Slot};
+use protocol::HomeId;
 
 use crate::record::{KIND, home_of, record_of};
 

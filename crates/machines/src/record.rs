@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use eventlog::{BadName, CommitError, Head, Log, StoredHead, StreamId};
-use kernel::{BootId, HomeId};
+use protocol::{BootId, HomeId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::place::Place;

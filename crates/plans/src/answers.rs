@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eventlog::Sequence;
-use kernel::{ChangesetId, PlanId, RescuedId, WorkspaceId};
+use protocol::{ChangesetId, PlanId, RescuedId, WorkspaceId};
 
 use crate::entry::Entry;
 use crate::manifest::ManifestId;

@@ -1,7 +1,7 @@
 //! Changesets: what one actor changed inside a plan.
 
 use eventlog::UnixMs;
-use kernel::{ChangesetId, PlanId};
+use protocol::{ChangesetId, PlanId};
 use serde::{Deserialize, Serialize};
 
 use crate::as_text;

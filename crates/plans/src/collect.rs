@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
 
-use kernel::PlanId;
+use protocol::PlanId;
 
 use crate::answers::{Collected, GcPolicy, Run};
 use crate::base::CollectMode;

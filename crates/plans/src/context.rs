@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use kernel::{ChangesetId, PlanId};
+use protocol::{ChangesetId, PlanId};
 
 use crate::changeset::NewChangeset;
 use crate::desk::RecordTo;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{Commit, CommitError, Write};
-use kernel::{Deadline, PlanId};
+use kernel::Deadline;
+use protocol::PlanId;
 
 use crate::answers::Unapplied;
 use crate::desk::Captures;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use eventlog::{BlobError, CommitError, LogError};
-use kernel::{ChangesetId, HomeId, PlanId, RescuedId, WorkspaceId};
+use protocol::{ChangesetId, HomeId, PlanId, RescuedId, WorkspaceId};
 
 use crate::path::BadPath;
 use crate::plan::{CheckState, State};

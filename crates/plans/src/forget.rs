@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{BlobId, HeadsOrder, HeadsQuery};
-use kernel::PlanId;
+use protocol::PlanId;
 
 use crate::answers::Forgotten;
 use crate::collect::own_plans;

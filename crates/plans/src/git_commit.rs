@@ -165,7 +165,7 @@ struct Beside(PathBuf);
 
 impl Beside {
     fn new(directory: &Path) -> Self {
-        Self(directory.join(format!("tidelock-index-{}", kernel::RequestId::generate())))
+        Self(directory.join(format!("tidelock-index-{}", protocol::RequestId::generate())))
     }
 }
 

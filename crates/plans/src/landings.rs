@@ -1,7 +1,7 @@
 //! Landings as the log has them: what an apply or an undo does, path by path, written down before anything is touched.
 
 use eventlog::UnixMs;
-use kernel::{ChangesetId, HomeId, PlanId, WorkspaceId};
+use protocol::{ChangesetId, HomeId, PlanId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
 use crate::as_text;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use eventlog::UnixMs;
-use kernel::PlanId;
+use protocol::PlanId;
 
 use crate::entry::Entry;
 use crate::error::PlanError;

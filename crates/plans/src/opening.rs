@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{Commit, CommitError, HeadsOrder, HeadsQuery, UnixMs, Version, Write};
-use kernel::{PlanId, WorkspaceId};
+use protocol::{PlanId, WorkspaceId};
 
 use crate::answers::Opened;
 use crate::base::{Base, Ignored, LeftOut};

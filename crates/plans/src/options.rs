@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::Log;
-use kernel::{Clock, HomeId};
+use kernel::Clock;
 use process::{Processes, Tasks};
+use protocol::HomeId;
 
 use crate::landing::{NoSteps, Steps};
 

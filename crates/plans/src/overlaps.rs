@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kernel::{Clock, PlanId, WorkspaceId};
+use kernel::Clock;
 use process::Tasks;
+use protocol::{PlanId, WorkspaceId};
 
 use crate::answers::{Counts, Overlap};
 use crate::desks::{Desks, IDLE};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{UnixMs, Version};
-use kernel::{ChangesetId, HomeId, PlanId, WorkspaceId};
+use protocol::{ChangesetId, HomeId, PlanId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
 use crate::as_text;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use eventlog::{CommitError, StreamId, Version};
-use kernel::{PlanId, WorkspaceId};
+use protocol::{PlanId, WorkspaceId};
 use tokio::sync::oneshot;
 
 use crate::collect::own_plans;

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kernel::{PlanId, WorkspaceId};
+use protocol::{PlanId, WorkspaceId};
 
 /// Something that is being set right.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{HeadsOrder, HeadsQuery, Moves, Sequence, Tail};
-use kernel::{CancellationToken, ChangesetId, PlanId, RescuedId, Scope, WorkspaceId};
+use kernel::{CancellationToken, Scope};
+use protocol::{ChangesetId, PlanId, RescuedId, WorkspaceId};
 
 use crate::answers::{
     ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FilesChanged, Forgotten, GcPolicy, Moment,

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eventlog::{Log, WallClock};
-use kernel::{Clock, HomeId, PlanId, Scope, WorkspaceId};
+use kernel::{Clock, Scope};
+use protocol::{HomeId, PlanId, WorkspaceId};
 
 use process::Tasks;
 use tokio::sync::oneshot;

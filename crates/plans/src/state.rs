@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use eventlog::{UnixMs, Version};
-use kernel::{ChangesetId, PlanId};
+use protocol::{ChangesetId, PlanId};
 
 use crate::answers::Unapplied;
 use crate::error::PlanError;

@@ -5,7 +5,7 @@ mod table;
 use std::sync::Arc;
 
 use eventlog::UnixMs;
-use kernel::{ChangesetId, HomeId, PlanId, WorkspaceId};
+use protocol::{ChangesetId, HomeId, PlanId, WorkspaceId};
 
 use crate::answers::Unapplied;
 use crate::error::PlanError;

@@ -1,10 +1,10 @@
 //! Random histories of a plan, against rules too simple to be wrong.
 
 use eventlog::UnixMs;
-use kernel::{ChangesetId, PlanId};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
+use protocol::{ChangesetId, PlanId};
 
 use crate::answers::Unapplied;
 use crate::manifest::ManifestId;

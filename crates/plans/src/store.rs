@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use eventlog::{HeadsOrder, HeadsQuery, Log, Sequence, StoredHead, StreamId};
-use kernel::{ChangesetId, PlanId};
+use protocol::{ChangesetId, PlanId};
 
 use crate::changeset::{Changeset, ChangesetRecord};
 use crate::entry::{Change, Entry};

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use eventlog::{BlobId, DAMAGED_EVENT, Event, Head, NewEvent, StoredHead, StreamId};
-use kernel::{ChangesetId, PlanId, WorkspaceId};
+use protocol::{ChangesetId, PlanId, WorkspaceId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::answers::Moment;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kernel::WorkspaceId;
+use protocol::WorkspaceId;
 use tokio::sync::oneshot;
 
 use crate::base::Taken;

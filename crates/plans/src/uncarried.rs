@@ -1,6 +1,6 @@
 //! What was done in a sandbox and does not get into the workspace when the plan is applied.
 
-use kernel::PlanId;
+use protocol::PlanId;
 use serde::{Deserialize, Serialize};
 
 use crate::base::{LeftOut, WhyLeftOut};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use eventlog::{UnixMs, Version};
-use kernel::{HomeId, PlanId, WorkspaceId};
+use protocol::{HomeId, PlanId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
 use crate::as_text;

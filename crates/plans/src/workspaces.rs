@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use eventlog::{Commit, StoredHead, Version, Write};
-use kernel::WorkspaceId;
+use protocol::WorkspaceId;
 
 use crate::error::PlanError;
 use crate::plan::State;

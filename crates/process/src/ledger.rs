@@ -11,7 +11,7 @@ use eventlog::{
     BadName, Commit, CommitError, Durability, Head, HeadsOrder, HeadsQuery, Log, LogError, StoredHead,
     StreamId, Version, Write,
 };
-use kernel::HomeId;
+use protocol::HomeId;
 use serde::{Deserialize, Serialize};
 
 use crate::ended::Exit;

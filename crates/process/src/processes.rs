@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use eventlog::Log;
-use kernel::{BootId, Clock, HomeId, Scope};
+use kernel::{Clock, Scope};
+use protocol::{BootId, HomeId};
 use tokio::sync::oneshot;
 
 use crate::child::Child;

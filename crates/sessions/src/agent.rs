@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use eventlog::Log;
-use kernel::{Clock, Scope, SessionId, TurnId};
+use kernel::{Clock, Scope};
+use protocol::{SessionId, TurnId};
 
 use crate::asking::Asker;
 use crate::desk::PlanDesk;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kernel::SessionId;
+use protocol::SessionId;
 
 use crate::permissions::Rule;
 use crate::prompt::{AgentChoice, Prompt};
@@ -21,7 +21,7 @@ pub struct NewSession {
     /// What its agents may do.
     pub rules: Vec<Rule>,
     /// The plan that they begin to work in, if it is there already.
-    pub plan: Option<kernel::PlanId>,
+    pub plan: Option<protocol::PlanId>,
     /// Who wants it.
     pub by: Actor,
 }

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kernel::{Deadline, PermissionId, Scope, SessionId, TurnId};
+use kernel::{Deadline, Scope};
+use protocol::{PermissionId, SessionId, TurnId};
 
 use crate::error::SessionError;
 use crate::event::{PermissionOption, TurnEvent};

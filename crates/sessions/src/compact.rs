@@ -11,7 +11,7 @@ use std::time::Duration;
 use eventlog::{
     Commit, CommitError, HeadsOrder, HeadsQuery, Log, Sequence, StoredHead, UnixMs, Version, Write,
 };
-use kernel::TurnId;
+use protocol::TurnId;
 
 use crate::error::SessionError;
 use crate::follow::{Wholeness, fold};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kernel::{PlanId, SessionId, TurnId};
 use plans::{Ground, IfChildFails, NewPlan, Plan, PlanError, Plans, State, Unapplied};
+use protocol::{PlanId, SessionId, TurnId};
 use tokio::sync::OnceCell;
 
 use crate::error::SessionError;

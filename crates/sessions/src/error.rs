@@ -1,8 +1,8 @@
 //! What can go wrong with sessions.
 
 use eventlog::{BlobError, CommitError, LogError};
-use kernel::{PermissionId, PlanId, SessionId, TurnId};
 use plans::PlanError;
+use protocol::{PermissionId, PlanId, SessionId, TurnId};
 
 use crate::session::Session;
 use crate::turn::TurnState;

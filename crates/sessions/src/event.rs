@@ -7,7 +7,7 @@
 //! order in which they began; several can grow at the same time.
 
 use eventlog::{CommitError, NewEvent};
-use kernel::{ChangesetId, PermissionId, PlanId};
+use protocol::{ChangesetId, PermissionId, PlanId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

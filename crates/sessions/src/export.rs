@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use eventlog::{Log, UnixMs};
-use kernel::{SessionId, TurnId};
+use protocol::{SessionId, TurnId};
 use serde::Serialize;
 use serde_json::Value;
 

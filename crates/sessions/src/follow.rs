@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use eventlog::{Bookmark, EventBatch, Log, LogError, Sequence, StreamId, Tail, TailBatch, TailEnd};
-use kernel::{Cause, Scope, TurnId};
+use kernel::{Cause, Scope};
+use protocol::TurnId;
 
 use crate::error::SessionError;
 use crate::event::TurnEvent;

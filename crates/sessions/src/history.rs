@@ -3,7 +3,7 @@
 //! **Invariant:** turns are read from the newest back, and no more than fit. However long a session is, this costs the same.
 
 use eventlog::{Log, Sequence};
-use kernel::TurnId;
+use protocol::TurnId;
 use serde_json::Value;
 
 use crate::error::SessionError;

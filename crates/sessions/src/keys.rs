@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, StoredHead, UnixMs};
-use kernel::TurnId;
+use protocol::TurnId;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SessionError;

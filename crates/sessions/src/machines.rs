@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::machines::{Presence, presence};
-use kernel::{HomeId, SessionId};
+use protocol::{HomeId, SessionId};
 
 use crate::error::SessionError;
 use crate::manage::{amend, existing};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{Commit, CommitError, HeadsOrder, HeadsQuery, Version, Write};
-use kernel::{SessionId, TurnId};
+use protocol::{SessionId, TurnId};
 
 use crate::answers::{NewSession, SessionQuery};
 use crate::error::SessionError;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::Log;
-use kernel::{BootId, Clock, HomeId};
+use kernel::Clock;
 use plans::Plans;
 use process::Tasks;
+use protocol::{BootId, HomeId};
 
 use crate::agent::Agent;
 use crate::owner::Sharing;

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eventlog::{Lease, LeaseError};
-use kernel::{BootId, CancellationToken, Cause, Deadline, HomeId, Scope, Slot, TurnId};
+use kernel::{CancellationToken, Cause, Deadline, Scope, Slot};
+use protocol::{BootId, HomeId, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SessionError;

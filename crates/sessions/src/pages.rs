@@ -1,7 +1,7 @@
 //! What is in the streams of sessions and turns, page by page, for those who do not follow them.
 
 use eventlog::{Page, Sequence};
-use kernel::{SessionId, TurnId};
+use protocol::{SessionId, TurnId};
 
 use crate::error::SessionError;
 use crate::service::Sessions;

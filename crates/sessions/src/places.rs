@@ -6,7 +6,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use kernel::{Deadline, Scope, SessionId, Slot, TurnId};
+use kernel::{Deadline, Scope, Slot};
+use protocol::{SessionId, TurnId};
 
 use crate::answers::Counts;
 use crate::shared::Shared;

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kernel::{JobId, PlanId, Scope};
+use kernel::Scope;
+use protocol::{JobId, PlanId};
 use serde_json::Value;
 use tokio::sync::mpsc;
 

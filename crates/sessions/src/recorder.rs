@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use eventlog::{Commit, CommitError, NewEvent, Unsettled, Version, Write};
-use kernel::{CancellationToken, Cause, TurnId};
+use kernel::{CancellationToken, Cause};
+use protocol::TurnId;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::SessionError;

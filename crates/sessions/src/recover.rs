@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, Moves, MovesEnd, StoredHead};
-use kernel::{Deadline, HomeId, SessionId};
+use kernel::Deadline;
+use protocol::{HomeId, SessionId};
 
 use crate::error::SessionError;
 use crate::machines::{home_of, look_for};

@@ -49,7 +49,7 @@ async fn remove(log: &Log, streams: Vec<(eventlog::StreamId, Version)>) -> Resul
 }
 
 /// The session that it was forked from has one fork less.
-async fn forget_fork(log: &Log, id: kernel::SessionId) -> Result<(), SessionError> {
+async fn forget_fork(log: &Log, id: protocol::SessionId) -> Result<(), SessionError> {
     for _ in 0..store::TRIES {
         let session = match store::session(log, id).await {
             Ok(session) => session,

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use eventlog::{CommitError, Unsettled};
 use futures_util::FutureExt as _;
-use kernel::{CancellationToken, Cause, SessionId};
+use kernel::{CancellationToken, Cause};
+use protocol::SessionId;
 use tokio::sync::oneshot;
 
 use crate::agent::{AgentEnd, AgentTurn};

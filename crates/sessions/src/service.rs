@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use eventlog::{Moves, Sequence, Tail, TailEnd, TailItem};
-use kernel::{CancellationToken, Cause, Deadline, PermissionId, Scope, SessionId, TurnId};
+use kernel::{CancellationToken, Cause, Deadline, Scope};
+use protocol::{PermissionId, SessionId, TurnId};
 
 use crate::agent::AgentInfo;
 use crate::answers::{Accepted, Counts, NewSession, NewTurn, SessionQuery};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{Sequence, UnixMs, Version};
-use kernel::{HomeId, PermissionId, PlanId, SessionId, TurnId};
+use protocol::{HomeId, PermissionId, PlanId, SessionId, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use eventlog::{CommitError, Log, WallClock};
-use kernel::{CancellationToken, Clock, SessionId, TurnId};
+use kernel::{CancellationToken, Clock};
 use plans::Plans;
 use process::Tasks;
+use protocol::{SessionId, TurnId};
 
 use crate::agent::{Agent, Readiness};
 use crate::error::SessionError;

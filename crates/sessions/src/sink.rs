@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kernel::PlanId;
+use protocol::PlanId;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 

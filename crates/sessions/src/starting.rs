@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eventlog::{CommitError, Head, Version, Write};
-use kernel::{HomeId, SessionId, TurnId};
+use protocol::{HomeId, SessionId, TurnId};
 
 use crate::answers::{Accepted, NewTurn, RunOn, Started};
 use crate::error::SessionError;

@@ -12,7 +12,7 @@
 //! 5. The first answer to a question, and the first wish to stop, stand.
 
 use eventlog::UnixMs;
-use kernel::{HomeId, PermissionId, PlanId, TurnId};
+use protocol::{HomeId, PermissionId, PlanId, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::answers::IfBusy;
@@ -107,7 +107,7 @@ pub(crate) enum Refused {
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) id: TurnId,
-    pub(crate) session: kernel::SessionId,
+    pub(crate) session: protocol::SessionId,
     pub(crate) prompt: Prompt,
     pub(crate) agent: AgentChoice,
     /// The home whose machine is to run it, and whatever else waits in the session.

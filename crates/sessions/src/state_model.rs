@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use eventlog::UnixMs;
-use kernel::{BootId, HomeId, PermissionId, SessionId, TurnId};
 use proptest::prelude::*;
+use protocol::{BootId, HomeId, PermissionId, SessionId, TurnId};
 
 use crate::answers::IfBusy;
 use crate::event::TurnEvent;

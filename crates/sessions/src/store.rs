@@ -1,7 +1,7 @@
 //! Reading sessions and turns whole, and committing steps on what was read.
 
 use eventlog::{Commit, CommitError, Head, Log, NewEvent, StoredHead, StreamId, Version, Write};
-use kernel::{SessionId, TurnId};
+use protocol::{SessionId, TurnId};
 use serde::de::DeserializeOwned;
 
 use crate::error::SessionError;

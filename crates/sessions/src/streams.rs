@@ -8,7 +8,7 @@
 //! | `acp-session/ID` | `acp-session` | `known` | none |
 
 use eventlog::{BadName, CommitError, Head, StreamId};
-use kernel::{SessionId, TurnId};
+use protocol::{SessionId, TurnId};
 
 use crate::session::SessionRecord;
 use crate::turn::TurnRecord;

@@ -1,7 +1,7 @@
 //! What a turn is.
 
 use eventlog::{BlobId, Sequence, UnixMs, Version};
-use kernel::{PlanId, SessionId, TurnId};
+use protocol::{PlanId, SessionId, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;

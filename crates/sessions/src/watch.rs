@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use eventlog::TailEnd;
-use kernel::{CancellationToken, Cause, Deadline, SessionId, Slot, TurnId};
+use kernel::{CancellationToken, Cause, Deadline, Slot};
+use protocol::{SessionId, TurnId};
 
 use crate::error::SessionError;
 use crate::pause::LogPause;

@@ -9,12 +9,12 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use api::ErrorCode;
 use daemon::{Home, HomeError, check_directory};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use protocol::ErrorCode;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::SEARCH_VARIABLES;
+use protocol::SEARCH_VARIABLES;
 
 /// Where programs are for the caller, such as in a virtual environment that was activated after the daemon was started.
 pub(crate) fn search_variables() -> BTreeMap<String, String> {

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use api::{Setting, SettingSource};
 use daemon::{Database, Options};
+use protocol::{Setting, SettingSource};
 use serde_json::{Value, json};
 
 use crate::logging;

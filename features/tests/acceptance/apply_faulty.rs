@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use eventlog::BlobId;
-use kernel::PlanId;
 use plans::{Change, Contents, Entry};
+use protocol::PlanId;
 
 use crate::plans_kit::{PATIENCE, Running, Site};
 

@@ -3,8 +3,8 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use kernel::PlanId;
 use plans::{OutcomeKind, State};
+use protocol::PlanId;
 
 use crate::apply_faulty::Work;
 use crate::plans_kit::{Files, Running, Site};

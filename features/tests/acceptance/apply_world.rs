@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fmt, sync::Mutex};
 
 use cucumber::World;
 use futures_util::future::join_all;
-use kernel::PlanId;
 use plans::{Outcome, OutcomeKind, PlanError};
+use protocol::PlanId;
 
 use crate::{
     apply_faulty::{self, Hook, Verdict, Work},

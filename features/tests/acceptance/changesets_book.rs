@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use kernel::PlanId;
 use plans::{Change, ChangesetHandle, Entry, LinkTarget, NewChangeset, PlanError};
+use protocol::PlanId;
 
 use crate::changesets_faulty::Faulty;
 use crate::plans_kit::{PATIENCE, Running, actor};
@@ -38,7 +38,7 @@ pub(crate) enum Book {
 /// A changeset that somebody has started.
 #[derive(Clone, Debug)]
 pub(crate) enum Started {
-    Ours(kernel::ChangesetId, Option<ChangesetHandle>),
+    Ours(protocol::ChangesetId, Option<ChangesetHandle>),
     Faulty(usize),
 }
 

@@ -94,7 +94,7 @@ impl ChangesetWorld {
         self.beside.as_ref().expect("a step before has opened a plan")
     }
 
-    fn ours(&self) -> (&Running, kernel::PlanId) {
+    fn ours(&self) -> (&Running, protocol::PlanId) {
         self.here().ours()
     }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use eventlog::{CommitError, Log};
 use jobs::{Attempt, Ending, Job, Record, State, UnixMs, Verdict, Worker};
-use kernel::{CancellationToken, JobId};
+use kernel::CancellationToken;
+use protocol::JobId;
 use serde_json::{Value, json};
 
 use crate::job_subjects::{

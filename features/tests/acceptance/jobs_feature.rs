@@ -5,7 +5,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use cucumber::World;
 use eventlog::{Lease, Version};
 use jobs::{Job, Jobs, NewJob, Sharing, State, StateName};
-use kernel::{Clock, HomeId, JobId, ManualClock};
+use kernel::{Clock, ManualClock};
+use protocol::{HomeId, JobId};
 use tokio::task::JoinHandle;
 
 use crate::{

@@ -9,7 +9,7 @@ use std::{
 };
 
 use eventlog::{Log, SqliteOptions};
-use kernel::{BootId, CancellationToken, Deadline, HomeId, Scope, Slot, SystemClock};
+use kernel::{CancellationToken, Deadline, Scope, Slot, SystemClock};
 use lsp::{
     Client, ClientSettings, Connection, EndReason, Failure, Incoming, Launch, LaunchFailure, ResponseError,
     RunningServer, ServerExit, ServerGeneration, ServerKey,
@@ -18,6 +18,7 @@ use process::{
     Child, Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError,
     StopPlan, Tasks,
 };
+use protocol::{BootId, HomeId};
 use serde_json::{Value, json, value::RawValue};
 use tempfile::TempDir;
 

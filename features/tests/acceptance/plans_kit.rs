@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eventlog::{Log, SqliteOptions};
-use kernel::{BootId, HomeId, PlanId, SystemClock};
+use kernel::SystemClock;
 use plans::{
     Actor, ApplyOrder, FileFound, Ground, IfChildFails, LandingSteps, NewPlan, NewStay, Plans, PlansOptions,
     PlansSettings, Run, UndoOrder,
@@ -17,6 +17,7 @@ use plans::{
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
 };
+use protocol::{BootId, HomeId, PlanId};
 use tempfile::TempDir;
 
 /// How long anything may take that takes milliseconds.

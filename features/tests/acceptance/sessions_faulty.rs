@@ -142,7 +142,7 @@ impl Faulty {
 
     /// Names the turn in the row, and gives birth to its stream.
     async fn begin(&self, session: &str, mut row: Value, key: Option<&str>) -> String {
-        let turn = kernel::TurnId::generate().to_string();
+        let turn = protocol::TurnId::generate().to_string();
         row["active"] = turn.as_str().into();
         row["turns"].as_array_mut().unwrap().push(turn.as_str().into());
         if let Some(key) = key {
@@ -207,7 +207,7 @@ impl Faulty {
 #[async_trait(?Send)]
 impl Runtime for Faulty {
     async fn create(&self) -> String {
-        let session = kernel::SessionId::generate().to_string();
+        let session = protocol::SessionId::generate().to_string();
         let row = json!({ "title": "a session", "active": null, "turns": [], "keys": {} });
         self.save(&session, &row).await;
         session
@@ -244,7 +244,7 @@ impl Runtime for Faulty {
 
     async fn leave_behind(&self, session: &str) -> String {
         let mut row = self.load(session).await;
-        let turn = kernel::TurnId::generate().to_string();
+        let turn = protocol::TurnId::generate().to_string();
         row["active"] = turn.as_str().into();
         self.save(session, &row).await;
         turn

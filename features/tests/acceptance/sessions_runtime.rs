@@ -9,9 +9,10 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use eventlog::{Log, Sequence, Tail, TailItem};
-use kernel::{BootId, CancellationToken, HomeId, SessionId, SystemClock, TurnId};
+use kernel::{CancellationToken, SystemClock};
 use plans::Plans;
 use process::Tasks;
+use protocol::{BootId, HomeId, SessionId, TurnId};
 use sessions::{
     Agent, AgentChoice, AgentEnd, AgentInfo, AgentKind, AgentTurn, IfBusy, LanguageError, LanguageOrder,
     Languages, NewSession, NewTurn, Ports, Prompt, Readiness, RunOn, SessionError, Sessions, SessionsOptions,

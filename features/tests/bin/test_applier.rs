@@ -10,10 +10,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use eventlog::{Log, SqliteOptions};
-use kernel::{BootId, HomeId, PlanId, SystemClock};
+use kernel::SystemClock;
 use plans::landing::{Step, Steps};
 use plans::{ApplyOrder, LandingSteps, Outcome, Plans, PlansOptions, PlansSettings, Run, UndoOrder};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
+use protocol::{BootId, HomeId, PlanId};
 
 fn main() -> Result<(), Box<dyn Error>> {
     process::keep_if_asked();

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use eventlog::{Log, PostgresOptions, SqliteOptions};
 use jobs::{Handler, IfInterrupted, Jobs, JobsOptions, NewJob, Sharing};
-use kernel::{BootId, Deadline, HomeId, SystemClock};
+use kernel::{Deadline, SystemClock};
 use process::Tasks;
+use protocol::{BootId, HomeId};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 

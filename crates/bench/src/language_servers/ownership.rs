@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use eventlog::{Log, SqliteOptions};
-use kernel::{BootId, HomeId, SystemClock};
+use kernel::SystemClock;
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, StopPlan,
     Tasks,
 };
+use protocol::{BootId, HomeId};
 use tokio::runtime::Runtime;
 
 use crate::report::{Bar, Table};

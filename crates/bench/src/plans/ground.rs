@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use kernel::{CancellationToken, PlanId};
+use kernel::CancellationToken;
 use plans::{Bases, Sandbox, SandboxOrder, Strategies, Strategy, StrategyName, Taken};
+use protocol::PlanId;
 use tokio::runtime::Runtime;
 
 use super::service::{Starter, environment};

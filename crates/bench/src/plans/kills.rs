@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use kernel::PlanId;
 use plans::State;
+use protocol::PlanId;
 
 use super::project::{APPENDED, Project, append, content};
 use super::service::{Service, must_be_done};

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use kernel::PlanId;
 use plans::{Change, Contents, Overlaps, Plans};
+use protocol::PlanId;
 use tokio::runtime::Runtime;
 
 use super::project::{Project, edited, path};

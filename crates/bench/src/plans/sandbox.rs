@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use kernel::PlanId;
 use plans::StrategyName;
+use protocol::PlanId;
 use tokio::runtime::Runtime;
 
 use super::git;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use eventlog::{Log, SqliteOptions};
-use kernel::{BootId, HomeId, PlanId, SystemClock};
+use kernel::SystemClock;
 use plans::{
     ApplyOrder, Entrance, GcPolicy, Ground, IfChildFails, LandingSteps, NewPlan, NewStay, Outcome,
     OutcomeKind, Plans, PlansOptions, PlansSettings, Run, Unapplied, UndoOrder,
@@ -15,6 +15,7 @@ use plans::{
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
 };
+use protocol::{BootId, HomeId, PlanId};
 use tokio::io::AsyncReadExt as _;
 
 /// Who does everything here.

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use eventlog::{Commit, Head, Log, SqliteOptions, StoredHead, StreamId, Version, Write};
-use kernel::{SystemClock, TurnId};
+use kernel::SystemClock;
+use protocol::TurnId;
 use sessions::{SessionRecord, TurnRecord};
 
 use super::ground::Ground;

@@ -12,10 +12,10 @@ use context::{
 };
 use eventlog::{Log, SqliteOptions};
 use kernel::{
-    BootId, BreakerSettings, CancellationToken, CircuitBreaker, Clock, Deadline, HomeId, ManualClock, Scope,
-    SystemClock,
+    BreakerSettings, CancellationToken, CircuitBreaker, Clock, Deadline, ManualClock, Scope, SystemClock,
 };
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
+use protocol::{BootId, HomeId};
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(60);

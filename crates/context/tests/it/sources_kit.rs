@@ -14,8 +14,9 @@ use context::{
     all_strategies,
 };
 use eventlog::{Log, SqliteOptions};
-use kernel::{BootId, CancellationToken, Deadline, HomeId, Scope, SystemClock};
+use kernel::{CancellationToken, Deadline, Scope, SystemClock};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
+use protocol::{BootId, HomeId};
 
 /// Nothing in these tests takes as long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use kernel::BootId;
+use protocol::BootId;
 use thiserror::Error;
 
 use super::secret::Secret;

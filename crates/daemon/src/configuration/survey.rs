@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use ::context::BUILT_IN_STRATEGIES as BUILT_IN;
-use api::{Setting, SettingSource};
+use protocol::{Setting, SettingSource};
 use serde_json::{Value, json};
 
 use super::keys::{ANY_NAME, InForce, KEYS, Key};

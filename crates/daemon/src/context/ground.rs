@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use context::{ContextError, DiskView, View};
-use kernel::{Deadline, PlanId};
+use kernel::Deadline;
 use plans::{PlanError, Plans};
+use protocol::PlanId;
 
 use super::plan_view::PlanView;
 use super::service::QuestionError;

@@ -247,7 +247,7 @@ impl ContextService {
     }
 
     /// How many indexes there are, in the words of the wire.
-    pub(crate) fn counts(&self) -> api::ContextCounts {
+    pub(crate) fn counts(&self) -> protocol::ContextCounts {
         wire::counts_to_wire(&self.indexes())
     }
 

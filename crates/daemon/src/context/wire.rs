@@ -12,9 +12,9 @@ use crate::app::{whole_ms, whole_ms_up};
 use crate::times::rfc3339;
 
 /// An answer.
-pub(crate) fn answer_to_wire(answered: Answered, plan: Option<String>) -> api::ContextAnswer {
+pub(crate) fn answer_to_wire(answered: Answered, plan: Option<String>) -> protocol::ContextAnswer {
     let Answered { root, answer, index } = answered;
-    api::ContextAnswer {
+    protocol::ContextAnswer {
         root: root.display().to_string(),
         plan,
         outcome: outcome(&answer),
@@ -30,25 +30,25 @@ pub(crate) fn answer_to_wire(answered: Answered, plan: Option<String>) -> api::C
     }
 }
 
-fn outcome(answer: &Answer) -> api::ContextOutcome {
+fn outcome(answer: &Answer) -> protocol::ContextOutcome {
     if !answer.fragments.is_empty() {
-        api::ContextOutcome::Found
+        protocol::ContextOutcome::Found
     } else if answer.left_out_total > 0 || answer.budget_tokens == 0 {
-        api::ContextOutcome::NothingFits
+        protocol::ContextOutcome::NothingFits
     } else {
-        api::ContextOutcome::NothingMatched
+        protocol::ContextOutcome::NothingMatched
     }
 }
 
-fn fragment_to_wire(fragment: Fragment) -> api::ContextFragment {
-    api::ContextFragment {
+fn fragment_to_wire(fragment: Fragment) -> protocol::ContextFragment {
+    protocol::ContextFragment {
         path: fragment.path.to_string(),
         first_line: fragment.lines.first(),
         last_line: fragment.lines.last(),
         depth: match fragment.depth {
-            Depth::Body => api::ContextDepth::Body,
-            Depth::Signature => api::ContextDepth::Signature,
-            Depth::Name => api::ContextDepth::Name,
+            Depth::Body => protocol::ContextDepth::Body,
+            Depth::Signature => protocol::ContextDepth::Signature,
+            Depth::Name => protocol::ContextDepth::Name,
         },
         symbol: fragment.symbol,
         text: fragment.text,
@@ -58,8 +58,8 @@ fn fragment_to_wire(fragment: Fragment) -> api::ContextFragment {
     }
 }
 
-fn part_to_wire(part: ScorePart) -> api::ContextScorePart {
-    api::ContextScorePart {
+fn part_to_wire(part: ScorePart) -> protocol::ContextScorePart {
+    protocol::ContextScorePart {
         strategy: part.strategy.to_string(),
         rank: part.rank as u64,
         adds: part.adds,
@@ -67,8 +67,8 @@ fn part_to_wire(part: ScorePart) -> api::ContextScorePart {
     }
 }
 
-fn left_out_to_wire(left_out: &LeftOut) -> api::ContextLeftOut {
-    api::ContextLeftOut {
+fn left_out_to_wire(left_out: &LeftOut) -> protocol::ContextLeftOut {
+    protocol::ContextLeftOut {
         path: left_out.path.to_string(),
         first_line: left_out.lines.first(),
         last_line: left_out.lines.last(),
@@ -77,8 +77,8 @@ fn left_out_to_wire(left_out: &LeftOut) -> api::ContextLeftOut {
     }
 }
 
-fn strategy_to_wire(report: &StrategyReport) -> api::ContextStrategy {
-    use api::ContextStrategyState as State;
+fn strategy_to_wire(report: &StrategyReport) -> protocol::ContextStrategy {
+    use protocol::ContextStrategyState as State;
     let (state, hits, why, retry_after) = match &report.outcome {
         Outcome::Ran { hits } => (State::Ran, *hits, None, None),
         Outcome::NotApplicable { why } => (State::NotApplicable, 0, Some(why.clone()), None),
@@ -91,7 +91,7 @@ fn strategy_to_wire(report: &StrategyReport) -> api::ContextStrategy {
         Outcome::Failed { why } => (State::Failed, 0, Some(why.clone()), None),
         Outcome::LeftOut => (State::LeftOut, 0, None, None),
     };
-    api::ContextStrategy {
+    protocol::ContextStrategy {
         id: report.strategy.to_string(),
         state,
         took_ms: milliseconds(report.took),
@@ -102,8 +102,8 @@ fn strategy_to_wire(report: &StrategyReport) -> api::ContextStrategy {
 }
 
 /// An index.
-pub(crate) fn index_to_wire(index: &IndexInfo) -> api::ContextIndex {
-    use api::ContextIndexState as State;
+pub(crate) fn index_to_wire(index: &IndexInfo) -> protocol::ContextIndex {
+    use protocol::ContextIndexState as State;
     let (state, why, files) = match &index.state {
         IndexState::Building { files } => (State::Building, None, *files),
         IndexState::Ready => (State::Ready, None, index.files as u64),
@@ -111,7 +111,7 @@ pub(crate) fn index_to_wire(index: &IndexInfo) -> api::ContextIndex {
         // Nobody but the daemon itself closes it, when it ends or when the index is removed.
         IndexState::Closed => (State::Failed, Some("it is closed".to_owned()), index.files as u64),
     };
-    api::ContextIndex {
+    protocol::ContextIndex {
         root: index.root.display().to_string(),
         state,
         why,
@@ -125,8 +125,8 @@ pub(crate) fn index_to_wire(index: &IndexInfo) -> api::ContextIndex {
 /// A strategy as it is set.
 pub(crate) fn strategy_info_to_wire(
     (name, set): (StrategyName, StrategySettings),
-) -> api::ContextStrategyInfo {
-    api::ContextStrategyInfo {
+) -> protocol::ContextStrategyInfo {
+    protocol::ContextStrategyInfo {
         id: name.to_string(),
         breaker: name.circuit(),
         enabled: set.enabled,
@@ -134,8 +134,8 @@ pub(crate) fn strategy_info_to_wire(
     }
 }
 
-pub(super) fn counts_to_wire(indexes: &[IndexInfo]) -> api::ContextCounts {
-    api::ContextCounts {
+pub(super) fn counts_to_wire(indexes: &[IndexInfo]) -> protocol::ContextCounts {
+    protocol::ContextCounts {
         indexes: indexes.len() as u64,
         index_bytes: indexes.iter().map(|index| index.index_bytes).sum(),
     }
@@ -148,8 +148,8 @@ fn milliseconds(duration: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use api::ContextStrategyState as State;
     use context::StrategyName;
+    use protocol::ContextStrategyState as State;
 
     use super::*;
 
@@ -192,7 +192,7 @@ mod tests {
                 outcome,
                 took: Duration::from_nanos(1_234_567),
             };
-            let expected = api::ContextStrategy {
+            let expected = protocol::ContextStrategy {
                 id: "a".to_owned(),
                 state,
                 took_ms: 1.235,

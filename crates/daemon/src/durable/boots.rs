@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eventlog::{Commit, CommitError, Head, Log, LogError, NewEvent, StoredHead, StreamId, Version, Write};
-use kernel::{BootId, HomeId, Scope};
+use kernel::Scope;
+use protocol::{BootId, HomeId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -47,22 +48,22 @@ struct Body {
 #[derive(Debug)]
 pub(crate) struct Boots {
     /// Newest first; the first one is ours.
-    boots: Vec<api::Boot>,
+    boots: Vec<protocol::Boot>,
     /// How many this start found without an end.
     pub(crate) found_crashed: u64,
 }
 
 impl Boots {
     /// The newest ones.
-    pub(crate) fn newest(&self, limit: usize) -> &[api::Boot] {
+    pub(crate) fn newest(&self, limit: usize) -> &[protocol::Boot] {
         &self.boots[..limit.min(self.boots.len())]
     }
 
     /// The last one that ended without a word.
-    pub(crate) fn last_crash(&self) -> Option<&api::Boot> {
+    pub(crate) fn last_crash(&self) -> Option<&protocol::Boot> {
         self.boots
             .iter()
-            .find(|boot| boot.state == api::BootState::Crashed)
+            .find(|boot| boot.state == protocol::BootState::Crashed)
     }
 }
 
@@ -98,7 +99,7 @@ pub(crate) struct OpenBoot {
 /// The earlier lives of a home.
 pub(super) struct Past {
     /// The newest of them, oldest first.
-    boots: VecDeque<api::Boot>,
+    boots: VecDeque<protocol::Boot>,
     /// Those of which it was not said how they ended.
     unfinished: Vec<(StoredHead, Body)>,
 }
@@ -148,7 +149,7 @@ pub(super) async fn begin(
         );
         past.iter_mut()
             .filter(|boot| boot.id == id)
-            .for_each(|boot| boot.state = api::BootState::Crashed);
+            .for_each(|boot| boot.state = protocol::BootState::Crashed);
     }
 
     let (boot, ours) = OpenBoot::make(log, home_id, boot_id, started_at).await?;
@@ -211,7 +212,7 @@ impl OpenBoot {
         home_id: HomeId,
         boot_id: BootId,
         started_at: SystemTime,
-    ) -> Result<(Self, api::Boot), LogStartError> {
+    ) -> Result<(Self, protocol::Boot), LogStartError> {
         let stream =
             StreamId::new(&format!("{KIND}/{boot_id}")).map_err(|bad| LogStartError::Write(bad.into()))?;
         let body = Body {
@@ -233,7 +234,7 @@ impl OpenBoot {
             .await
             .map_err(LogStartError::Write)?;
         let version = committed.first().map_or(Version::NONE, |made| made.version);
-        let wire = wire(&boot_id.to_string(), api::BootState::Running, &body);
+        let wire = wire(&boot_id.to_string(), protocol::BootState::Running, &body);
         let log = log.clone();
         Ok((
             Self {
@@ -336,18 +337,18 @@ fn id_of(stream: &StreamId) -> &str {
         .unwrap_or_else(|| stream.as_str())
 }
 
-fn to_wire(head: &StoredHead, body: &Body) -> api::Boot {
+fn to_wire(head: &StoredHead, body: &Body) -> protocol::Boot {
     let state = match &*head.head.status {
-        RUNNING => api::BootState::Running,
-        STOPPED => api::BootState::Stopped,
-        _ => api::BootState::Crashed,
+        RUNNING => protocol::BootState::Running,
+        STOPPED => protocol::BootState::Stopped,
+        _ => protocol::BootState::Crashed,
     };
     wire(id_of(&head.stream), state, body)
 }
 
-fn wire(id: &str, state: api::BootState, body: &Body) -> api::Boot {
+fn wire(id: &str, state: protocol::BootState, body: &Body) -> protocol::Boot {
     let time = |ms: u64| times::rfc3339(UNIX_EPOCH + Duration::from_millis(ms));
-    api::Boot {
+    protocol::Boot {
         id: id.to_owned(),
         state,
         pid: body.pid,

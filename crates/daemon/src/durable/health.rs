@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eventlog::{LeaseError, Log, LogError, Sizes};
-use kernel::{BootId, Clock, HomeId, Slot};
+use kernel::{Clock, Slot};
+use protocol::{BootId, HomeId};
 
 /// How long to leave a log alone that refuses writes, before it is asked to take one again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(5);
@@ -96,8 +97,8 @@ impl Health {
 }
 
 /// Sizes as they go over the wire.
-pub(crate) fn sizes_to_wire(sizes: &Sizes) -> api::LogSizes {
-    api::LogSizes {
+pub(crate) fn sizes_to_wire(sizes: &Sizes) -> protocol::LogSizes {
+    protocol::LogSizes {
         total_bytes: sizes.total_bytes,
         free_bytes: sizes.free_bytes,
         wal_bytes: sizes.wal_bytes,

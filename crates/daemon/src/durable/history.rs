@@ -8,7 +8,8 @@ use eventlog::{
     Version, Write,
 };
 use futures_util::future::try_join_all;
-use kernel::{CircuitBreaker, CircuitSnapshot, CircuitState, HomeId};
+use kernel::{CircuitBreaker, CircuitSnapshot, CircuitState};
+use protocol::HomeId;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -111,7 +112,7 @@ pub(crate) struct Past {
     pub(crate) first: u64,
     pub(crate) last: u64,
     /// Oldest first.
-    pub(crate) events: Vec<api::BreakerEvent>,
+    pub(crate) events: Vec<protocol::BreakerEvent>,
 }
 
 impl BreakerHistory {
@@ -149,14 +150,14 @@ fn prefix(holder: Holder) -> String {
 }
 
 /// An event as it goes over the wire.
-pub(crate) fn to_wire(event: &Event) -> api::BreakerEvent {
+pub(crate) fn to_wire(event: &Event) -> protocol::BreakerEvent {
     // A body that this version does not understand was written by another one. The event still counts.
     let by: Option<By> = serde_json::from_slice(&event.body).ok();
-    api::BreakerEvent {
+    protocol::BreakerEvent {
         sequence: event.sequence.get(),
         at: times::rfc3339_ms(event.at_ms),
         kind: event.kind.to_string(),
-        by: by.map(|by| api::Actor {
+        by: by.map(|by| protocol::Actor {
             request_id: by.request_id,
             transport: by.transport,
         }),

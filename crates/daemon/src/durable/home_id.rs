@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use kernel::HomeId;
+use protocol::HomeId;
 
 /// The file of an id, in its state directory.
 pub(crate) const FILE_NAME: &str = "home_id";

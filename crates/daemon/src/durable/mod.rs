@@ -26,7 +26,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use eventlog::{CommitError, Log};
-use kernel::{BootId, CircuitBreaker, Clock, HomeId, Scope};
+use kernel::{CircuitBreaker, Clock, Scope};
+use protocol::{BootId, HomeId};
 use tokio::sync::mpsc;
 
 pub(crate) use boots::{Boots, Note};
@@ -52,7 +53,7 @@ pub(crate) struct Durable {
     pub(crate) log: Log,
     /// What only this machine has to know: which processes it has.
     pub(crate) own_log: Log,
-    pub(crate) engine: api::LogEngine,
+    pub(crate) engine: protocol::LogEngine,
     pub(crate) home_id: HomeId,
     /// Everybody on this log, by name.
     pub(crate) machines: Machines,
@@ -184,8 +185,8 @@ impl Durable {
 }
 
 /// A machine, for the wire.
-pub(crate) fn machine_to_wire(label: Label) -> api::Machine {
-    api::Machine {
+pub(crate) fn machine_to_wire(label: Label) -> protocol::Machine {
+    protocol::Machine {
         name: label.name,
         home: label.home.to_string(),
         here: label.is_here,

@@ -4,8 +4,9 @@ use std::io::Read;
 use std::sync::Arc;
 
 use eventlog::{Contents, Log};
-use kernel::{BootId, HomeId, SystemClock};
+use kernel::SystemClock;
 use machines::{Elsewhere, Identity, claim, host_name};
+use protocol::{BootId, HomeId};
 use thiserror::Error;
 
 use super::boots;

@@ -20,10 +20,10 @@ pub enum Database {
 }
 
 impl Database {
-    pub(crate) fn engine(&self) -> api::LogEngine {
+    pub(crate) fn engine(&self) -> protocol::LogEngine {
         match self {
-            Self::File => api::LogEngine::Sqlite,
-            Self::Postgres(_) => api::LogEngine::Postgres,
+            Self::File => protocol::LogEngine::Sqlite,
+            Self::Postgres(_) => protocol::LogEngine::Postgres,
         }
     }
 }

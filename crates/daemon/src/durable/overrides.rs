@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{COMMIT_LIMIT_ITEMS, Commit, CommitError, Health, Log, LogError, StreamId, Version, Write};
-use kernel::{CircuitBreaker, CircuitSnapshot, Clock, Deadline, Generation, RequestId, Scope, StaleCircuit};
+use kernel::{CircuitBreaker, CircuitSnapshot, Clock, Deadline, Generation, Scope, StaleCircuit};
+use protocol::RequestId;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use eventlog::{Commit, CommitError, Head, Log, LogError, NewEvent, StreamId, Version, Write};
-use kernel::HomeId;
+use protocol::HomeId;
 use serde_json::json;
 
 const KIND: &str = "lsp-trust";

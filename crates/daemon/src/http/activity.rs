@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use api::{ActivityKind, ActivityList};
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use eventlog::{LogError, Moves, MovesEnd};
 use kernel::{Deadline, Scope};
+use protocol::{ActivityKind, ActivityList};
 use serde::Deserialize;
 
 use super::lists::{self, Listed};
@@ -45,8 +45,8 @@ pub(crate) struct Parameters {
     ),
     responses(
         (status = 200, description = "What happened.", body = ActivityList),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(
@@ -66,7 +66,7 @@ pub(crate) async fn list(
     get, path = "/v1/activity/events", operation_id = "follow_activity", tag = "daemon",
     responses(
         (status = 200, description = "What happened, again and again.", content((String = "text/event-stream"))),
-        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::ErrorCode;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kernel::Deadline;
+use protocol::ErrorCode;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use api::BootList;
 use axum::Json;
 use axum::extract::State;
+use protocol::BootList;
 use serde::Deserialize;
 
 use super::problem::Problem;
@@ -29,7 +29,7 @@ pub(crate) struct Parameters {
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "How many at most; 20 if it is left out.")),
     responses(
         (status = 200, description = "The lives.", body = BootList),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(

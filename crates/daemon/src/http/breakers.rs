@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{
-    Breaker, BreakerList, BreakerState, ErrorCode, ForceBreaker, ForcedState, Outcome, RecordOutcome,
-    ResetBreaker, ResetBreakers,
-};
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
 use http::request::Parts;
 use kernel::{CircuitSnapshot, CircuitState, Generation};
+use protocol::{
+    Breaker, BreakerList, BreakerState, ErrorCode, ForceBreaker, ForcedState, Outcome, RecordOutcome,
+    ResetBreaker, ResetBreakers,
+};
 
 use super::body;
 use super::log_problem::not_changed;
@@ -79,7 +79,7 @@ pub(crate) fn all(app: &App) -> BreakerList {
     params(("name" = String, Path, description = "The name, percent-encoded.")),
     responses(
         (status = 200, description = "The breaker.", body = Breaker),
-        (status = 404, description = "`breaker_unknown`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`breaker_unknown`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn show(State(app): State<Arc<App>>, name: BreakerName) -> Result<Json<Breaker>, Problem> {
@@ -97,10 +97,10 @@ pub(crate) async fn show_named_reset(State(app): State<Arc<App>>) -> Result<Json
     params(("name" = String, Path, description = "The name, percent-encoded.")),
     responses(
         (status = 200, description = "The breaker after the reset.", body = Breaker),
-        (status = 404, description = "`breaker_unknown`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`, with the breaker as `current`", body = api::Problem,
+        (status = 404, description = "`breaker_unknown`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`stale_generation`, with the breaker as `current`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn reset(
@@ -129,7 +129,7 @@ pub(crate) async fn reset(
     post, path = "/v1/breakers/reset", operation_id = "reset_all_breakers", tag = "breakers",
     responses(
         (status = 200, description = "How many there are.", body = ResetBreakers),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn reset_all(State(app): State<Arc<App>>, who: Who) -> Result<Json<ResetBreakers>, Problem> {
@@ -145,7 +145,7 @@ pub(crate) async fn reset_all(State(app): State<Arc<App>>, who: Who) -> Result<J
     params(("name" = String, Path, description = "The name, percent-encoded.")),
     responses(
         (status = 200, description = "The breaker after the change, which is on disk.", body = Breaker),
-        (status = 503, description = "`breaker_limit_reached` or `log_refusing`", body = api::Problem,
+        (status = 503, description = "`breaker_limit_reached` or `log_refusing`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -171,7 +171,7 @@ pub(crate) async fn force(
     params(("name" = String, Path, description = "The name, percent-encoded.")),
     responses(
         (status = 200, description = "The breaker after the report.", body = Breaker),
-        (status = 503, description = "`breaker_limit_reached`", body = api::Problem,
+        (status = 503, description = "`breaker_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use api::ClientList;
 use axum::Json;
 use axum::extract::State;
+use protocol::ClientList;
 
 use crate::app::App;
 

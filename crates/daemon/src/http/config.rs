@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use api::SettingList;
 use axum::Json;
 use axum::extract::State;
+use protocol::SettingList;
 
 use crate::app::App;
 

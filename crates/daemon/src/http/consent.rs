@@ -10,12 +10,11 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use api::ErrorCode;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::PlanId;
 use plans::PlanError;
 use process::Belongs;
+use protocol::{ErrorCode, PlanId};
 
 use super::log_problem::read_failed;
 use super::plan_problem;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use api::{BreakerEventList, ErrorCode};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use eventlog::{Bookmark, Event, Sequence};
 use http::HeaderMap;
 use http::header::{ACCEPT, HeaderName};
+use protocol::{BreakerEventList, ErrorCode};
 use serde::Deserialize;
 
 use super::breakers::BreakerName;
@@ -54,10 +54,10 @@ pub(crate) struct Parameters {
             (BreakerEventList = "application/json"),
             (String = "text/event-stream"),
         )),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(

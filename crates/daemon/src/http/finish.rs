@@ -8,7 +8,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use api::ErrorCode;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -16,7 +15,7 @@ use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, Method, StatusCode};
-use kernel::RequestId;
+use protocol::{ErrorCode, RequestId};
 
 use super::problem::{Problem, write_problem};
 use crate::app::App;

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use api::ErrorCode;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, Method};
+use protocol::ErrorCode;
 
 use super::problem::Problem;
 use crate::access::{SignedIn, Transport};

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use api::{
-    BreakerSummary, ErrorCode, Health, HealthStatus, LogState, PageLink, Readiness, ReadinessStatus,
-    ShutdownAccepted, Status,
-};
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use kernel::{Cause, CircuitState};
+use protocol::{
+    BreakerSummary, ErrorCode, Health, HealthStatus, LogState, PageLink, Readiness, ReadinessStatus,
+    ShutdownAccepted, Status,
+};
 
 use super::log_problem::refusing;
 use super::problem::Problem;
@@ -39,7 +39,7 @@ pub(crate) async fn health() -> Json<Health> {
     get, path = "/readyz", operation_id = "readiness", tag = "daemon", security(()),
     responses(
         (status = 200, description = "It takes work.", body = Readiness),
-        (status = 503, description = "`not_ready` or `log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`not_ready` or `log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn readiness(State(app): State<Arc<App>>) -> Result<Json<Readiness>, Problem> {

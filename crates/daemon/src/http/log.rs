@@ -5,16 +5,16 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use api::{
-    ARCHIVE_MEDIA_TYPE, BackupLog, ErrorCode, LogBackup, LogCheck, LogIntegrity, LogServer, LogState,
-    LogStatus,
-};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use eventlog::{ExportError, ServerInfo};
 use http::header::CONTENT_TYPE;
+use protocol::{
+    ARCHIVE_MEDIA_TYPE, BackupLog, ErrorCode, LogBackup, LogCheck, LogIntegrity, LogServer, LogState,
+    LogStatus,
+};
 use tokio::sync::mpsc;
 
 use super::blocking;
@@ -34,7 +34,7 @@ const QUEUE_PIECES: usize = 4;
     get, path = "/v1/log", operation_id = "show_log", tag = "log",
     responses(
         (status = 200, description = "The state of the log.", body = LogStatus),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn show(State(app): State<Arc<App>>) -> Result<Json<LogStatus>, Problem> {
@@ -71,7 +71,7 @@ fn server_to_wire(server: &ServerInfo) -> LogServer {
     post, path = "/v1/log/check", operation_id = "check_log", tag = "log",
     responses(
         (status = 200, description = "What was found.", body = LogCheck),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn check(State(app): State<Arc<App>>) -> Result<Json<LogCheck>, Problem> {
@@ -92,11 +92,11 @@ pub(crate) async fn check(State(app): State<Arc<App>>) -> Result<Json<LogCheck>,
     post, path = "/v1/log/backup", operation_id = "back_up_log", tag = "log", request_body = BackupLog,
     responses(
         (status = 200, description = "The copy is on disk.", body = LogBackup),
-        (status = 409, description = "`backup_exists`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`backup_failed` or `log_failed`", body = api::Problem,
+        (status = 409, description = "`backup_exists`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`backup_failed` or `log_failed`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 501, description = "`backup_not_supported`", body = api::Problem,
+        (status = 501, description = "`backup_not_supported`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

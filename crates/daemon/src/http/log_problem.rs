@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-use api::ErrorCode;
 use eventlog::{BackupError, CommitError, LogError};
+use protocol::ErrorCode;
 
 use super::breakers::{limit_reached, to_wire};
 use super::problem::Problem;

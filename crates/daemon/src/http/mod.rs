@@ -38,13 +38,13 @@ mod workspaces;
 
 use std::sync::Arc;
 
-use api::ErrorCode;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, Uri};
+use protocol::ErrorCode;
 
 pub(crate) use blocking::blocking;
 pub(crate) use body::read_body;

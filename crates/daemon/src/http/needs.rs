@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use api::NeedList;
 use axum::Json;
 use axum::extract::State;
+use protocol::NeedList;
 
 use crate::app::App;
 use crate::needs;

@@ -54,7 +54,7 @@ use super::{
         crate::metrics::show,
         show,
     ),
-    components(schemas(api::BreakerEvent, api::Problem, api::Resync)),
+    components(schemas(protocol::BreakerEvent, protocol::Problem, protocol::Resync)),
     security(("token" = [])),
     modifiers(&BearerToken),
     tags(

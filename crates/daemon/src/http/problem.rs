@@ -7,12 +7,11 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use api::{Current, ErrorCode};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
-use kernel::RequestId;
+use protocol::{Current, ErrorCode, RequestId};
 
 /// An error answer that has no request id yet.
 #[derive(Clone, Debug)]
@@ -108,13 +107,13 @@ impl Problem {
     }
 
     /// The body for the caller.
-    pub(crate) fn into_body(self, request_id: RequestId) -> api::Problem {
-        api::Problem {
+    pub(crate) fn into_body(self, request_id: RequestId) -> protocol::Problem {
+        protocol::Problem {
             line: self.position.map(|position| position.line),
             column: self.position.map(|position| position.column),
             field: self.field,
             current: self.current,
-            ..api::Problem::new(self.code, self.detail, request_id.to_string())
+            ..protocol::Problem::new(self.code, self.detail, request_id.to_string())
         }
     }
 
@@ -156,7 +155,10 @@ pub(crate) fn write_problem(response: &mut Response, request_id: RequestId) {
 
 /// Says that a body is a problem.
 fn set_media_type(headers: &mut HeaderMap) {
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(api::PROBLEM_MEDIA_TYPE));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static(protocol::PROBLEM_MEDIA_TYPE),
+    );
 }
 
 /// An error with everything that led to it, in one line.

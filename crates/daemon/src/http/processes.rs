@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use api::{ErrorCode, ProcessExplanation, ProcessList};
 use axum::Json;
 use axum::extract::{Path, State};
 use process::Why;
+use protocol::{ErrorCode, ProcessExplanation, ProcessList};
 
 use super::problem::Problem;
 use crate::app::App;
@@ -27,7 +27,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ProcessList> {
     params(("pid" = u32, Path, description = "The process id.")),
     responses(
         (status = 200, description = "Whose it is.", body = ProcessExplanation),
-        (status = 404, description = "`process_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`process_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn explain(

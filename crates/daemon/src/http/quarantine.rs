@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use api::{ErrorCode, QuarantineList, QuarantinedHead, QuarantinedStream};
 use axum::Json;
 use axum::extract::{Path, State};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use eventlog::CommitError;
 use http::StatusCode;
+use protocol::{ErrorCode, QuarantineList, QuarantinedHead, QuarantinedStream};
 use serde::Deserialize;
 
 use super::log_problem::{not_committed, read_failed};
@@ -21,7 +21,7 @@ use crate::durable::quarantine::{self, QuarantineError};
     get, path = "/v1/log/quarantine", operation_id = "list_quarantine", tag = "log",
     responses(
         (status = 200, description = "What is quarantined.", body = QuarantineList),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<QuarantineList>, Problem> {
@@ -45,8 +45,8 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<QuarantineL
     params(("stream" = String, Path, description = "The name of the stream, with `/` as `%2F`.")),
     responses(
         (status = 200, description = "What is stored.", body = QuarantinedHead),
-        (status = 404, description = "`not_quarantined`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`not_quarantined`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn show(
@@ -85,9 +85,9 @@ pub(crate) struct Seen {
     ),
     responses(
         (status = 204, description = "It is gone."),
-        (status = 404, description = "`not_quarantined`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`not_quarantined`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`stale_generation`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn forget(

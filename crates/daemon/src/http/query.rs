@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use api::ErrorCode;
 use axum::extract::{FromRequestParts, Query as AxumQuery};
 use http::request::Parts;
+use protocol::ErrorCode;
 use serde::de::DeserializeOwned;
 
 use super::problem::Problem;

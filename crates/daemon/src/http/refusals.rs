@@ -77,7 +77,7 @@ fn add(operation: &mut Operation, answers: &[(&str, &str)]) {
             .build();
         let response = ResponseBuilder::new()
             .description(*description)
-            .content(api::PROBLEM_MEDIA_TYPE, problem)
+            .content(protocol::PROBLEM_MEDIA_TYPE, problem)
             .build();
         operation
             .responses

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use ::plans::{Occupied, RestoreOrder};
-use api::{ErrorCode, RescuedList, RescuedRestored, RestoreRescued};
 use axum::extract::{FromRequestParts, Path, State};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use http::StatusCode;
 use http::request::Parts;
-use kernel::RescuedId;
+use protocol::{ErrorCode, RescuedId, RescuedList, RescuedRestored, RestoreRescued};
 
 use super::body;
 use super::plans::plan_problem;
@@ -30,7 +29,7 @@ pub(super) fn router() -> Router<Arc<App>> {
     get, path = "/v1/rescued", operation_id = "list_rescued", tag = "workspaces",
     responses(
         (status = 200, description = "What is kept.", body = RescuedList),
-        (status = 500, description = "`sandbox_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<RescuedList>, Problem> {
@@ -47,12 +46,12 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<RescuedList
     params(("id" = String, Path, description = "The id of the rescued content.")),
     responses(
         (status = 200, description = "Where it is now.", body = RescuedRestored),
-        (status = 404, description = "`rescued_not_found` or `workspace_not_found`", body = api::Problem,
+        (status = 404, description = "`rescued_not_found` or `workspace_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
         (status = 409, description = "`restore_occupied`, `landing_stuck`, `path_not_permitted`, `path_read_only` or \
-          `special_file_in_the_way`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`workspace_gone`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`path_not_allowed`", body = api::Problem, content_type = "application/problem+json"),
+          `special_file_in_the_way`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`workspace_gone`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`path_not_allowed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn restore(
@@ -87,9 +86,9 @@ pub(crate) async fn restore(
     params(("id" = String, Path, description = "The id of the rescued content.")),
     responses(
         (status = 204, description = "It is gone."),
-        (status = 404, description = "`rescued_not_found`", body = api::Problem,
+        (status = 404, description = "`rescued_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn drop_it(

@@ -9,12 +9,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{ErrorCode, Resync};
 use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
 use eventlog::{Event, Tail, TailEnd, TailItem};
 use http::header::CONTENT_TYPE;
 use kernel::{Clock, Deadline};
+use protocol::{ErrorCode, Resync};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::RequestId;
+use protocol::RequestId;
 
 use crate::access::Transport;
 use crate::app::App;

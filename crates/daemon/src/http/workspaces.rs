@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use ::plans::Repair;
-use api::{ErrorCode, RepairWorkspace, SetWorkspaceChecks, WorkspaceList, WorkspaceRepaired};
 use axum::extract::{FromRequestParts, Path, State};
 use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
 use http::StatusCode;
 use http::request::Parts;
-use kernel::WorkspaceId;
+use protocol::{
+    ErrorCode, RepairWorkspace, SetWorkspaceChecks, WorkspaceId, WorkspaceList, WorkspaceRepaired,
+};
 
 use super::body;
 use super::plans::{checked_checks, plan_problem};
@@ -31,7 +32,7 @@ pub(super) fn router() -> Router<Arc<App>> {
     get, path = "/v1/workspaces", operation_id = "list_workspaces", tag = "workspaces",
     responses(
         (status = 200, description = "The workspaces.", body = WorkspaceList),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<WorkspaceList>, Problem> {
@@ -49,9 +50,9 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<WorkspaceLi
     params(("id" = String, Path, description = "The id of the workspace.")),
     responses(
         (status = 204, description = "It is forgotten."),
-        (status = 404, description = "`workspace_not_found`", body = api::Problem,
+        (status = 404, description = "`workspace_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 409, description = "`workspace_in_use`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`workspace_in_use`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn forget(
@@ -70,17 +71,17 @@ pub(crate) async fn forget(
     request_body = SetWorkspaceChecks,
     params(("id" = String, Path, description = "The id of the workspace.")),
     responses(
-        (status = 200, description = "The workspace.", body = api::Workspace),
-        (status = 404, description = "`workspace_not_found`", body = api::Problem,
+        (status = 200, description = "The workspace.", body = protocol::Workspace),
+        (status = 404, description = "`workspace_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn set_checks(
     State(app): State<Arc<App>>,
     TheWorkspace(id): TheWorkspace,
     body::Json(request): body::Json<SetWorkspaceChecks>,
-) -> Result<Json<api::Workspace>, Problem> {
+) -> Result<Json<protocol::Workspace>, Problem> {
     let checks = checked_checks("checks", request.checks)?;
     match app.plans.set_workspace_checks(id, checks).await {
         Ok(workspace) => Ok(Json(workspace_to_wire(&workspace))),
@@ -98,9 +99,9 @@ pub(crate) async fn set_checks(
     params(("id" = String, Path, description = "The id of the workspace.")),
     responses(
         (status = 200, description = "What became of it.", body = WorkspaceRepaired),
-        (status = 404, description = "`workspace_not_found`", body = api::Problem,
+        (status = 404, description = "`workspace_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use eventlog::LogError;
 use jobs::{Job, Jobs, NewJob, SubmitError, Submitted};
-use kernel::{Deadline, JobId, Scope};
+use kernel::{Deadline, Scope};
 use process::Tasks;
+use protocol::JobId;
 
 /// The variables of a command, or `None` for those that every command of this daemon gets.
 pub(crate) type Variables = Option<BTreeMap<String, String>>;

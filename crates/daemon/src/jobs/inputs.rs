@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use kernel::JobId;
+use protocol::JobId;
 use tokio::sync::{mpsc, watch};
 
 /// How many pieces wait for a command. Whoever sends more waits.

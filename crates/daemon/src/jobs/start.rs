@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jobs::{Handler, Jobs, JobsOptions, OpenJobsError, Sharing};
-use kernel::{BootId, Clock};
+use kernel::Clock;
 use process::{Processes, Tasks};
+use protocol::BootId;
 
 use super::{CommandHandler, Environments, Inputs, SandboxAccess};
 use crate::durable::Durable;
@@ -58,8 +59,8 @@ pub(crate) async fn start(
     let jobs = Jobs::open(JobsOptions {
         log: durable.log.clone(),
         sharing: match durable.engine {
-            api::LogEngine::Sqlite => Sharing::Alone,
-            api::LogEngine::Postgres => Sharing::WithOthers,
+            protocol::LogEngine::Sqlite => Sharing::Alone,
+            protocol::LogEngine::Postgres => Sharing::WithOthers,
         },
         home_id: durable.home_id,
         boot_id,

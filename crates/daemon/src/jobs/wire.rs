@@ -12,8 +12,8 @@ use jobs::{
     Channel, Counts, Ending, IfInterrupted, Job, Jobs, Lane, ListQuery, Moment, OutputSummary, Piece, Pool,
     Progress, State, StateName, UnixMs, WaitingFor,
 };
-use kernel::HomeId;
 use machines::Machines;
+use protocol::HomeId;
 use serde::Deserialize;
 
 pub(crate) use moments::moments_to_wire;
@@ -27,24 +27,24 @@ use crate::times::rfc3339_ms;
 /// A job with everything that is known of it now.
 ///
 /// *Cancel safety*: it only reads.
-pub(crate) async fn view(jobs: &Jobs, machines: &Machines, job: &Job) -> Result<api::Job, LogError> {
+pub(crate) async fn view(jobs: &Jobs, machines: &Machines, job: &Job) -> Result<protocol::Job, LogError> {
     let mut shown = several(jobs, machines, std::slice::from_ref(job)).await?;
     shown.pop().ok_or(LogError::Closed)
 }
 
 /// A job that has ended, with what is known of its output.
-pub(crate) fn ended(jobs: &Jobs, machines: &Machines, job: &Job, output: &OutputSummary) -> api::Job {
+pub(crate) fn ended(jobs: &Jobs, machines: &Machines, job: &Job, output: &OutputSummary) -> protocol::Job {
     of_machine(machines, job, to_wire(job, output, None, jobs.now()))
 }
 
-fn of_machine(machines: &Machines, job: &Job, shown: api::Job) -> api::Job {
-    api::Job {
+fn of_machine(machines: &Machines, job: &Job, shown: protocol::Job) -> protocol::Job {
+    protocol::Job {
         machine: home_of(job).map(|home| machine_to_wire(machines.of(home))),
         ..shown
     }
 }
 
-async fn several(jobs: &Jobs, machines: &Machines, found: &[Job]) -> Result<Vec<api::Job>, LogError> {
+async fn several(jobs: &Jobs, machines: &Machines, found: &[Job]) -> Result<Vec<protocol::Job>, LogError> {
     let seen = jobs.seen_now(found).await?;
     let now = jobs.now();
     let shown = found.iter().zip(seen);
@@ -73,7 +73,7 @@ pub(crate) async fn list(
     jobs: &Jobs,
     machines: &Machines,
     query: ListQuery,
-) -> Result<api::JobList, LogError> {
+) -> Result<protocol::JobList, LogError> {
     // One more than was asked for tells whether there are more.
     let limit = query.limit.saturating_add(1);
     let mut found = jobs.list(ListQuery { limit, ..query }).await?;
@@ -81,7 +81,7 @@ pub(crate) async fn list(
     let has_more = found.len() > page;
     found.truncate(page);
     let shown = several(jobs, machines, &found).await?;
-    Ok(api::JobList {
+    Ok(protocol::JobList {
         next_before: found
             .last()
             .filter(|_| has_more)
@@ -97,7 +97,7 @@ pub(crate) fn to_wire(
     output: &OutputSummary,
     waiting: Option<WaitingFor>,
     now: UnixMs,
-) -> api::Job {
+) -> protocol::Job {
     let record = &job.record;
     let facts = &record.facts;
     let ending = last_ending(&record.state);
@@ -111,7 +111,7 @@ pub(crate) fn to_wire(
     };
     let said = ending.map(Said::by).unwrap_or_default();
     let lost = ending.and_then(|ending| ending.lost_output(output));
-    api::Job {
+    protocol::Job {
         id: job.id.to_string(),
         state: state_to_wire(record.state.name()),
         machine: None,
@@ -136,10 +136,10 @@ pub(crate) fn to_wire(
         max_retries: facts.retry.max_retries,
         interruptions: record.interruptions,
         if_interrupted: match facts.if_interrupted {
-            IfInterrupted::Fail => api::JobIfInterrupted::Fail,
-            IfInterrupted::Repeat => api::JobIfInterrupted::Repeat,
+            IfInterrupted::Fail => protocol::JobIfInterrupted::Fail,
+            IfInterrupted::Repeat => protocol::JobIfInterrupted::Repeat,
         },
-        cancel: record.cancel.as_ref().map(|cancel| api::JobCancelRequest {
+        cancel: record.cancel.as_ref().map(|cancel| protocol::JobCancelRequest {
             by: cancel.by.clone(),
             why: cancel.why.clone(),
             at: written(cancel.at),
@@ -178,39 +178,39 @@ pub(crate) fn to_wire(
 }
 
 /// A moment of a job by itself. Together with the others [`moments_to_wire`] can say more of it.
-pub(crate) fn moment_to_wire(moment: &Moment) -> api::JobMoment {
+pub(crate) fn moment_to_wire(moment: &Moment) -> protocol::JobMoment {
     moments::told(moment, None)
 }
 
 /// A piece of output: text if it is text, and Base64 otherwise.
-pub(crate) fn piece_to_wire(piece: &Piece) -> api::JobOutput {
+pub(crate) fn piece_to_wire(piece: &Piece) -> protocol::JobOutput {
     let (text, base64) = match std::str::from_utf8(&piece.bytes) {
         Ok(text) => (Some(text.to_owned()), None),
         Err(_) => (None, Some(STANDARD.encode(&piece.bytes))),
     };
-    api::JobOutput {
+    protocol::JobOutput {
         sequence: piece.sequence.get(),
         at: rfc3339_ms(piece.at_ms),
         channel: match piece.channel {
-            Channel::Stdout => api::JobChannel::Stdout,
-            Channel::Stderr => api::JobChannel::Stderr,
-            Channel::Note => api::JobChannel::Note,
+            Channel::Stdout => protocol::JobChannel::Stdout,
+            Channel::Stderr => protocol::JobChannel::Stderr,
+            Channel::Note => protocol::JobChannel::Note,
         },
         text,
         base64,
     }
 }
 
-pub(crate) fn progress_to_wire(progress: &Progress) -> api::JobProgress {
-    api::JobProgress {
+pub(crate) fn progress_to_wire(progress: &Progress) -> protocol::JobProgress {
+    protocol::JobProgress {
         done: progress.done,
         total: progress.total,
         text: progress.text.clone(),
     }
 }
 
-pub(crate) fn counts_to_wire(counts: &Counts) -> api::JobCounts {
-    api::JobCounts {
+pub(crate) fn counts_to_wire(counts: &Counts) -> protocol::JobCounts {
+    protocol::JobCounts {
         queued: counts.queued,
         running: counts.running,
         max_workers: counts.max_workers,
@@ -218,18 +218,18 @@ pub(crate) fn counts_to_wire(counts: &Counts) -> api::JobCounts {
     }
 }
 
-fn state_to_wire(state: StateName) -> api::JobState {
+fn state_to_wire(state: StateName) -> protocol::JobState {
     match state {
-        StateName::Queued => api::JobState::Queued,
-        StateName::Running => api::JobState::Running,
-        StateName::Succeeded => api::JobState::Succeeded,
-        StateName::Failed => api::JobState::Failed,
-        StateName::Cancelled => api::JobState::Cancelled,
+        StateName::Queued => protocol::JobState::Queued,
+        StateName::Running => protocol::JobState::Running,
+        StateName::Succeeded => protocol::JobState::Succeeded,
+        StateName::Failed => protocol::JobState::Failed,
+        StateName::Cancelled => protocol::JobState::Cancelled,
     }
 }
 
-fn lane_to_wire(lane: &Lane) -> api::JobLane {
-    api::JobLane {
+fn lane_to_wire(lane: &Lane) -> protocol::JobLane {
+    protocol::JobLane {
         name: lane.name.to_string(),
         limit: lane.limit.get(),
     }
@@ -248,11 +248,11 @@ fn last_ending(state: &State) -> Option<&Ending> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Said {
-    exit: Option<api::JobExit>,
-    killed: Vec<api::JobKilled>,
+    exit: Option<protocol::JobExit>,
+    killed: Vec<protocol::JobKilled>,
     killed_count: u64,
     input_cut: bool,
-    confinement: Option<api::Confinement>,
+    confinement: Option<protocol::Confinement>,
     plan: Option<String>,
     changeset: Option<String>,
     files: Option<u64>,

@@ -4,7 +4,7 @@ use eventlog::{
     BadName, Commit, CommitError, Head, Log, LogError, NewEvent, StoredHead, StreamId, Version, Write,
 };
 use jobs::Jobs;
-use kernel::HomeId;
+use protocol::HomeId;
 use serde::{Deserialize, Serialize};
 
 const KIND: &str = "job-workers";

@@ -1,11 +1,11 @@
 //! Answers as they go over the wire.
 
-use api::{
+use lsp::{ActionEffect, Answered, Completeness, DiagnosticTag, FileChange, Outcome, Severity};
+use protocol::{
     AnsweredBy, Call, CallsAnswer, CodeAction, CodeActionsAnswer, Completion, CompletionsAnswer, Diagnostic,
     DiagnosticSeverity, DiagnosticsAnswer, EditAnswer, FileEdit, HoverAnswer, Location, LocationsAnswer,
     NotAnswered, Position, Range, Related, Signature, SignatureAnswer, Symbol, SymbolsAnswer, TextEdit,
 };
-use lsp::{ActionEffect, Answered, Completeness, DiagnosticTag, FileChange, Outcome, Severity};
 
 use super::problems::code_of;
 

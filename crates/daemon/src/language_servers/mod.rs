@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{
+use kernel::{Cause, Clock, Deadline, Scope};
+use lsp::{Answered, AskError, Detail, Languages, Seen, ServerView};
+use protocol::{
     ConfigNote, ErrorCode, LspConfig, RawAnswer, RawRequest, Server, ServerHealth, ServerLog, StartServer,
     TrustConfig, Trusted,
 };
-use kernel::{Cause, Clock, Deadline, Scope};
-use lsp::{Answered, AskError, Detail, Languages, Seen, ServerView};
 
 use crate::durable::TrustedConfigs;
 use crate::http::Problem;
@@ -136,7 +136,7 @@ impl LanguageServers {
     pub(crate) async fn ask(
         &self,
         verb: Verb,
-        query: api::CodeQuery,
+        query: protocol::CodeQuery,
         scope: &Scope,
     ) -> Result<Answered, Problem> {
         let ask = questions::read(verb, query)?;
@@ -159,7 +159,7 @@ impl LanguageServers {
         let server = id.rsplit_once('@').map_or(id, |(server, _)| server).to_owned();
         Ok(RawAnswer {
             result,
-            answered_by: api::AnsweredBy {
+            answered_by: protocol::AnsweredBy {
                 id: id.to_owned(),
                 server,
                 generation,
@@ -274,8 +274,9 @@ fn note_to_wire(note: &lsp::ConfigNote) -> ConfigNote {
 
 #[cfg(test)]
 mod tests {
-    use kernel::{RequestId, SystemClock};
+    use kernel::SystemClock;
     use lsp::{ServerGeneration, ServerKey, ServerState, ServerStatus};
+    use protocol::RequestId;
 
     use super::*;
 
@@ -305,7 +306,10 @@ mod tests {
             counters: Default::default(),
         };
         let current = servers::to_wire(&view, &clock);
-        assert_eq!((current.generation, current.state), (4, api::ServerState::Ready));
+        assert_eq!(
+            (current.generation, current.state),
+            (4, protocol::ServerState::Ready)
+        );
         let moved = AskError::Moved {
             seen: ServerGeneration::from_u64(3),
             current: Box::new(view),
@@ -315,13 +319,14 @@ mod tests {
             .unwrap_err()
             .into_body(request_id);
         let detail = "You saw generation 3, and it is 4 now.";
-        let expected = api::Problem {
+        let expected = protocol::Problem {
             current: Some(current.into()),
-            ..api::Problem::new(ErrorCode::StaleGeneration, detail, request_id.to_string())
+            ..protocol::Problem::new(ErrorCode::StaleGeneration, detail, request_id.to_string())
         };
         assert_eq!(found, expected);
         // A client reads from the wire what there is now.
-        let read: api::Problem = serde_json::from_value(serde_json::to_value(&expected).unwrap()).unwrap();
+        let read: protocol::Problem =
+            serde_json::from_value(serde_json::to_value(&expected).unwrap()).unwrap();
         assert_eq!(read, expected);
     }
 }

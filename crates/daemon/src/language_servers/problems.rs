@@ -1,7 +1,7 @@
 //! What goes wrong with language servers, as problems.
 
-use api::ErrorCode;
 use lsp::{AskError, LifecycleError, QueryError, RequestError, SentError};
+use protocol::ErrorCode;
 
 use crate::http::Problem;
 

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{CodeQuery, ErrorCode, SEARCH_VARIABLES};
 use lsp::{
     Ask, At, CallDirection, Declarations, Environment, Indentation, Position, Query, Range, WhenIndexing,
     WhenStarting,
 };
+use protocol::{CodeQuery, ErrorCode, SEARCH_VARIABLES};
 
 use crate::http::Problem;
 
@@ -96,8 +96,8 @@ pub(super) fn read(verb: Verb, query: CodeQuery) -> Result<Ask, Problem> {
         Verb::Calls => Query::Calls {
             at: at()?,
             direction: match query.direction.unwrap_or_default() {
-                api::CallDirection::Incoming => CallDirection::Incoming,
-                api::CallDirection::Outgoing => CallDirection::Outgoing,
+                protocol::CallDirection::Incoming => CallDirection::Incoming,
+                protocol::CallDirection::Outgoing => CallDirection::Outgoing,
             },
         },
     };

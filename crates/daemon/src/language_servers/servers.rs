@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use api::{
-    Availability, ConfiguredServer, Server, ServerHealth, ServerLog, ServerLogLine, ServerProgress,
-    ServerReadiness, ServerState,
-};
 use kernel::Clock;
 use lsp::{
     ConfigOrigin, ProbeResult, ReadyState, RecordLevel, RecordLine, Role, ServerAvailability, ServerCheck,
     ServerEntry, ServerView,
+};
+use protocol::{
+    Availability, ConfiguredServer, Server, ServerHealth, ServerLog, ServerLogLine, ServerProgress,
+    ServerReadiness, ServerState,
 };
 
 use crate::app::{whole_ms, whole_ms_up};

@@ -3,7 +3,7 @@
 //! It is what the client calls itself and, for one that stays, a short id: two of the same program are two actors. The id is
 //! made where the client's life is known: in `tidelock mcp`, so that it survives the daemon, or with a session over HTTP.
 
-use kernel::BootId;
+use protocol::BootId;
 
 /// The longest name of a client. With the id it fits into what names an actor everywhere else.
 const NAME_CHARACTERS: usize = 60;

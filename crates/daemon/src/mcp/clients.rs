@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use api::ClientTransport;
 use kernel::CancellationToken;
+use protocol::ClientTransport;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::current::Ground;
@@ -139,7 +139,7 @@ impl Clients {
     }
 
     /// All of them for the wire, the newest first.
-    pub(crate) fn list(&self) -> Vec<api::Client> {
+    pub(crate) fn list(&self) -> Vec<protocol::Client> {
         let book = self.book();
         let mut all: Vec<(u64, &Arc<Client>)> = book
             .seated
@@ -211,7 +211,7 @@ impl Client {
         self.work().root = None;
     }
 
-    fn to_wire(&self) -> api::Client {
+    fn to_wire(&self) -> protocol::Client {
         let work = self.work();
         let About {
             name,
@@ -222,7 +222,7 @@ impl Client {
             environment: _,
             grant: _,
         } = self.about.clone();
-        api::Client {
+        protocol::Client {
             actor: self.actor.clone(),
             name,
             version,

@@ -3,9 +3,8 @@
 //! What a client remembers of it is a short cut. The truth is in the plans, which know who opened them: so a client that
 //! comes back after the daemon was killed works on in the same plan.
 
-use api::ErrorCode;
-use kernel::PlanId;
 use plans::{PlanQuery, State};
+use protocol::{ErrorCode, PlanId};
 
 use super::call::Call;
 use super::clients::Known;
@@ -38,8 +37,8 @@ impl Ground {
     }
 }
 
-impl From<&api::Plan> for Ground {
-    fn from(plan: &api::Plan) -> Self {
+impl From<&protocol::Plan> for Ground {
+    fn from(plan: &protocol::Plan) -> Self {
         Self {
             id: plan.id.clone(),
             root: plan.root.clone(),
@@ -52,7 +51,7 @@ impl From<&api::Plan> for Ground {
 pub(super) async fn plan_of(call: &Call<'_>, named: Option<&str>) -> Result<Ground, ToolError> {
     match named {
         Some(id) => {
-            let plan: api::Plan = call.get(&format!("/v1/plans/{}", segment(id)?)).await?;
+            let plan: protocol::Plan = call.get(&format!("/v1/plans/{}", segment(id)?)).await?;
             Ok(Ground::from(&plan))
         }
         None => own_plan(call).await?.ok_or(ToolError::NoPlan),

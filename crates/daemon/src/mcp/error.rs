@@ -1,6 +1,6 @@
 //! What goes wrong with a tool, in words for a model: what happened, and what to do next.
 
-use api::ErrorCode;
+use protocol::ErrorCode;
 
 use super::inside::Refused;
 
@@ -158,7 +158,7 @@ fn sentence(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::Problem;
+    use protocol::Problem;
 
     use super::*;
 

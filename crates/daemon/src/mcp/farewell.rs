@@ -1,6 +1,6 @@
 //! What is done for a client that has left: what it held is given back, and its plan stays.
 
-use api::{ChangesetList, ChangesetState};
+use protocol::{ChangesetList, ChangesetState};
 use serde_json::{Value, json};
 
 use super::clients::{Client, Known};
@@ -20,7 +20,7 @@ pub(super) async fn farewell(client: &Client, inside: &Inside) {
 async fn close_changesets(actor: &str, plan: &str, inside: &Inside) -> Result<(), Refused> {
     let path = format!("/v1/plans/{plan}/changesets");
     let ChangesetList { changesets } = inside.get(actor, &path).await?;
-    let is_open = |changeset: &&api::Changeset| {
+    let is_open = |changeset: &&protocol::Changeset| {
         // That of a command is closed when the command ends.
         changeset.actor == actor && changeset.state == ChangesetState::Open && changeset.job.is_none()
     };

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use ::http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, UPGRADE};
 use ::http::{Method, StatusCode};
-use api::ErrorCode;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -13,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use http_body_util::Full;
 use kernel::CancellationToken;
+use protocol::ErrorCode;
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};

@@ -5,12 +5,12 @@
 
 use ::http::header::CONTENT_TYPE;
 use ::http::{HeaderName, Method, Request, Response};
-use api::Problem;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use http_body_util::BodyExt;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
+use protocol::Problem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -40,7 +40,7 @@ pub(super) enum Refused {
 impl From<crate::http::Problem> for Refused {
     fn from(problem: crate::http::Problem) -> Self {
         // There was no request that it could belong to.
-        Self::Problem(Box::new(problem.into_body(kernel::RequestId::generate())))
+        Self::Problem(Box::new(problem.into_body(protocol::RequestId::generate())))
     }
 }
 
@@ -73,7 +73,7 @@ impl Inside {
     pub(super) async fn start_for_agent<A: DeserializeOwned>(
         &self,
         actor: &str,
-        order: &api::SubmitJob,
+        order: &protocol::SubmitJob,
     ) -> Result<A, Refused> {
         let body = serde_json::to_vec(order).map_err(|error| Refused::Broken(error.to_string()))?;
         let mut request = built(actor, Method::POST, "/v1/jobs", body.into())?;

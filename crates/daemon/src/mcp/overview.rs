@@ -1,6 +1,6 @@
 //! What runs now, and what waits for somebody: for a model that wants to know where it is.
 
-use api::{JobList, PlanList, PlanState, SessionList, SessionState, Status};
+use protocol::{JobList, PlanList, PlanState, SessionList, SessionState, Status};
 
 use super::inside::{Inside, Refused};
 use super::tools::overlap_line;

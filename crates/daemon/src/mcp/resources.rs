@@ -1,6 +1,6 @@
 //! What can be read whole: the overview, the diff of a plan, the output of a job.
 
-use api::{JobList, PlanList};
+use protocol::{JobList, PlanList};
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use api::{Job, JobState};
 use kernel::Deadline;
+use protocol::{Job, JobState};
 
 use super::bounds::{Excerpt, TEXT_LIMIT_BYTES};
 use super::call::Call;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Breaker, BreakerState, ErrorCode, ForcedState};
 use axum::extract::State;
 use axum::response::Redirect;
 use kernel::Generation;
 use maud::{Markup, html};
+use protocol::{Breaker, BreakerState, ErrorCode, ForcedState};
 use serde::Deserialize;
 
 use super::error::PageError;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use api::{Setting, SettingSource};
 use axum::extract::State;
 use maud::{Markup, html};
+use protocol::{Setting, SettingSource};
 use serde_json::Value;
 
 use super::layout::{Place, still_page};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::plans::{PlanQuery, State as PlanWord};
-use api::{ChangeContextIndex, ContextIndex, ContextIndexState, ContextQuestion};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
+use protocol::{ChangeContextIndex, ContextIndex, ContextIndexState, ContextQuestion};
 use serde::Deserialize;
 
 use super::context_answer::{self, Around};
@@ -111,7 +111,7 @@ fn refused(why: &str) -> Markup {
     html! { div class="notice warn" role="status" id="context-refused" { p { (exact(why)) } } }
 }
 
-fn strategies(app: &App) -> Vec<api::ContextStrategyInfo> {
+fn strategies(app: &App) -> Vec<protocol::ContextStrategyInfo> {
     let strategies = app.contexts.strategies().into_iter();
     strategies.map(context_wire::strategy_info_to_wire).collect()
 }

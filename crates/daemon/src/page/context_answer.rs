@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use api::{
+use maud::{Markup, html};
+use protocol::{
     Breaker, BreakerState, ContextAnswer, ContextDepth, ContextFragment, ContextIndexState, ContextOutcome,
     ContextStrategy, ContextStrategyInfo, ContextStrategyState,
 };
-use maud::{Markup, html};
 
 use super::breakers;
 use super::job_time::short;
@@ -252,7 +252,7 @@ fn milliseconds(milliseconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::{ContextIndex, ContextLeftOut, ContextScorePart};
+    use protocol::{ContextIndex, ContextLeftOut, ContextScorePart};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The form that asks a question about code. It stands in the address, so that an answer can be kept and asked for again.
 
-use api::{ContextQuestion, ContextStrategyInfo, Plan};
 use maud::{Markup, html};
+use protocol::{ContextQuestion, ContextStrategyInfo, Plan};
 
 use super::plan_state::title;
 use super::plan_text::exact_words;

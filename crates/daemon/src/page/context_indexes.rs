@@ -1,7 +1,7 @@
 //! The indexes that questions are answered with: how far they are, how large, and the buttons for them.
 
-use api::{ContextIndex, ContextIndexState};
 use maud::{Markup, html};
+use protocol::{ContextIndex, ContextIndexState};
 
 use super::form::token_field;
 use super::job_time::ago;

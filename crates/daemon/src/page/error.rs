@@ -1,10 +1,10 @@
 //! Errors for people: the same codes and statuses as on the wire, on a page of their own.
 
-use api::ErrorCode;
 use axum::response::{IntoResponse, Response};
 use http::header::WWW_AUTHENTICATE;
 use http::{StatusCode, Uri};
 use maud::{Markup, html};
+use protocol::ErrorCode;
 
 use super::layout::plain_page;
 use crate::http::problem::CHALLENGE;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Activity, ActivityKind};
 use axum::extract::State;
 use maud::{Markup, html};
+use protocol::{Activity, ActivityKind};
 use serde::Deserialize;
 
 use super::ansi::one_line;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use api::ErrorCode;
 use axum::Form;
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
+use protocol::ErrorCode;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use api::{BreakerEvent, ErrorCode};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use maud::{Markup, html};
+use protocol::{BreakerEvent, ErrorCode};
 use serde::Deserialize;
 
 use super::breakers::checked_name;

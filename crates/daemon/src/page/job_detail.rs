@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Confinement, ErrorCode, Job, JobIfInterrupted, JobKilled, JobMoment};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use eventlog::Sequence;
-use kernel::JobId;
 use maud::{Markup, html};
+use protocol::{Confinement, ErrorCode, Job, JobId, JobIfInterrupted, JobKilled, JobMoment};
 
 use super::ansi::one_line;
 use super::error::PageError;
@@ -207,7 +206,7 @@ fn links(ids: &[String]) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use api::{JobCancelRequest, JobExit, JobLane, JobState};
+    use protocol::{JobCancelRequest, JobExit, JobLane, JobState};
 
     use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless, job};
     use super::*;

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use ::jobs::{Channel, FollowEnd, OutputItem, Piece};
-use api::{Job, JobChannel};
 use eventlog::Sequence;
-use kernel::{Deadline, JobId};
+use kernel::Deadline;
 use maud::{Markup, html};
+use protocol::{Job, JobChannel, JobId};
 
 use super::ansi::Lines;
 use super::assets;
@@ -252,7 +252,7 @@ pub(super) fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::JobState;
+    use protocol::JobState;
 
     use super::super::job_state::tests::{HOSTILE, assert_harmless, job};
     use super::*;

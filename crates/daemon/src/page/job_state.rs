@@ -1,7 +1,7 @@
 //! The state of a job, as it is shown wherever one is.
 
-use api::{Job, JobProgress, JobState};
 use maud::{Markup, html};
+use protocol::{Job, JobProgress, JobState};
 
 use super::ansi::one_line;
 use super::history::percent_encode;
@@ -141,7 +141,7 @@ pub(super) fn attempts(job: &Job) -> Markup {
 /// Jobs for tests.
 #[cfg(test)]
 pub(super) mod tests {
-    use api::{JobCancelRequest, JobExit, JobIfInterrupted};
+    use protocol::{JobCancelRequest, JobExit, JobIfInterrupted};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The time line of a job: what happened to it, when, and how long it took from one to the next.
 
-use api::JobMoment;
 use maud::{Markup, html};
+use protocol::JobMoment;
 
 use super::ansi::one_line;
 use super::job_time;

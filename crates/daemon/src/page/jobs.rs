@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::jobs::{ListQuery, StateName};
-use api::{ErrorCode, Job, JobCounts, JobList, JobState};
 use axum::extract::State;
 use eventlog::LogError;
-use kernel::JobId;
 use maud::{Markup, html};
+use protocol::{ErrorCode, Job, JobCounts, JobId, JobList, JobState};
 use serde::Deserialize;
 
 use super::ansi::one_line;
@@ -248,7 +247,7 @@ fn row(job: &Job, now_ms: u64, filter: &Filter, visitor: &Visitor) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use api::JobLane;
+    use protocol::JobLane;
 
     use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless, job};
     use super::*;
@@ -281,7 +280,7 @@ mod tests {
                 name: "cargo:/home/me".to_owned(),
                 limit: 1,
             }),
-            exit: Some(api::JobExit {
+            exit: Some(protocol::JobExit {
                 code: Some(101),
                 signal: None,
             }),
@@ -309,7 +308,7 @@ mod tests {
     #[tokio::test]
     async fn only_a_job_on_another_machine_says_where_it_is() {
         let on = |name: &str, here: bool| Job {
-            machine: Some(api::Machine {
+            machine: Some(protocol::Machine {
                 name: name.to_owned(),
                 home: "home_1".to_owned(),
                 here,
@@ -388,7 +387,7 @@ mod tests {
             }),
             text: Some(HOSTILE.to_owned()),
             waiting_for: Some(HOSTILE.to_owned()),
-            progress: Some(api::JobProgress {
+            progress: Some(protocol::JobProgress {
                 done: 1,
                 total: Some(2),
                 text: HOSTILE.to_owned(),

@@ -8,11 +8,10 @@
 use std::sync::Arc;
 
 use ::jobs::{ChangeError, Requested};
-use api::{ErrorCode, Job, JobState};
 use axum::extract::State;
 use axum::response::Redirect;
-use kernel::JobId;
 use maud::{Markup, html};
+use protocol::{ErrorCode, Job, JobId, JobState};
 use serde::Deserialize;
 
 use super::error::PageError;
@@ -236,7 +235,7 @@ fn done(app: &App, visitor: &Visitor, notice: Notice, back: &str) -> Redirect {
 
 #[cfg(test)]
 mod tests {
-    use api::JobCancelRequest;
+    use protocol::JobCancelRequest;
 
     use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless, job};
     use super::*;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use api::Phase;
 use maud::{DOCTYPE, Markup, html};
+use protocol::Phase;
 
 use super::assets;
 use super::sign_in::Visitor;

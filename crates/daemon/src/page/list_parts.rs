@@ -4,10 +4,10 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use api::{ErrorCode, Machine};
 use axum::extract::{FromRequestParts, Query};
 use http::request::Parts;
 use maud::{Markup, html};
+use protocol::{ErrorCode, Machine};
 use serde::de::DeserializeOwned;
 
 use super::ansi::one_line;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use api::{Boot, BootState, LogEngine, LogState};
 use maud::{Markup, html};
+use protocol::{Boot, BootState, LogEngine, LogState};
 
 use super::overview::readable;
 use crate::app::App;

@@ -1,7 +1,7 @@
 //! What needs a person, on the first page, with what can be done about it.
 
-use api::{Session, WaitingPermission};
 use maud::{Markup, html};
+use protocol::{Session, WaitingPermission};
 
 use super::ansi::one_line;
 use super::form::token_field;
@@ -272,7 +272,7 @@ pub(super) fn answers(
 mod tests {
     use std::sync::Arc;
 
-    use api::{BreakerState, JobState, Plan, PlanState, Server, ServerState, SessionState};
+    use protocol::{BreakerState, JobState, Plan, PlanState, Server, ServerState, SessionState};
 
     use super::super::job_state::tests::{HOSTILE, assert_harmless, job};
     use super::super::plan_state::tests::{overlap, plan};

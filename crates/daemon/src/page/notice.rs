@@ -1,7 +1,7 @@
 //! What is said once, on the page that follows a form.
 
-use api::{Breaker, Job, Server};
 use maud::{Markup, html};
+use protocol::{Breaker, Job, Server};
 
 use super::breakers::label;
 use super::plan_notice::PlanNotice;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{ServerState, Status};
 use axum::extract::State;
 use maud::{Markup, html};
+use protocol::{ServerState, Status};
 
 use super::ansi::one_line;
 use super::layout::{Place, human_duration, live_part, page};

@@ -3,8 +3,8 @@
 //! Each form names the version that its reader saw. An apply names the changes as well: they are what its reader decided
 //! on.
 
-use api::{Plan, PlanState};
 use maud::{Markup, html};
+use protocol::{Plan, PlanState};
 use serde::Deserialize;
 
 use super::form::token_field;
@@ -237,7 +237,7 @@ pub(super) fn forget_form(plan: &Plan, visitor: &Visitor) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use api::CheckState;
+    use protocol::CheckState;
 
     use super::super::plan_state::tests::{check, command, plan};
     use super::*;

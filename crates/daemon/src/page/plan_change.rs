@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ::plans::{Actor, ApplyOrder, GitMessage, Outcome, OutcomeKind, PlanError, Run, Unapplied, UndoOrder};
 use axum::extract::State;
 use axum::response::Redirect;
-use kernel::PlanId;
+use protocol::PlanId;
 use serde::Deserialize;
 
 use super::form::OwnForm;

@@ -1,7 +1,7 @@
 //! The changesets of a plan: who changed what, with what, and why.
 
-use api::{Changeset, ChangesetState, Plan, PlanState};
 use maud::{Markup, html};
+use protocol::{Changeset, ChangesetState, Plan, PlanState};
 
 use super::ansi::one_line;
 use super::job_state;

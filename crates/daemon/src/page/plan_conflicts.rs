@@ -1,7 +1,7 @@
 //! What is in the way of a plan: file by file, place by place, with the sides next to each other.
 
-use api::{Plan, PlanConflict, PlanConflictHunk, PlanRefused};
 use maud::{Markup, html};
+use protocol::{Plan, PlanConflict, PlanConflictHunk, PlanRefused};
 
 use super::ansi::one_line;
 use super::overview::readable;
@@ -116,7 +116,7 @@ fn side(word: &str, class: &str, text: &str) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use api::PlanState;
+    use protocol::PlanState;
 
     use super::super::plan_state::tests::{plan, refused};
     use super::*;

@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::plans::{Moment, PlanError};
-use api::{Changeset, ErrorCode, Plan, PlanDiff, PlanMoment};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use eventlog::Sequence;
-use kernel::{ChangesetId, PlanId};
 use maud::{Markup, html};
+use protocol::{Changeset, ChangesetId, ErrorCode, Plan, PlanDiff, PlanId, PlanMoment};
 use serde::Deserialize;
 
 use super::ansi::one_line;
@@ -307,7 +306,7 @@ fn links(ids: &[String]) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use api::PlanState;
+    use protocol::PlanState;
 
     use super::super::job_state::tests::{HOSTILE, assert_harmless};
     use super::super::plan_diff::tests::{diff as plan_diff, file, hunk};

@@ -3,8 +3,8 @@
 //! Everything here comes from whoever worked in the plan. It is shown exactly, and bounded: long files are cut, with a
 //! link to all of it.
 
-use api::{FileDiff, PlanDiff};
 use maud::{Markup, html};
+use protocol::{FileDiff, PlanDiff};
 use serde::Deserialize;
 
 use super::history::percent_encode;

@@ -3,8 +3,8 @@
 //! Each line has its numbers and its sign, so that nobody needs the colours. Numbers and signs are not copied with the
 //! text.
 
-use api::{DiffHunk, DiffLine, DiffLineKind, FileDiff};
 use maud::{Markup, html};
+use protocol::{DiffHunk, DiffLine, DiffLineKind, FileDiff};
 
 use super::plan_diff::Arrangement;
 use super::plan_text::{exact, exact_words};

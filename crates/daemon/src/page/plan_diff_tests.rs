@@ -1,4 +1,4 @@
-use api::{DiffHunk, DiffLine, DiffLineKind, DiffSummary};
+use protocol::{DiffHunk, DiffLine, DiffLineKind, DiffSummary};
 
 use super::*;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use api::Plan;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use protocol::Plan;
 
 use super::error::PageError;
 use super::layout::{Place, still_page};
@@ -73,7 +73,7 @@ fn content(plan: &Plan, visitor: &Visitor) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use api::PlanState;
+    use protocol::PlanState;
 
     use super::super::job_state::tests::{HOSTILE, assert_harmless};
     use super::super::plan_state::tests::plan;

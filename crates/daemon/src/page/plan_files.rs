@@ -1,7 +1,7 @@
 //! The files that a plan changes, directory by directory.
 
-use api::{FileDiff, PlanDiff};
 use maud::{Markup, html};
+use protocol::{FileDiff, PlanDiff};
 
 use super::plan_diff::View;
 use super::plan_state::lines;

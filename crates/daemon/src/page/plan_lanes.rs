@@ -1,7 +1,7 @@
 //! The time line of a plan across agents: a lane for each actor. And that of a workspace: a lane for each plan.
 
-use api::{Plan, PlanMoment, PlanState};
 use maud::{Markup, html};
+use protocol::{Plan, PlanMoment, PlanState};
 
 use super::ansi::one_line;
 use super::lanes::{Lane, Mark, Span, SpanKind, show};

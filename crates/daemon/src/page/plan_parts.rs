@@ -1,7 +1,7 @@
 //! Parts of the page of a plan: who works in it, its checks, what others change as well, and what is left out.
 
-use api::{Plan, PlanLeftOut, PlanOverlap, PlanOverlapPath};
 use maud::{Markup, html};
+use protocol::{Plan, PlanLeftOut, PlanOverlap, PlanOverlapPath};
 
 use super::ansi::one_line;
 use super::job_state;
@@ -159,7 +159,7 @@ fn why(left_out: &PlanLeftOut) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use api::{CheckState, PlanCheck, PlanState};
+    use protocol::{CheckState, PlanCheck, PlanState};
 
     use super::super::job_state::tests::{HOSTILE, NOW};
     use super::super::plan_state::tests::{check, command, overlap, plan};

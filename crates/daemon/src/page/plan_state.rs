@@ -1,7 +1,7 @@
 //! The state of a plan, as it is shown wherever one is.
 
-use api::{CheckState, Plan, PlanCheck, PlanOverlap, PlanState, SandboxStrategy};
 use maud::{Markup, html};
+use protocol::{CheckState, Plan, PlanCheck, PlanOverlap, PlanState, SandboxStrategy};
 
 use super::ansi::one_line;
 use super::history::percent_encode;
@@ -184,7 +184,7 @@ pub(super) fn strategy_words(strategy: SandboxStrategy) -> &'static str {
 /// Plans for tests.
 #[cfg(test)]
 pub(super) mod tests {
-    use api::{DiffSummary, PlanCommand, PlanOverlapPath, PlanRefused};
+    use protocol::{DiffSummary, PlanCommand, PlanOverlapPath, PlanRefused};
 
     use super::super::job_state::tests::{HOSTILE, assert_harmless};
     use super::*;

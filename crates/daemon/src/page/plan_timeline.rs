@@ -1,7 +1,7 @@
 //! The time line of a plan: what happened to it, when, and who did it.
 
-use api::PlanMoment;
 use maud::{Markup, html};
+use protocol::PlanMoment;
 
 use super::ansi::one_line;
 use super::overview::readable;

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::plans::{PlanQuery, State as PlanWord};
-use api::{Plan, PlanList};
 use axum::extract::State;
-use kernel::{PlanId, WorkspaceId};
 use maud::{Markup, html};
+use protocol::{Plan, PlanId, PlanList, WorkspaceId};
 use serde::Deserialize;
 
 use super::error::PageError;
@@ -258,7 +257,7 @@ fn row(plan: &Plan, now_ms: u64) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use api::{CheckState, PlanState};
+    use protocol::{CheckState, PlanState};
 
     use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless};
     use super::super::plan_state::tests::{check, command, overlap, plan};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Confinement, Process, ProcessState};
 use axum::extract::State;
 use maud::{Markup, html};
+use protocol::{Confinement, Process, ProcessState};
 
 use super::layout::{Place, human_duration, live_part, page};
 use super::sign_in::Visitor;

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Rescued, Workspace};
 use axum::extract::State;
 use axum::response::Redirect;
 use eventlog::Quarantined;
-use kernel::{RescuedId, WorkspaceId};
 use maud::{Markup, html};
 use plans::{Occupied, Repair, RepairEnd, RestoreOrder};
+use protocol::{Rescued, RescuedId, Workspace, WorkspaceId};
 use serde::Deserialize;
 
 use super::error::PageError;
@@ -290,13 +289,13 @@ mod tests {
             recovering: vec!["an apply on /w/<a>".to_owned()],
             stuck: vec![Workspace {
                 id: "workspace_1".to_owned(),
-                state: api::WorkspaceState::Present,
+                state: protocol::WorkspaceState::Present,
                 root: "/w/<b>".to_owned(),
                 git: false,
                 checks: Vec::new(),
                 registered_at: "2026-01-31T09:30:00Z".to_owned(),
                 open_plans: 1,
-                stuck: Some(api::StuckLanding {
+                stuck: Some(protocol::StuckLanding {
                     what: Some("apply".to_owned()),
                     plans: Vec::new(),
                     since: None,

@@ -4,8 +4,10 @@
 use ::jobs::{ListQuery, StateName};
 use ::plans::{PlanQuery, State as PlanWord};
 use ::sessions::{SessionQuery, SessionState as SessionWord};
-use api::{Client, ContextIndex, ContextIndexState, Job, Plan, PlanCommand, Server, ServerState, Session};
 use maud::{Markup, html};
+use protocol::{
+    Client, ContextIndex, ContextIndexState, Job, Plan, PlanCommand, Server, ServerState, Session,
+};
 
 use super::ansi::one_line;
 use super::job_time::ago;
@@ -246,7 +248,7 @@ fn connected(client: &Client, now_ms: u64) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use api::{ClientTransport, JobState, PlanState, SessionState};
+    use protocol::{ClientTransport, JobState, PlanState, SessionState};
 
     use super::super::job_state::tests::{HOSTILE, assert_harmless, job};
     use super::super::plan_state::tests::{command, plan};

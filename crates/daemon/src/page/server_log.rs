@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{ErrorCode, Server, ServerLog, ServerState};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use maud::{Markup, html};
+use protocol::{ErrorCode, Server, ServerLog, ServerState};
 
 use super::error::PageError;
 use super::history::percent_encode;
@@ -169,7 +169,7 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::ServerLogLine;
+    use protocol::ServerLogLine;
 
     use super::super::servers::tests::server;
     use super::*;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use api::{Server, ServerReadiness, ServerState};
 use maud::{Markup, html};
+use protocol::{Server, ServerReadiness, ServerState};
 
 use super::layout::human_duration;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Server, ServerState};
 use axum::extract::State;
 use maud::{Markup, html};
+use protocol::{Server, ServerState};
 
 use super::layout::{Place, live_part, page};
 use super::server_log;
@@ -134,7 +134,7 @@ fn last_error(server: &Server) -> Markup {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use api::{ServerProgress, ServerReadiness};
+    use protocol::{ServerProgress, ServerReadiness};
 
     use super::*;
     use crate::app::tests::detached;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{ChangeServer, Current, Server, ServerState};
 use axum::extract::State;
 use axum::response::Redirect;
 use kernel::Deadline;
 use maud::{Markup, html};
+use protocol::{ChangeServer, Current, Server, ServerState};
 use serde::Deserialize;
 
 use super::form::{OwnForm, token_field};

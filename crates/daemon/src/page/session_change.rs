@@ -8,7 +8,7 @@ use ::sessions::{
 };
 use axum::extract::State;
 use axum::response::Redirect;
-use kernel::SessionId;
+use protocol::SessionId;
 use serde::Deserialize;
 
 use super::form::OwnForm;

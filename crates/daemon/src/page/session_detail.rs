@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::sessions::{SessionError, Turn as FoundTurn};
-use api::{ErrorCode, Session, SessionState, WaitingPermission};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use kernel::{SessionId, TurnId};
 use maud::{Markup, html};
+use protocol::{ErrorCode, Session, SessionId, SessionState, TurnId, WaitingPermission};
 use serde::Deserialize;
 
 use super::ansi::one_line;
@@ -49,7 +48,7 @@ pub(super) struct Window {
 struct Detail {
     id: SessionId,
     session: Session,
-    queue: Vec<api::Turn>,
+    queue: Vec<protocol::Turn>,
     plan: SessionPlan,
 }
 
@@ -241,7 +240,7 @@ fn asking(visitor: &Visitor, session: &Session) -> Markup {
     }
 }
 
-fn queue(visitor: &Visitor, session: &Session, queue: &[api::Turn]) -> Markup {
+fn queue(visitor: &Visitor, session: &Session, queue: &[protocol::Turn]) -> Markup {
     html! {
         @if !queue.is_empty() {
             section class="card" aria-labelledby="queue" {

@@ -1,9 +1,8 @@
 //! The plan of a session beside its conversation: what its agents have changed so far, and what can be done about it.
 
 use ::plans::PlanError;
-use api::{FileDiff, Plan, PlanDiff};
-use kernel::PlanId;
 use maud::{Markup, html};
+use protocol::{FileDiff, Plan, PlanDiff, PlanId};
 
 use super::plan_actions::{Commit, Seen, actions};
 use super::plan_diff::Arrangement;
@@ -127,7 +126,7 @@ fn changed_file(file: &FileDiff) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use api::PlanState;
+    use protocol::PlanState;
 
     use super::super::plan_diff::tests::{diff as plan_diff, file, hunk};
     use super::super::plan_state::tests::plan;

@@ -1,7 +1,7 @@
 //! The state of a session and of a turn, as it is shown wherever one is.
 
-use api::{Session, SessionState, TurnState};
 use maud::{Markup, html};
+use protocol::{Session, SessionState, TurnState};
 
 use super::ansi::one_line;
 use super::history::percent_encode;
@@ -72,7 +72,7 @@ pub(super) fn turn_badge(state: TurnState) -> Markup {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use api::{ActiveTurn, AgentChoice, WaitingPermission};
+    use protocol::{ActiveTurn, AgentChoice, WaitingPermission};
 
     use super::super::job_state::tests::{HOSTILE, assert_harmless};
     use super::*;

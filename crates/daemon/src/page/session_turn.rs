@@ -4,8 +4,8 @@
 //! their number, so that what comes later finds the one that it belongs to.
 
 use ::sessions::{Item, ToolItem, Transcript};
-use api::{PermissionAnswer, Turn, TurnState};
 use maud::{Markup, html};
+use protocol::{PermissionAnswer, Turn, TurnState};
 
 use super::ansi::one_line;
 use super::plan_state;
@@ -176,7 +176,7 @@ pub(super) fn visible(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use ::sessions::{ToolState, TurnState as State};
-    use api::{AgentChoice, Usage};
+    use protocol::{AgentChoice, Usage};
 
     use super::super::job_state::tests::HOSTILE;
     use super::*;

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::sessions::{SessionError, SessionQuery, SessionState as SessionWord};
-use api::{Agent, ErrorCode, Session, SessionList};
 use axum::extract::State;
-use kernel::SessionId;
 use maud::{Markup, html};
+use protocol::{Agent, ErrorCode, Session, SessionId, SessionList};
 use serde::Deserialize;
 
 use super::ansi::one_line;
@@ -256,7 +255,7 @@ fn start_form(visitor: &Visitor, directories: &[String], agents: &[Agent]) -> Ma
 
 #[cfg(test)]
 mod tests {
-    use api::SessionState;
+    use protocol::SessionState;
 
     use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless};
     use super::super::session_state::tests::session;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Workspace, WorkspaceState};
 use axum::extract::State;
 use axum::response::Redirect;
-use kernel::WorkspaceId;
 use maud::{Markup, html};
+use protocol::{Workspace, WorkspaceId, WorkspaceState};
 use serde::Deserialize;
 
 use super::error::PageError;

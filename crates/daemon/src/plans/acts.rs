@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use ::sessions::{SessionError, SessionQuery, SessionState, TurnError};
 use jobs::Requested;
-use kernel::{Deadline, JobId, PlanId};
+use kernel::Deadline;
 use machines::{Presence, presence};
 use plans::{
     Actor, ApplyOrder, CalledOff, Collected, Forgotten, GcPolicy, Outcome, OutcomeKind, Plan, PlanError, Run,
     Running, Unapplied, UndoOrder,
 };
+use protocol::{JobId, PlanId};
 
 use crate::app::App;
 use crate::metrics::Attempted;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use jobs::{Ending, FollowEnd, Job, Lane, NewJob, State, SubmitError};
-use kernel::{Deadline, HomeId, JobId, PlanId};
+use kernel::Deadline;
 use plans::{Actor, Check, CheckEnd, CheckState, Plan, PlanError, PlanQuery, Plans};
+use protocol::{HomeId, JobId, PlanId};
 use serde_json::Value;
 
 use super::late::Watch;

@@ -1,8 +1,9 @@
 //! What happens to the other children of a plan when the job of one fails.
 
 use jobs::{ChangeError, FailReason, Job, Jobs, ListQuery, Requested, State, StateName};
-use kernel::{Deadline, JobId, PlanId};
+use kernel::Deadline;
 use plans::{IfChildFails, Plan, PlanError, PlanQuery};
+use protocol::{JobId, PlanId};
 
 use super::late::Watch;
 use crate::jobs::{COMMAND, CommandPayload};

@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use api::{ErrorCode, OpenPlan, SubmitJob};
 use jobs::{Jobs, Submitted};
-use kernel::{HomeId, JobId};
 use plans::{Actor, NewPlan, Plan, PlanError, PlanQuery, Plans, State, Unapplied};
+use protocol::{ErrorCode, HomeId, JobId, OpenPlan, SubmitJob};
 
 use crate::app::App;
 use crate::http::consent::StartedFor;

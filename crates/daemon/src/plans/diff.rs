@@ -2,9 +2,8 @@
 
 use std::io;
 
-use api::{DiffHunk, DiffLine, DiffLineKind, DiffSummary, FileDiff, PlanDiff};
-use kernel::{ChangesetId, PlanId};
 use plans::{PlanError, Plans};
+use protocol::{ChangesetId, DiffHunk, DiffLine, DiffLineKind, DiffSummary, FileDiff, PlanDiff, PlanId};
 
 use super::wire::kind_name;
 

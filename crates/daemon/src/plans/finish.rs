@@ -6,17 +6,17 @@
 
 use std::sync::Arc;
 
-use api::{FinishOutcome, FinishThen, PlanFinish};
 use async_trait::async_trait;
 use eventlog::Sequence;
 use jobs::{
     Channel, Handler, IfInterrupted, Job, Jobs, NewJob, Outcome, Output, OutputItem, Pool, Priority,
     Requested, RetryPolicy, State as JobState, Verdict, Work,
 };
-use kernel::{HomeId, JobId, PlanId, Scope};
+use kernel::Scope;
 use plans::{
     Actor, ApplyOrder, CheckState, GitMessage, OutcomeKind, Plan, PlanError, Repair, Run, State, Unapplied,
 };
+use protocol::{FinishOutcome, FinishThen, HomeId, JobId, PlanFinish, PlanId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -44,7 +44,7 @@ const TITLE_CHARACTERS: usize = 180;
 struct FinishPayload {
     plan: String,
     #[serde(flatten)]
-    order: api::FinishPlan,
+    order: protocol::FinishPlan,
     /// What was in the plan before the command ran.
     entries: u64,
     files: u64,
@@ -53,7 +53,7 @@ struct FinishPayload {
 /// The job that finishes a plan after the job of a command in it.
 pub(crate) fn follower(
     plan: &Plan,
-    order: api::FinishPlan,
+    order: protocol::FinishPlan,
     (by, title): (&str, &str),
     home: HomeId,
 ) -> NewJob {

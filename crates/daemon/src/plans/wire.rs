@@ -10,12 +10,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use eventlog::UnixMs;
-use kernel::{PlanId, WorkspaceId};
 use machines::{Label, Machines};
 use plans::{
     CheckState, LeftOut, Moment, Overlap, Plan, PlanError, PlanQuery, Plans, Presence, RecoveryOf, Run,
     Unapplied,
 };
+use protocol::{PlanId, WorkspaceId};
 
 pub(crate) use changesets::{changeset_to_wire, recorded_to_wire};
 pub(crate) use files::{BadOperation, file_to_wire, operation_of};
@@ -43,15 +43,19 @@ struct Around {
     overlaps: Vec<Overlap>,
     /// Lines added and removed, if they were counted.
     lines: Option<(u64, u64)>,
-    rescued: Vec<api::Rescued>,
+    rescued: Vec<protocol::Rescued>,
     notice: Option<String>,
-    machine: Option<api::Machine>,
+    machine: Option<protocol::Machine>,
 }
 
 /// A plan with everything that is known of it now.
 ///
 /// *Cancel safety*: it only reads.
-pub(crate) async fn show(plans: &Plans, machines: &Machines, plan: &Plan) -> Result<api::Plan, PlanError> {
+pub(crate) async fn show(
+    plans: &Plans,
+    machines: &Machines,
+    plan: &Plan,
+) -> Result<protocol::Plan, PlanError> {
     let children = plans.list(PlanQuery {
         parent: Some(plan.id),
         limit: NAMED_CHILDREN,
@@ -89,7 +93,7 @@ pub(crate) async fn list(
     plans: &Plans,
     machines: &Machines,
     query: PlanQuery,
-) -> Result<api::PlanList, PlanError> {
+) -> Result<protocol::PlanList, PlanError> {
     // One more than was asked for tells whether there are more.
     let page = query.limit as usize;
     let limit = query.limit.saturating_add(1);
@@ -97,7 +101,7 @@ pub(crate) async fn list(
     let has_more = found.len() > page;
     found.truncate(page);
     let shown = several(plans, machines, &found).await?;
-    Ok(api::PlanList {
+    Ok(protocol::PlanList {
         next_before: shown.last().filter(|_| has_more).map(|oldest| oldest.id.clone()),
         plans: shown,
     })
@@ -110,7 +114,7 @@ pub(crate) async fn several(
     plans: &Plans,
     machines: &Machines,
     found: &[Plan],
-) -> Result<Vec<api::Plan>, PlanError> {
+) -> Result<Vec<protocol::Plan>, PlanError> {
     let workspaces = presences(plans, &found.iter().collect::<Vec<_>>()).await?;
     let shown = found
         .iter()
@@ -216,10 +220,10 @@ fn notice(plan: &Plan, workspace: Option<Presence>) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn to_wire(plan: &Plan, around: Around) -> api::Plan {
+fn to_wire(plan: &Plan, around: Around) -> protocol::Plan {
     let record = &plan.record;
     let facts = &record.facts;
-    api::Plan {
+    protocol::Plan {
         id: plan.id.to_string(),
         state: words::state_to_wire(record.state),
         machine: around.machine,
@@ -238,14 +242,14 @@ fn to_wire(plan: &Plan, around: Around) -> api::Plan {
         fingerprint: record.fingerprint.to_string(),
         entries: record.entries,
         changesets: record.changesets,
-        summary: api::DiffSummary {
+        summary: protocol::DiffSummary {
             files: record.files,
             added_lines: around.lines.map(|(added, _)| added),
             removed_lines: around.lines.map(|(_, removed)| removed),
         },
         running: record.running.iter().map(running_to_wire).collect(),
         checks: checks_to_wire(plan),
-        refused: record.refused.as_ref().map(|refused| api::PlanRefused {
+        refused: record.refused.as_ref().map(|refused| protocol::PlanRefused {
             what: words::attempt_name(refused.what).to_owned(),
             by: refused.by.to_string(),
             at: written(refused.at),
@@ -256,7 +260,7 @@ fn to_wire(plan: &Plan, around: Around) -> api::Plan {
         branches: record
             .branches
             .iter()
-            .map(|branch| api::PlanBranch {
+            .map(|branch| protocol::PlanBranch {
                 name: branch.name.clone(),
                 commits: branch.commits,
                 subjects: branch.subjects.clone(),
@@ -264,7 +268,7 @@ fn to_wire(plan: &Plan, around: Around) -> api::Plan {
             .collect(),
         not_carried: plan.uncarried_notes(),
         remarks: record.remarks.clone(),
-        unrecorded: record.unrecorded.as_ref().map(|failed| api::PlanUnrecorded {
+        unrecorded: record.unrecorded.as_ref().map(|failed| protocol::PlanUnrecorded {
             command: failed.reason.clone(),
             job: failed.job.clone(),
             why: failed.why.clone(),
@@ -275,8 +279,8 @@ fn to_wire(plan: &Plan, around: Around) -> api::Plan {
 }
 
 /// What was left out when the sandbox was made, and what was made in it since and is not carried.
-fn left_out_to_wire(record: &plans::Record) -> Vec<api::PlanLeftOut> {
-    let to_wire = |left: &LeftOut, work: bool| api::PlanLeftOut {
+fn left_out_to_wire(record: &plans::Record) -> Vec<protocol::PlanLeftOut> {
+    let to_wire = |left: &LeftOut, work: bool| protocol::PlanLeftOut {
         path: left.path.clone(),
         why: words::why_left_out(left.why).to_owned(),
         work,
@@ -286,19 +290,19 @@ fn left_out_to_wire(record: &plans::Record) -> Vec<api::PlanLeftOut> {
     at_first.chain(since).collect()
 }
 
-fn running_to_wire(running: &plans::Running) -> api::PlanCommand {
-    api::PlanCommand {
+fn running_to_wire(running: &plans::Running) -> protocol::PlanCommand {
+    protocol::PlanCommand {
         job: running.job.clone().unwrap_or_default(),
         actor: running.actor.to_string(),
         since: written(running.since),
     }
 }
 
-fn checks_to_wire(plan: &Plan) -> Vec<api::PlanCheck> {
+fn checks_to_wire(plan: &Plan) -> Vec<protocol::PlanCheck> {
     let checks = plan.record.checks.iter().map(|check| {
         let run = check.run.as_ref();
         let ended = run.and_then(|run| run.ended.as_ref());
-        api::PlanCheck {
+        protocol::PlanCheck {
             command: check.command.clone(),
             state: words::check_state_to_wire(check.state(plan.record.fingerprint)),
             job: run.map(|run| run.job.clone()),
@@ -310,7 +314,7 @@ fn checks_to_wire(plan: &Plan) -> Vec<api::PlanCheck> {
 }
 
 /// Other open plans that touch the same files as this one.
-pub(crate) fn overlaps(plans: &Plans, id: PlanId) -> Vec<api::PlanOverlap> {
+pub(crate) fn overlaps(plans: &Plans, id: PlanId) -> Vec<protocol::PlanOverlap> {
     plans.overlaps(id).iter().map(outcomes::overlap_to_wire).collect()
 }
 
@@ -322,8 +326,8 @@ pub(crate) fn checks_text(checks: &[(String, CheckState)]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-pub(crate) fn moment_to_wire(moment: &Moment) -> api::PlanMoment {
-    api::PlanMoment {
+pub(crate) fn moment_to_wire(moment: &Moment) -> protocol::PlanMoment {
+    protocol::PlanMoment {
         sequence: moment.sequence.get(),
         at: rfc3339_ms(moment.at_ms),
         event: moment.event.clone(),
@@ -332,17 +336,17 @@ pub(crate) fn moment_to_wire(moment: &Moment) -> api::PlanMoment {
     }
 }
 
-pub(crate) fn strategies_to_wire(plans: &Plans) -> api::StrategyList {
+pub(crate) fn strategies_to_wire(plans: &Plans) -> protocol::StrategyList {
     let strategies = plans.strategies().into_iter().map(|(name, found)| {
         let works = found.is_ok();
         let (Ok(text) | Err(text)) = found;
-        api::StrategyState {
+        protocol::StrategyState {
             strategy: words::strategy_to_wire(name),
             works,
             text,
         }
     });
-    api::StrategyList {
+    protocol::StrategyList {
         strategies: strategies.collect(),
     }
 }
@@ -356,29 +360,29 @@ pub(crate) fn recovering_to_wire(plans: &Plans) -> Vec<String> {
     plans.recovering().into_iter().map(words).collect()
 }
 
-pub(crate) fn counts_to_wire(plans: &Plans) -> api::PlanCounts {
+pub(crate) fn counts_to_wire(plans: &Plans) -> protocol::PlanCounts {
     let counts = plans.counts();
-    api::PlanCounts {
+    protocol::PlanCounts {
         open: counts.open,
         sealed: counts.sealed,
     }
 }
 
-pub(crate) fn strategy_of(strategy: api::SandboxStrategy) -> plans::StrategyName {
+pub(crate) fn strategy_of(strategy: protocol::SandboxStrategy) -> plans::StrategyName {
     match strategy {
-        api::SandboxStrategy::Overlay => plans::StrategyName::Overlay,
-        api::SandboxStrategy::GitWorktree => plans::StrategyName::GitWorktree,
-        api::SandboxStrategy::Copy => plans::StrategyName::Copy,
+        protocol::SandboxStrategy::Overlay => plans::StrategyName::Overlay,
+        protocol::SandboxStrategy::GitWorktree => plans::StrategyName::GitWorktree,
+        protocol::SandboxStrategy::Copy => plans::StrategyName::Copy,
     }
 }
 
-pub(crate) fn state_of(state: api::PlanState) -> plans::State {
+pub(crate) fn state_of(state: protocol::PlanState) -> plans::State {
     match state {
-        api::PlanState::Open => plans::State::Open,
-        api::PlanState::Sealed => plans::State::Sealed,
-        api::PlanState::Applied => plans::State::Applied,
-        api::PlanState::Undone => plans::State::Undone,
-        api::PlanState::Discarded => plans::State::Discarded,
+        protocol::PlanState::Open => plans::State::Open,
+        protocol::PlanState::Sealed => plans::State::Sealed,
+        protocol::PlanState::Applied => plans::State::Applied,
+        protocol::PlanState::Undone => plans::State::Undone,
+        protocol::PlanState::Discarded => plans::State::Discarded,
     }
 }
 
@@ -401,7 +405,7 @@ pub(crate) fn unapplied_of(even_with_work: bool) -> Unapplied {
 /// The plan with this id, for the wire, if it can be read.
 ///
 /// *Cancel safety*: it only reads.
-pub(crate) async fn current(plans: &Plans, id: PlanId) -> Option<api::Plan> {
+pub(crate) async fn current(plans: &Plans, id: PlanId) -> Option<protocol::Plan> {
     let plan = plans.get(id).await.ok()?;
     Some(to_wire(&plan, at_hand(plans, &plan)))
 }

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use api::{ErrorCode, PROBLEM_MEDIA_TYPE};
 use axum::Router;
 use bytes::Bytes;
 use http::Method;
@@ -13,7 +12,8 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use kernel::{Clock, Deadline, RequestId, Scope};
+use kernel::{Clock, Deadline, Scope};
+use protocol::{ErrorCode, PROBLEM_MEDIA_TYPE, RequestId};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::event_stream::{self, LastAnswer, LetGo, StreamAnswer};
@@ -288,7 +288,7 @@ mod tests {
             .unwrap_or_else(|| panic!("{answers}"));
         assert!(first.starts_with("HTTP/1.1 500 "), "{first}");
         let (_, body) = first.split_once("\r\n\r\n").unwrap();
-        let problem: api::Problem = serde_json::from_str(&format!("{body}}}")).unwrap();
+        let problem: protocol::Problem = serde_json::from_str(&format!("{body}}}")).unwrap();
         assert_eq!(problem.code, ErrorCode::Internal);
         assert!(!body.contains("on purpose"), "the cause is for the log: {body}");
         assert!(second.starts_with("200 ") && second.ends_with("fine"), "{second}");

@@ -6,7 +6,8 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kernel::{BootId, Clock, Deadline, Scope};
+use kernel::{Clock, Deadline, Scope};
+use protocol::BootId;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::net::UnixListener;
 use tokio::net::unix::pipe::Receiver;

@@ -41,7 +41,7 @@ impl Languages for SharedLanguages {
     async fn ask(&self, order: LanguageOrder) -> Result<Value, LanguageError> {
         let Some((_, verb)) = VERBS.iter().find(|(name, _)| *name == order.verb) else {
             return Err(LanguageError {
-                code: api::ErrorCode::InvalidRequest.as_str().to_owned(),
+                code: protocol::ErrorCode::InvalidRequest.as_str().to_owned(),
                 text: format!("there is no question `{}`", order.verb),
             });
         };
@@ -66,12 +66,12 @@ impl Languages for SharedLanguages {
     }
 }
 
-fn query_of(verb: Verb, order: LanguageOrder) -> api::CodeQuery {
+fn query_of(verb: Verb, order: LanguageOrder) -> protocol::CodeQuery {
     let (query, new_name) = match verb {
         Verb::WorkspaceSymbols => (order.name, None),
         _ => (None, order.name),
     };
-    api::CodeQuery {
+    protocol::CodeQuery {
         path: order.path.display().to_string(),
         line: order.line,
         column: order.column,
@@ -79,13 +79,13 @@ fn query_of(verb: Verb, order: LanguageOrder) -> api::CodeQuery {
         new_name,
         query,
         timeout_ms: Some(whole_ms(order.timeout)),
-        ..api::CodeQuery::default()
+        ..protocol::CodeQuery::default()
     }
 }
 
 fn as_json(answer: &impl Serialize) -> Result<Value, LanguageError> {
     serde_json::to_value(answer).map_err(|error| LanguageError {
-        code: api::ErrorCode::Internal.as_str().to_owned(),
+        code: protocol::ErrorCode::Internal.as_str().to_owned(),
         text: error.to_string(),
     })
 }

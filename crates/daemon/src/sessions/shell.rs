@@ -10,8 +10,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use eventlog::{Log, Sequence};
 use jobs::{ChangeError, Channel, Ending, FailReason, Jobs, OutputItem, Priority, Requested, State};
-use kernel::{HomeId, JobId, Scope};
+use kernel::Scope;
 use plans::Plans;
+use protocol::{HomeId, JobId};
 use sessions::{Shell, ShellEnd, ShellError, ShellOrder};
 use tokio::sync::mpsc;
 
@@ -59,16 +60,16 @@ impl JobShell {
     async fn submit(&self, order: &ShellOrder) -> Result<JobId, ShellError> {
         let plan = self.plans.get(order.plan).await;
         let root = plan.map_err(|error| failed(error.to_string()))?.record.facts.root;
-        let request = api::SubmitJob {
-            command: api::JobCommand {
+        let request = protocol::SubmitJob {
+            command: protocol::JobCommand {
                 shell: Some(order.line.clone()),
                 directory: root.join(&order.directory).display().to_string(),
                 plan: Some(order.plan.to_string()),
                 environment: self.environment(&order.environment),
-                ..api::JobCommand::default()
+                ..protocol::JobCommand::default()
             },
             time_limit_ms: Some(whole_ms(order.timeout).max(1)),
-            ..api::SubmitJob::default()
+            ..protocol::SubmitJob::default()
         };
         let place = (&self.log, self.home_id);
         let new = to_new_job(request, &order.actor, StartedFor::Anybody, place, &self.plans).await;

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jobs::Jobs;
-use kernel::{BootId, CircuitBreaker, Clock, Scope};
+use kernel::{CircuitBreaker, Clock, Scope};
 use plans::Plans;
 use process::{Processes, Tasks};
+use protocol::BootId;
 use sessions::agents::acp::AcpAgent;
 use sessions::{Ports, SessionError, Sessions, SessionsOptions, Sharing};
 
@@ -78,8 +79,8 @@ pub(crate) async fn start(
     let opened = Sessions::open(SessionsOptions {
         log: around.durable.log.clone(),
         sharing: match around.durable.engine {
-            api::LogEngine::Sqlite => Sharing::Alone,
-            api::LogEngine::Postgres => Sharing::WithOthers,
+            protocol::LogEngine::Sqlite => Sharing::Alone,
+            protocol::LogEngine::Postgres => Sharing::WithOthers,
         },
         home_id: around.durable.home_id,
         boot_id: around.boot_id,

@@ -26,26 +26,26 @@ pub(crate) async fn list(
     sessions: &Sessions,
     machines: &Machines,
     query: SessionQuery,
-) -> Result<api::SessionList, SessionError> {
+) -> Result<protocol::SessionList, SessionError> {
     // One more than was asked for tells whether there are more.
     let page = query.limit as usize;
     let limit = query.limit.saturating_add(1);
     let mut found = sessions.list(SessionQuery { limit, ..query }).await?;
     let has_more = found.len() > page;
     found.truncate(page);
-    let shown: Vec<api::Session> = found
+    let shown: Vec<protocol::Session> = found
         .iter()
         .map(|session| shown(sessions, machines, session))
         .collect();
-    Ok(api::SessionList {
+    Ok(protocol::SessionList {
         next: shown.last().filter(|_| has_more).map(|oldest| oldest.id.clone()),
         sessions: shown,
     })
 }
 
 /// A session, with the machine that it is on, and the one that it waits for.
-pub(crate) fn shown(sessions: &Sessions, machines: &Machines, session: &Session) -> api::Session {
-    let awaited = sessions.awaited(session).map(|awaited| api::AwaitedMachine {
+pub(crate) fn shown(sessions: &Sessions, machines: &Machines, session: &Session) -> protocol::Session {
+    let awaited = sessions.awaited(session).map(|awaited| protocol::AwaitedMachine {
         home: awaited.home.to_string(),
         name: machines.of(awaited.home).name,
         running: awaited.presence == Presence::Running,
@@ -55,7 +55,7 @@ pub(crate) fn shown(sessions: &Sessions, machines: &Machines, session: &Session)
         Some(active.owner.home)
     });
     let machine = home.map_or_else(|| machines.own(), |home| machines.of(home));
-    api::Session {
+    protocol::Session {
         machine: Some(machine_to_wire(machine)),
         waits_for: awaited,
         ..to_wire(session)
@@ -63,9 +63,9 @@ pub(crate) fn shown(sessions: &Sessions, machines: &Machines, session: &Session)
 }
 
 /// A session by itself.
-pub(crate) fn to_wire(session: &Session) -> api::Session {
+pub(crate) fn to_wire(session: &Session) -> protocol::Session {
     let record = &session.record;
-    api::Session {
+    protocol::Session {
         id: session.id.to_string(),
         state: state_to_wire(record.state()),
         version: session.version.get(),
@@ -84,31 +84,35 @@ pub(crate) fn to_wire(session: &Session) -> api::Session {
         last_state: record.last_state.map(turn_state_to_wire),
         prompts: record.prompts,
         archived: record.archived,
-        forked_from: record.facts.forked_from.as_ref().map(|fork| api::ForkSession {
-            session: Some(fork.session.to_string()),
-            turn: Some(fork.turn.to_string()),
-        }),
+        forked_from: record
+            .facts
+            .forked_from
+            .as_ref()
+            .map(|fork| protocol::ForkSession {
+                session: Some(fork.session.to_string()),
+                turn: Some(fork.turn.to_string()),
+            }),
         forks: record.forks,
         rules: record.rules.iter().map(rule_to_wire).collect(),
     }
 }
 
-fn active_to_wire(active: &ActiveTurn) -> api::ActiveTurn {
+fn active_to_wire(active: &ActiveTurn) -> protocol::ActiveTurn {
     let open = active.asked.iter().filter(|asked| asked.answer.is_none());
-    api::ActiveTurn {
+    protocol::ActiveTurn {
         turn: active.turn.to_string(),
         prompt: active.prompt.clone(),
         attachments: active.attachments.clone(),
         started_at: written(active.started_at),
         boot: active.owner.boot.to_string(),
         home: active.owner.home.to_string(),
-        stop: active.stop.as_ref().map(|stop| api::StopRequest {
+        stop: active.stop.as_ref().map(|stop| protocol::StopRequest {
             by: stop.by.to_string(),
             why: stop.why.clone(),
             at: written(stop.at),
         }),
         asking: open
-            .map(|asked| api::WaitingPermission {
+            .map(|asked| protocol::WaitingPermission {
                 permission: asked.id.to_string(),
                 tool: asked.tool.clone(),
                 subject: asked.subject.clone(),
@@ -118,20 +122,20 @@ fn active_to_wire(active: &ActiveTurn) -> api::ActiveTurn {
 }
 
 /// The agents, by name.
-pub(crate) fn agents_to_wire(sessions: &Sessions) -> api::AgentList {
+pub(crate) fn agents_to_wire(sessions: &Sessions) -> protocol::AgentList {
     let default = sessions.default_agent();
     let agents = sessions.agents();
-    api::AgentList {
+    protocol::AgentList {
         agents: agents.iter().map(|info| agent_to_wire(info, default)).collect(),
     }
 }
 
-fn agent_to_wire(info: &AgentInfo, default: &str) -> api::Agent {
+fn agent_to_wire(info: &AgentInfo, default: &str) -> protocol::Agent {
     let (state, missing) = match &info.readiness {
         Readiness::Ready => ("ready", None),
         Readiness::Missing(missing) => ("missing", Some(missing.clone())),
     };
-    api::Agent {
+    protocol::Agent {
         id: info.name.clone(),
         state: state.to_owned(),
         kind: kind_to_wire(info.kind),
@@ -141,16 +145,16 @@ fn agent_to_wire(info: &AgentInfo, default: &str) -> api::Agent {
     }
 }
 
-pub(crate) fn counts_to_wire(sessions: &Sessions) -> api::SessionCounts {
+pub(crate) fn counts_to_wire(sessions: &Sessions) -> protocol::SessionCounts {
     let counts = sessions.counts();
-    api::SessionCounts {
+    protocol::SessionCounts {
         running: counts.running,
         waiting: counts.waiting,
     }
 }
 
-pub(crate) fn choice_to_wire(choice: &sessions::AgentChoice) -> api::AgentChoice {
-    api::AgentChoice {
+pub(crate) fn choice_to_wire(choice: &sessions::AgentChoice) -> protocol::AgentChoice {
+    protocol::AgentChoice {
         name: choice.name.clone(),
         model: choice.model.clone(),
         script: choice.script.clone(),

@@ -1,7 +1,7 @@
 //! What happened lately, over all of the daemon.
 
-use api::{Activity, ActivityKind, ActivityList};
 use http::Method;
+use protocol::{Activity, ActivityKind, ActivityList};
 use serde_json::json;
 
 use crate::page::Browser;

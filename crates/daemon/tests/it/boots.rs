@@ -1,8 +1,8 @@
 //! The lives of daemons, as the next one tells them.
 
-use api::{Boot, BootList, BootState, Status};
 use eventlog::{Log, Sequence, SqliteOptions, StreamId};
-use kernel::{BootId, HomeId, SystemClock};
+use kernel::SystemClock;
+use protocol::{Boot, BootId, BootList, BootState, HomeId, Status};
 
 use crate::running::Running;
 

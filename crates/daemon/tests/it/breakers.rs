@@ -1,7 +1,9 @@
 //! Breakers from end to end.
 
-use api::{Breaker, BreakerList, BreakerState, BreakerSummary, ErrorCode, Problem, ResetBreakers, Status};
 use kernel::SystemClock;
+use protocol::{
+    Breaker, BreakerList, BreakerState, BreakerSummary, ErrorCode, Problem, ResetBreakers, Status,
+};
 use std::time::Duration;
 
 use crate::client::Client;

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use kernel::RequestId;
+use protocol::RequestId;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -127,13 +127,13 @@ impl Answer {
     }
 
     /// The problem in an error answer, after checking that answer and problem agree.
-    pub(crate) fn problem(&self) -> api::Problem {
+    pub(crate) fn problem(&self) -> protocol::Problem {
         assert_eq!(
             self.header("content-type"),
             Some("application/problem+json"),
             "{self:?}"
         );
-        let problem: api::Problem = self.json();
+        let problem: protocol::Problem = self.json();
         assert_eq!(problem.status, self.status);
         assert_eq!(Some(problem.request_id.as_str()), self.header("x-request-id"));
         problem.request_id.parse::<RequestId>().unwrap();

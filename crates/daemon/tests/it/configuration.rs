@@ -1,7 +1,7 @@
 //! How a daemon is set up, over HTTP and on the page.
 
-use api::{SettingList, SettingSource};
 use kernel::SystemClock;
+use protocol::{SettingList, SettingSource};
 use serde_json::json;
 
 use crate::page::Browser;

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use api::{
+use kernel::SystemClock;
+use protocol::{
     BreakerList, BreakerState, ContextAnswer, ContextIndex, ContextIndexList, ContextIndexRemoved,
     ContextIndexState, ContextStrategy, ContextStrategyInfo, ContextStrategyList, ContextStrategyState,
     ErrorCode,
 };
-use kernel::SystemClock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -159,7 +159,7 @@ async fn what_belongs_to_a_question_is_found_with_and_without_an_index() {
     let second = ask(&running, question).await;
     assert!(files(&second).contains(&"src/parse.rs"), "{second:?}");
     assert_eq!(second.index.state, ContextIndexState::Ready);
-    let status: api::Status = get(&running, "/v1/status").await.json();
+    let status: protocol::Status = get(&running, "/v1/status").await.json();
     assert_eq!(status.context.unwrap().indexes, 1);
 
     // A new file is found at once, though the index did not know it.
@@ -379,7 +379,7 @@ async fn an_index_is_removed_and_made_anew() {
 }
 
 /// What is left of the breaker of a strategy.
-async fn breaker(running: &Running, name: &str) -> api::Breaker {
+async fn breaker(running: &Running, name: &str) -> protocol::Breaker {
     let list: BreakerList = get(running, "/v1/breakers").await.json();
     let found = list.breakers.iter().find(|breaker| breaker.id == name);
     found.unwrap_or_else(|| panic!("{list:?}")).clone()

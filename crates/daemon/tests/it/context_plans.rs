@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use api::{ErrorCode, Plan};
+use protocol::{ErrorCode, Plan};
 use serde_json::{Value, json};
 
 use crate::context::{ask, files, ready_index, repository, write};

@@ -68,6 +68,10 @@ async fn a_daemon_that_ends_waits_for_no_question() {
         running.stop().await;
     };
     let (answer, ()) = tokio::join!(call, stop);
-    assert_eq!(answer.problem().code, api::ErrorCode::ShuttingDown, "{answer:?}");
+    assert_eq!(
+        answer.problem().code,
+        protocol::ErrorCode::ShuttingDown,
+        "{answer:?}"
+    );
     fs::remove_file(mark).unwrap();
 }

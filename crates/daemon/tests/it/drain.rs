@@ -29,7 +29,7 @@ async fn a_request_in_flight_is_finished_and_a_new_one_refused() {
     assert_eq!(answer.status, 202, "{answer:?}");
     assert!(
         answer
-            .json::<api::ShutdownAccepted>()
+            .json::<protocol::ShutdownAccepted>()
             .boot_id
             .starts_with("boot_")
     );

@@ -1,7 +1,7 @@
 //! Every error with its status, code, headers and words.
 
-use api::{ErrorCode, Problem};
 use http::Method;
+use protocol::{ErrorCode, Problem};
 
 use crate::client::Answer;
 use crate::running::Running;

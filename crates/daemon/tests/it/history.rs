@@ -4,9 +4,9 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Actor, BreakerEventList, ErrorCode};
 use eventlog::{Commit, Head, Log, NewEvent, RetentionPolicy, SqliteOptions, StreamId, Version, Write};
-use kernel::{Cause, Clock, HomeId, ManualClock, SystemClock};
+use kernel::{Cause, Clock, ManualClock, SystemClock};
+use protocol::{Actor, BreakerEventList, ErrorCode, HomeId};
 use tempfile::TempDir;
 
 use crate::running::{Raw, Running, until, within};
@@ -275,7 +275,7 @@ async fn a_reader_whose_place_is_gone_is_told_so() {
     );
     let breaker = running.unix().get("/v1/breakers/a").send().await;
     assert_eq!(
-        breaker.json::<api::Breaker>().state,
-        api::BreakerState::ForcedOpen
+        breaker.json::<protocol::Breaker>().state,
+        protocol::BreakerState::ForcedOpen
     );
 }

@@ -1,7 +1,7 @@
 //! Names that are ours, pages that are ours, and everybody else's.
 
-use api::ErrorCode;
 use kernel::SystemClock;
+use protocol::ErrorCode;
 
 use crate::client::Client;
 use crate::running::Running;

@@ -1,8 +1,8 @@
 //! Jobs over HTTP: what is refused and how, keys, and the output in each of its forms.
 
-use api::{ErrorCode, Job, JobHistory, JobList, JobState, JobSubmitted};
 use daemon::KeeperProgram;
 use kernel::SystemClock;
+use protocol::{ErrorCode, Job, JobHistory, JobList, JobState, JobSubmitted};
 use serde_json::{Value, json};
 
 use crate::client::Answer;
@@ -47,9 +47,9 @@ async fn ended(running: &Running, id: &str) -> Job {
 }
 
 /// The job that a problem is about.
-fn current(problem: &api::Problem) -> &Job {
+fn current(problem: &protocol::Problem) -> &Job {
     match &problem.current {
-        Some(api::Current::Job(job)) => job,
+        Some(protocol::Current::Job(job)) => job,
         other => panic!("{other:?}"),
     }
 }

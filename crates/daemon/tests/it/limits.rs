@@ -3,16 +3,16 @@
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use kernel::RequestId;
+use protocol::RequestId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::running::{Running, until, within};
 
 /// The body of a raw answer as a problem, after checking that its head carries the same id.
-fn problem_of(answer: &str) -> api::Problem {
+fn problem_of(answer: &str) -> protocol::Problem {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let problem: api::Problem = serde_json::from_str(body).unwrap();
+    let problem: protocol::Problem = serde_json::from_str(body).unwrap();
     assert!(
         head.contains(&format!("x-request-id: {}", problem.request_id)),
         "{head}"
@@ -34,7 +34,11 @@ async fn a_head_that_does_not_come_is_not_waited_for() {
     );
     let found = problem_of(&answer);
     let detail = "The head of the request did not arrive within 10 seconds.";
-    let expected = api::Problem::new(api::ErrorCode::RequestTimeout, detail, found.request_id.clone());
+    let expected = protocol::Problem::new(
+        protocol::ErrorCode::RequestTimeout,
+        detail,
+        found.request_id.clone(),
+    );
     assert_eq!(found, expected);
 }
 

@@ -3,10 +3,10 @@
 use std::fs;
 use std::io::Cursor;
 
-use api::{ErrorCode, LogBackup, LogCheck, LogEngine, LogIntegrity, LogState, LogStatus};
 use daemon::{Database, import_log};
 use eventlog::{HeadsOrder, HeadsQuery, Log, Sequence, SqliteOptions};
 use kernel::SystemClock;
+use protocol::{ErrorCode, LogBackup, LogCheck, LogEngine, LogIntegrity, LogState, LogStatus};
 
 use crate::running::{Running, options, until_answer};
 
@@ -71,7 +71,7 @@ async fn the_log_says_how_it_is_and_whether_it_is_whole() {
         assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
     }
     let page = running.unix().get("/v1/status").send().await;
-    assert_eq!(page.json::<api::Status>().log, Some(LogState::Writable));
+    assert_eq!(page.json::<protocol::Status>().log, Some(LogState::Writable));
 }
 
 #[tokio::test]
@@ -116,8 +116,8 @@ async fn an_archive_moves_to_another_home_with_all_that_is_held_by_hand() {
         force(&running, &format!("breaker-{}", number % 7), state).await;
     }
     let archive = running.unix().get("/v1/log/export").send().await;
-    assert_eq!(archive.header("content-type"), Some(api::ARCHIVE_MEDIA_TYPE));
-    let held: api::BreakerList = running.unix().get("/v1/breakers").send().await.json();
+    assert_eq!(archive.header("content-type"), Some(protocol::ARCHIVE_MEDIA_TYPE));
+    let held: protocol::BreakerList = running.unix().get("/v1/breakers").send().await.json();
     let copy = running.home.state.join("copy");
     let body = format!(r#"{{"path":"{}"}}"#, copy.display());
     running.unix().post("/v1/log/backup").json(&body).send().await;
@@ -138,9 +138,9 @@ async fn an_archive_moves_to_another_home_with_all_that_is_held_by_hand() {
     assert_eq!(again.unwrap_err().code(), "log_not_empty");
 
     let next = Running::start_in(other, SystemClock::shared(), |_| {}).await;
-    let found: api::BreakerList = next.unix().get("/v1/breakers").send().await.json();
-    let states = |list: &api::BreakerList| -> Vec<_> {
-        let state = |breaker: &api::Breaker| (breaker.id.clone(), breaker.state);
+    let found: protocol::BreakerList = next.unix().get("/v1/breakers").send().await.json();
+    let states = |list: &protocol::BreakerList| -> Vec<_> {
+        let state = |breaker: &protocol::Breaker| (breaker.id.clone(), breaker.state);
         list.breakers.iter().map(state).collect()
     };
     assert_eq!(states(&found), states(&held));

@@ -62,8 +62,8 @@ fn last_message(answer: &Answer) -> Value {
     serde_json::from_str(last).unwrap()
 }
 
-async fn clients(client: &Client) -> Vec<api::Client> {
-    let list: api::ClientList = client.get("/v1/clients").send().await.json();
+async fn clients(client: &Client) -> Vec<protocol::Client> {
+    let list: protocol::ClientList = client.get("/v1/clients").send().await.json();
     list.clients
 }
 
@@ -164,7 +164,7 @@ async fn a_session_lives_from_initialize_to_delete() {
         client.actor.starts_with("web#") && client.calls == 1,
         "{client:?}"
     );
-    assert_eq!(client.transport, api::ClientTransport::HttpSession);
+    assert_eq!(client.transport, protocol::ClientTransport::HttpSession);
     assert_eq!(client.directory.as_deref(), Some("/srv/a b"));
 
     let deleted = tcp

@@ -68,21 +68,21 @@ async fn the_numbers_tell_what_happened() {
 #[tokio::test]
 async fn the_status_is_that_of_this_process() {
     let running = Running::start().await;
-    let found: api::Status = running.unix().get("/v1/status").send().await.json();
-    let expected = api::Status {
+    let found: protocol::Status = running.unix().get("/v1/status").send().await.json();
+    let expected = protocol::Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
-        phase: api::Phase::Ready,
+        phase: protocol::Phase::Ready,
         address: running.address.to_string(),
         socket: running.home.socket().display().to_string(),
-        breakers: api::BreakerSummary {
+        breakers: protocol::BreakerSummary {
             total: own_breakers().await as u64,
             open: 0,
         },
         ..found.clone()
     };
     assert_eq!(found, expected);
-    assert!(found.boot_id.parse::<kernel::BootId>().is_ok());
+    assert!(found.boot_id.parse::<protocol::BootId>().is_ok());
     assert!(
         found.started_at.ends_with('Z') && found.started_at.len() == 20,
         "{}",

@@ -1,6 +1,6 @@
 //! Breakers that are held by hand: what is acknowledged is on disk, and memory and log say the same.
 
-use api::{Breaker, BreakerEventList, BreakerList, BreakerState, ErrorCode};
+use protocol::{Breaker, BreakerEventList, BreakerList, BreakerState, ErrorCode};
 
 use crate::client::{Answer, Client};
 use crate::running::{Running, is_own, own_breakers, within};
@@ -113,7 +113,7 @@ async fn all_are_reset_together_and_each_has_it_in_its_history() {
     }
     let reset = client.post("/v1/breakers/reset").send().await;
     let own = own_breakers().await as u64;
-    assert_eq!(reset.json::<api::ResetBreakers>().reset, 3 + own);
+    assert_eq!(reset.json::<protocol::ResetBreakers>().reset, 3 + own);
     let request_id = reset.header("x-request-id").unwrap();
     let mut times = Vec::new();
     for name in ["a", "b", "c"] {

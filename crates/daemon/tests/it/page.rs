@@ -1,7 +1,7 @@
 //! The page: link, cookie, forms, and what it tells browsers about itself.
 
-use api::PageLink;
 use http::Method;
+use protocol::PageLink;
 use std::time::Duration;
 
 use crate::client::{Answer, Client};
@@ -450,7 +450,7 @@ async fn a_cookie_reads_the_interface_and_changes_it_only_with_the_form_token() 
     let refused = post().send().await.problem();
     assert_eq!(
         (refused.status, refused.code),
-        (403, api::ErrorCode::FormTokenInvalid)
+        (403, protocol::ErrorCode::FormTokenInvalid)
     );
     running.breakers.force_open("a");
     let token = browser.form_token().await;
@@ -471,7 +471,7 @@ async fn a_browser_gets_a_page_for_what_is_not_there() {
         (404, Some("text/html; charset=utf-8"))
     );
     let answer = running.tcp().get("/nowhere").header("accept", "*/*").send().await;
-    assert_eq!(answer.problem().code, api::ErrorCode::NotFound);
+    assert_eq!(answer.problem().code, protocol::ErrorCode::NotFound);
 }
 
 #[tokio::test]
@@ -484,7 +484,7 @@ async fn every_reference_of_a_problem_leads_to_its_section() {
         .send()
         .await
         .body;
-    for code in api::ErrorCode::ALL {
+    for code in protocol::ErrorCode::ALL {
         assert!(page.contains(&format!("<h2 id=\"{code}\">")), "{code}");
         assert_eq!(code.reference(), format!("/docs/errors#{code}"));
     }

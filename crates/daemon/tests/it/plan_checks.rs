@@ -1,7 +1,7 @@
 //! Checks of plans, and children of plans: what runs as a job, and what becomes of it.
 
-use api::{CheckState, ErrorCode, Job, JobState, OutcomeKind, Plan, PlanState};
 use http::Method;
+use protocol::{CheckState, ErrorCode, Job, JobState, OutcomeKind, Plan, PlanState};
 use serde_json::{Value, json};
 
 use crate::plans::{apply, command, ended, get, open, post, run, send, show, start, submit, workspace};

@@ -1,6 +1,6 @@
 //! Plans over HTTP: worked in, looked at, applied, taken back, and given up.
 
-use api::{
+use protocol::{
     Changeset, ChangesetList, ErrorCode, FilesChanged, OutcomeKind, Plan, PlanDiff, PlanFile, PlanHistory,
     PlanOutcome, PlanState, PlansCollected,
 };
@@ -26,7 +26,7 @@ async fn what_a_command_changes_is_seen_applied_and_taken_back() {
         "sed -i s/two/2/ src/a.txt && rm b.txt && echo made > made.txt",
     )
     .await;
-    assert_eq!(job.state, api::JobState::Succeeded, "{job:?}");
+    assert_eq!(job.state, protocol::JobState::Succeeded, "{job:?}");
     assert_eq!(job.plan.as_deref(), Some(plan.id.as_str()));
     assert_eq!(job.changed_files, Some(3), "{job:?}");
     assert_eq!(read(&workspace, "made.txt"), None, "the workspace was changed");
@@ -157,7 +157,7 @@ async fn files_are_written_and_read_and_what_was_done_before_a_refusal_stays() {
     let running = start().await;
     let workspace = workspace();
     let plan = open(&running, workspace.path(), &json!({ "strategy": "copy" })).await;
-    assert_eq!(plan.strategy, api::SandboxStrategy::Copy);
+    assert_eq!(plan.strategy, protocol::SandboxStrategy::Copy);
     let changes = format!("/v1/plans/{}/changes", plan.id);
     let file = async |path: &str| {
         let path = format!("/v1/plans/{}/file?path={}", plan.id, percent_encode(path));
@@ -212,7 +212,7 @@ async fn files_are_written_and_read_and_what_was_done_before_a_refusal_stays() {
         let closed: Changeset = post(&running, &close, &json!({})).await.json();
         assert_eq!(
             (closed.state, closed.tool.as_str()),
-            (api::ChangesetState::Closed, "editor")
+            (protocol::ChangesetState::Closed, "editor")
         );
     }
     let body = json!({ "changeset": started.id, "operations": [{ "do": "delete", "path": "src/a.txt" }] });

@@ -1,7 +1,7 @@
 //! Plans over HTTP: listed, counted, followed, and opened once for each key.
 
-use api::{ErrorCode, Plan, PlanList, PlanState, WorkspaceList};
 use http::Method;
+use protocol::{ErrorCode, Plan, PlanList, PlanState, WorkspaceList};
 use serde_json::json;
 
 use crate::client::percent_encode;
@@ -66,7 +66,7 @@ async fn plans_are_listed_by_what_they_are_and_where() {
     let forgotten = send(&running, Method::DELETE, &path, &json!({})).await;
     assert_eq!(forgotten.status, 204, "{forgotten:?}");
 
-    let status: api::Status = get(&running, "/v1/status").await.json();
+    let status: protocol::Status = get(&running, "/v1/status").await.json();
     let counts = status.plans.unwrap();
     assert_eq!((counts.open, counts.sealed), (2, 0));
     // The list as a stream is told at once, and again when something has changed.

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use api::{ErrorCode, Job, JobSubmitted, Plan, PlanList, PlanOutcome, StrategyList};
 use http::Method;
 use kernel::SystemClock;
+use protocol::{ErrorCode, Job, JobSubmitted, Plan, PlanList, PlanOutcome, StrategyList};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -92,9 +92,9 @@ pub(crate) fn read(workspace: &TempDir, path: &str) -> Option<String> {
 }
 
 /// The plan that a problem is about.
-pub(crate) fn current(problem: &api::Problem) -> &Plan {
+pub(crate) fn current(problem: &protocol::Problem) -> &Plan {
     match &problem.current {
-        Some(api::Current::Plan(plan)) => plan,
+        Some(protocol::Current::Plan(plan)) => plan,
         other => panic!("{other:?}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use api::{Plan, PlanState};
+use protocol::{Plan, PlanState};
 use serde_json::json;
 
 use crate::page::{Browser, field};

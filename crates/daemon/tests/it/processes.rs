@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use api::{ErrorCode, Process, ProcessExplanation, ProcessList, ProcessRole, ProcessState, ProcessSummary};
 use daemon::KeeperProgram;
 use process::{Child, Confinement, Limits, Processes, Spec, StandardError};
+use protocol::{
+    ErrorCode, Process, ProcessExplanation, ProcessList, ProcessRole, ProcessState, ProcessSummary,
+};
 
 use crate::page::Browser;
 use crate::running::{Running, until};
@@ -105,7 +107,7 @@ async fn a_process_is_shown_everywhere_and_ends_with_the_daemon() {
             "-c".to_owned(),
             "trap '' TERM; sleep 1000 & sleep 1000; sleep 1000".to_owned(),
         ],
-        confinement: api::Confinement::None,
+        confinement: protocol::Confinement::None,
     };
     assert_eq!(found, expected);
     assert!(
@@ -123,7 +125,7 @@ async fn a_process_is_shown_everywhere_and_ends_with_the_daemon() {
         );
         assert_eq!(explained.process.id, found.id);
     }
-    let status: api::Status = running.unix().get("/v1/status").send().await.json();
+    let status: protocol::Status = running.unix().get("/v1/status").send().await.json();
     let summary = ProcessSummary {
         owned: 1,
         reclaimed: 0,

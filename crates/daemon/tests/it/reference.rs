@@ -170,7 +170,7 @@ fn codes(description: &str, status: &str) -> String {
 }
 
 fn api_code(word: &str) -> bool {
-    api::ErrorCode::ALL.iter().any(|code| code.as_str() == word)
+    protocol::ErrorCode::ALL.iter().any(|code| code.as_str() == word)
 }
 
 fn example(operation: &Operation<'_>) -> String {

@@ -242,7 +242,7 @@ pub(crate) async fn own_breakers() -> usize {
 }
 
 /// Whether a breaker is that of a strategy. Those are always listed.
-pub(crate) fn is_own(breaker: &api::Breaker) -> bool {
+pub(crate) fn is_own(breaker: &protocol::Breaker) -> bool {
     breaker.id.starts_with("context/")
 }
 

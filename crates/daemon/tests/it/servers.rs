@@ -1,8 +1,8 @@
 //! Language servers over HTTP and on the page, as long as none has been used.
 
-use api::{ErrorCode, LspConfig, ServerList};
 use http::Method;
 use kernel::Cause;
+use protocol::{ErrorCode, LspConfig, ServerList};
 use std::time::Duration;
 
 use crate::page::Browser;

@@ -1,10 +1,10 @@
 //! Sessions over HTTP: prompted, looked at, followed, worked with, forked, and removed.
 
-use api::{
+use http::Method;
+use protocol::{
     ErrorCode, Job, JobList, Session, SessionHistory, SessionList, SessionState, Status, ToolState,
     TurnAccepted, TurnEventList, TurnItem, TurnList, TurnState, TurnTranscript,
 };
-use http::Method;
 use serde_json::{Value, json};
 
 use crate::plans::{apply, event, get, post, read, send, start, workspace};
@@ -75,7 +75,7 @@ async fn a_prompt_is_answered_and_can_be_looked_at_in_every_way() {
     for expected in &events.events {
         let (_, id, data) = event(&mut raw).await;
         assert_eq!(id, Some(expected.sequence));
-        let found: api::TurnEvent = serde_json::from_value(data).unwrap();
+        let found: protocol::TurnEvent = serde_json::from_value(data).unwrap();
         assert_eq!(&found, expected);
     }
     let (name, _, end) = event(&mut raw).await;
@@ -122,7 +122,7 @@ async fn a_prompt_is_answered_and_can_be_looked_at_in_every_way() {
     );
     // Its place is given back a moment after its end is written down.
     let ask = async || -> Status { get(&running, "/v1/status").await.json() };
-    let is_free = |status: &Status| status.sessions == Some(api::SessionCounts::default());
+    let is_free = |status: &Status| status.sessions == Some(protocol::SessionCounts::default());
     until_answer("the place is free", ask, is_free).await;
 }
 
@@ -213,7 +213,7 @@ async fn the_same_key_is_the_same_turn() {
     let other = keyed("b").await.problem();
     assert_eq!((other.status, other.code), (409, ErrorCode::IdempotencyKeyReused));
     match other.current {
-        Some(api::Current::Turn(turn)) => assert_eq!(turn.id, first.turn.id),
+        Some(protocol::Current::Turn(turn)) => assert_eq!(turn.id, first.turn.id),
         other => panic!("{other:?}"),
     }
     assert_eq!(show(&running, &session).await.prompts, 1);
@@ -230,7 +230,7 @@ async fn what_comes_with_a_prompt_is_kept_with_it() {
         { "name": "c", "base64": "AA==" },
     ]});
     let accepted: TurnAccepted = try_prompt(&running, &session, &body).await.json();
-    let attachment = |name: &str, media_type: &str, size_bytes: u64| api::Attachment {
+    let attachment = |name: &str, media_type: &str, size_bytes: u64| protocol::Attachment {
         name: name.to_owned(),
         media_type: media_type.to_owned(),
         size_bytes,

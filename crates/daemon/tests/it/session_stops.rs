@@ -1,10 +1,10 @@
 //! Sessions over HTTP: one turn at a time, questions, stops, and the end of a daemon in the middle of it.
 
-use api::{
+use http::Method;
+use protocol::{
     ErrorCode, JobList, JobState, PermissionAnswer, PermissionAnswered, SessionState, Turn, TurnItem,
     TurnList, TurnState, TurnTranscript,
 };
-use http::Method;
 use serde_json::json;
 
 use crate::plans::{get, post, send, start, workspace};
@@ -13,7 +13,7 @@ use crate::session_life::only;
 use crate::sessions::{current, ended, open, prompt, show, try_prompt, until};
 
 /// The question that is open.
-async fn question(running: &Running, session: &api::Session) -> (api::Session, String) {
+async fn question(running: &Running, session: &protocol::Session) -> (protocol::Session, String) {
     let asking = until(running, session, SessionState::Asking).await;
     let waiting = asking.active.clone().unwrap().asking;
     let [question] = waiting.as_slice() else {
@@ -169,7 +169,7 @@ async fn a_stop_ends_the_command_and_frees_the_session() {
     )
     .await;
     assert_eq!(stopped.status, 200, "{stopped:?}");
-    let stopped: api::Session = stopped.json();
+    let stopped: protocol::Session = stopped.json();
     assert_eq!(
         (stopped.state, stopped.active.clone()),
         (SessionState::Idle, None),
@@ -180,7 +180,7 @@ async fn a_stop_ends_the_command_and_frees_the_session() {
     assert_eq!(only(&jobs).state, JobState::Cancelled);
     until_true("nothing of it runs", || sleeping(seconds) == 0).await;
     // Once more is no error: nothing runs. To stop that turn is.
-    let again: api::Session = post(&running, &cancel, &json!({})).await.json();
+    let again: protocol::Session = post(&running, &cancel, &json!({})).await.json();
     assert_eq!(again, stopped);
     let over = post(&running, &cancel, &json!({ "turn": turn.id }))
         .await
@@ -188,7 +188,7 @@ async fn a_stop_ends_the_command_and_frees_the_session() {
     assert_eq!((over.status, over.code), (409, ErrorCode::TurnNotActive));
     // And the next prompt is taken.
     let next = json!({ "prompt": "go on", "agent": { "name": "rehearsal", "script": "steps: [say: hi]" } });
-    let next: api::TurnAccepted = try_prompt(&running, &session, &next).await.json();
+    let next: protocol::TurnAccepted = try_prompt(&running, &session, &next).await.json();
     assert_eq!(ended(&running, &next.turn).await.state, TurnState::Done);
 }
 
@@ -238,7 +238,7 @@ async fn after_a_crash_the_turn_is_interrupted_and_what_waited_goes_on() {
     let first = prompt(&running, &session, "one").await.turn;
     question(&running, &session).await;
     let body = json!({ "prompt": "two", "agent": { "name": "rehearsal", "script": "steps: [say: hi]" } });
-    let second: api::TurnAccepted = try_prompt(&running, &session, &body).await.json();
+    let second: protocol::TurnAccepted = try_prompt(&running, &session, &body).await.json();
     let running = running.crash().await;
     let first = ended(&running, &first).await;
     assert_eq!(first.state, TurnState::Interrupted);

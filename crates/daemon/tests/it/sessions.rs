@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use api::{AgentKind, AgentList, ErrorCode, Session, SessionList, SessionState, Turn, TurnAccepted};
 use http::Method;
 use kernel::SystemClock;
+use protocol::{AgentKind, AgentList, ErrorCode, Session, SessionList, SessionState, Turn, TurnAccepted};
 use serde_json::{Value, json};
 
 use crate::client::Answer;
@@ -53,9 +53,9 @@ pub(crate) async fn until(running: &Running, session: &Session, state: SessionSt
 }
 
 /// The session that a problem is about.
-pub(crate) fn current(problem: &api::Problem) -> &Session {
+pub(crate) fn current(problem: &protocol::Problem) -> &Session {
     match &problem.current {
-        Some(api::Current::Session(session)) => session,
+        Some(protocol::Current::Session(session)) => session,
         other => panic!("{other:?}"),
     }
 }

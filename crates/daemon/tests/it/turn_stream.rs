@@ -1,6 +1,8 @@
 //! A turn as its readers get it over HTTP.
 
-use api::{ErrorCode, TurnEnd, TurnEvent, TurnEventBody, TurnItem, TurnResync, TurnState, TurnTranscript};
+use protocol::{
+    ErrorCode, TurnEnd, TurnEvent, TurnEventBody, TurnItem, TurnResync, TurnState, TurnTranscript,
+};
 use serde_json::{Value, json};
 
 use crate::running::{Raw, Running, within};
@@ -21,7 +23,7 @@ async fn turn(running: &Running, script: &str) -> String {
     let path = format!("/v1/sessions/{session}/turns");
     let accepted = within(client.post(&path).json(&body).send()).await;
     assert_eq!(accepted.status, 202, "{}", accepted.body);
-    let turn = accepted.json::<api::TurnAccepted>().turn.id;
+    let turn = accepted.json::<protocol::TurnAccepted>().turn.id;
     format!("{path}/{turn}")
 }
 
@@ -128,7 +130,7 @@ async fn what_cannot_be_followed_is_refused() {
     let path = turn(&running, SCRIPT).await;
     let (session, _) = path.rsplit_once('/').unwrap();
     let client = running.unix();
-    let turn = kernel::TurnId::generate();
+    let turn = protocol::TurnId::generate();
     for (path, expected) in [
         (format!("{path}/events?after=1&tail=1"), ErrorCode::InvalidQuery),
         (format!("{path}/events?before=1"), ErrorCode::InvalidQuery),

@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kernel::{Deadline, JobId};
+use kernel::Deadline;
+use protocol::JobId;
 
 use super::{Dispatcher, LEASE_LOST, Phase, Running};
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel::JobId;
+use protocol::JobId;
 
 use super::{Dispatcher, Door, Flight, LEASE_LOST, Lane, Todo, attempts};
 use crate::{

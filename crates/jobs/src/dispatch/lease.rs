@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use eventlog::{Lease, LeaseError};
-use kernel::{Deadline, JobId};
+use kernel::Deadline;
+use protocol::JobId;
 
 use super::{Dispatcher, LEASE_LOST, PAUSE_AFTER_FAILURE, Phase, Renewal, Running};
 use crate::{attempt::StopWhy, pools::ByPool, state::Change};

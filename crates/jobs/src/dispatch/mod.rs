@@ -35,8 +35,9 @@ use std::{
 
 use eventlog::{CommitError, Committed, Lease, LeaseError, Log};
 use futures_util::future::BoxFuture;
-use kernel::{Deadline, JobId, Slot};
+use kernel::{Deadline, Slot};
 use process::Tasks;
+use protocol::JobId;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{

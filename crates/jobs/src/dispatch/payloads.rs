@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use kernel::JobId;
+use protocol::JobId;
 
 use crate::attempt::Payload;
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use eventlog::{Commit, UnixMs, Write};
-use kernel::JobId;
+use protocol::JobId;
 
 use super::{Dispatcher, Door, Flight, Todo};
 use crate::{

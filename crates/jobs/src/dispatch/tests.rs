@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, num::NonZeroU16, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use eventlog::{Commit, Log, SqliteOptions, Version, Write};
-use kernel::{CancellationToken, Cause, JobId, Slot, SystemClock};
+use kernel::{CancellationToken, Cause, Slot, SystemClock};
 use process::Tasks;
+use protocol::JobId;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};

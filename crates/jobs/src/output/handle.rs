@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use eventlog::{Lease, Log, LogError};
-use kernel::{Clock, JobId, Scope};
+use kernel::{Clock, Scope};
 use process::Tasks;
+use protocol::JobId;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::{

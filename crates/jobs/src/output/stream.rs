@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eventlog::{Event, Head, Log, LogError, NewEvent, StoredHead};
-use kernel::JobId;
+use protocol::JobId;
 use serde::{Deserialize, Serialize};
 
 use super::{

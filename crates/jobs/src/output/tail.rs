@@ -8,7 +8,8 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use eventlog::{Bookmark, Event, Log, LogError, Page, Sequence, StreamId, Tail, TailEnd, TailItem};
-use kernel::{Cause, JobId, Scope};
+use kernel::{Cause, Scope};
+use protocol::JobId;
 
 use super::{
     book::EVENT_BYTES,

@@ -1,7 +1,7 @@
 //! What the queue keeps of a job.
 
 use eventlog::Version;
-use kernel::JobId;
+use protocol::JobId;
 
 use crate::{
     AGEING_MS,

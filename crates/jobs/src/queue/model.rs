@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, num::NonZeroU16, sync::Arc};
 
 use eventlog::Version;
-use kernel::JobId;
 use proptest::prelude::*;
+use protocol::JobId;
 
 use super::{DependencyEnd, Entry, Queue, tests};
 use crate::{

@@ -3,7 +3,7 @@
 use std::{num::NonZeroU16, sync::Arc};
 
 use eventlog::Version;
-use kernel::JobId;
+use protocol::JobId;
 
 use super::{QUEUE_LIMIT, Queue};
 use crate::{

@@ -15,7 +15,7 @@ use std::{
 };
 
 use eventlog::Version;
-use kernel::JobId;
+use protocol::JobId;
 
 use super::{entry::Entry, ready::Ready};
 use crate::{

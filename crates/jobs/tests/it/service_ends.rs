@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use eventlog::{Fault, Faults, Sequence};
 use jobs::{Channel, Ending, FailReason, Job, OutputItem, RetryPolicy, State, StateName, UnixMs, Verdict};
-use kernel::{CancellationToken, JobId};
+use kernel::CancellationToken;
+use protocol::JobId;
 
 use crate::{
     subjects::{

@@ -7,7 +7,7 @@ use jobs::{
     AGEING_MS, FailReason, IfInterrupted, Jobs, Lane, ListQuery, Pool, Priority, State, StateName, Verdict,
     WaitingFor,
 };
-use kernel::JobId;
+use protocol::JobId;
 
 use crate::{
     subjects::{

@@ -10,7 +10,8 @@ use std::{
 
 use eventlog::{Log, PostgresOptions};
 use jobs::{IfInterrupted, Sharing, StateName, Verdict};
-use kernel::{HomeId, SystemClock};
+use kernel::SystemClock;
+use protocol::HomeId;
 
 use crate::subjects::{
     board::{Board, Order, Script},

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use jobs::{FailReason, IfInterrupted, NewJob, State, StateName, SubmitError, Verdict};
-use kernel::{Deadline, JobId, SystemClock};
+use kernel::{Deadline, SystemClock};
+use protocol::JobId;
 
 use crate::{
     subjects::{

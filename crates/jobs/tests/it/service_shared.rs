@@ -7,7 +7,7 @@ use jobs::{
     FailReason, GcPolicy, IfInterrupted, Jobs, Lane, NewJob, Priority, Sharing, State, StateName, Verdict,
     WaitingFor, Worker,
 };
-use kernel::JobId;
+use protocol::JobId;
 
 use crate::{
     subjects::{

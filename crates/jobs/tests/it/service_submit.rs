@@ -8,7 +8,7 @@ use jobs::{
     ChangeError, Collected, GcPolicy, Lane, NewJob, PAYLOAD_LIMIT_BYTES, StateName, SubmitError, Submitted,
     Verdict,
 };
-use kernel::JobId;
+use protocol::JobId;
 
 use crate::{
     subjects::{

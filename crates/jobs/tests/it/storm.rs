@@ -12,12 +12,13 @@ use std::{
 
 use eventlog::{HeadsOrder, HeadsQuery, Log, Sequence, SqliteOptions};
 use jobs::{IfInterrupted, Jobs, ListQuery};
-use kernel::{HomeId, JobId, SystemClock};
+use kernel::SystemClock;
 use proptest::{
     prelude::*,
     strategy::ValueTree,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
+use protocol::{HomeId, JobId};
 use tempfile::TempDir;
 
 use crate::{

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jobs::{FailReason, Happening, IfInterrupted, Moment, Record, State};
-use kernel::JobId;
+use protocol::JobId;
 
 use crate::play::{Part, PartEnd};
 

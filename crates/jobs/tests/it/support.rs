@@ -8,7 +8,8 @@ use std::{
 
 use eventlog::{Log, SqliteOptions};
 use jobs::Sharing;
-use kernel::{Clock, HomeId, ManualClock, SystemClock};
+use kernel::{Clock, ManualClock, SystemClock};
+use protocol::HomeId;
 use tempfile::TempDir;
 
 use crate::subjects::{

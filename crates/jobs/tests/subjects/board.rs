@@ -7,7 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use jobs::{Handler, Outcome, Output, Progress, Verdict, Work};
-use kernel::{CancellationToken, Deadline, JobId, Scope, Slot, SystemClock};
+use kernel::{CancellationToken, Deadline, Scope, Slot, SystemClock};
+use protocol::JobId;
 use serde_json::Value;
 use tokio::sync::mpsc;
 

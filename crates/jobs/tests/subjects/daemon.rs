@@ -12,8 +12,9 @@ use jobs::{
     CancelRequest, Counts, Facts, Job, Jobs, JobsOptions, NewJob, Record, Requested, Sharing, State,
     StateName, Submitted,
 };
-use kernel::{BootId, CancellationToken, Clock, Deadline, HomeId, JobId, SystemClock};
+use kernel::{CancellationToken, Clock, Deadline, SystemClock};
 use process::Tasks;
+use protocol::{BootId, HomeId, JobId};
 use tokio::runtime::Runtime;
 
 use super::board::{Board, HANDLER, PATIENCE, Script};

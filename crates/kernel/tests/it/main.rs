@@ -9,7 +9,6 @@ mod cancellation;
 mod cancellation_histories;
 mod cancellation_tree;
 mod clock;
-mod ids;
 mod slots;
 mod stress;
 mod support;

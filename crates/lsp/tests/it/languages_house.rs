@@ -9,13 +9,14 @@ use std::{
 };
 
 use eventlog::{Log, SqliteOptions};
-use kernel::{BootId, Clock, HomeId, SystemClock};
+use kernel::{Clock, SystemClock};
 use lsp::{
     Answered, Ask, AskError, At, Detail, Diagnostic, DocumentSettings, Languages, LanguagesOptions,
     LifecycleSettings, Outcome, Position, Query, QueryLimits, Registry, ServerView, WhenIndexing,
     WhenStarting,
 };
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
+use protocol::{BootId, HomeId};
 use serde_json::{Value, json};
 
 use crate::{

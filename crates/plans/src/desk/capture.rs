@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use eventlog::{BlobId, CommitError};
-use kernel::ChangesetId;
+use protocol::ChangesetId;
 
 use super::{Desk, RecordTo};
 use crate::base::{Base, LeftOut};

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kernel::{CancellationToken, Cause, PlanId, Scope};
+use kernel::{CancellationToken, Cause, Scope};
+use protocol::PlanId;
 
 /// The captures of all plans.
 #[derive(Debug)]

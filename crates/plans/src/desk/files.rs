@@ -5,7 +5,7 @@ mod perform;
 use std::sync::Arc;
 
 use eventlog::CommitError;
-use kernel::ChangesetId;
+use protocol::ChangesetId;
 
 use super::{Desk, RecordTo};
 use crate::answers::{ChangeFiles, FilesChanged};

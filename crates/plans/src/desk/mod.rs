@@ -17,7 +17,7 @@ mod stays;
 use std::sync::Arc;
 
 use eventlog::{Commit, CommitError, StreamId, UnixMs, Version, Write};
-use kernel::PlanId;
+use protocol::PlanId;
 
 use crate::changeset::NewChangeset;
 use crate::entry::Change;

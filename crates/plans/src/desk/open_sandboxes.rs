@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kernel::PlanId;
+use protocol::PlanId;
 
 use crate::sandbox::Sandbox;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eventlog::{CommitError, Version, Write};
-use kernel::ChangesetId;
+use protocol::ChangesetId;
 
 use super::{Desk, TRIES, extent};
 use crate::changeset::{ChangesetRecord, ChangesetState, NewChangeset};

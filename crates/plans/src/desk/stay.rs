@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eventlog::{CommitError, LogError};
-use kernel::ChangesetId;
+use protocol::ChangesetId;
 
 use super::Desk;
 use super::capture::Doing;
@@ -241,5 +241,5 @@ enum Left {
 
 /// Names a stay.
 pub(crate) fn new_stay_id() -> String {
-    kernel::RequestId::generate().to_string()
+    protocol::RequestId::generate().to_string()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel::PlanId;
+use protocol::PlanId;
 
 use super::begin::Wanted;
 use super::written::{self, Known};

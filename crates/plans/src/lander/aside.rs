@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use eventlog::{Commit, Write};
-use kernel::PlanId;
+use protocol::PlanId;
 
 use super::Lander;
 use super::begin::{Begun, ground, in_one_line, land_error, plan_write};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use eventlog::{BlobId, Commit, CommitError, Write};
-use kernel::ChangesetId;
+use protocol::ChangesetId;
 use rustix::io::Errno;
 
 use super::Lander;

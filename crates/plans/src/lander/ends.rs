@@ -407,7 +407,7 @@ impl Lander {
     }
 
     /// Writes down which commit was made of a plan, or that none will be.
-    async fn keep_commit(&self, plan: kernel::PlanId, commit: Option<String>) -> Result<Plan, PlanError> {
+    async fn keep_commit(&self, plan: protocol::PlanId, commit: Option<String>) -> Result<Plan, PlanError> {
         let kept = self.shared.at_plan(plan, move |desk| {
             Box::pin(async move {
                 let keep = desk.change(None, |_, record, now| {

@@ -92,7 +92,7 @@ impl Lander {
 /// What is the same of everything that is kept of one landing.
 #[derive(Clone, Debug)]
 pub(super) struct About {
-    pub(super) workspace: kernel::WorkspaceId,
+    pub(super) workspace: protocol::WorkspaceId,
     pub(super) root: String,
     pub(super) landing: String,
     pub(super) record: LandingRecord,

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::UnixMs;
-use kernel::WorkspaceId;
+use protocol::WorkspaceId;
 
 use crate::base::{KeptScan, Look, Retaken, Taken};
 use crate::error::PlanError;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{BlobId, CommitError, HeadsOrder, HeadsQuery, StoredHead};
-use kernel::PlanId;
+use protocol::PlanId;
 
 use super::written;
 use crate::entry::Entry;

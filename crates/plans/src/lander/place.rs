@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use eventlog::BlobId;
-use kernel::PlanId;
+use protocol::PlanId;
 
 use crate::attributes::Attributes;
 use crate::base::Bases;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
-use kernel::WorkspaceId;
+use protocol::WorkspaceId;
 
 use super::Lander;
 use super::begin::{Begun, in_one_line};

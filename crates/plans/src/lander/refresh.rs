@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use eventlog::UnixMs;
-use kernel::PlanId;
+use protocol::PlanId;
 
 use super::begin::Wanted;
 use super::telling::outcome_paths;

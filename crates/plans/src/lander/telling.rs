@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kernel::PlanId;
+use protocol::PlanId;
 
 use super::Lander;
 use super::begin::Wanted;

@@ -246,7 +246,7 @@ fn reaches(from: &Tree, to: &Tree) -> bool {
     let (Ok(one), Ok(other)) = (from.root_stat(), to.root_stat()) else {
         return false;
     };
-    let absent = format!(".tidelock-absent-{}", kernel::RequestId::generate());
+    let absent = format!(".tidelock-absent-{}", protocol::RequestId::generate());
     let asked = renameat_with(from.root(), &*absent, to.root(), &*absent, RenameFlags::NOREPLACE);
     one.device == other.device && asked == Err(Errno::NOENT)
 }

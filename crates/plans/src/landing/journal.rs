@@ -37,7 +37,7 @@ impl LandingId {
     /// A new one, unlike any other.
     #[must_use]
     pub fn generate() -> Self {
-        Self(format!("landing_{}", kernel::RequestId::generate()))
+        Self(format!("landing_{}", protocol::RequestId::generate()))
     }
 
     /// As text.

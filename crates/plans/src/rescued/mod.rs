@@ -13,7 +13,7 @@ mod shelf;
 use std::path::PathBuf;
 
 use eventlog::UnixMs;
-use kernel::{PlanId, RescuedId, WorkspaceId};
+use protocol::{PlanId, RescuedId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
 use crate::as_text;

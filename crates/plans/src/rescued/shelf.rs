@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use kernel::RescuedId;
+use protocol::RescuedId;
 
 use super::copy::Source;
 use super::{Rescued, RescuedList, RescuedRecord};
@@ -160,7 +160,7 @@ fn remove(path: &Path) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::{FileTypeExt, symlink};
 
-    use kernel::WorkspaceId;
+    use protocol::WorkspaceId;
 
     use super::*;
     use crate::plan::Attempt;

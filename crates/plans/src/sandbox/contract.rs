@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kernel::PlanId;
+use protocol::PlanId;
 use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kernel::PlanId;
+use protocol::PlanId;
 
 use super::contract::{Entrance, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName};
 use super::copy::{fill_tree, kept_apart, remarks};

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use kernel::PlanId;
+use protocol::PlanId;
 
 /// Directories for what nobody keeps. Programs put sockets and locks there under names that they agreed on.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];

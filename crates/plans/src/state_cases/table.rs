@@ -1,6 +1,6 @@
 //! Every step in every state: the next state, or why it is refused.
 
-use kernel::{ChangesetId, PlanId};
+use protocol::{ChangesetId, PlanId};
 
 use super::{BEFORE, NOW, OTHER, STATES, With, actor, prepared, running};
 use crate::answers::Unapplied;

@@ -33,7 +33,7 @@ impl Tree {
 
     /// A path beside another one, for something that is there for the time of one write.
     pub(crate) fn passing_beside(path: &RelPath) -> Result<RelPath, BadPath> {
-        let name = format!("{PASSING}{}", kernel::RequestId::generate());
+        let name = format!("{PASSING}{}", protocol::RequestId::generate());
         match path.parent() {
             Some(parent) => parent.join(OsStr::new(&name)),
             None => RelPath::from_bytes(name.as_bytes()),
@@ -100,7 +100,7 @@ impl Tree {
         give: impl FnOnce(&mut dyn ContentSink) -> io::Result<()>,
     ) -> Result<Entry, TreeError> {
         let (directory, name) = self.parent(path)?;
-        let passing = format!("{PASSING}{}", kernel::RequestId::generate());
+        let passing = format!("{PASSING}{}", protocol::RequestId::generate());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&directory, &*passing, flags, Mode::from_raw_mode(0o600))
             .map_err(|error| TreeError::of("write", path, error))?;

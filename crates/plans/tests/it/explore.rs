@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use kernel::PlanId;
 use plans::{FileKind, PlanError, RelPath, WalkOver};
+use protocol::PlanId;
 
 use crate::service_kit::Kit;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use eventlog::{BlobId, Log, SqliteOptions};
-use kernel::{BootId, CancellationToken, HomeId, PlanId, SystemClock};
+use kernel::{CancellationToken, SystemClock};
 use plans::{
     Bases, Captured, Change, Entry, Known, LinkTarget, RelPath, Sandbox, SandboxOrder, Strategies, Strategy,
     StrategyName, Taken, Tree,
@@ -16,6 +16,7 @@ use plans::{
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
 };
+use protocol::{BootId, HomeId, PlanId};
 use tokio::io::AsyncReadExt;
 
 /// All strategies.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{Commit, Fault, Faults, Head, StreamId, Version, Write as LogWrite};
-use kernel::{ManualClock, PlanId};
+use kernel::ManualClock;
 use plans::{Forgotten, NewPlan, OutcomeKind, PlanError, Presence, State, Unapplied};
+use protocol::PlanId;
 
 use crate::service_kit::{COMMIT, Kit, actor, shell};
 

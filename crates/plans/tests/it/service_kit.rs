@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use eventlog::{Log, SqliteOptions};
-use kernel::{BootId, Clock, HomeId, PlanId, SystemClock};
+use kernel::{Clock, SystemClock};
 use plans::{
     Actor, ApplyOrder, ChangeFiles, FileOperation, Ground, IfChildFails, LandingSteps, NewPlan, NewStay,
     Outcome, Plan, Plans, PlansOptions, PlansSettings, Run, Stay, UndoOrder,
@@ -15,6 +15,7 @@ use plans::{
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
 };
+use protocol::{BootId, HomeId, PlanId};
 
 /// A service and a workspace.
 pub(crate) struct Kit {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use kernel::PlanId;
 use plans::{Entry, FileFound, OutcomeKind, StrategyName};
 use proptest::collection::vec;
 use proptest::test_runner::{Config, TestRunner};
+use protocol::PlanId;
 use tokio::runtime::Runtime;
 
 use crate::sandbox_random::line;

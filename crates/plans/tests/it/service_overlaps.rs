@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eventlog::Sequence;
-use kernel::PlanId;
+use protocol::PlanId;
 
 use crate::service_kit::Kit;
 

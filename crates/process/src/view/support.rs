@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use kernel::RequestId;
+use protocol::RequestId;
 use rustix::fs::{AtFlags, Mode, OFlags, openat, statfs, unlinkat};
 use rustix::io::Errno;
 

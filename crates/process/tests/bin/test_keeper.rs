@@ -8,11 +8,12 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use eventlog::{Log, SqliteOptions};
-use kernel::{BootId, HomeId, SystemClock};
+use kernel::SystemClock;
 use process::{
     Confinement, KeeperProgram, Limits, Mount, Processes, ProcessesOptions, Spec, StandardError, Tasks,
     ViewSpec,
 };
+use protocol::{BootId, HomeId};
 use rustix::mount::UnmountFlags;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -2,8 +2,9 @@
 
 use std::process::{Command, Stdio};
 
-use kernel::{BootId, HomeId, SystemClock};
+use kernel::SystemClock;
 use process::{Exit, KeeperEnd, KeeperProgram, Processes, ProcessesOptions, Reclaimed, Tasks};
+use protocol::{BootId, HomeId};
 use rustix::process::Signal;
 
 use crate::support::{

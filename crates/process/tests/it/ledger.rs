@@ -136,7 +136,7 @@ async fn a_row_that_does_not_match_touches_nobody() {
     forge(&service, 2, "running", &json!("broken")).await;
     // It has ended, and it is another home's.
     forge(&service, 3, "ended", &row(boot_id.trim(), start_ticks)).await;
-    let stranger = StreamId::new(&format!("process/{}/0", kernel::HomeId::generate())).unwrap();
+    let stranger = StreamId::new(&format!("process/{}/0", protocol::HomeId::generate())).unwrap();
     write(&service, stranger, "running", &row(boot_id.trim(), start_ticks)).await;
 
     let successor = service.successor().await;

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eventlog::{Faults, HeadsQuery, Log, SqliteOptions, StoredHead};
-use kernel::{BootId, Clock, HomeId, SystemClock};
+use kernel::{Clock, SystemClock};
 use process::{
     Child, Confinement, KeeperProgram, Limits, Processes, ProcessesOptions, SpawnError, Spec, StandardError,
     StopPlan, Tasks,
 };
+use protocol::{BootId, HomeId};
 
 /// Long enough for anything that happens at all, on a machine that is busy with something else.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use kernel::HomeId;
+use protocol::HomeId;
 use rustix::process::Signal;
 
 use crate::support::{

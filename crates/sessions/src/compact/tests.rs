@@ -1,6 +1,6 @@
 //! Folding turns must not change what anybody ends up with.
 
-use kernel::TurnId;
+use protocol::TurnId;
 
 use super::*;
 use crate::follow::FollowFrom;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{Bookmark, Commit, SqliteOptions, UnixMs, Version, Write};
-use kernel::{CancellationToken, Clock, ManualClock, SessionId};
+use kernel::{CancellationToken, Clock, ManualClock};
+use protocol::SessionId;
 use tempfile::TempDir;
 
 use super::*;

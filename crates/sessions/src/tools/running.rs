@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kernel::{Deadline, PlanId, Scope};
+use kernel::{Deadline, Scope};
 use plans::{ChangeFiles, Explorer, FileOperation};
+use protocol::PlanId;
 
 use super::error::ToolError;
 use super::place::Place;

@@ -1,7 +1,7 @@
 //! Folding, anywhere and in any order.
 
-use kernel::{PermissionId, PlanId};
 use proptest::prelude::*;
+use protocol::{PermissionId, PlanId};
 use serde_json::json;
 
 use super::*;

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use eventlog::{Log, Sequence, SqliteOptions, TailItem};
-use kernel::{BootId, CancellationToken, HomeId, SessionId, SystemClock, TurnId};
+use kernel::{CancellationToken, SystemClock};
 use plans::{FileFound, RelPath};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
+use protocol::{BootId, HomeId, SessionId, TurnId};
 use sessions::agents::acp::{AcpAgent, AcpSettings};
 use sessions::{NoContextFinder, Ports, Shell, ShellEnd, ShellError, ShellOrder, Turn, TurnEvent, TurnState};
 use tokio::sync::mpsc;
@@ -53,7 +54,7 @@ impl Shell for Terminal {
         }
         self.ended.lock().unwrap().push(order.line);
         Ok(ShellEnd {
-            job: kernel::JobId::generate(),
+            job: protocol::JobId::generate(),
             exit_code: (!hangs).then_some(0),
             text: if hangs { "cancelled" } else { "exit 0" }.to_owned(),
         })

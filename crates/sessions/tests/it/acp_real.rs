@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use kernel::{CancellationToken, Deadline, SessionId, SystemClock};
+use kernel::{CancellationToken, Deadline, SystemClock};
+use protocol::SessionId;
 use serde_json::{Value, json};
 use sessions::TurnState;
 

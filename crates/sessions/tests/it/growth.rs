@@ -71,7 +71,7 @@ async fn the_keys_of_a_session_that_was_removed_go() {
 }
 
 /// Asks, and lets somebody answer.
-async fn answered(kit: &Kit, session: kernel::SessionId, asker: &Asker, subject: &str) -> Answer {
+async fn answered(kit: &Kit, session: protocol::SessionId, asker: &Asker, subject: &str) -> Answer {
     let question = Question {
         item: None,
         tool: "shell".to_owned(),

@@ -10,9 +10,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use eventlog::{Faults, Log, Sequence, SqliteOptions};
-use kernel::{BootId, CancellationToken, Clock, Deadline, HomeId, SessionId, SystemClock, TurnId};
+use kernel::{CancellationToken, Clock, Deadline, SystemClock};
 use plans::{LandingSteps, Plans, PlansOptions, PlansSettings};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
+use protocol::{BootId, HomeId, SessionId, TurnId};
 use serde_json::Value;
 use sessions::{
     Accepted, Agent, AgentChoice, AgentEnd, AgentInfo, AgentKind, AgentTurn, ContextFinder, IfBusy,
@@ -122,7 +123,7 @@ impl Shell for Echo {
         self.lines.lock().unwrap().push(order.line.clone());
         output.send(Bytes::from(format!("{}\n", order.line))).await.ok();
         Ok(ShellEnd {
-            job: kernel::JobId::generate(),
+            job: protocol::JobId::generate(),
             exit_code: Some(0),
             text: "exit 0".to_owned(),
         })

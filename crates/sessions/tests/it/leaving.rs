@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-use kernel::{SessionId, TurnId};
+use protocol::{SessionId, TurnId};
 use sessions::{AgentEnd, SessionState, TurnState};
 
 use crate::kit::{Kit, prompt};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eventlog::Fault;
-use kernel::{SessionId, TurnId};
+use protocol::{SessionId, TurnId};
 use sessions::{AgentEnd, SessionState, TurnEvent, TurnState};
 
 use crate::kit::{Kit, PATIENCE};

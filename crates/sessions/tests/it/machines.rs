@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kernel::{BootId, CancellationToken, Deadline, HomeId, SessionId, SystemClock, TurnId};
+use kernel::{CancellationToken, Deadline, SystemClock};
 use machines::{Claimed, Elsewhere, Identity, Place, Presence, claim};
+use protocol::{BootId, HomeId, SessionId, TurnId};
 use sessions::{
     AfterCrash, Agent, AgentChoice, AgentEnd, NewSession, NewTurn, Ports, RunOn, SessionError, SessionState,
     Sessions, SessionsOptions, SessionsSettings, Sharing, TurnState,

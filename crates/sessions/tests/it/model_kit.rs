@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{BreakerSettings, CircuitBreaker, SessionId, SystemClock};
+use kernel::{BreakerSettings, CircuitBreaker, SystemClock};
+use protocol::SessionId;
 use serde_json::{Value, json};
 use sessions::agents::model::{ApiKey, ModelAgent, ModelSettings};
 use sessions::{NewTurn, ToolState, Turn, TurnEvent, TurnState};

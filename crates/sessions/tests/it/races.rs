@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use eventlog::{Sequence, StreamId, TailItem};
-use kernel::{CancellationToken, SessionId, TurnId};
+use kernel::CancellationToken;
+use protocol::{SessionId, TurnId};
 use sessions::agents::rehearsal::Rehearsal;
 use sessions::{AgentChoice, IfBusy, SessionError, SessionState, TurnEvent, TurnState};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kernel::TurnId;
+use protocol::TurnId;
 use sessions::agents::rehearsal::Rehearsal;
 use sessions::permissions::Answer;
 use sessions::{AgentChoice, SessionError, SessionState, ToolState, TurnEvent, TurnRecord, TurnState};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use kernel::{Clock, ManualClock, TurnId};
+use kernel::{Clock, ManualClock};
+use protocol::TurnId;
 use sessions::permissions::{Answer, Permission};
 use sessions::{
     AgentEnd, IfBusy, Question, SessionError, SessionState, Started, TurnEvent, TurnState, Usage,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use eventlog::Sequence;
-use kernel::{CancellationToken, TurnId};
+use kernel::CancellationToken;
+use protocol::TurnId;
 use serde_json::{Value, json};
 use sessions::{
     AgentEnd, ExportFormat, FollowFrom, FollowItem, ToolState, Transcript, TurnEvent, TurnFollow, TurnState,
@@ -102,7 +103,7 @@ async fn readers_of_a_turn_have_what_the_log_has_before_and_after_it_is_folded()
     );
 }
 
-async fn exported(kit: &Kit, session: kernel::SessionId, format: ExportFormat) -> String {
+async fn exported(kit: &Kit, session: protocol::SessionId, format: ExportFormat) -> String {
     let mut export = kit.sessions.export(session, format).await.unwrap();
     let mut text = String::new();
     while let Some(piece) = export.next_piece().await.unwrap() {

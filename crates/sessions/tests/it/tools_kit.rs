@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use kernel::{JobId, SystemClock, TurnId};
+use kernel::SystemClock;
+use protocol::{JobId, TurnId};
 use serde_json::{Value, json};
 use sessions::permissions::{Permission, Rule};
 use sessions::tools::{ToolAnswer, ToolCall, ToolboxOptions};

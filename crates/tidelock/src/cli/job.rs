@@ -255,8 +255,8 @@ impl RunArguments {
         super::Reads::of(is_wanted && is_once && !self.anywhere)
     }
 
-    pub(crate) fn if_interrupted(&self) -> Option<api::JobIfInterrupted> {
-        self.repeat.then_some(api::JobIfInterrupted::Repeat)
+    pub(crate) fn if_interrupted(&self) -> Option<protocol::JobIfInterrupted> {
+        self.repeat.then_some(protocol::JobIfInterrupted::Repeat)
     }
 
     pub(crate) fn inherited(&self) -> Inherited {

@@ -359,11 +359,11 @@ pub(crate) struct CallsArguments {
 }
 
 impl CallsArguments {
-    pub(crate) fn direction(&self) -> api::CallDirection {
+    pub(crate) fn direction(&self) -> protocol::CallDirection {
         if self.outgoing {
-            api::CallDirection::Outgoing
+            protocol::CallDirection::Outgoing
         } else {
-            api::CallDirection::Incoming
+            protocol::CallDirection::Incoming
         }
     }
 }

@@ -220,12 +220,12 @@ pub(crate) enum Strategy {
     Copy,
 }
 
-impl From<Strategy> for api::SandboxStrategy {
-    fn from(strategy: Strategy) -> api::SandboxStrategy {
+impl From<Strategy> for protocol::SandboxStrategy {
+    fn from(strategy: Strategy) -> protocol::SandboxStrategy {
         match strategy {
-            Strategy::Overlay => api::SandboxStrategy::Overlay,
-            Strategy::GitWorktree => api::SandboxStrategy::GitWorktree,
-            Strategy::Copy => api::SandboxStrategy::Copy,
+            Strategy::Overlay => protocol::SandboxStrategy::Overlay,
+            Strategy::GitWorktree => protocol::SandboxStrategy::GitWorktree,
+            Strategy::Copy => protocol::SandboxStrategy::Copy,
         }
     }
 }
@@ -238,11 +238,11 @@ pub(crate) enum IfChildFails {
     CarryOn,
 }
 
-impl From<IfChildFails> for api::IfChildFails {
-    fn from(wanted: IfChildFails) -> api::IfChildFails {
+impl From<IfChildFails> for protocol::IfChildFails {
+    fn from(wanted: IfChildFails) -> protocol::IfChildFails {
         match wanted {
-            IfChildFails::Stop => api::IfChildFails::Stop,
-            IfChildFails::CarryOn => api::IfChildFails::CarryOn,
+            IfChildFails::Stop => protocol::IfChildFails::Stop,
+            IfChildFails::CarryOn => protocol::IfChildFails::CarryOn,
         }
     }
 }
@@ -404,8 +404,8 @@ pub(crate) struct CommitArguments {
 }
 
 impl CommitArguments {
-    pub(crate) fn wanted(&self) -> Option<api::CommitPlans> {
-        self.commit.then(|| api::CommitPlans {
+    pub(crate) fn wanted(&self) -> Option<protocol::CommitPlans> {
+        self.commit.then(|| protocol::CommitPlans {
             message: self.message.clone(),
         })
     }

@@ -204,11 +204,11 @@ pub(crate) struct SendArguments {
 }
 
 impl SendArguments {
-    pub(crate) fn if_busy(&self) -> api::IfBusy {
+    pub(crate) fn if_busy(&self) -> protocol::IfBusy {
         if self.refuse {
-            api::IfBusy::Refuse
+            protocol::IfBusy::Refuse
         } else {
-            api::IfBusy::Queue
+            protocol::IfBusy::Queue
         }
     }
 }
@@ -305,12 +305,12 @@ pub(crate) enum GivenAnswer {
     Deny,
 }
 
-impl From<GivenAnswer> for api::PermissionAnswer {
-    fn from(answer: GivenAnswer) -> api::PermissionAnswer {
+impl From<GivenAnswer> for protocol::PermissionAnswer {
+    fn from(answer: GivenAnswer) -> protocol::PermissionAnswer {
         match answer {
-            GivenAnswer::Allow => api::PermissionAnswer::Allow,
-            GivenAnswer::Always => api::PermissionAnswer::AllowAlways,
-            GivenAnswer::Deny => api::PermissionAnswer::Deny,
+            GivenAnswer::Allow => protocol::PermissionAnswer::Allow,
+            GivenAnswer::Always => protocol::PermissionAnswer::AllowAlways,
+            GivenAnswer::Deny => protocol::PermissionAnswer::Deny,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `tidelock activity`: what happened lately, to whatever it happened.
 
-use api::{Activity, ActivityKind, ActivityList};
+use protocol::{Activity, ActivityKind, ActivityList};
 use serde_json::json;
 
 use crate::cli::{ActivityArguments, ActivityOf};

@@ -1,6 +1,6 @@
 //! `tidelock agent`: who can be asked.
 
-use api::{Agent, AgentKind, AgentList};
+use protocol::{Agent, AgentKind, AgentList};
 
 use super::lsp::printable::{cut, printable};
 use super::session::{agent_state, get};

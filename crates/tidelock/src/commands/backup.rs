@@ -26,13 +26,13 @@ pub(super) fn run(
             "the path of a backup must be UTF-8",
         ));
     };
-    let body = api::BackupLog {
+    let body = protocol::BackupLog {
         path: path.to_owned(),
     };
     let mut progress = Progress::new("copied");
     progress.begin("Copying the log.");
     // A copy that was made and not heard of is there already at the second attempt, so that is left to people.
-    let ask = |client: &Client| client.post_and_wait::<api::LogBackup>("/v1/log/backup", Some(&body));
+    let ask = |client: &Client| client.post_and_wait::<protocol::LogBackup>("/v1/log/backup", Some(&body));
     let (made, _) = with_daemon(context, client, Repeat::Harmful, ask)?;
     drop(progress);
     let text = fields(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Breaker, BreakerList, BreakerState};
+use protocol::{Breaker, BreakerList, BreakerState};
 use serde_json::json;
 
 use super::history;
@@ -56,19 +56,19 @@ fn send(command: &BreakerCommand, palette: Palette, client: &Client) -> Result<R
         BreakerCommand::Reset(arguments) => reset(arguments, palette, client),
         BreakerCommand::Force { name, state } => {
             let state = match state {
-                ForcedState::Open => api::ForcedState::Open,
-                ForcedState::Closed => api::ForcedState::Closed,
+                ForcedState::Open => protocol::ForcedState::Open,
+                ForcedState::Closed => protocol::ForcedState::Closed,
             };
-            let body = api::ForceBreaker { state };
+            let body = protocol::ForceBreaker { state };
             Ok(one(palette, &client.post(&path(name, "/force"), Some(&body))?))
         }
         BreakerCommand::Record(arguments) => {
             let outcome = match arguments.outcome {
-                Outcome::Success => api::Outcome::Success,
-                Outcome::Failure => api::Outcome::Failure,
+                Outcome::Success => protocol::Outcome::Success,
+                Outcome::Failure => protocol::Outcome::Failure,
             };
             let to_ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-            let body = api::RecordOutcome {
+            let body = protocol::RecordOutcome {
                 outcome,
                 retry_after_ms: arguments.retry_after.map(to_ms),
             };
@@ -83,13 +83,13 @@ fn send(command: &BreakerCommand, palette: Palette, client: &Client) -> Result<R
 fn reset(arguments: &ResetArguments, palette: Palette, client: &Client) -> Result<Report, ClientError> {
     match &arguments.name {
         Some(name) => {
-            let body = api::ResetBreaker {
+            let body = protocol::ResetBreaker {
                 generation: arguments.generation,
             };
             Ok(one(palette, &client.post(&path(name, "/reset"), Some(&body))?))
         }
         None => {
-            let answer: api::ResetBreakers = client.post("/v1/breakers/reset", None::<&()>)?;
+            let answer: protocol::ResetBreakers = client.post("/v1/breakers/reset", None::<&()>)?;
             let text = match answer.reset {
                 0 => "No breakers to reset.\n".to_owned(),
                 1 => "1 breaker was reset.\n".to_owned(),

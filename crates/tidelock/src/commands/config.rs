@@ -1,7 +1,7 @@
 //! `tidelock config`: every setting with its value and its source. It works without a daemon.
 
-use api::{Setting, SettingList, SettingSource};
 use clap::Parser;
+use protocol::{Setting, SettingList, SettingSource};
 use serde_json::{Value, json};
 
 use super::lsp::printable::{cut, one_line};

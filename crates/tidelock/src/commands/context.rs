@@ -16,7 +16,7 @@ mod samples;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::time::Duration;
 
-use api::{ContextAnswer, ContextOutcome};
+use protocol::{ContextAnswer, ContextOutcome};
 use serde_json::Value;
 
 pub(super) use index::run as run_index;

@@ -13,7 +13,7 @@ pub(super) fn run(arguments: &DownArguments, context: &Context, client: &Client)
     let failed = |error: std::io::Error| Failure::new(Exit::Failed, "stop_failed", chain(&error));
     // The process is looked up before it is told to stop. Afterwards its record may be empty already.
     let process = DaemonProcess::find(&context.home).map_err(failed)?;
-    let asked = client.post::<api::ShutdownAccepted>("/v1/shutdown", None::<&()>);
+    let asked = client.post::<protocol::ShutdownAccepted>("/v1/shutdown", None::<&()>);
     if let Err(ClientError::Home(error)) = asked {
         // Whoever else can write to the directory could have put the pid of any process into the record.
         return Err(error.into());

@@ -9,7 +9,7 @@ pub(super) mod words;
 
 use std::io::{self, IsTerminal};
 
-use api::{FinishPlan, FinishThen, Plan};
+use protocol::{FinishPlan, FinishThen, Plan};
 use serde_json::{Value, json};
 
 use self::ending::{End, ended};

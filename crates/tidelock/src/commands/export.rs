@@ -30,7 +30,7 @@ pub(super) fn run(
 ) -> Result<Report, Failure> {
     // A daemon is started before anything is written, and what it has to say is said then.
     with_daemon(context, client, Repeat::Harmless, |client| {
-        client.get::<api::Status>("/v1/status")
+        client.get::<protocol::Status>("/v1/status")
     })?;
     if arguments.path == Path::new("-") {
         let (size_bytes, left_out) = download(client, &mut io::stdout().lock())?;

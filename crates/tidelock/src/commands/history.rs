@@ -5,8 +5,8 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use api::{BreakerEvent, BreakerEventList, Resync};
 use hyper::header::{ACCEPT, HeaderName};
+use protocol::{BreakerEvent, BreakerEventList, Resync};
 use serde_json::json;
 
 use crate::cli::HistoryArguments;

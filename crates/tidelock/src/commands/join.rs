@@ -237,7 +237,7 @@ fn address(client: &Client) -> String {
             .to_string()
     };
     client
-        .get::<api::Status>("/v1/status")
+        .get::<protocol::Status>("/v1/status")
         .map_or_else(|_| usual(), |status| status.address)
 }
 

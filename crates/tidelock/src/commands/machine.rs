@@ -1,6 +1,6 @@
 //! On which machine something is. That matters only if several share a log: what is on this one is not worth a word.
 
-use api::Machine;
+use protocol::Machine;
 
 use super::lsp::printable::cut;
 use crate::output::{Cell, Tone};

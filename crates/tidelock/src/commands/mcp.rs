@@ -12,7 +12,7 @@ use std::io;
 use std::path::PathBuf;
 
 use hyper::header::HeaderName;
-use kernel::BootId;
+use protocol::BootId;
 
 use crate::cli::{McpArguments, WhoApplies};
 use crate::client::Client;

@@ -1,6 +1,6 @@
 //! `tidelock needs`: what waits for a person, and how to begin with each.
 
-use api::{Need, NeedKind, NeedList};
+use protocol::{Need, NeedKind, NeedList};
 use serde_json::json;
 
 use super::machine::elsewhere;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Process, ProcessList, ProcessState};
+use protocol::{Process, ProcessList, ProcessState};
 use serde_json::json;
 
 use crate::client::Client;
@@ -86,7 +86,7 @@ mod tests {
             processes: 2,
             rss_bytes: 12 << 20,
             argv: vec!["rust-analyzer".to_owned(), "x".repeat(60)],
-            confinement: api::Confinement::None,
+            confinement: protocol::Confinement::None,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use api::{QuarantineList, QuarantinedHead, QuarantinedStream};
 use base64::{Engine, prelude::BASE64_STANDARD};
+use protocol::{QuarantineList, QuarantinedHead, QuarantinedStream};
 use serde_json::{Value, json};
 
 use crate::cli::QuarantineCommand;

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use api::{Agent, AgentKind, AgentList, IfBusy, OpenSession, Session};
+use protocol::{Agent, AgentKind, AgentList, IfBusy, OpenSession, Session};
 use serde_json::json;
 
 use super::lsp::paths;

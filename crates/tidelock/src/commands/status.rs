@@ -15,7 +15,7 @@ use crate::start::does_not_answer;
 use crate::units::{format_bytes, format_count, format_duration};
 
 pub(super) fn run(context: &Context, client: &Client) -> Result<Report, Failure> {
-    match client.get::<api::Status>("/v1/status") {
+    match client.get::<protocol::Status>("/v1/status") {
         Ok(status) => Ok(running(context.palette, status)),
         Err(ClientError::Unreachable { .. }) => match DaemonProcess::find(&context.home) {
             Ok(Some(process)) => Err(does_not_answer(process.owner.pid)),
@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context, client: &Client) -> Result<Report, Failure>
 #[derive(Debug, Serialize)]
 pub(super) struct Daemon {
     id: String,
-    state: api::Phase,
+    state: protocol::Phase,
     version: String,
     client_version: &'static str,
     pid: u32,
@@ -38,20 +38,20 @@ pub(super) struct Daemon {
     address: String,
     socket: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<api::Machine>,
+    machine: Option<protocol::Machine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    other_machines: Vec<api::Machine>,
-    breakers: api::BreakerSummary,
+    other_machines: Vec<protocol::Machine>,
+    breakers: protocol::BreakerSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
-    log: Option<api::LogState>,
+    log: Option<protocol::LogState>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_crash: Option<api::Boot>,
+    last_crash: Option<protocol::Boot>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    processes: Option<api::ProcessSummary>,
+    processes: Option<protocol::ProcessSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    jobs: Option<api::JobCounts>,
+    jobs: Option<protocol::JobCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sessions: Option<api::SessionCounts>,
+    sessions: Option<protocol::SessionCounts>,
     /// What an earlier daemon left half-way and is being set right.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     recovering: Vec<String>,
@@ -61,8 +61,8 @@ pub(super) struct Daemon {
     advice: Option<String>,
 }
 
-impl From<api::Status> for Daemon {
-    fn from(status: api::Status) -> Daemon {
+impl From<protocol::Status> for Daemon {
+    fn from(status: protocol::Status) -> Daemon {
         Daemon {
             id: status.boot_id,
             state: status.phase,
@@ -88,13 +88,13 @@ impl From<api::Status> for Daemon {
     }
 }
 
-fn running(palette: Palette, status: api::Status) -> Report {
+fn running(palette: Palette, status: protocol::Status) -> Report {
     let daemon = Daemon::from(status);
     let (word, tone) = match daemon.state {
-        api::Phase::Starting => ("starting", Tone::Warning),
-        api::Phase::Ready => ("ready", Tone::Good),
-        api::Phase::Draining => ("draining", Tone::Warning),
-        api::Phase::Stopped => ("stopped", Tone::Warning),
+        protocol::Phase::Starting => ("starting", Tone::Warning),
+        protocol::Phase::Ready => ("ready", Tone::Good),
+        protocol::Phase::Draining => ("draining", Tone::Warning),
+        protocol::Phase::Stopped => ("stopped", Tone::Warning),
     };
     let breakers = &daemon.breakers;
     let mut rows = vec![
@@ -136,8 +136,8 @@ fn running(palette: Palette, status: api::Status) -> Report {
     }
     if let Some(log) = daemon.log {
         let cell = match log {
-            api::LogState::Writable => Cell::new("writable"),
-            api::LogState::Refusing => Cell::toned("refuses writes; see `tidelock doctor`", Tone::Bad),
+            protocol::LogState::Writable => Cell::new("writable"),
+            protocol::LogState::Refusing => Cell::toned("refuses writes; see `tidelock doctor`", Tone::Bad),
         };
         rows.push(("log", cell));
     }
@@ -167,7 +167,7 @@ fn machines(daemon: &Daemon) -> Option<(&'static str, Cell)> {
     (!others.is_empty()).then(|| ("machine", Cell::new(one_line(&text))))
 }
 
-fn owned(processes: api::ProcessSummary) -> Cell {
+fn owned(processes: protocol::ProcessSummary) -> Cell {
     let mut text = format!("{} owned", processes.owned);
     if processes.reclaimed > 0 {
         text.push_str(&format!(", {} of an earlier daemon ended", processes.reclaimed));

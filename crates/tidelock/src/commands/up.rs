@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{PageLink, Status};
+use protocol::{PageLink, Status};
 use serde::Serialize;
 use serde_json::json;
 

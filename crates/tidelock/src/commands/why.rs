@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Confinement, ProcessExplanation, ProcessRole};
+use protocol::{Confinement, ProcessExplanation, ProcessRole};
 use serde_json::json;
 
 use super::ps;

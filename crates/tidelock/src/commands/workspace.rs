@@ -4,7 +4,7 @@ pub(super) mod rescued;
 
 use std::path::Path;
 
-use api::{
+use protocol::{
     RepairState, RepairWorkspace, SetWorkspaceChecks, Workspace, WorkspaceList, WorkspaceRepaired,
     WorkspaceState,
 };

@@ -83,7 +83,7 @@ fn ask_for(stage: &Stage, time: Duration, first: usize) -> Tally {
             tally.answered += 1;
         } else {
             let code = answer.body["code"].clone();
-            let known: Result<api::ErrorCode, _> = serde_json::from_value(code.clone());
+            let known: Result<protocol::ErrorCode, _> = serde_json::from_value(code.clone());
             assert!(known.is_ok(), "not a stable code: {answer:?}");
             let code = code.as_str().unwrap_or_default().to_owned();
             *tally.refused.entry(code).or_default() += 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 
-use api::{TurnEventBody, TurnEventList, TurnState, TurnTranscript};
+use protocol::{TurnEventBody, TurnEventList, TurnState, TurnTranscript};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use eventlog::{Log, SqliteOptions};
-use kernel::{BootId, HomeId, SystemClock};
+use kernel::SystemClock;
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
 };
+use protocol::{BootId, HomeId};
 use serde_json::json;
 
 use crate::harness::{World, program};

@@ -60,14 +60,14 @@ pub(crate) fn reset(home: &Home, name: &str) -> io::Result<Answer> {
 }
 
 /// The whole history of a breaker.
-pub(crate) fn events(home: &Home, name: &str) -> Vec<api::BreakerEvent> {
-    let mut found: Vec<api::BreakerEvent> = Vec::new();
+pub(crate) fn events(home: &Home, name: &str) -> Vec<protocol::BreakerEvent> {
+    let mut found: Vec<protocol::BreakerEvent> = Vec::new();
     loop {
         let after = found.last().map_or(0, |event| event.sequence);
         let path = format!("/v1/breakers/{name}/events?limit=1000&after={after}");
         let answer = send(home, "GET", &path, "").unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
-        let page: api::BreakerEventList = serde_json::from_value(answer.body).unwrap();
+        let page: protocol::BreakerEventList = serde_json::from_value(answer.body).unwrap();
         if page.events.is_empty() {
             return found;
         }

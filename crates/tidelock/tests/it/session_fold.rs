@@ -1,7 +1,7 @@
 //! What a reader of a turn has, put together from what it was told: written down from the description of the events, and not
 //! taken from the daemon, so that the two can be compared.
 
-use api::{PermissionAnswer, TurnEvent, TurnEventBody, TurnItem, TurnResync, TurnState, TurnTranscript};
+use protocol::{PermissionAnswer, TurnEvent, TurnEventBody, TurnItem, TurnResync, TurnState, TurnTranscript};
 use serde_json::Value;
 
 /// What a reader has of a turn.

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use api::{TurnEnd, TurnEvent, TurnResync, TurnState};
 use daemon::Home;
+use protocol::{TurnEnd, TurnEvent, TurnResync, TurnState};
 use serde_json::Value;
 
 use crate::crash_rounds::Numbers;

@@ -12,11 +12,11 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use api::{
+use daemon::Home;
+use protocol::{
     Session, SessionList, SessionState, TurnAccepted, TurnEventBody, TurnEventList, TurnList, TurnState,
     TurnTranscript,
 };
-use daemon::Home;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -52,7 +52,7 @@ const LAYERS: &[Layer] = &[
         name: "kernel",
         kind: Kind::Product,
         knows: &[],
-        external: External::Only(&["getrandom", "loom", "thiserror", "ulid"]),
+        external: External::Only(&["getrandom", "loom", "thiserror"]),
     },
     Layer {
         // The design's `log`; cargo cannot tell that name from the crate that everybody else depends on.
@@ -64,13 +64,13 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "process",
         kind: Kind::Product,
-        knows: &["eventlog", "kernel"],
+        knows: &["eventlog", "kernel", "protocol"],
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
         name: "machines",
         kind: Kind::Product,
-        knows: &["eventlog", "kernel"],
+        knows: &["eventlog", "kernel", "protocol"],
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
@@ -88,25 +88,25 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "lsp",
         kind: Kind::Product,
-        knows: &["eventlog", "kernel", "lifecycle", "process", "watch"],
+        knows: &["eventlog", "kernel", "lifecycle", "process", "protocol", "watch"],
         external: External::Not(&[SERVER, SQL, TERMINAL]),
     },
     Layer {
         name: "jobs",
         kind: Kind::Product,
-        knows: &["eventlog", "kernel", "process"],
+        knows: &["eventlog", "kernel", "process", "protocol"],
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
         name: "plans",
         kind: Kind::Product,
-        knows: &["eventlog", "kernel", "process", "watch"],
+        knows: &["eventlog", "kernel", "process", "protocol", "watch"],
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
         name: "context",
         kind: Kind::Product,
-        knows: &["kernel", "process", "watch"],
+        knows: &["kernel", "process", "protocol", "watch"],
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
@@ -122,35 +122,36 @@ const LAYERS: &[Layer] = &[
             "machines",
             "plans",
             "process",
+            "protocol",
         ],
         // Models are asked over HTTP.
         external: External::Not(&[SERVER_ONLY, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
-        name: "api",
+        name: "protocol",
         kind: Kind::Product,
         knows: &[],
-        external: External::Only(&["serde", "serde_json", "utoipa"]),
+        external: External::Only(&["getrandom", "serde", "serde_json", "thiserror", "ulid", "utoipa"]),
     },
     Layer {
         name: "daemon",
         kind: Kind::Product,
         knows: &[
-            "api", "context", "eventlog", "jobs", "kernel", "lsp", "machines", "plans", "process", "sessions",
+            "context", "eventlog", "jobs", "kernel", "lsp", "machines", "plans", "process", "protocol",
+            "sessions",
         ],
         external: External::Not(&[SQL, TERMINAL]),
     },
     Layer {
         name: "tidelock",
         kind: Kind::Product,
-        knows: &["api", "daemon", "kernel"],
+        knows: &["daemon", "kernel", "protocol"],
         external: External::Not(&[SQL, LANGUAGE_SERVER]),
     },
     Layer {
         name: "features",
         kind: Kind::Tool,
         knows: &[
-            "api",
             "context",
             "daemon",
             "eventlog",
@@ -160,6 +161,7 @@ const LAYERS: &[Layer] = &[
             "lsp",
             "plans",
             "process",
+            "protocol",
             "sessions",
         ],
         external: External::Not(&[]),
@@ -168,14 +170,14 @@ const LAYERS: &[Layer] = &[
         name: "bench",
         kind: Kind::Tool,
         knows: &[
-            "context", "eventlog", "jobs", "kernel", "lsp", "plans", "process", "sessions",
+            "context", "eventlog", "jobs", "kernel", "lsp", "plans", "process", "protocol", "sessions",
         ],
         external: External::Not(&[]),
     },
     Layer {
         name: "xtask",
         kind: Kind::Tool,
-        knows: &[],
+        knows: &["protocol"],
         external: External::Only(&["anyhow", "serde_json"]),
     },
 ];
@@ -248,16 +250,16 @@ mod tests {
         let external = Origin::External;
         type Case<'a> = (&'a str, &'a [(&'a str, Origin)], &'a [&'a str]);
         let cases: [Case<'_>; 10] = [
-            ("kernel", &[("ulid", external)], &[]),
+            ("kernel", &[("getrandom", external)], &[]),
             (
                 "kernel",
                 &[("tokio", external)],
                 &["`kernel` must not know `tokio`; see ARCHITECTURE.md"],
             ),
             (
-                "api",
+                "protocol",
                 &[("kernel", ours)],
-                &["`api` must not know `kernel`; see ARCHITECTURE.md"],
+                &["`protocol` must not know `kernel`; see ARCHITECTURE.md"],
             ),
             (
                 "jobs",

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{ContextAnswer, ContextQuestion, ContextTokenizer, ErrorCode};
 use axum::Json;
 use axum::extract::State;
 use context::TokenizerName;
+use protocol::{ContextAnswer, ContextQuestion, ContextTokenizer, ErrorCode};
 use sessions::permissions::Readable;
 
 use super::problems::question_problem;
@@ -26,14 +26,14 @@ use crate::jobs::wire::invalid;
     post, path = "/v1/context", operation_id = "ask_context", tag = "context", request_body = ContextQuestion,
     responses(
         (status = 200, description = "What was found, which may be nothing.", body = ContextAnswer),
-        (status = 404, description = "`plan_not_found`, `strategy_not_found` or `focus_not_found`", body = api::Problem,
+        (status = 404, description = "`plan_not_found`, `strategy_not_found` or `focus_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 409, description = "`plan_elsewhere` or `plan_busy`", body = api::Problem,
+        (status = 409, description = "`plan_elsewhere` or `plan_busy`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 410, description = "`sandbox_gone`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`sandbox_gone`", body = protocol::Problem, content_type = "application/problem+json"),
         (status = 422, description = "`invalid_request`, `context_empty`, `context_too_large`, `path_not_allowed` or \
-          `workspace_unusable`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`shutting_down`", body = api::Problem, content_type = "application/problem+json"),
+          `workspace_unusable`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`shutting_down`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn ask(

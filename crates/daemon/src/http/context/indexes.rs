@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use api::{ChangeContextIndex, ContextIndex, ContextIndexList, ContextIndexRemoved, ContextStrategyList};
 use axum::Json;
 use axum::extract::State;
+use protocol::{
+    ChangeContextIndex, ContextIndex, ContextIndexList, ContextIndexRemoved, ContextStrategyList,
+};
 
 use super::ask::directory_of;
 use super::problems::question_problem;
@@ -43,7 +45,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ContextIndexList> 
     request_body = ChangeContextIndex,
     responses(
         (status = 200, description = "The index, which is being made.", body = ContextIndex),
-        (status = 422, description = "`invalid_request` or `workspace_unusable`", body = api::Problem,
+        (status = 422, description = "`invalid_request` or `workspace_unusable`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -64,7 +66,7 @@ pub(crate) async fn rebuild(
     request_body = ChangeContextIndex,
     responses(
         (status = 200, description = "Whether there was one.", body = ContextIndexRemoved),
-        (status = 422, description = "`invalid_request` or `workspace_unusable`", body = api::Problem,
+        (status = 422, description = "`invalid_request` or `workspace_unusable`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

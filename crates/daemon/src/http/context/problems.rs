@@ -1,8 +1,8 @@
 //! What goes wrong with questions about code, as problems.
 
-use api::ErrorCode;
 use context::ContextError;
 use plans::Plans;
+use protocol::ErrorCode;
 
 use crate::context::QuestionError;
 use crate::http::plans::{plan_problem, sentence};

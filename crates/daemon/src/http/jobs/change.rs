@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{CancelJob, CollectJobs, JobCounts, JobSubmitted, JobsCollected, RetryJob, SetJobWorkers};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use jobs::{GcPolicy, Requested};
+use protocol::{CancelJob, CollectJobs, JobCounts, JobSubmitted, JobsCollected, RetryJob, SetJobWorkers};
 
 use super::TheJob;
 use super::problems::not_changed;
@@ -34,11 +34,11 @@ const USUAL_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
     post, path = "/v1/jobs/{id}/cancel", operation_id = "cancel_job", tag = "jobs", request_body = Option<CancelJob>,
     params(("id" = String, Path, description = "The id of the job.")),
     responses(
-        (status = 200, description = "The job; the wish is on disk.", body = api::Job),
-        (status = 404, description = "`job_not_found`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`job_ended`, with the job as `current`", body = api::Problem,
+        (status = 200, description = "The job; the wish is on disk.", body = protocol::Job),
+        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`job_ended`, with the job as `current`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn cancel(
@@ -46,7 +46,7 @@ pub(crate) async fn cancel(
     TheJob(id): TheJob,
     Actor(actor): Actor,
     body::OptionalJson(request): body::OptionalJson<CancelJob>,
-) -> Result<Json<api::Job>, Problem> {
+) -> Result<Json<protocol::Job>, Problem> {
     if request.why.chars().count() > WHY_LIMIT_CHARACTERS {
         let why = format!("has more than {WHY_LIMIT_CHARACTERS} characters");
         return Err(invalid("why", &why));
@@ -75,13 +75,13 @@ pub(crate) async fn cancel(
     params(("id" = String, Path, description = "The id of the job that has ended.")),
     responses(
         (status = 201, description = "The new job.", body = JobSubmitted),
-        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = api::Problem,
+        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 404, description = "`job_not_found`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`job_not_ended`, with the job as `current`", body = api::Problem,
+        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`job_not_ended`, with the job as `current`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 429, description = "`jobs_full`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "`jobs_full`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn retry(
@@ -116,7 +116,7 @@ pub(crate) async fn retry(
     post, path = "/v1/jobs/gc", operation_id = "collect_jobs", tag = "jobs", request_body = Option<CollectJobs>,
     responses(
         (status = 200, description = "What was forgotten.", body = JobsCollected),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn collect(
@@ -143,8 +143,8 @@ pub(crate) async fn collect(
     put, path = "/v1/jobs/workers", operation_id = "set_job_workers", tag = "jobs", request_body = SetJobWorkers,
     responses(
         (status = 200, description = "How many there are now.", body = JobCounts),
-        (status = 422, description = "`invalid_request`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn set_workers(

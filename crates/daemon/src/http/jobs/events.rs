@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use api::JobList;
 use axum::extract::State;
 use axum::response::Response;
 use eventlog::{LogError, MovesEnd};
 use jobs::{JobMoves, ListQuery};
 use kernel::{Deadline, Scope};
+use protocol::JobList;
 
 use crate::app::App;
 use crate::http::lists::{self, Listed, NEWEST};
@@ -22,7 +22,7 @@ use crate::jobs::wire;
     get, path = "/v1/jobs/events", operation_id = "follow_jobs", tag = "jobs",
     responses(
         (status = 200, description = "The jobs, again and again.", content((String = "text/event-stream"))),
-        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use api::{
-    ErrorCode, INPUT_DATA, INPUT_END, INPUT_HELLO, INPUT_OVER, INPUT_PIECE_BYTES, INPUT_PROTOCOL, INPUT_TAKEN,
-};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -12,7 +9,11 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::header::{CONNECTION, HeaderValue, UPGRADE};
 use jobs::ChangeError;
-use kernel::{Deadline, JobId};
+use kernel::Deadline;
+use protocol::{
+    ErrorCode, INPUT_DATA, INPUT_END, INPUT_HELLO, INPUT_OVER, INPUT_PIECE_BYTES, INPUT_PROTOCOL,
+    INPUT_TAKEN, JobId,
+};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 
@@ -35,11 +36,11 @@ use crate::server::{Switch, Switched};
     params(("id" = String, Path, description = "The id of the job.")),
     responses(
         (status = 101, description = "The connection goes on as `tidelock-input`."),
-        (status = 404, description = "`job_not_found`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`job_ended`, or somebody feeds it already", body = api::Problem,
+        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`job_ended`, or somebody feeds it already", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+        (status = 422, description = "`invalid_request`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

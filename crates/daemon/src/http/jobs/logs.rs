@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use api::JobChannel;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use eventlog::Sequence;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use jobs::{Channel, FollowEnd};
-use kernel::JobId;
+use protocol::{JobChannel, JobId};
 use serde::Deserialize;
 
 use super::TheJob;
@@ -64,9 +63,9 @@ pub(crate) struct LogParameters {
             (String = "application/x-ndjson"),
             (String = "text/event-stream"),
         )),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`job_not_found`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -118,8 +117,8 @@ pub(crate) struct OutputParameters {
     ),
     responses(
         (status = 200, description = "The bytes.", content_type = "application/octet-stream"),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`job_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn output(

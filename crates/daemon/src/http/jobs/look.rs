@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{ErrorCode, JobHistory, JobList, JobState};
 use axum::Json;
 use axum::extract::State;
 use eventlog::Sequence;
 use jobs::{ListQuery, StateName};
-use kernel::{Deadline, JobId};
+use kernel::Deadline;
+use protocol::{ErrorCode, JobHistory, JobId, JobList, JobState};
 use serde::Deserialize;
 
 use super::TheJob;
@@ -47,8 +47,8 @@ pub(crate) struct ListParameters {
     ),
     responses(
         (status = 200, description = "The jobs.", body = JobList),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(
@@ -82,16 +82,16 @@ pub(crate) struct ShowParameters {
          description = "How long to wait for its end, at most a minute; not at all if it is left out."),
     ),
     responses(
-        (status = 200, description = "The job.", body = api::Job),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`job_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The job.", body = protocol::Job),
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     TheJob(id): TheJob,
     Query(parameters): Query<ShowParameters>,
-) -> Result<Json<api::Job>, Problem> {
+) -> Result<Json<protocol::Job>, Problem> {
     let job = match parameters.wait_ms {
         None => find(&app, id).await?,
         Some(wait_ms) => {
@@ -112,7 +112,7 @@ pub(crate) async fn show(
     params(("id" = String, Path, description = "The id of the job.")),
     responses(
         (status = 200, description = "The moments of its life.", body = JobHistory),
-        (status = 404, description = "`job_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn history(

@@ -15,7 +15,7 @@ use axum::Router;
 use axum::extract::{FromRequestParts, Path};
 use axum::routing::{get, post, put};
 use http::request::Parts;
-use kernel::JobId;
+use protocol::JobId;
 use utoipa::OpenApi;
 
 pub(crate) use problems::not_submitted;
@@ -56,7 +56,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         change::set_workers,
         events::follow,
     ),
-    components(schemas(api::JobOutput, api::JobProgress, api::JobWaiting)),
+    components(schemas(protocol::JobOutput, protocol::JobProgress, protocol::JobWaiting)),
     tags((name = "jobs", description = "Commands that outlive the call that started them.")),
 )]
 struct Description;

@@ -1,9 +1,8 @@
 //! What goes wrong with jobs, as problems.
 
-use api::ErrorCode;
 use eventlog::LogError;
 use jobs::{ChangeError, FollowEnd, Job, SubmitError};
-use kernel::JobId;
+use protocol::{ErrorCode, JobId};
 
 use crate::app::App;
 use crate::http::log_problem::{not_committed, read_failed, refusing};

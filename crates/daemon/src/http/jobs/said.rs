@@ -7,11 +7,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{JobWaiting, Resync};
 use axum::body::Bytes;
 use eventlog::{Bookmark, Sequence};
 use jobs::{Channel, FollowEnd, OutputItem, OutputTail, State, WaitingFor};
-use kernel::{Deadline, JobId};
+use kernel::Deadline;
+use protocol::{JobId, JobWaiting, Resync};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use api::{FinishThen, JobSubmitted, SubmitJob};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use jobs::Submitted;
-use kernel::PlanId;
+use protocol::{FinishThen, JobSubmitted, PlanId, SubmitJob};
 
 use super::problems::not_submitted;
 use crate::app::App;
@@ -34,21 +33,21 @@ use crate::plans::{submit_in_new_plan, wire};
     responses(
         (status = 200, description = "It was submitted before with the same idempotency key.", body = JobSubmitted),
         (status = 201, description = "It is new.", body = JobSubmitted),
-        (status = 403, description = "`apply_not_allowed`: a command in a sandbox starts one outside", body = api::Problem,
+        (status = 403, description = "`apply_not_allowed`: a command in a sandbox starts one outside", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found`", body = api::Problem,
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
         (status = 409, description = "`idempotency_key_reused`, with the job that has it as `current`",
-         body = api::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`workspace_gone` or `sandbox_gone`, with `open`", body = api::Problem,
+         body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`workspace_gone` or `sandbox_gone`, with `open`", body = protocol::Problem,
          content_type = "application/problem+json"),
         (status = 422, description = "`invalid_request` or `job_dependency_not_found`; with `open` also \
-          `workspace_unusable`, `strategy_not_possible` or `plan_too_deep`", body = api::Problem,
+          `workspace_unusable`, `strategy_not_possible` or `plan_too_deep`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 429, description = "`jobs_full`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+        (status = 429, description = "`jobs_full`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 507, description = "`sandboxes_full`, with `open`", body = api::Problem,
+        (status = 507, description = "`sandboxes_full`, with `open`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -92,7 +91,11 @@ pub(crate) async fn submit(
     answer(&app, &submitted, None).await
 }
 
-async fn answer(app: &App, submitted: &Submitted, plan: Option<Box<api::Plan>>) -> Result<Response, Problem> {
+async fn answer(
+    app: &App,
+    submitted: &Submitted,
+    plan: Option<Box<protocol::Plan>>,
+) -> Result<Response, Problem> {
     let (status, known) = match submitted {
         Submitted::New(_) => (StatusCode::CREATED, false),
         Submitted::Known(_) => (StatusCode::OK, true),

@@ -4,11 +4,11 @@ use std::convert::Infallible;
 use std::future::ready;
 use std::sync::Arc;
 
-use api::ServerList;
 use axum::extract::State;
 use axum::response::Response;
 use eventlog::MovesEnd;
 use kernel::{Deadline, Scope};
+use protocol::ServerList;
 
 use crate::app::App;
 use crate::http::lists::{self, Listed};
@@ -25,7 +25,7 @@ const NEVER_SEEN: u64 = u64::MAX;
     get, path = "/v1/lsp/events", operation_id = "follow_servers", tag = "lsp",
     responses(
         (status = 200, description = "The servers, again and again.", content((String = "text/event-stream"))),
-        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use api::{
-    CallsAnswer, CodeActionsAnswer, CodeQuery, CompletionsAnswer, DiagnosticsAnswer, EditAnswer, HoverAnswer,
-    LocationsAnswer, RawAnswer, RawRequest, SignatureAnswer, SymbolsAnswer,
-};
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
+use protocol::{
+    CallsAnswer, CodeActionsAnswer, CodeQuery, CompletionsAnswer, DiagnosticsAnswer, EditAnswer, HoverAnswer,
+    LocationsAnswer, RawAnswer, RawRequest, SignatureAnswer, SymbolsAnswer,
+};
 use utoipa::OpenApi;
 
 use super::servers::ServerId;
@@ -73,21 +73,21 @@ macro_rules! question {
             request_body(content = CodeQuery, description = $takes),
             responses(
                 (status = 200, description = "The answer, which may be that there is nothing.", body = $answer),
-                (status = 404, description = "`no_server_for_file` or `server_not_found`", body = api::Problem,
+                (status = 404, description = "`no_server_for_file` or `server_not_found`", body = protocol::Problem,
                  content_type = "application/problem+json"),
-                (status = 409, description = "`server_stopped`", body = api::Problem,
+                (status = 409, description = "`server_stopped`", body = protocol::Problem,
                  content_type = "application/problem+json"),
                 (status = 422, description = "`file_not_usable`, `position_invalid` or `invalid_request`",
-                 body = api::Problem, content_type = "application/problem+json"),
-                (status = 424, description = "`server_not_installed`", body = api::Problem,
+                 body = protocol::Problem, content_type = "application/problem+json"),
+                (status = 424, description = "`server_not_installed`", body = protocol::Problem,
                  content_type = "application/problem+json"),
-                (status = 501, description = "`query_unsupported`", body = api::Problem,
+                (status = 501, description = "`query_unsupported`", body = protocol::Problem,
                  content_type = "application/problem+json"),
                 (status = 502, description = "`server_failed`, `server_error` or `server_protocol`",
-                 body = api::Problem, content_type = "application/problem+json"),
-                (status = 503, description = "`server_not_ready` or `server_restarting`", body = api::Problem,
+                 body = protocol::Problem, content_type = "application/problem+json"),
+                (status = 503, description = "`server_not_ready` or `server_restarting`", body = protocol::Problem,
                  content_type = "application/problem+json"),
-                (status = 504, description = "`server_timeout`", body = api::Problem,
+                (status = 504, description = "`server_timeout`", body = protocol::Problem,
                  content_type = "application/problem+json"),
             ),
         )]
@@ -267,14 +267,14 @@ question!(
     request_body = RawRequest,
     responses(
         (status = 200, description = "What the server answered.", body = RawAnswer),
-        (status = 404, description = "`server_not_found`", body = api::Problem,
+        (status = 404, description = "`server_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 409, description = "`server_stopped`", body = api::Problem,
+        (status = 409, description = "`server_stopped`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 502, description = "`server_error`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`server_restarting`", body = api::Problem,
+        (status = 502, description = "`server_error`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`server_restarting`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 504, description = "`server_timeout`", body = api::Problem,
+        (status = 504, description = "`server_timeout`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

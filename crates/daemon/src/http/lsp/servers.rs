@@ -6,14 +6,14 @@
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
-use api::{
-    ChangeServer, ErrorCode, LspConfig, Server, ServerHealth, ServerList, ServerLog, StartServer,
-    TrustConfig, Trusted,
-};
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
 use http::request::Parts;
 use lsp::{Seen, ServerGeneration};
+use protocol::{
+    ChangeServer, ErrorCode, LspConfig, Server, ServerHealth, ServerList, ServerLog, StartServer,
+    TrustConfig, Trusted,
+};
 use serde::Deserialize;
 
 use crate::app::App;
@@ -60,14 +60,14 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ServerList> {
     post, path = "/v1/lsp/servers", operation_id = "start_servers", tag = "lsp", request_body = StartServer,
     responses(
         (status = 200, description = "The servers, which answer.", body = ServerList),
-        (status = 404, description = "`server_not_found` or `no_server_for_file`", body = api::Problem,
+        (status = 404, description = "`server_not_found` or `no_server_for_file`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `file_not_usable`", body = api::Problem,
+        (status = 422, description = "`invalid_request` or `file_not_usable`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 424, description = "`server_not_installed`", body = api::Problem,
+        (status = 424, description = "`server_not_installed`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 502, description = "`server_failed`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 504, description = "`server_timeout`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 502, description = "`server_failed`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 504, description = "`server_timeout`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn start(
@@ -88,7 +88,7 @@ pub(crate) async fn start(
     params(("id" = String, Path, description = "The id, percent-encoded.")),
     responses(
         (status = 200, description = "The server.", body = Server),
-        (status = 404, description = "`server_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`server_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn show(
@@ -105,8 +105,8 @@ pub(crate) async fn show(
     params(("id" = String, Path, description = "The id, percent-encoded.")),
     responses(
         (status = 200, description = "The server, stopped.", body = Server),
-        (status = 404, description = "`server_not_found`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`, with the server as `current`", body = api::Problem,
+        (status = 404, description = "`server_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`stale_generation`, with the server as `current`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -125,11 +125,11 @@ pub(crate) async fn stop(
     params(("id" = String, Path, description = "The id, percent-encoded.")),
     responses(
         (status = 200, description = "The server, which answers.", body = Server),
-        (status = 404, description = "`server_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`server_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
         (status = 409, description = "`stale_generation`, with the server as `current`, or `server_stopped`",
-         body = api::Problem, content_type = "application/problem+json"),
-        (status = 502, description = "`server_failed`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 504, description = "`server_timeout`", body = api::Problem, content_type = "application/problem+json"),
+         body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 502, description = "`server_failed`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 504, description = "`server_timeout`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn restart(
@@ -158,7 +158,7 @@ pub(crate) async fn stop_all(State(app): State<Arc<App>>) -> Result<Json<ServerL
     params(("id" = String, Path, description = "The id, percent-encoded.")),
     responses(
         (status = 200, description = "How it is.", body = ServerHealth),
-        (status = 404, description = "`server_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`server_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn health(
@@ -175,7 +175,7 @@ pub(crate) async fn health(
     params(("id" = String, Path, description = "The id, percent-encoded.")),
     responses(
         (status = 200, description = "The last lines, oldest first.", body = ServerLog),
-        (status = 404, description = "`server_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`server_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn log(
@@ -198,8 +198,8 @@ pub(crate) struct ConfigParameters {
     params(("workspace" = String, Query, description = "The workspace, as an absolute path.")),
     responses(
         (status = 200, description = "The configuration.", body = LspConfig),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`file_not_usable`", body = api::Problem,
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`file_not_usable`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -219,9 +219,9 @@ pub(crate) async fn config(
     post, path = "/v1/lsp/config/trust", operation_id = "trust_lsp_config", tag = "lsp", request_body = TrustConfig,
     responses(
         (status = 200, description = "It is trusted.", body = Trusted),
-        (status = 409, description = "`stale_generation`: it has another hash by now", body = api::Problem,
+        (status = 409, description = "`stale_generation`: it has another hash by now", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `file_not_usable`", body = api::Problem,
+        (status = 422, description = "`invalid_request` or `file_not_usable`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

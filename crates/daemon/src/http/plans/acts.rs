@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::plans::{ApplyOrder, GitMessage, ManifestId, Outcome, PlanError, UndoOrder};
-use api::{ApplyPlans, ChangePlan, CollectPlans, PlanOutcome, PlansCollected, UndoPlan};
 use axum::Json;
 use axum::extract::State;
-use kernel::PlanId;
+use protocol::{ApplyPlans, ChangePlan, CollectPlans, PlanId, PlanOutcome, PlansCollected, UndoPlan};
 
 use super::problems::plan_problem;
 use super::{ThePlan, changeset_id, plan_id};
@@ -38,18 +37,18 @@ const MESSAGE_LIMIT_BYTES: usize = 64 * 1024;
     post, path = "/v1/plans/apply", operation_id = "apply_plans", tag = "plans", request_body = ApplyPlans,
     responses(
         (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
-        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = api::Problem,
+        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
         (status = 409, description = "`stale_generation`, `checks_not_passed`, `plan_wrong_state` or `plan_busy` with the plan as \
           `current`, `plan_elsewhere`, `git_commit_refused`, `landing_stuck`, `path_not_permitted`, `path_read_only` or \
-          `special_file_in_the_way`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = api::Problem,
+          `special_file_in_the_way`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `plans_not_together`", body = api::Problem,
+        (status = 422, description = "`invalid_request` or `plans_not_together`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -81,16 +80,16 @@ pub(crate) async fn apply(
     params(("id" = String, Path, description = "The id of the plan.")),
     responses(
         (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
-        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = api::Problem,
+        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = api::Problem,
+        (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
         (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`; \
           `landing_stuck`, `path_not_permitted`, `path_read_only` or `special_file_in_the_way`",
-         body = api::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`workspace_gone`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+         body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`workspace_gone`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -123,13 +122,13 @@ pub(crate) async fn undo(
     params(("id" = String, Path, description = "The id of the plan.")),
     responses(
         (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
-        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
         (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`; \
           `landing_stuck`, `path_not_permitted`, `path_read_only` or `special_file_in_the_way`",
-         body = api::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = api::Problem,
+         body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn refresh(
@@ -147,7 +146,7 @@ pub(crate) async fn refresh(
     post, path = "/v1/plans/gc", operation_id = "collect_plans", tag = "plans", request_body = Option<CollectPlans>,
     responses(
         (status = 200, description = "What was or would be freed.", body = PlansCollected),
-        (status = 500, description = "`log_failed` or `sandbox_failed`", body = api::Problem,
+        (status = 500, description = "`log_failed` or `sandbox_failed`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -204,7 +203,7 @@ fn seen_in(request: &ApplyPlans) -> Result<Vec<ManifestId>, Problem> {
     seen.collect()
 }
 
-fn message(commit: api::CommitPlans) -> Result<GitMessage, Problem> {
+fn message(commit: protocol::CommitPlans) -> Result<GitMessage, Problem> {
     match commit.message {
         Some(text) if text.trim().is_empty() => Err(invalid("commit.message", "is empty")),
         Some(text) if text.len() > MESSAGE_LIMIT_BYTES => {

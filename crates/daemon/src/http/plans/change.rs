@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use api::{ChangePlan, ForgetPlan, PlanForgotten};
 use axum::Json;
 use axum::extract::State;
+use protocol::{ChangePlan, ForgetPlan, PlanForgotten};
 
 use super::ThePlan;
 use super::look::shown;
@@ -20,11 +20,11 @@ use crate::plans::wire;
     post, path = "/v1/plans/{id}/seal", operation_id = "seal_plan", tag = "plans", request_body = Option<ChangePlan>,
     params(("id" = String, Path, description = "The id of the plan.")),
     responses(
-        (status = 200, description = "The plan.", body = api::Plan),
-        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The plan.", body = protocol::Plan),
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
         (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`",
-         body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+         body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn seal(
@@ -32,7 +32,7 @@ pub(crate) async fn seal(
     ThePlan(id): ThePlan,
     Actor(actor): Actor,
     body::OptionalJson(request): body::OptionalJson<ChangePlan>,
-) -> Result<Json<api::Plan>, Problem> {
+) -> Result<Json<protocol::Plan>, Problem> {
     match app.plans.seal(id, actor.into(), request.version).await {
         Ok(plan) => shown(&app, &plan).await,
         Err(error) => Err(plan_problem(&app.plans, error).await),
@@ -45,11 +45,11 @@ pub(crate) async fn seal(
     request_body = Option<ChangePlan>,
     params(("id" = String, Path, description = "The id of the plan.")),
     responses(
-        (status = 200, description = "The plan.", body = api::Plan),
-        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The plan.", body = protocol::Plan),
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
         (status = 409, description = "`plan_has_work`, `stale_generation`, `plan_wrong_state` or `plan_busy`, with the \
-          plan as `current`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+          plan as `current`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn discard(
@@ -57,7 +57,7 @@ pub(crate) async fn discard(
     ThePlan(id): ThePlan,
     Actor(actor): Actor,
     body::OptionalJson(request): body::OptionalJson<ChangePlan>,
-) -> Result<Json<api::Plan>, Problem> {
+) -> Result<Json<protocol::Plan>, Problem> {
     let work = wire::unapplied_of(request.even_with_work);
     match crate::plans::discard(&app, id, actor.into(), request.version, work).await {
         Ok(plan) => shown(&app, &plan).await,
@@ -73,10 +73,10 @@ pub(crate) async fn discard(
     params(("id" = String, Path, description = "The id of the plan.")),
     responses(
         (status = 200, description = "What was freed.", body = PlanForgotten),
-        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
         (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`",
-         body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+         body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn forget(

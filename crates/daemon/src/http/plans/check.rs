@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use api::CheckPlan;
 use axum::Json;
 use axum::extract::State;
+use protocol::CheckPlan;
 
 use super::ThePlan;
 use super::look::shown;
@@ -26,14 +26,14 @@ use crate::plans::{CheckError, Which, run_checks};
     post, path = "/v1/plans/{id}/check", operation_id = "check_plan", tag = "plans", request_body = Option<CheckPlan>,
     params(("id" = String, Path, description = "The id of the plan.")),
     responses(
-        (status = 200, description = "The plan with its checks.", body = api::Plan),
-        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The plan with its checks.", body = protocol::Plan),
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
         (status = 409, description = "`plan_wrong_state` with the plan as `current`, or `plan_elsewhere`",
-         body = api::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`sandbox_gone`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "`jobs_full`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+         body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`sandbox_gone`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "`jobs_full`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -42,7 +42,7 @@ pub(crate) async fn check(
     ThePlan(id): ThePlan,
     Actor(actor): Actor,
     body::OptionalJson(request): body::OptionalJson<CheckPlan>,
-) -> Result<Json<api::Plan>, Problem> {
+) -> Result<Json<protocol::Plan>, Problem> {
     let (by, added) = (plans::Actor::from(actor), checked_checks("add", request.add)?);
     if !added.is_empty()
         && let Err(error) = app.plans.add_checks(id, added).await

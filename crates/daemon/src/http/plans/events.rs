@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use api::PlanList;
 use axum::extract::State;
 use axum::response::Response;
 use eventlog::{Moves, MovesEnd};
 use kernel::{Deadline, Scope};
 use plans::{PlanError, PlanQuery};
+use protocol::PlanList;
 
 use crate::app::App;
 use crate::http::lists::{self, Listed, NEWEST};
@@ -22,7 +22,7 @@ use crate::plans::wire;
     get, path = "/v1/plans/events", operation_id = "follow_plans", tag = "plans",
     responses(
         (status = 200, description = "The plans, again and again.", content((String = "text/event-stream"))),
-        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use api::PlanHistory;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use eventlog::{Event, Sequence};
 use http::HeaderMap;
 use plans::Moment;
+use protocol::PlanHistory;
 use serde::Deserialize;
 
 use super::ThePlan;
@@ -44,8 +44,8 @@ pub(crate) struct HistoryParameters {
     ),
     responses(
         (status = 200, description = "The moments of its life.", body = PlanHistory),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn history(
@@ -88,9 +88,9 @@ pub(crate) struct FollowParameters {
     ),
     responses(
         (status = 200, description = "The moments, as they come.", content((String = "text/event-stream"))),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

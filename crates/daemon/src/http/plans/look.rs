@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use api::{ErrorCode, PlanFile, PlanList, PlanState, StrategyList};
 use axum::Json;
 use axum::extract::State;
-use kernel::PlanId;
 use plans::{Plan, PlanQuery, RelPath};
+use protocol::{ErrorCode, PlanFile, PlanId, PlanList, PlanState, StrategyList};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
@@ -53,8 +52,8 @@ pub(crate) struct ListParameters {
     ),
     responses(
         (status = 200, description = "The plans.", body = PlanList),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(
@@ -99,14 +98,14 @@ pub(crate) async fn strategies(State(app): State<Arc<App>>) -> Json<StrategyList
     get, path = "/v1/plans/{id}", operation_id = "show_plan", tag = "plans",
     params(("id" = String, Path, description = "The id of the plan.")),
     responses(
-        (status = 200, description = "The plan.", body = api::Plan),
-        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The plan.", body = protocol::Plan),
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     ThePlan(id): ThePlan,
-) -> Result<Json<api::Plan>, Problem> {
+) -> Result<Json<protocol::Plan>, Problem> {
     let plan = match app.plans.get(id).await {
         Ok(plan) => plan,
         Err(error) => return Err(plan_problem(&app.plans, error).await),
@@ -115,7 +114,7 @@ pub(crate) async fn show(
 }
 
 /// A plan as an answer.
-pub(super) async fn shown(app: &App, plan: &Plan) -> Result<Json<api::Plan>, Problem> {
+pub(super) async fn shown(app: &App, plan: &Plan) -> Result<Json<protocol::Plan>, Problem> {
     match wire::show(&app.plans, &app.durable.machines, plan).await {
         Ok(plan) => Ok(Json(plan)),
         Err(error) => Err(plan_problem(&app.plans, error).await),
@@ -138,12 +137,12 @@ pub(crate) struct FileParameters {
     ),
     responses(
         (status = 200, description = "What is there.", body = PlanFile),
-        (status = 404, description = "`plan_not_found` or `file_not_found`", body = api::Problem,
+        (status = 404, description = "`plan_not_found` or `file_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 409, description = "`plan_elsewhere` or `file_refused`", body = api::Problem,
+        (status = 409, description = "`plan_elsewhere` or `file_refused`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 410, description = "`sandbox_gone`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`path_not_allowed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`sandbox_gone`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`path_not_allowed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn file(

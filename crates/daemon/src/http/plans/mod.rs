@@ -13,12 +13,11 @@ mod work;
 
 use std::sync::Arc;
 
-use api::ErrorCode;
 use axum::Router;
 use axum::extract::{FromRequestParts, Path};
 use axum::routing::{get, post};
 use http::request::Parts;
-use kernel::{ChangesetId, PlanId};
+use protocol::{ChangesetId, ErrorCode, PlanId};
 use utoipa::OpenApi;
 
 pub(crate) use look::read_file as read_plan_file;
@@ -95,7 +94,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         super::rescued::restore,
         super::rescued::drop_it,
     ),
-    components(schemas(api::PlanMoment)),
+    components(schemas(protocol::PlanMoment)),
     tags(
         (name = "plans", description = "Isolated pieces of work on a workspace, applied whole or not at all."),
         (name = "workspaces", description = "Directories that plans are for."),

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use api::OpenPlan;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use plans::{Ground, IfChildFails, NewPlan};
+use protocol::OpenPlan;
 
 use super::plan_id;
 use super::problems::plan_problem;
@@ -37,20 +37,20 @@ const CHECK_LIMIT_BYTES: usize = 4096;
         ("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`."),
     ),
     responses(
-        (status = 200, description = "It was opened before with the same idempotency key.", body = api::Plan),
-        (status = 201, description = "It is new.", body = api::Plan),
-        (status = 404, description = "`plan_not_found`, for the parent", body = api::Problem,
+        (status = 200, description = "It was opened before with the same idempotency key.", body = protocol::Plan),
+        (status = 201, description = "It is new.", body = protocol::Plan),
+        (status = 404, description = "`plan_not_found`, for the parent", body = protocol::Problem,
          content_type = "application/problem+json"),
         (status = 409, description = "`idempotency_key_reused` with the plan that has it as `current`, `plan_wrong_state` \
-          or `plan_elsewhere` for the parent", body = api::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = api::Problem,
+          or `plan_elsewhere` for the parent", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = protocol::Problem,
          content_type = "application/problem+json"),
         (status = 422, description = "`invalid_request`, `workspace_unusable`, `strategy_not_possible` or `plan_too_deep`",
-         body = api::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+         body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 507, description = "`sandboxes_full`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 507, description = "`sandboxes_full`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn open(
@@ -94,8 +94,8 @@ pub(crate) fn to_new_plan(request: OpenPlan, by: &str) -> Result<NewPlan, Proble
         strategy: request.strategy.map(wire::strategy_of),
         max_parallel: request.max_parallel,
         if_child_fails: match request.if_child_fails {
-            None | Some(api::IfChildFails::CarryOn) => IfChildFails::CarryOn,
-            Some(api::IfChildFails::Stop) => IfChildFails::Stop,
+            None | Some(protocol::IfChildFails::CarryOn) => IfChildFails::CarryOn,
+            Some(protocol::IfChildFails::Stop) => IfChildFails::Stop,
         },
         idempotency_key: request.idempotency_key,
         by: by.into(),

@@ -1,9 +1,8 @@
 //! What goes wrong with plans, as problems.
 
-use api::ErrorCode;
 use eventlog::{BlobError, LogError};
-use kernel::PlanId;
 use plans::{PlanError, Plans, SandboxError};
+use protocol::{ErrorCode, PlanId};
 
 use crate::http::log_problem::{not_committed, read_failed, unreadable};
 use crate::http::problem::Problem;
@@ -130,8 +129,8 @@ mod tests {
     use std::io;
     use std::path::PathBuf;
 
-    use kernel::RequestId;
     use plans::{CheckState, RelPath, State, StrategyName};
+    use protocol::RequestId;
 
     use super::*;
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use api::PlanDiff;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
+use protocol::PlanDiff;
 use serde::Deserialize;
 
 use super::problems::plan_problem;
@@ -52,8 +52,8 @@ enum Format {
             (PlanDiff = "application/json"),
             (String = "text/x-diff"),
         )),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = api::Problem,
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use api::{ChangeFiles, ChangesetList, FilesChanged, StartChangeset};
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use plans::{Changeset, FileOperation, NewChangeset, PlanError};
+use protocol::{ChangeFiles, ChangesetList, FilesChanged, StartChangeset};
 
 use super::problems::plan_problem;
 use super::{TheChangeset, ThePlan, changeset_id};
@@ -36,14 +36,14 @@ const OPERATIONS: usize = 1000;
     params(("id" = String, Path, description = "The id of the plan.")),
     responses(
         (status = 200, description = "What was recorded.", body = FilesChanged),
-        (status = 404, description = "`plan_not_found`, `changeset_not_found` or `file_not_found`", body = api::Problem,
+        (status = 404, description = "`plan_not_found`, `changeset_not_found` or `file_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
         (status = 409, description = "`file_refused`, `file_stale`, `changeset_closed`, `plan_wrong_state`, `plan_busy` or \
-          `plan_elsewhere`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`sandbox_gone`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `path_not_allowed`", body = api::Problem,
+          `plan_elsewhere`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 410, description = "`sandbox_gone`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_request` or `path_not_allowed`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`sandbox_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn change_files(
@@ -78,7 +78,7 @@ pub(crate) async fn change_files(
     params(("id" = String, Path, description = "The id of the plan.")),
     responses(
         (status = 200, description = "The changesets.", body = ChangesetList),
-        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn changesets(
@@ -99,11 +99,11 @@ pub(crate) async fn changesets(
     request_body = Option<StartChangeset>,
     params(("id" = String, Path, description = "The id of the plan.")),
     responses(
-        (status = 201, description = "The changeset.", body = api::Changeset),
-        (status = 404, description = "`plan_not_found`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`plan_wrong_state` or `plan_busy`, with the plan as `current`", body = api::Problem,
+        (status = 201, description = "The changeset.", body = protocol::Changeset),
+        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "`plan_wrong_state` or `plan_busy`, with the plan as `current`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn start_changeset(
@@ -111,7 +111,7 @@ pub(crate) async fn start_changeset(
     ThePlan(id): ThePlan,
     Actor(actor): Actor,
     body::OptionalJson(request): body::OptionalJson<StartChangeset>,
-) -> Result<(StatusCode, Json<api::Changeset>), Problem> {
+) -> Result<(StatusCode, Json<protocol::Changeset>), Problem> {
     let new = NewChangeset {
         actor: actor.into(),
         tool: tool_of(request.tool)?,
@@ -131,15 +131,15 @@ pub(crate) async fn start_changeset(
         ("changeset" = String, Path, description = "The id of the changeset."),
     ),
     responses(
-        (status = 200, description = "The changeset.", body = api::Changeset),
-        (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = api::Problem,
+        (status = 200, description = "The changeset.", body = protocol::Changeset),
+        (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn changeset(
     State(app): State<Arc<App>>,
     TheChangeset(plan, id): TheChangeset,
-) -> Result<Json<api::Changeset>, Problem> {
+) -> Result<Json<protocol::Changeset>, Problem> {
     shown(&app, app.plans.changeset(plan, id).await).await
 }
 
@@ -151,20 +151,20 @@ pub(crate) async fn changeset(
         ("changeset" = String, Path, description = "The id of the changeset."),
     ),
     responses(
-        (status = 200, description = "The changeset.", body = api::Changeset),
-        (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = api::Problem,
+        (status = 200, description = "The changeset.", body = protocol::Changeset),
+        (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn close_changeset(
     State(app): State<Arc<App>>,
     TheChangeset(plan, id): TheChangeset,
-) -> Result<Json<api::Changeset>, Problem> {
+) -> Result<Json<protocol::Changeset>, Problem> {
     shown(&app, app.plans.close_changeset(plan, id).await).await
 }
 
-async fn shown(app: &App, found: Result<Changeset, PlanError>) -> Result<Json<api::Changeset>, Problem> {
+async fn shown(app: &App, found: Result<Changeset, PlanError>) -> Result<Json<protocol::Changeset>, Problem> {
     match found {
         Ok(changeset) => Ok(Json(changeset_to_wire(&changeset))),
         Err(error) => Err(plan_problem(&app.plans, error).await),
@@ -184,7 +184,7 @@ async fn stopped(app: &App, error: PlanError, done: usize) -> Problem {
 }
 
 /// The writes, once they have been checked. Nothing is written if one of them makes no sense.
-fn operations_of(wanted: Vec<api::FileOperation>) -> Result<Vec<FileOperation>, Problem> {
+fn operations_of(wanted: Vec<protocol::FileOperation>) -> Result<Vec<FileOperation>, Problem> {
     if wanted.is_empty() {
         return Err(invalid("operations", "is empty"));
     }
@@ -199,7 +199,7 @@ fn operations_of(wanted: Vec<api::FileOperation>) -> Result<Vec<FileOperation>, 
             BadOperation::Field { field, why } => invalid(&format!("operations.{index}.{field}"), why),
             BadOperation::Path { field, bad } => {
                 let detail = format!("{bad}.");
-                Problem::new(api::ErrorCode::PathNotAllowed, detail)
+                Problem::new(protocol::ErrorCode::PathNotAllowed, detail)
                     .in_field(format!("operations.{index}.{field}"))
             }
         })

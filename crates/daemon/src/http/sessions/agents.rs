@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use api::AgentList;
 use axum::Json;
 use axum::extract::State;
+use protocol::AgentList;
 
 use crate::app::App;
 use crate::sessions::wire;

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use api::{AnswerPermission, ErrorCode, PermissionAnswered};
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
 use http::request::Parts;
-use kernel::{PermissionId, SessionId};
+use protocol::{AnswerPermission, ErrorCode, PermissionAnswered, PermissionId, SessionId};
 
 use super::problems::session_problem_of;
 use super::{no_session, session_id};
@@ -26,9 +25,9 @@ use crate::sessions::wire;
     ),
     responses(
         (status = 200, description = "The answer that counts, and whose it is.", body = PermissionAnswered),
-        (status = 404, description = "`session_not_found` or `permission_not_found`", body = api::Problem,
+        (status = 404, description = "`session_not_found` or `permission_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn answer(

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{CancelTurn, ClearStaleTurn};
 use axum::Json;
 use axum::extract::State;
-use kernel::{Deadline, SessionId, TurnId};
+use kernel::Deadline;
+use protocol::{CancelTurn, ClearStaleTurn, SessionId, TurnId};
 use serde::Deserialize;
 use sessions::{Session, SessionError};
 
@@ -44,12 +44,12 @@ pub(crate) struct CancelParameters {
          description = "How long to wait for its end; 10 seconds if it is left out, 0 for not at all."),
     ),
     responses(
-        (status = 200, description = "The session as it is now.", body = api::Session),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+        (status = 200, description = "The session as it is now.", body = protocol::Session),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 409, description = "`turn_not_active`, with the session as `current`", body = api::Problem,
+        (status = 409, description = "`turn_not_active`, with the session as `current`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn cancel(
@@ -58,7 +58,7 @@ pub(crate) async fn cancel(
     Query(parameters): Query<CancelParameters>,
     Actor(actor): Actor,
     body::OptionalJson(request): body::OptionalJson<CancelTurn>,
-) -> Result<Json<api::Session>, Problem> {
+) -> Result<Json<protocol::Session>, Problem> {
     let turn = request.turn.as_deref().map(turn_id).transpose();
     let turn = turn.map_err(|problem| problem.in_field("turn"))?;
     let wait_ms = checked_wait(parameters.wait_ms)?.unwrap_or(USUAL_WAIT_MS);
@@ -104,18 +104,18 @@ async fn see_the_end(
     request_body = ClearStaleTurn,
     params(("id" = String, Path, description = "The id of the session.")),
     responses(
-        (status = 200, description = "The session as it is now.", body = api::Session),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+        (status = 200, description = "The session as it is now.", body = protocol::Session),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
         (status = 409, description = "`stale_generation` or `turn_not_active` with the session as `current`, or \
-          `turn_not_stale`", body = api::Problem, content_type = "application/problem+json"),
+          `turn_not_stale`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn clear_stale_turn(
     State(app): State<Arc<App>>,
     TheSession(id): TheSession,
     body::Json(request): body::Json<ClearStaleTurn>,
-) -> Result<Json<api::Session>, Problem> {
+) -> Result<Json<protocol::Session>, Problem> {
     let turn = turn_id(&request.turn).map_err(|problem| problem.in_field("turn"))?;
     match clear(&app, id, request.seen, turn).await {
         Ok(session) => Ok(Json(wire::shown(
@@ -151,7 +151,7 @@ pub(super) fn checked_wait(wait_ms: Option<u64>) -> Result<Option<u64>, Problem>
     match wait_ms {
         Some(wait_ms) if wait_ms > LONGEST_WAIT_MS => {
             let detail = format!("`wait_ms` is {wait_ms}, and must not be more than {LONGEST_WAIT_MS}.");
-            Err(Problem::new(api::ErrorCode::InvalidQuery, detail).in_field("wait_ms"))
+            Err(Problem::new(protocol::ErrorCode::InvalidQuery, detail).in_field("wait_ms"))
         }
         wait_ms => Ok(wait_ms),
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use api::{AgentChoice, ArchiveSession, ForkSession, RenameSession};
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
+use protocol::{AgentChoice, ArchiveSession, ForkSession, RenameSession};
 use sessions::{Session, SessionError};
 
 use super::problems::session_problem_of;
@@ -23,12 +23,12 @@ use crate::sessions::wire;
     request_body = Option<ForkSession>,
     params(("id" = String, Path, description = "The id of the session.")),
     responses(
-        (status = 201, description = "The new session.", body = api::Session),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+        (status = 201, description = "The new session.", body = protocol::Session),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 409, description = "`turn_active`, with the session as `current`", body = api::Problem,
+        (status = 409, description = "`turn_active`, with the session as `current`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_prompt`: no turn is over yet", body = api::Problem,
+        (status = 422, description = "`invalid_prompt`: no turn is over yet", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -37,7 +37,7 @@ pub(crate) async fn fork(
     TheSession(id): TheSession,
     Actor(actor): Actor,
     body::OptionalJson(request): body::OptionalJson<ForkSession>,
-) -> Result<(StatusCode, Json<api::Session>), Problem> {
+) -> Result<(StatusCode, Json<protocol::Session>), Problem> {
     if request.session.is_some_and(|session| session != id.to_string()) {
         return Err(invalid("session", "is not the one that is forked"));
     }
@@ -53,10 +53,10 @@ pub(crate) async fn fork(
     request_body = RenameSession,
     params(("id" = String, Path, description = "The id of the session.")),
     responses(
-        (status = 200, description = "The session.", body = api::Session),
-        (status = 404, description = "`session_not_found`", body = api::Problem,
+        (status = 200, description = "The session.", body = protocol::Session),
+        (status = 404, description = "`session_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_prompt`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_prompt`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn rename(
@@ -64,7 +64,7 @@ pub(crate) async fn rename(
     TheSession(id): TheSession,
     Actor(actor): Actor,
     body::Json(request): body::Json<RenameSession>,
-) -> Result<Json<api::Session>, Problem> {
+) -> Result<Json<protocol::Session>, Problem> {
     let renamed = app.conversations.rename(id, request.title, actor.into()).await;
     answer(&app, renamed).await
 }
@@ -75,11 +75,11 @@ pub(crate) async fn rename(
     request_body = AgentChoice,
     params(("id" = String, Path, description = "The id of the session.")),
     responses(
-        (status = 200, description = "The session.", body = api::Session),
-        (status = 404, description = "`session_not_found` or `agent_not_found`", body = api::Problem,
+        (status = 200, description = "The session.", body = protocol::Session),
+        (status = 404, description = "`session_not_found` or `agent_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_prompt`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 424, description = "`agent_not_ready`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_prompt`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 424, description = "`agent_not_ready`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn set_agent(
@@ -87,7 +87,7 @@ pub(crate) async fn set_agent(
     TheSession(id): TheSession,
     Actor(actor): Actor,
     body::Json(request): body::Json<AgentChoice>,
-) -> Result<Json<api::Session>, Problem> {
+) -> Result<Json<protocol::Session>, Problem> {
     let choice = wire::choice_of(request);
     let set = app.conversations.set_agent(id, choice, actor.into()).await;
     answer(&app, set).await
@@ -99,10 +99,10 @@ pub(crate) async fn set_agent(
     request_body = ArchiveSession,
     params(("id" = String, Path, description = "The id of the session.")),
     responses(
-        (status = 200, description = "The session.", body = api::Session),
-        (status = 404, description = "`session_not_found`", body = api::Problem,
+        (status = 200, description = "The session.", body = protocol::Session),
+        (status = 404, description = "`session_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 409, description = "`session_in_use`, with the session as `current`", body = api::Problem,
+        (status = 409, description = "`session_in_use`, with the session as `current`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -111,7 +111,7 @@ pub(crate) async fn archive(
     TheSession(id): TheSession,
     Actor(actor): Actor,
     body::Json(request): body::Json<ArchiveSession>,
-) -> Result<Json<api::Session>, Problem> {
+) -> Result<Json<protocol::Session>, Problem> {
     let archived = app
         .conversations
         .archive(id, request.archived, actor.into())
@@ -124,10 +124,10 @@ pub(crate) async fn archive(
     post, path = "/v1/sessions/{id}/here", operation_id = "move_session_here", tag = "sessions",
     params(("id" = String, Path, description = "The id of the session.")),
     responses(
-        (status = 200, description = "The session.", body = api::Session),
-        (status = 404, description = "`session_not_found`", body = api::Problem,
+        (status = 200, description = "The session.", body = protocol::Session),
+        (status = 404, description = "`session_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request`: its directory is not on this machine", body = api::Problem,
+        (status = 422, description = "`invalid_request`: its directory is not on this machine", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -135,7 +135,7 @@ pub(crate) async fn move_here(
     State(app): State<Arc<App>>,
     TheSession(id): TheSession,
     Actor(actor): Actor,
-) -> Result<Json<api::Session>, Problem> {
+) -> Result<Json<protocol::Session>, Problem> {
     let moved = app.conversations.move_here(id, actor.into()).await;
     answer(&app, moved).await
 }
@@ -146,10 +146,10 @@ pub(crate) async fn move_here(
     params(("id" = String, Path, description = "The id of the session.")),
     responses(
         (status = 204, description = "It is gone."),
-        (status = 404, description = "`session_not_found`", body = api::Problem,
+        (status = 404, description = "`session_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
         (status = 409, description = "`session_in_use` or `session_has_forks`, with the session as `current`",
-         body = api::Problem, content_type = "application/problem+json"),
+         body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn remove(
@@ -163,7 +163,10 @@ pub(crate) async fn remove(
     }
 }
 
-async fn answer(app: &App, changed: Result<Session, SessionError>) -> Result<Json<api::Session>, Problem> {
+async fn answer(
+    app: &App,
+    changed: Result<Session, SessionError>,
+) -> Result<Json<protocol::Session>, Problem> {
     match changed {
         Ok(session) => Ok(Json(wire::shown(
             &app.conversations,

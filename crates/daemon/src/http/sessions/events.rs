@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use api::SessionList;
 use axum::extract::State;
 use axum::response::Response;
 use eventlog::{Moves, MovesEnd};
 use kernel::{Deadline, Scope};
+use protocol::SessionList;
 use sessions::{SessionError, SessionQuery};
 
 use crate::app::App;
@@ -22,7 +22,7 @@ use crate::sessions::wire;
     get, path = "/v1/sessions/events", operation_id = "follow_sessions", tag = "sessions",
     responses(
         (status = 200, description = "The sessions, again and again.", content((String = "text/event-stream"))),
-        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

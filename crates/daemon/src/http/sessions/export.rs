@@ -47,8 +47,8 @@ enum Format {
             (serde_json::Value = "application/json"),
             (String = "text/markdown"),
         )),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`session_not_found`", body = api::Problem,
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`session_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

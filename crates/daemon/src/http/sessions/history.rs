@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use api::SessionHistory;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use eventlog::{Event, Sequence};
 use http::HeaderMap;
+use protocol::SessionHistory;
 use serde::Deserialize;
 
 use super::TheSession;
@@ -52,10 +52,10 @@ pub(crate) struct HistoryParameters {
             (SessionHistory = "application/json"),
             (String = "text/event-stream"),
         )),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`session_not_found`", body = api::Problem,
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`session_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use api::SessionList;
 use axum::Json;
 use axum::extract::State;
+use protocol::SessionList;
 use serde::Deserialize;
 use sessions::SessionQuery;
 
@@ -26,7 +26,7 @@ const MOST: u32 = 500;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListParameters {
-    state: Option<api::SessionState>,
+    state: Option<protocol::SessionState>,
     directory: Option<String>,
     before: Option<String>,
     limit: Option<u32>,
@@ -36,7 +36,7 @@ pub(crate) struct ListParameters {
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions",
     params(
-        ("state" = Option<api::SessionState>, Query,
+        ("state" = Option<protocol::SessionState>, Query,
          description = "Only those in this state; all but those that were put away if it is left out."),
         ("directory" = Option<String>, Query, description = "Only those of this directory, and below."),
         ("before" = Option<String>, Query,
@@ -46,8 +46,8 @@ pub(crate) struct ListParameters {
     ),
     responses(
         (status = 200, description = "The sessions.", body = SessionList),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = api::Problem, content_type = "application/problem+json"),
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(
@@ -63,7 +63,7 @@ pub(crate) async fn list(
         state: parameters.state.map(wire::state_of),
         directory,
         before: before.map_err(|problem| {
-            Problem::new(api::ErrorCode::InvalidQuery, problem.detail()).in_field("before")
+            Problem::new(protocol::ErrorCode::InvalidQuery, problem.detail()).in_field("before")
         })?,
         limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
     };
@@ -84,15 +84,15 @@ fn as_opened(directory: String) -> PathBuf {
     get, path = "/v1/sessions/{id}", operation_id = "show_session", tag = "sessions",
     params(("id" = String, Path, description = "The id of the session.")),
     responses(
-        (status = 200, description = "The session.", body = api::Session),
-        (status = 404, description = "`session_not_found`", body = api::Problem,
+        (status = 200, description = "The session.", body = protocol::Session),
+        (status = 404, description = "`session_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     TheSession(id): TheSession,
-) -> Result<Json<api::Session>, Problem> {
+) -> Result<Json<protocol::Session>, Problem> {
     match app.conversations.get(id).await {
         Ok(session) => Ok(Json(wire::shown(
             &app.conversations,

@@ -17,12 +17,11 @@ mod turns;
 
 use std::sync::Arc;
 
-use api::ErrorCode;
 use axum::Router;
 use axum::extract::{FromRequestParts, Path};
 use axum::routing::{get, post, put};
 use http::request::Parts;
-use kernel::{SessionId, TurnId};
+use protocol::{ErrorCode, SessionId, TurnId};
 use utoipa::OpenApi;
 
 pub(crate) use problems::session_problem_of;
@@ -94,11 +93,11 @@ pub(super) fn router() -> Router<Arc<App>> {
         change::remove,
     ),
     components(schemas(
-        api::SessionMoment,
-        api::TurnEnd,
-        api::TurnEvent,
-        api::TurnEventBody,
-        api::TurnResync,
+        protocol::SessionMoment,
+        protocol::TurnEnd,
+        protocol::TurnEvent,
+        protocol::TurnEventBody,
+        protocol::TurnResync,
     )),
     tags((name = "sessions", description = "Conversations with agents, which can be left, found again and stopped.")),
 )]

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use api::{ErrorCode, OpenSession};
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
+use protocol::{ErrorCode, OpenSession};
 use sessions::{AgentChoice, NewSession};
 
 use super::problems::session_problem_of;
@@ -28,13 +28,13 @@ const RULES_LIMIT_BYTES: usize = 128 * 1024;
 #[utoipa::path(
     post, path = "/v1/sessions", operation_id = "open_session", tag = "sessions", request_body = OpenSession,
     responses(
-        (status = 201, description = "The session.", body = api::Session),
-        (status = 404, description = "`agent_not_found`, or `plan_not_found`", body = api::Problem,
+        (status = 201, description = "The session.", body = protocol::Session),
+        (status = 404, description = "`agent_not_found`, or `plan_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `invalid_prompt`", body = api::Problem,
+        (status = 422, description = "`invalid_request` or `invalid_prompt`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 424, description = "`agent_not_ready`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+        (status = 424, description = "`agent_not_ready`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -42,7 +42,7 @@ pub(crate) async fn open(
     State(app): State<Arc<App>>,
     Actor(actor): Actor,
     body::Json(request): body::Json<OpenSession>,
-) -> Result<(StatusCode, Json<api::Session>), Problem> {
+) -> Result<(StatusCode, Json<protocol::Session>), Problem> {
     let new = NewSession {
         directory: PathBuf::from(request.directory),
         title: request.title.unwrap_or_default(),
@@ -66,7 +66,7 @@ pub(crate) async fn open(
     }
 }
 
-fn checked_rules(rules: Vec<api::PermissionRule>) -> Result<Vec<sessions::permissions::Rule>, Problem> {
+fn checked_rules(rules: Vec<protocol::PermissionRule>) -> Result<Vec<sessions::permissions::Rule>, Problem> {
     if rules.len() > RULES_LIMIT {
         return Err(invalid("rules", &format!("has more than {RULES_LIMIT} entries")));
     }
@@ -90,7 +90,7 @@ fn checked_rules(rules: Vec<api::PermissionRule>) -> Result<Vec<sessions::permis
     Ok(rules.into_iter().map(wire::rule_of).collect())
 }
 
-fn plan_id(text: &str) -> Result<kernel::PlanId, Problem> {
+fn plan_id(text: &str) -> Result<protocol::PlanId, Problem> {
     text.parse().map_err(|_| {
         let detail = format!("`{}` is not the id of a plan.", text.escape_debug());
         Problem::new(ErrorCode::PlanNotFound, detail).in_field("plan")

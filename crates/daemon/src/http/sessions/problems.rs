@@ -1,8 +1,7 @@
 //! What goes wrong with sessions, as problems.
 
-use api::ErrorCode;
 use eventlog::{BlobError, LogError};
-use kernel::{SessionId, TurnId};
+use protocol::{ErrorCode, SessionId, TurnId};
 use sessions::SessionError;
 
 use crate::app::App;
@@ -122,7 +121,7 @@ fn sentence(error: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kernel::{PermissionId, RequestId};
+    use protocol::{PermissionId, RequestId};
     use sessions::TurnState;
 
     use super::*;

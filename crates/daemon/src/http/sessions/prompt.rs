@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use api::StartTurn;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
+use protocol::StartTurn;
 use sessions::{IfBusy, NewTurn, Prompt, RunOn, Started};
 
 use super::TheSession;
@@ -30,18 +30,18 @@ use crate::sessions::wire;
         ("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`."),
     ),
     responses(
-        (status = 200, description = "It was sent before with the same idempotency key.", body = api::TurnAccepted),
-        (status = 202, description = "It was taken.", body = api::TurnAccepted),
-        (status = 404, description = "`session_not_found` or `agent_not_found`", body = api::Problem,
+        (status = 200, description = "It was sent before with the same idempotency key.", body = protocol::TurnAccepted),
+        (status = 202, description = "It was taken.", body = protocol::TurnAccepted),
+        (status = 404, description = "`session_not_found` or `agent_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
         (status = 409, description = "`turn_active`, `stale_generation` or `session_archived` with the session as `current`, \
-          `idempotency_key_reused` with the turn that has it", body = api::Problem,
+          `idempotency_key_reused` with the turn that has it", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_prompt` or `invalid_request`", body = api::Problem,
+        (status = 422, description = "`invalid_prompt` or `invalid_request`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 424, description = "`agent_not_ready`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "`queue_full`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = api::Problem,
+        (status = 424, description = "`agent_not_ready`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "`queue_full`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -60,8 +60,8 @@ pub(crate) async fn start(
         },
         agent: request.agent.map(wire::choice_of),
         if_busy: match request.if_busy {
-            None | Some(api::IfBusy::Queue) => IfBusy::Queue,
-            Some(api::IfBusy::Refuse) => IfBusy::Refuse,
+            None | Some(protocol::IfBusy::Queue) => IfBusy::Queue,
+            Some(protocol::IfBusy::Refuse) => IfBusy::Refuse,
         },
         seen: request.seen,
         run_on: match request.here {

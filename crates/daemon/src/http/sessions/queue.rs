@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use api::{EditQueued, TurnList};
 use axum::Json;
 use axum::extract::State;
+use protocol::{EditQueued, TurnList};
 use sessions::{Actor as By, Prompt, SessionError, Turn};
 
 use super::problems::session_problem_of;
@@ -21,7 +21,7 @@ use crate::sessions::wire;
     params(("id" = String, Path, description = "The id of the session.")),
     responses(
         (status = 200, description = "The turns.", body = TurnList),
-        (status = 404, description = "`session_not_found`", body = api::Problem,
+        (status = 404, description = "`session_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -47,12 +47,12 @@ pub(crate) async fn list(
         ("turn" = String, Path, description = "The id of the turn."),
     ),
     responses(
-        (status = 200, description = "The turn.", body = api::Turn),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+        (status = 200, description = "The turn.", body = protocol::Turn),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 409, description = "`turn_not_queued`, with the turn as `current`", body = api::Problem,
+        (status = 409, description = "`turn_not_queued`, with the turn as `current`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_prompt` or `invalid_request`", body = api::Problem,
+        (status = 422, description = "`invalid_prompt` or `invalid_request`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -61,7 +61,7 @@ pub(crate) async fn edit(
     turn: TheTurn,
     Actor(actor): Actor,
     body::Json(request): body::Json<EditQueued>,
-) -> Result<Json<api::Turn>, Problem> {
+) -> Result<Json<protocol::Turn>, Problem> {
     match change(&app, turn, request, actor.into()).await {
         Ok(turn) => Ok(Json(wire::turn_to_wire(&turn))),
         Err(error) => Err(session_problem_of(&app, error).await),
@@ -104,10 +104,10 @@ async fn change(
         ("turn" = String, Path, description = "The id of the turn."),
     ),
     responses(
-        (status = 200, description = "The session.", body = api::Session),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+        (status = 200, description = "The session.", body = protocol::Session),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 409, description = "`turn_not_queued`, with the turn as `current`", body = api::Problem,
+        (status = 409, description = "`turn_not_queued`, with the turn as `current`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -115,7 +115,7 @@ pub(crate) async fn remove(
     State(app): State<Arc<App>>,
     TheTurn(session, turn): TheTurn,
     Actor(actor): Actor,
-) -> Result<Json<api::Session>, Problem> {
+) -> Result<Json<protocol::Session>, Problem> {
     match app.conversations.remove_queued(session, turn, actor.into()).await {
         Ok(session) => Ok(Json(wire::shown(
             &app.conversations,

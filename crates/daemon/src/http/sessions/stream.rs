@@ -6,13 +6,13 @@
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use api::{ErrorCode, TurnEnd};
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use eventlog::Event;
 use http::HeaderMap;
 use kernel::{Clock, Deadline};
+use protocol::{ErrorCode, TurnEnd};
 use serde::{Deserialize, Serialize};
 use sessions::{FollowEnd, FollowFrom, FollowItem, Transcript, TurnFollow};
 use tokio::sync::OwnedSemaphorePermit;
@@ -135,7 +135,7 @@ fn describe(item: &FollowItem) -> Bytes {
     }
 }
 
-/// The data of the event `resync`, as `api::TurnResync` has it. A transcript can be large, so it is not copied for that.
+/// The data of the event `resync`, as `protocol::TurnResync` has it. A transcript can be large, so it is not copied for that.
 #[derive(Serialize)]
 struct Resync<'a> {
     after: u64,
@@ -197,8 +197,8 @@ mod tests {
         );
         assert_eq!(String::from_utf8(render(&events).to_vec()).unwrap(), expected);
         for data in expected.lines().filter_map(|line| line.strip_prefix("data: ")) {
-            let read: api::TurnEvent = serde_json::from_str(data).unwrap();
-            assert_ne!(read.data, api::TurnEventBody::Unknown);
+            let read: protocol::TurnEvent = serde_json::from_str(data).unwrap();
+            assert_ne!(read.data, protocol::TurnEventBody::Unknown);
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{TurnEventList, TurnList};
 use axum::Json;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::handler::Handler;
 use axum::response::{IntoResponse, Response};
 use eventlog::{Event, Sequence};
-use kernel::{Deadline, SessionId, TurnId};
+use kernel::Deadline;
+use protocol::{SessionId, TurnEventList, TurnId, TurnList};
 use serde::Deserialize;
 use sessions::{SessionError, Transcript, Turn};
 
@@ -53,8 +53,8 @@ pub(crate) struct ListParameters {
     ),
     responses(
         (status = 200, description = "The turns.", body = TurnList),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`session_not_found`, or `turn_not_found` for `before`", body = api::Problem,
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`session_not_found`, or `turn_not_found` for `before`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -97,8 +97,8 @@ pub(crate) struct ShowParameters {
          description = "How long to wait for its end; not at all if it is left out."),
     ),
     responses(
-        (status = 200, description = "The turn as it is now.", body = api::Turn),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+        (status = 200, description = "The turn as it is now.", body = protocol::Turn),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -106,7 +106,7 @@ pub(crate) async fn show(
     State(app): State<Arc<App>>,
     turn: TheTurn,
     Query(parameters): Query<ShowParameters>,
-) -> Result<Json<api::Turn>, Problem> {
+) -> Result<Json<protocol::Turn>, Problem> {
     let wait_ms = checked_wait(parameters.wait_ms)?.unwrap_or_default();
     let found = match find(&app, turn).await {
         Ok(found) if wait_ms > 0 => {
@@ -158,10 +158,10 @@ pub(crate) struct EventParameters {
             (TurnEventList = "application/json"),
             (String = "text/event-stream"),
         )),
-        (status = 400, description = "`invalid_query`", body = api::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
-        (status = 429, description = "`stream_limit_reached`", body = api::Problem,
+        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]
@@ -208,11 +208,11 @@ async fn page(
 }
 
 /// An event as it is kept. What cannot be read is told as something that is not known.
-fn event_to_wire(event: &Event) -> api::TurnEvent {
-    api::TurnEvent {
+fn event_to_wire(event: &Event) -> protocol::TurnEvent {
+    protocol::TurnEvent {
         sequence: event.sequence.get(),
         at_ms: event.at_ms,
-        data: serde_json::from_slice(&event.body).unwrap_or(api::TurnEventBody::Unknown),
+        data: serde_json::from_slice(&event.body).unwrap_or(protocol::TurnEventBody::Unknown),
     }
 }
 
@@ -224,8 +224,8 @@ fn event_to_wire(event: &Event) -> api::TurnEvent {
         ("turn" = String, Path, description = "The id of the turn."),
     ),
     responses(
-        (status = 200, description = "The transcript.", body = api::TurnTranscript),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = api::Problem,
+        (status = 200, description = "The transcript.", body = protocol::TurnTranscript),
+        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
 )]

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use eventlog::{BlobId, Log, SqliteOptions};
 use jobs::{Channel, Outcome, OutputError, Verdict};
-use kernel::{BootId, CancellationToken, Cause, HomeId, PlanId, SystemClock};
+use kernel::{CancellationToken, Cause, SystemClock};
 use plans::{Changeset, Entrance, NewStay, PlanError, Stay};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
+use protocol::{BootId, HomeId, PlanId};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 

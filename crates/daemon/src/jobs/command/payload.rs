@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use kernel::PlanId;
+use protocol::PlanId;
 use serde::{Deserialize, Serialize};
 
 use super::title;
@@ -102,7 +102,7 @@ fn bad(field: &'static str, why: impl Into<String>) -> BadCommand {
 impl CommandPayload {
     /// The command of a request, once it has been checked. It looks whether the directory is there, and so blocks. What
     /// the command reads is not part of it: that is a blob of the job.
-    pub(crate) fn from_wire(command: &api::JobCommand) -> Result<Self, BadCommand> {
+    pub(crate) fn from_wire(command: &protocol::JobCommand) -> Result<Self, BadCommand> {
         let payload = Self::parsed(command)?;
         match std::fs::metadata(&payload.directory) {
             Ok(found) if found.is_dir() => Ok(payload),
@@ -113,7 +113,10 @@ impl CommandPayload {
 
     /// The same for a command that runs in the sandbox of a plan. Its directory is one of the workspace, as the command
     /// sees it. Whether it is there is only known in the sandbox.
-    pub(crate) fn from_wire_in(command: &api::JobCommand, site: PlanSite<'_>) -> Result<Self, BadCommand> {
+    pub(crate) fn from_wire_in(
+        command: &protocol::JobCommand,
+        site: PlanSite<'_>,
+    ) -> Result<Self, BadCommand> {
         let payload = Self::parsed(command)?;
         let below = below(site, Path::new(&payload.directory)).ok_or_else(|| {
             let root = site.workspace.display();
@@ -169,7 +172,7 @@ impl CommandPayload {
         self.plan.as_ref()?.id.parse().ok()
     }
 
-    fn parsed(command: &api::JobCommand) -> Result<Self, BadCommand> {
+    fn parsed(command: &protocol::JobCommand) -> Result<Self, BadCommand> {
         let line = match (&command.shell, command.argv.as_slice()) {
             (Some(_), [_, ..]) => {
                 return Err(bad("command", "has both `argv` and `shell`; give one of them"));
@@ -313,30 +316,30 @@ fn is_unlimited(limits: &process::Limits) -> bool {
 mod tests {
     use super::*;
 
-    fn argv(words: &[&str]) -> api::JobCommand {
-        api::JobCommand {
+    fn argv(words: &[&str]) -> protocol::JobCommand {
+        protocol::JobCommand {
             argv: words.iter().map(ToString::to_string).collect(),
             directory: "/".to_owned(),
-            ..api::JobCommand::default()
+            ..protocol::JobCommand::default()
         }
     }
 
     #[test]
     fn a_command_comes_out_of_the_log_as_it_went_in() {
-        let whole = api::JobCommand {
+        let whole = protocol::JobCommand {
             environment: Some(BTreeMap::from([("A".to_owned(), "b=c".to_owned())])),
-            terminal: Some(api::JobTerminal {
+            terminal: Some(protocol::JobTerminal {
                 columns: 80,
                 rows: 24,
             }),
             write_below: Some(vec!["/tmp".to_owned()]),
-            limits: Some(api::JobLimits {
+            limits: Some(protocol::JobLimits {
                 processes: Some(7),
-                ..api::JobLimits::default()
+                ..protocol::JobLimits::default()
             }),
             ..argv(&["make", "-k"])
         };
-        let shell = api::JobCommand {
+        let shell = protocol::JobCommand {
             shell: Some("make | tee log".to_owned()),
             ..argv(&[])
         };
@@ -372,7 +375,7 @@ mod tests {
             ("/no/such/workspaces", None),
             ("/", None),
         ] {
-            let command = api::JobCommand {
+            let command = protocol::JobCommand {
                 directory: directory.to_owned(),
                 ..argv(&["true"])
             };
@@ -402,27 +405,27 @@ mod tests {
     #[test]
     fn what_cannot_be_run_is_refused_with_the_reason() {
         let ok = argv(&["true"]);
-        let environment = |name: &str, value: &str| api::JobCommand {
+        let environment = |name: &str, value: &str| protocol::JobCommand {
             environment: Some(BTreeMap::from([(name.to_owned(), value.to_owned())])),
             ..argv(&["true"])
         };
-        let shell = |line: &str| api::JobCommand {
+        let shell = |line: &str| protocol::JobCommand {
             shell: Some(line.to_owned()),
             ..argv(&[])
         };
-        let directory = |path: &str| api::JobCommand {
+        let directory = |path: &str| protocol::JobCommand {
             directory: path.to_owned(),
             ..argv(&["true"])
         };
-        let terminal = |columns, rows| api::JobCommand {
-            terminal: Some(api::JobTerminal { columns, rows }),
+        let terminal = |columns, rows| protocol::JobCommand {
+            terminal: Some(protocol::JobTerminal { columns, rows }),
             ..argv(&["true"])
         };
-        let write_below = api::JobCommand {
+        let write_below = protocol::JobCommand {
             write_below: Some(vec!["/tmp".to_owned(), "here".to_owned()]),
             ..argv(&["true"])
         };
-        let both = api::JobCommand {
+        let both = protocol::JobCommand {
             argv: ok.argv.clone(),
             ..shell("true")
         };

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jobs::{Outcome, Verdict};
-use kernel::{Clock, Deadline, PlanId, Scope};
+use kernel::{Clock, Deadline, Scope};
 use plans::{Changeset, Entrance, NewStay, PlanError, Plans, Stay};
+use protocol::PlanId;
 use serde_json::{Map, Value, json};
 
 use super::outcome::{never_ran, with_causes};

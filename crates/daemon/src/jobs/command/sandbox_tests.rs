@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use eventlog::LogError;
 use jobs::Verdict;
-use kernel::PlanId;
 use plans::{Changeset, Entrance, PlanError, State};
 use process::{Enforcement, landlock_support};
+use protocol::PlanId;
 use serde_json::{Value, json};
 
 use super::bench::{Bench, Heard, outcome, until};

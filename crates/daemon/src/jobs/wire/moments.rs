@@ -5,7 +5,7 @@ use jobs::{Ending, FailReason, Happening, Job, Moment};
 use super::{moment_to_wire, spoken, written};
 
 /// The moments of a job from its first on, so that it can be said how many attempts there are.
-pub(crate) fn moments_to_wire(job: &Job, moments: &[Moment]) -> Vec<api::JobMoment> {
+pub(crate) fn moments_to_wire(job: &Job, moments: &[Moment]) -> Vec<protocol::JobMoment> {
     let attempts = u32::from(job.record.facts.retry.max_retries) + 1;
     let mut failed = 0;
     moments
@@ -22,7 +22,7 @@ pub(crate) fn moments_to_wire(job: &Job, moments: &[Moment]) -> Vec<api::JobMome
 }
 
 /// A moment, and of how many attempts it is about one.
-pub(super) fn told(moment: &Moment, of: Option<u32>) -> api::JobMoment {
+pub(super) fn told(moment: &Moment, of: Option<u32>) -> protocol::JobMoment {
     let (event, text) = match &moment.happening {
         Happening::Submitted { by } => ("submitted", format!("by {by}")),
         Happening::Claimed { attempt, home } => ("claimed", format!("attempt {attempt}, by {home}")),
@@ -69,7 +69,7 @@ pub(super) fn told(moment: &Moment, of: Option<u32>) -> api::JobMoment {
             ("cancelled", text)
         }
     };
-    api::JobMoment {
+    protocol::JobMoment {
         sequence: moment.sequence.get(),
         at: written(moment.at),
         event: event.to_owned(),

@@ -4,13 +4,12 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{ErrorCode, SubmitJob};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use eventlog::{BlobError, BlobId, Log, LogError};
 use jobs::{IfInterrupted, Lane, NewJob, Pool, Priority, RetryPolicy};
-use kernel::{HomeId, PlanId};
 use plans::{Plan, PlanError, Plans};
+use protocol::{ErrorCode, HomeId, PlanId, SubmitJob};
 
 use crate::http::consent::StartedFor;
 use crate::http::log_problem::refusing;
@@ -67,7 +66,7 @@ pub(crate) async fn to_new_job(
     if let Some(order) = request.finish {
         let plan = plan.as_ref();
         let plan = plan.ok_or_else(|| invalid("finish", "needs `command.plan`, the plan to be finished"))?;
-        if order.commit.is_some() && order.then != api::FinishThen::Apply {
+        if order.commit.is_some() && order.then != protocol::FinishThen::Apply {
             return Err(invalid("finish.commit", "needs `then` to be `apply`"));
         }
         new.then = Some(Box::new(follower(plan, order, (by, &title), home_id)));
@@ -106,8 +105,8 @@ pub(crate) async fn to_new_job(
     facts.retry = retry_policy(request.max_retries, request.retry_pause_ms);
     if let Some(wish) = request.if_interrupted {
         facts.if_interrupted = match wish {
-            api::JobIfInterrupted::Fail => IfInterrupted::Fail,
-            api::JobIfInterrupted::Repeat => IfInterrupted::Repeat,
+            protocol::JobIfInterrupted::Fail => IfInterrupted::Fail,
+            protocol::JobIfInterrupted::Repeat => IfInterrupted::Repeat,
         };
     }
     facts.idempotency_key = request.idempotency_key;
@@ -210,7 +209,7 @@ fn stdin_of(request: &SubmitJob) -> Result<Option<Vec<u8>>, Problem> {
 fn check_attached(request: &SubmitJob) -> Result<(), Problem> {
     let command = &request.command;
     let is_repeated = request.max_retries.is_some_and(|retries| retries > 0)
-        || request.if_interrupted == Some(api::JobIfInterrupted::Repeat);
+        || request.if_interrupted == Some(protocol::JobIfInterrupted::Repeat);
     let why = match command.attach_stdin {
         true if command.stdin.is_some() || command.stdin_base64.is_some() => {
             "cannot be given together with `stdin`"
@@ -222,7 +221,7 @@ fn check_attached(request: &SubmitJob) -> Result<(), Problem> {
     Err(invalid("command.attach_stdin", why))
 }
 
-fn checked_lane(lane: api::JobLane) -> Result<Lane, Problem> {
+fn checked_lane(lane: protocol::JobLane) -> Result<Lane, Problem> {
     Ok(Lane {
         name: Arc::from(lane.name),
         limit: NonZeroU16::new(lane.limit).ok_or_else(|| invalid("lane.limit", "must be at least 1"))?,

@@ -1,6 +1,6 @@
 //! The pieces of code that belong to a question.
 
-use api::{ContextAnswer, ContextOutcome, ContextQuestion, ContextStrategyState};
+use protocol::{ContextAnswer, ContextOutcome, ContextQuestion, ContextStrategyState};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -1,6 +1,6 @@
 //! Commands that go on by themselves.
 
-use api::{Job, JobCommand, JobLane, JobList, JobSubmitted, SubmitJob};
+use protocol::{Job, JobCommand, JobLane, JobList, JobSubmitted, SubmitJob};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

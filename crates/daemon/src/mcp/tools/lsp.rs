@@ -1,6 +1,6 @@
 //! Questions about code, one tool for each that the language servers of this machine are asked.
 
-use api::{CallDirection, CodeQuery};
+use protocol::{CallDirection, CodeQuery};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};

@@ -1,6 +1,6 @@
 //! Answers of language servers as short lines.
 
-use api::{
+use protocol::{
     Call, CallsAnswer, CodeActionsAnswer, CompletionsAnswer, DiagnosticSeverity, DiagnosticsAnswer,
     EditAnswer, FileEdit, HoverAnswer, Location, LocationsAnswer, NotAnswered, Position, SignatureAnswer,
     Symbol, SymbolsAnswer,
@@ -261,7 +261,7 @@ fn with_missing(mut text: String, missing: &[NotAnswered]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::{Diagnostic, Range};
+    use protocol::{Diagnostic, Range};
 
     use super::*;
 

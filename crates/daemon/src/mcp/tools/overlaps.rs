@@ -1,6 +1,6 @@
 //! What other agents are touching.
 
-use api::{Plan, PlanDiff, PlanList};
+use protocol::{Plan, PlanDiff, PlanList};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

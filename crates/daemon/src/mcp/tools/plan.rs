@@ -1,6 +1,6 @@
 //! A plan is opened, and looked at.
 
-use api::{OpenPlan, Plan, PlanState};
+use protocol::{OpenPlan, Plan, PlanState};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -164,7 +164,7 @@ pub(super) fn about(plan: &Plan) -> String {
 }
 
 /// Another plan that touches the same files, in one line.
-pub(in crate::mcp) fn overlap_line(overlap: &api::PlanOverlap) -> String {
+pub(in crate::mcp) fn overlap_line(overlap: &protocol::PlanOverlap) -> String {
     let paths: Vec<String> = overlap
         .paths
         .iter()
@@ -203,12 +203,12 @@ pub(super) fn state_word(state: PlanState) -> &'static str {
     }
 }
 
-pub(super) fn check_word(state: api::CheckState) -> &'static str {
+pub(super) fn check_word(state: protocol::CheckState) -> &'static str {
     match state {
-        api::CheckState::Missing => "has not run",
-        api::CheckState::Running => "is running",
-        api::CheckState::Passed => "passed",
-        api::CheckState::Failed => "failed",
-        api::CheckState::Outdated => "has to run again because the plan has changed",
+        protocol::CheckState::Missing => "has not run",
+        protocol::CheckState::Running => "is running",
+        protocol::CheckState::Passed => "passed",
+        protocol::CheckState::Failed => "failed",
+        protocol::CheckState::Outdated => "has to run again because the plan has changed",
     }
 }

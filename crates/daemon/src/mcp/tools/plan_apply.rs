@@ -1,7 +1,7 @@
 //! A plan reaches the user's files, or is taken back from them. The user is asked first, unless they have allowed it.
 
-use api::{ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, Plan, PlanOutcome, PlanState, UndoPlan};
 use plans::State;
+use protocol::{ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, Plan, PlanOutcome, PlanState, UndoPlan};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

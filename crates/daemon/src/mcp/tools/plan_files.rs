@@ -1,6 +1,6 @@
 //! Files of a plan are read and written.
 
-use api::{ChangeFiles, FileOperation, FilesChanged, PlanFile};
+use protocol::{ChangeFiles, FileOperation, FilesChanged, PlanFile};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -1,6 +1,6 @@
 //! Commands run in a plan: one that is wanted, or its checks.
 
-use api::{CheckPlan, CheckState, Job, JobCommand, JobSubmitted, Plan, SubmitJob};
+use protocol::{CheckPlan, CheckState, Job, JobCommand, JobSubmitted, Plan, SubmitJob};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -144,12 +144,12 @@ async fn ended(call: &Call<'_>, job: &Job) -> Result<Answer, ToolError> {
         Some(count) => format!("It changed {} in the plan.\n", counted_files(count)),
     };
     let why = match (&job.text, job.state) {
-        (Some(text), api::JobState::Failed) if output.is_empty() => format!("{text}\n"),
+        (Some(text), protocol::JobState::Failed) if output.is_empty() => format!("{text}\n"),
         _ => String::new(),
     };
     let reply = Reply::text(format!("{output}{why}[{}]\n{changed}", standing(job)));
     Ok(match job.state {
-        api::JobState::Succeeded => reply.into(),
+        protocol::JobState::Succeeded => reply.into(),
         _ => reply.failed().into(),
     })
 }

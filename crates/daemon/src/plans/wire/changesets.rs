@@ -4,13 +4,13 @@ use plans::{Changeset, ChangesetState, Entry, Recorded};
 
 use super::{kind_name, written};
 
-pub(crate) fn changeset_to_wire(changeset: &Changeset) -> api::Changeset {
+pub(crate) fn changeset_to_wire(changeset: &Changeset) -> protocol::Changeset {
     let record = &changeset.record;
-    api::Changeset {
+    protocol::Changeset {
         id: changeset.id.to_string(),
         state: match record.state {
-            ChangesetState::Open => api::ChangesetState::Open,
-            ChangesetState::Closed => api::ChangesetState::Closed,
+            ChangesetState::Open => protocol::ChangesetState::Open,
+            ChangesetState::Closed => protocol::ChangesetState::Closed,
         },
         plan: record.plan.to_string(),
         actor: record.actor.to_string(),
@@ -23,13 +23,13 @@ pub(crate) fn changeset_to_wire(changeset: &Changeset) -> api::Changeset {
     }
 }
 
-pub(crate) fn recorded_to_wire(recorded: &Recorded) -> api::RecordedChange {
+pub(crate) fn recorded_to_wire(recorded: &Recorded) -> protocol::RecordedChange {
     let change = &recorded.change;
     let hash = |entry: &Option<Entry>| {
         let content = entry.as_ref().and_then(Entry::content);
         content.map(|content| content.to_string())
     };
-    api::RecordedChange {
+    protocol::RecordedChange {
         entry: recorded.entry,
         at: written(recorded.at),
         kind: kind_name(change.kind()).to_owned(),

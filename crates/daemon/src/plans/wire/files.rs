@@ -26,8 +26,8 @@ pub(crate) enum BadOperation {
 }
 
 /// What is at a path of a sandbox, for the wire.
-pub(crate) fn file_to_wire(path: &str, found: FileFound) -> api::PlanFile {
-    let mut file = api::PlanFile {
+pub(crate) fn file_to_wire(path: &str, found: FileFound) -> protocol::PlanFile {
+    let mut file = protocol::PlanFile {
         path: path.to_owned(),
         kind: String::new(),
         text: None,
@@ -60,9 +60,9 @@ pub(crate) fn file_to_wire(path: &str, found: FileFound) -> api::PlanFile {
 }
 
 /// A write that was asked for, once it has been checked.
-pub(crate) fn operation_of(operation: api::FileOperation) -> Result<FileOperation, BadOperation> {
+pub(crate) fn operation_of(operation: protocol::FileOperation) -> Result<FileOperation, BadOperation> {
     Ok(match operation {
-        api::FileOperation::Write {
+        protocol::FileOperation::Write {
             path,
             text,
             base64,
@@ -74,7 +74,7 @@ pub(crate) fn operation_of(operation: api::FileOperation) -> Result<FileOperatio
             executable,
             seen: if_hash.as_deref().map(seen_of).transpose()?,
         },
-        api::FileOperation::Edit { path, find, replace } => {
+        protocol::FileOperation::Edit { path, find, replace } => {
             if find.is_empty() {
                 return Err(bad("find", "is empty"));
             }
@@ -84,18 +84,18 @@ pub(crate) fn operation_of(operation: api::FileOperation) -> Result<FileOperatio
                 replace,
             }
         }
-        api::FileOperation::Delete { path } => FileOperation::Delete {
+        protocol::FileOperation::Delete { path } => FileOperation::Delete {
             path: path_of("path", &path)?,
         },
-        api::FileOperation::Rename { from, path } => FileOperation::Rename {
+        protocol::FileOperation::Rename { from, path } => FileOperation::Rename {
             from: path_of("from", &from)?,
             path: path_of("path", &path)?,
         },
-        api::FileOperation::Symlink { path, target } => FileOperation::Symlink {
+        protocol::FileOperation::Symlink { path, target } => FileOperation::Symlink {
             path: path_of("path", &path)?,
             target,
         },
-        api::FileOperation::Chmod { path, executable } => FileOperation::Chmod {
+        protocol::FileOperation::Chmod { path, executable } => FileOperation::Chmod {
             path: path_of("path", &path)?,
             executable,
         },

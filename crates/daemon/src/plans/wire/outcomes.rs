@@ -15,12 +15,12 @@ pub(crate) async fn outcome_to_wire(
     plans: &Plans,
     machines: &Machines,
     outcome: &Outcome,
-) -> Result<api::PlanOutcome, PlanError> {
-    Ok(api::PlanOutcome {
+) -> Result<protocol::PlanOutcome, PlanError> {
+    Ok(protocol::PlanOutcome {
         outcome: match outcome.kind {
-            OutcomeKind::Done => api::OutcomeKind::Done,
-            OutcomeKind::WouldBeDone => api::OutcomeKind::WouldBeDone,
-            OutcomeKind::Conflicted => api::OutcomeKind::Conflicted,
+            OutcomeKind::Done => protocol::OutcomeKind::Done,
+            OutcomeKind::WouldBeDone => protocol::OutcomeKind::WouldBeDone,
+            OutcomeKind::Conflicted => protocol::OutcomeKind::Conflicted,
         },
         plans: several(plans, machines, &outcome.plans).await?,
         paths: outcome.paths.iter().map(path_to_wire).collect(),
@@ -31,22 +31,22 @@ pub(crate) async fn outcome_to_wire(
     })
 }
 
-pub(crate) fn path_to_wire(path: &OutcomePath) -> api::OutcomePath {
+pub(crate) fn path_to_wire(path: &OutcomePath) -> protocol::OutcomePath {
     let kind = match (&path.before, &path.after) {
         (None, _) => "create",
         (Some(_), Some(_)) => "modify",
         (Some(_), None) => "delete",
     };
-    api::OutcomePath {
+    protocol::OutcomePath {
         path: path.path.to_string(),
         kind: kind.to_owned(),
         merged: path.merged,
     }
 }
 
-pub(super) fn conflict_to_wire(conflict: &Conflict) -> api::PlanConflict {
+pub(super) fn conflict_to_wire(conflict: &Conflict) -> protocol::PlanConflict {
     let (kind, text) = words::conflict_words(conflict.kind);
-    api::PlanConflict {
+    protocol::PlanConflict {
         path: conflict.path.to_string(),
         other: conflict.other.as_ref().map(ToString::to_string),
         kind: kind.to_owned(),
@@ -55,8 +55,8 @@ pub(super) fn conflict_to_wire(conflict: &Conflict) -> api::PlanConflict {
     }
 }
 
-fn hunk_to_wire(hunk: &ConflictHunk) -> api::PlanConflictHunk {
-    api::PlanConflictHunk {
+fn hunk_to_wire(hunk: &ConflictHunk) -> protocol::PlanConflictHunk {
+    protocol::PlanConflictHunk {
         line: hunk.line,
         base: hunk.base.clone(),
         ours: hunk.ours.clone(),
@@ -64,28 +64,28 @@ fn hunk_to_wire(hunk: &ConflictHunk) -> api::PlanConflictHunk {
     }
 }
 
-pub(super) fn overlap_to_wire(overlap: &Overlap) -> api::PlanOverlap {
-    api::PlanOverlap {
+pub(super) fn overlap_to_wire(overlap: &Overlap) -> protocol::PlanOverlap {
+    protocol::PlanOverlap {
         plan: overlap.plan.to_string(),
         title: overlap.title.clone(),
         paths: overlap.paths.iter().map(overlap_path_to_wire).collect(),
     }
 }
 
-fn overlap_path_to_wire(path: &OverlapPath) -> api::PlanOverlapPath {
-    api::PlanOverlapPath {
+fn overlap_path_to_wire(path: &OverlapPath) -> protocol::PlanOverlapPath {
+    protocol::PlanOverlapPath {
         path: path.path.to_string(),
         conflicts: path.conflicts,
         lines: path.second_lines.clone(),
     }
 }
 
-pub(crate) fn collected_to_wire(collected: &Collected) -> api::PlansCollected {
-    api::PlansCollected {
+pub(crate) fn collected_to_wire(collected: &Collected) -> protocol::PlansCollected {
+    protocol::PlansCollected {
         sandboxes: collected
             .sandboxes
             .iter()
-            .map(|(plan, bytes)| api::CollectedSandbox {
+            .map(|(plan, bytes)| protocol::CollectedSandbox {
                 plan: plan.to_string(),
                 bytes: *bytes,
             })

@@ -2,31 +2,31 @@
 
 use plans::{Attempt, ChangeKind, CheckState, ConflictKind, State, StrategyName, WhyLeftOut};
 
-pub(super) fn state_to_wire(state: State) -> api::PlanState {
+pub(super) fn state_to_wire(state: State) -> protocol::PlanState {
     match state {
-        State::Open => api::PlanState::Open,
-        State::Sealed => api::PlanState::Sealed,
-        State::Applied => api::PlanState::Applied,
-        State::Undone => api::PlanState::Undone,
-        State::Discarded => api::PlanState::Discarded,
+        State::Open => protocol::PlanState::Open,
+        State::Sealed => protocol::PlanState::Sealed,
+        State::Applied => protocol::PlanState::Applied,
+        State::Undone => protocol::PlanState::Undone,
+        State::Discarded => protocol::PlanState::Discarded,
     }
 }
 
-pub(super) fn strategy_to_wire(strategy: StrategyName) -> api::SandboxStrategy {
+pub(super) fn strategy_to_wire(strategy: StrategyName) -> protocol::SandboxStrategy {
     match strategy {
-        StrategyName::Overlay => api::SandboxStrategy::Overlay,
-        StrategyName::GitWorktree => api::SandboxStrategy::GitWorktree,
-        StrategyName::Copy => api::SandboxStrategy::Copy,
+        StrategyName::Overlay => protocol::SandboxStrategy::Overlay,
+        StrategyName::GitWorktree => protocol::SandboxStrategy::GitWorktree,
+        StrategyName::Copy => protocol::SandboxStrategy::Copy,
     }
 }
 
-pub(super) fn check_state_to_wire(state: CheckState) -> api::CheckState {
+pub(super) fn check_state_to_wire(state: CheckState) -> protocol::CheckState {
     match state {
-        CheckState::Missing => api::CheckState::Missing,
-        CheckState::Running => api::CheckState::Running,
-        CheckState::Passed => api::CheckState::Passed,
-        CheckState::Failed => api::CheckState::Failed,
-        CheckState::Outdated => api::CheckState::Outdated,
+        CheckState::Missing => protocol::CheckState::Missing,
+        CheckState::Running => protocol::CheckState::Running,
+        CheckState::Passed => protocol::CheckState::Passed,
+        CheckState::Failed => protocol::CheckState::Failed,
+        CheckState::Outdated => protocol::CheckState::Outdated,
     }
 }
 

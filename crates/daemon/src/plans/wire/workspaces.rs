@@ -9,15 +9,15 @@ use plans::{
 use super::words::attempt_name;
 use super::written;
 
-pub(crate) fn workspace_to_wire(workspace: &Workspace) -> api::Workspace {
+pub(crate) fn workspace_to_wire(workspace: &Workspace) -> protocol::Workspace {
     let record = &workspace.record;
-    api::Workspace {
+    protocol::Workspace {
         id: workspace.id.to_string(),
         state: match workspace.presence {
-            Presence::Present => api::WorkspaceState::Present,
-            Presence::Missing => api::WorkspaceState::Missing,
-            Presence::Replaced => api::WorkspaceState::Replaced,
-            Presence::Unreachable => api::WorkspaceState::Unreachable,
+            Presence::Present => protocol::WorkspaceState::Present,
+            Presence::Missing => protocol::WorkspaceState::Missing,
+            Presence::Replaced => protocol::WorkspaceState::Replaced,
+            Presence::Unreachable => protocol::WorkspaceState::Unreachable,
         },
         root: record.root.display().to_string(),
         git: workspace.is_git,
@@ -29,8 +29,8 @@ pub(crate) fn workspace_to_wire(workspace: &Workspace) -> api::Workspace {
     }
 }
 
-fn stuck_to_wire(stuck: &StuckLanding) -> api::StuckLanding {
-    api::StuckLanding {
+fn stuck_to_wire(stuck: &StuckLanding) -> protocol::StuckLanding {
+    protocol::StuckLanding {
         what: stuck.what.map(|what| attempt_name(what).to_owned()),
         plans: stuck.plans.iter().map(ToString::to_string).collect(),
         since: stuck.since.map(written),
@@ -38,15 +38,15 @@ fn stuck_to_wire(stuck: &StuckLanding) -> api::StuckLanding {
     }
 }
 
-pub(crate) fn repaired_to_wire(repaired: &Repaired) -> api::WorkspaceRepaired {
+pub(crate) fn repaired_to_wire(repaired: &Repaired) -> protocol::WorkspaceRepaired {
     let (state, stuck) = match &repaired.end {
-        RepairEnd::Nothing => (api::RepairState::Nothing, None),
-        RepairEnd::Finished => (api::RepairState::Finished, None),
-        RepairEnd::TakenBack => (api::RepairState::TakenBack, None),
-        RepairEnd::Stuck(stuck) => (api::RepairState::Stuck, Some(stuck)),
-        RepairEnd::SetAside(stuck) => (api::RepairState::SetAside, Some(stuck)),
+        RepairEnd::Nothing => (protocol::RepairState::Nothing, None),
+        RepairEnd::Finished => (protocol::RepairState::Finished, None),
+        RepairEnd::TakenBack => (protocol::RepairState::TakenBack, None),
+        RepairEnd::Stuck(stuck) => (protocol::RepairState::Stuck, Some(stuck)),
+        RepairEnd::SetAside(stuck) => (protocol::RepairState::SetAside, Some(stuck)),
     };
-    api::WorkspaceRepaired {
+    protocol::WorkspaceRepaired {
         state,
         stuck: stuck.map(stuck_to_wire),
         rescued: repaired.rescued.iter().map(rescued_to_wire).collect(),
@@ -54,9 +54,9 @@ pub(crate) fn repaired_to_wire(repaired: &Repaired) -> api::WorkspaceRepaired {
     }
 }
 
-pub(crate) fn rescued_to_wire(rescued: &Rescued) -> api::Rescued {
+pub(crate) fn rescued_to_wire(rescued: &Rescued) -> protocol::Rescued {
     let record = &rescued.record;
-    api::Rescued {
+    protocol::Rescued {
         id: rescued.id.to_string(),
         workspace: record.workspace.to_string(),
         root: record.root.clone(),
@@ -74,8 +74,8 @@ pub(crate) fn rescued_to_wire(rescued: &Rescued) -> api::Rescued {
     }
 }
 
-pub(crate) fn rescued_list_to_wire(list: &RescuedList) -> api::RescuedList {
-    api::RescuedList {
+pub(crate) fn rescued_list_to_wire(list: &RescuedList) -> protocol::RescuedList {
+    protocol::RescuedList {
         rescued: list.rescued.iter().map(rescued_to_wire).collect(),
         unreadable: list
             .unreadable

@@ -19,7 +19,7 @@ const BYTES: &str = "application/octet-stream";
 const NAME_LIMIT_BYTES: usize = 255;
 
 /// Which agent is asked.
-pub(crate) fn choice_of(choice: api::AgentChoice) -> AgentChoice {
+pub(crate) fn choice_of(choice: protocol::AgentChoice) -> AgentChoice {
     AgentChoice {
         name: choice.name,
         model: choice.model,
@@ -28,7 +28,7 @@ pub(crate) fn choice_of(choice: api::AgentChoice) -> AgentChoice {
 }
 
 /// A rule of a session.
-pub(crate) fn rule_of(rule: api::PermissionRule) -> Rule {
+pub(crate) fn rule_of(rule: protocol::PermissionRule) -> Rule {
     Rule {
         tool: rule.tool,
         pattern: rule.pattern,
@@ -41,7 +41,7 @@ pub(crate) fn rule_of(rule: api::PermissionRule) -> Rule {
 /// *Cancel safety*: dropped half-way, some of it may be there, and is collected later.
 pub(crate) async fn attachments_of(
     log: &Log,
-    new: Vec<api::NewAttachment>,
+    new: Vec<protocol::NewAttachment>,
 ) -> Result<Vec<Attachment>, Problem> {
     if new.len() > ATTACHMENT_LIMIT {
         let why = format!("has more than {ATTACHMENT_LIMIT} entries");
@@ -65,7 +65,7 @@ pub(crate) async fn attachments_of(
     Ok(kept)
 }
 
-fn read_one(index: usize, new: api::NewAttachment) -> Result<(String, String, Vec<u8>), Problem> {
+fn read_one(index: usize, new: protocol::NewAttachment) -> Result<(String, String, Vec<u8>), Problem> {
     let field = |name: &str| format!("attachments.{index}.{name}");
     let (usual, content) = match (new.text, new.base64) {
         (Some(_), Some(_)) => {
@@ -100,9 +100,10 @@ fn checked(field: &str, text: String) -> Result<String, Problem> {
 
 fn not_kept(error: BlobError) -> Problem {
     match error {
-        BlobError::Log(LogError::Closed) => {
-            Problem::new(api::ErrorCode::ShuttingDown, "The daemon takes no more prompts.")
-        }
+        BlobError::Log(LogError::Closed) => Problem::new(
+            protocol::ErrorCode::ShuttingDown,
+            "The daemon takes no more prompts.",
+        ),
         BlobError::Log(reason) => refusing(&reason),
         error => Problem::internal(error),
     }

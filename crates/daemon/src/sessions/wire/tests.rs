@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eventlog::{BlobId, Event, Sequence};
-use kernel::{ChangesetId, PermissionId, PlanId, TurnId};
+use protocol::{ChangesetId, PermissionId, PlanId, TurnId};
 use serde_json::{Value, json};
 use sessions::permissions::Answer;
 use sessions::{
@@ -158,8 +158,8 @@ fn every_event_that_is_kept_is_one_of_the_interface() {
         kinds.insert(event.kind());
         let kept = serde_json::to_value(&event).unwrap();
         assert_eq!(kept["kind"], event.kind());
-        let read: api::TurnEventBody = serde_json::from_value(kept.clone()).unwrap();
-        assert_ne!(read, api::TurnEventBody::Unknown, "{kept}");
+        let read: protocol::TurnEventBody = serde_json::from_value(kept.clone()).unwrap();
+        assert_ne!(read, protocol::TurnEventBody::Unknown, "{kept}");
         assert_eq!(
             serde_json::to_value(&read).unwrap(),
             without_contents(kept.clone())
@@ -174,8 +174,8 @@ fn every_event_that_is_kept_is_one_of_the_interface() {
 #[test]
 fn a_reader_passes_over_what_it_does_not_know() {
     let newer = json!({"kind": "song", "notes": [1, 2]});
-    let read: api::TurnEventBody = serde_json::from_value(newer).unwrap();
-    assert_eq!(read, api::TurnEventBody::Unknown);
+    let read: protocol::TurnEventBody = serde_json::from_value(newer).unwrap();
+    assert_eq!(read, protocol::TurnEventBody::Unknown);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn what_happened_to_a_session_is_told_even_if_it_cannot_be_read() {
         kind: "accepted".into(),
         body: Arc::from(body.as_bytes()),
     };
-    let moment = |actor: &str, turn: Option<TurnId>, text: &str| api::SessionMoment {
+    let moment = |actor: &str, turn: Option<TurnId>, text: &str| protocol::SessionMoment {
         sequence: 3,
         at: "2000-02-29T00:00:00.007Z".to_owned(),
         event: "accepted".to_owned(),

@@ -7,17 +7,17 @@ use super::words::turn_state_to_wire;
 use super::{choice_to_wire, shown, written};
 
 /// A turn.
-pub(crate) fn turn_to_wire(turn: &Turn) -> api::Turn {
+pub(crate) fn turn_to_wire(turn: &Turn) -> protocol::Turn {
     let record = &turn.record;
     let attachments = record.prompt.attachments.iter();
-    api::Turn {
+    protocol::Turn {
         id: turn.id.to_string(),
         state: turn_state_to_wire(record.state),
         session: record.session.to_string(),
         number: record.number,
         prompt: record.prompt.text.clone(),
         attachments: attachments
-            .map(|attachment| api::Attachment {
+            .map(|attachment| protocol::Attachment {
                 name: attachment.name.clone(),
                 media_type: attachment.media_type.clone(),
                 size_bytes: attachment.size_bytes,
@@ -39,16 +39,16 @@ pub(crate) fn accepted_to_wire(
     sessions: &Sessions,
     machines: &Machines,
     accepted: &Accepted,
-) -> api::TurnAccepted {
-    api::TurnAccepted {
+) -> protocol::TurnAccepted {
+    protocol::TurnAccepted {
         session: shown(sessions, machines, &accepted.session),
         turn: turn_to_wire(&accepted.turn),
         new: accepted.started == Started::New,
     }
 }
 
-fn usage_to_wire(usage: Usage) -> api::Usage {
-    api::Usage {
+fn usage_to_wire(usage: Usage) -> protocol::Usage {
+    protocol::Usage {
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,
         requests: usage.requests,
@@ -56,8 +56,8 @@ fn usage_to_wire(usage: Usage) -> api::Usage {
     }
 }
 
-fn error_to_wire(error: &TurnError) -> api::TurnError {
-    api::TurnError {
+fn error_to_wire(error: &TurnError) -> protocol::TurnError {
+    protocol::TurnError {
         code: error.code.clone(),
         text: error.text.clone(),
     }

@@ -3,79 +3,79 @@
 use sessions::permissions::{Answer, Permission, Rule};
 use sessions::{AgentKind, SessionState, TurnState};
 
-pub(crate) fn state_to_wire(state: SessionState) -> api::SessionState {
+pub(crate) fn state_to_wire(state: SessionState) -> protocol::SessionState {
     match state {
-        SessionState::Idle => api::SessionState::Idle,
-        SessionState::Waiting => api::SessionState::Waiting,
-        SessionState::Running => api::SessionState::Running,
-        SessionState::Asking => api::SessionState::Asking,
-        SessionState::Stopping => api::SessionState::Stopping,
-        SessionState::Archived => api::SessionState::Archived,
+        SessionState::Idle => protocol::SessionState::Idle,
+        SessionState::Waiting => protocol::SessionState::Waiting,
+        SessionState::Running => protocol::SessionState::Running,
+        SessionState::Asking => protocol::SessionState::Asking,
+        SessionState::Stopping => protocol::SessionState::Stopping,
+        SessionState::Archived => protocol::SessionState::Archived,
     }
 }
 
-pub(crate) fn state_of(state: api::SessionState) -> SessionState {
+pub(crate) fn state_of(state: protocol::SessionState) -> SessionState {
     match state {
-        api::SessionState::Idle => SessionState::Idle,
-        api::SessionState::Waiting => SessionState::Waiting,
-        api::SessionState::Running => SessionState::Running,
-        api::SessionState::Asking => SessionState::Asking,
-        api::SessionState::Stopping => SessionState::Stopping,
-        api::SessionState::Archived => SessionState::Archived,
+        protocol::SessionState::Idle => SessionState::Idle,
+        protocol::SessionState::Waiting => SessionState::Waiting,
+        protocol::SessionState::Running => SessionState::Running,
+        protocol::SessionState::Asking => SessionState::Asking,
+        protocol::SessionState::Stopping => SessionState::Stopping,
+        protocol::SessionState::Archived => SessionState::Archived,
     }
 }
 
-pub(crate) fn turn_state_to_wire(state: TurnState) -> api::TurnState {
+pub(crate) fn turn_state_to_wire(state: TurnState) -> protocol::TurnState {
     match state {
-        TurnState::Queued => api::TurnState::Queued,
-        TurnState::Running => api::TurnState::Running,
-        TurnState::Done => api::TurnState::Done,
-        TurnState::Failed => api::TurnState::Failed,
-        TurnState::Cancelled => api::TurnState::Cancelled,
-        TurnState::Interrupted => api::TurnState::Interrupted,
+        TurnState::Queued => protocol::TurnState::Queued,
+        TurnState::Running => protocol::TurnState::Running,
+        TurnState::Done => protocol::TurnState::Done,
+        TurnState::Failed => protocol::TurnState::Failed,
+        TurnState::Cancelled => protocol::TurnState::Cancelled,
+        TurnState::Interrupted => protocol::TurnState::Interrupted,
     }
 }
 
-pub(super) fn kind_to_wire(kind: AgentKind) -> api::AgentKind {
+pub(super) fn kind_to_wire(kind: AgentKind) -> protocol::AgentKind {
     match kind {
-        AgentKind::Rehearsal => api::AgentKind::Rehearsal,
-        AgentKind::Model => api::AgentKind::Model,
-        AgentKind::Acp => api::AgentKind::Acp,
+        AgentKind::Rehearsal => protocol::AgentKind::Rehearsal,
+        AgentKind::Model => protocol::AgentKind::Model,
+        AgentKind::Acp => protocol::AgentKind::Acp,
     }
 }
 
-pub(crate) fn answer_to_wire(answer: Answer) -> api::PermissionAnswer {
+pub(crate) fn answer_to_wire(answer: Answer) -> protocol::PermissionAnswer {
     match answer {
-        Answer::Allow => api::PermissionAnswer::Allow,
-        Answer::AllowAlways => api::PermissionAnswer::AllowAlways,
-        Answer::Deny => api::PermissionAnswer::Deny,
+        Answer::Allow => protocol::PermissionAnswer::Allow,
+        Answer::AllowAlways => protocol::PermissionAnswer::AllowAlways,
+        Answer::Deny => protocol::PermissionAnswer::Deny,
     }
 }
 
-pub(crate) fn answer_of(answer: api::PermissionAnswer) -> Answer {
+pub(crate) fn answer_of(answer: protocol::PermissionAnswer) -> Answer {
     match answer {
-        api::PermissionAnswer::Allow => Answer::Allow,
-        api::PermissionAnswer::AllowAlways => Answer::AllowAlways,
-        api::PermissionAnswer::Deny => Answer::Deny,
+        protocol::PermissionAnswer::Allow => Answer::Allow,
+        protocol::PermissionAnswer::AllowAlways => Answer::AllowAlways,
+        protocol::PermissionAnswer::Deny => Answer::Deny,
     }
 }
 
-pub(super) fn rule_to_wire(rule: &Rule) -> api::PermissionRule {
-    api::PermissionRule {
+pub(super) fn rule_to_wire(rule: &Rule) -> protocol::PermissionRule {
+    protocol::PermissionRule {
         tool: rule.tool.clone(),
         pattern: rule.pattern.clone(),
         permission: match rule.permission {
-            Permission::Allow => api::RulePermission::Allow,
-            Permission::Ask => api::RulePermission::Ask,
-            Permission::Deny => api::RulePermission::Deny,
+            Permission::Allow => protocol::RulePermission::Allow,
+            Permission::Ask => protocol::RulePermission::Ask,
+            Permission::Deny => protocol::RulePermission::Deny,
         },
     }
 }
 
-pub(super) fn permission_of(permission: api::RulePermission) -> Permission {
+pub(super) fn permission_of(permission: protocol::RulePermission) -> Permission {
     match permission {
-        api::RulePermission::Allow => Permission::Allow,
-        api::RulePermission::Ask => Permission::Ask,
-        api::RulePermission::Deny => Permission::Deny,
+        protocol::RulePermission::Allow => Permission::Allow,
+        protocol::RulePermission::Ask => Permission::Ask,
+        protocol::RulePermission::Deny => Permission::Deny,
     }
 }

@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, io::Write as _, time::Duration};
 
 use eventlog::{Commit, Lease, Log, PostgresOptions, Sequence, SqliteOptions, Version, Write};
-use kernel::{CancellationToken, JobId, SystemClock};
+use kernel::{CancellationToken, SystemClock};
 use process::Tasks;
+use protocol::JobId;
 use tempfile::TempDir;
 
 use crate::{

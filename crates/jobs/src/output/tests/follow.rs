@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use eventlog::{Bookmark, RetentionPolicy, Sequence};
-use kernel::{CancellationToken, Cause, JobId};
+use kernel::{CancellationToken, Cause};
+use protocol::JobId;
 
 use super::engines::{Bench, in_time, joined, next, on_every_engine, until_end};
 use crate::{

@@ -18,8 +18,9 @@ use jobs::{
     Channel, Handler, IfInterrupted, Jobs, JobsOptions, Lane, NewJob, Outcome, Priority, Requested,
     RetryPolicy, Sharing, Verdict, Work,
 };
-use kernel::{BootId, Clock, Deadline, HomeId, SystemClock};
+use kernel::{Clock, Deadline, SystemClock};
 use process::Tasks;
+use protocol::{BootId, HomeId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

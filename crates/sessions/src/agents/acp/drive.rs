@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use kernel::{CancellationToken, Cause, Deadline, PlanId};
+use kernel::{CancellationToken, Cause, Deadline};
 use process::Tasks;
+use protocol::PlanId;
 use serde_json::{Value, json};
 
 use super::files::{Files, Roots};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use kernel::PlanId;
 use plans::{ChangeFiles, FileFound, FileOperation, PlanError, RelPath};
+use protocol::PlanId;
 use serde_json::{Value, json};
 
 use super::launch::in_words;

@@ -1,7 +1,7 @@
 //! The conversation so far, for an agent that does not know it.
 
 use eventlog::Log;
-use kernel::TurnId;
+use protocol::TurnId;
 
 use crate::error::SessionError;
 use crate::history::{self, Past, Said};

@@ -1,7 +1,7 @@
 //! Which session of its own an agent has for one of ours, kept in the log.
 
 use eventlog::{BadName, Commit, Head, Log, StreamId, Version, Write};
-use kernel::{SessionId, TurnId};
+use protocol::{SessionId, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::streams::{acp_stream, as_text};

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kernel::PlanId;
 use lifecycle::ServerKey;
 use plans::{Changeset, PlanError, Plans};
+use protocol::PlanId;
 
 use crate::session::Actor;
 use crate::turn::TurnError;

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kernel::{CancellationToken, Cause, Deadline, PlanId, Scope, Slot};
+use kernel::{CancellationToken, Cause, Deadline, Scope, Slot};
 use process::Tasks;
+use protocol::PlanId;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 

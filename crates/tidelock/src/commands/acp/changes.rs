@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use api::{DiffLine, DiffLineKind, FileDiff, Plan, PlanDiff, PlanFile, PlanState};
+use protocol::{DiffLine, DiffLineKind, FileDiff, Plan, PlanDiff, PlanFile, PlanState};
 use serde_json::{Value, json};
 
 use super::open::Shown;
@@ -176,7 +176,7 @@ fn in_words(file: &FileDiff) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::DiffHunk;
+    use protocol::DiffHunk;
 
     use super::*;
 

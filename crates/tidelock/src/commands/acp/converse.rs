@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use api::{AgentChoice, AnswerPermission, CancelTurn, IfBusy, StartTurn, Turn, TurnAccepted, TurnState};
-use kernel::TurnId;
+use protocol::{
+    AgentChoice, AnswerPermission, CancelTurn, IfBusy, StartTurn, Turn, TurnAccepted, TurnId, TurnState,
+};
 use serde_json::{Value, json};
 
 use super::open::{Ended, Open, Ticket, Wish};
@@ -209,7 +210,7 @@ pub(super) fn answer(site: &Site, asked: &Asked, result: Option<Value>, client: 
 
 #[cfg(test)]
 mod tests {
-    use api::TurnError;
+    use protocol::TurnError;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use api::TurnResync;
+use protocol::TurnResync;
 
 use super::open::Open;
 use super::serve::{Site, note};
@@ -48,9 +48,9 @@ impl Ear<'_> {
             "Nobody answered in time, so it was denied.".to_owned()
         } else {
             let answer = match answered.answer {
-                api::PermissionAnswer::Allow => "yes",
-                api::PermissionAnswer::AllowAlways => "yes, always in this session",
-                api::PermissionAnswer::Deny => "no",
+                protocol::PermissionAnswer::Allow => "yes",
+                protocol::PermissionAnswer::AllowAlways => "yes, always in this session",
+                protocol::PermissionAnswer::Deny => "no",
             };
             format!("Answered elsewhere by {}: {answer}.", answered.by)
         };

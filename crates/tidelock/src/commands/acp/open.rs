@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{TurnError, TurnState};
 use kernel::{CancellationToken, Clock, Deadline, Slot, SystemClock};
+use protocol::{TurnError, TurnState};
 
 use super::message::RequestId;
 use super::refusal::Refused;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use api::NewAttachment;
+use protocol::NewAttachment;
 
 use super::refusal::Refused;
 use super::schema::{ContentBlock, Resource};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use api::{PermissionAnswer, PermissionOption};
+use protocol::{PermissionAnswer, PermissionOption};
 use serde_json::{Value, json};
 
 use super::outbox::Outbox;

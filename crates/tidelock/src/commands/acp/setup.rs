@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use api::{AgentChoice, AgentList, ArchiveSession, OpenSession, Session, SessionList};
+use protocol::{AgentChoice, AgentList, ArchiveSession, OpenSession, Session, SessionList};
 use serde_json::{Value, json};
 
 use super::converse;
@@ -204,7 +204,7 @@ pub(super) fn set_config_option(site: &Arc<Site>, params: Value, client: &Client
 pub(super) fn config_options(site: &Site, session: &Session, client: &Client) -> Result<Value, Refused> {
     let agents: AgentList = understood(get("/v1/agents", &site.context, client)?)?;
     let current = &session.agent.name;
-    let can_be_chosen = |agent: &&api::Agent| agent.state == "ready" || agent.id == *current;
+    let can_be_chosen = |agent: &&protocol::Agent| agent.state == "ready" || agent.id == *current;
     let mut options: Vec<Value> = agents
         .agents
         .iter()

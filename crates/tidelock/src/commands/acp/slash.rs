@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use api::{ApplyPlans, ChangePlan, OutcomeKind, Plan, PlanOutcome, PlanState, Session, TurnList, UndoPlan};
+use protocol::{
+    ApplyPlans, ChangePlan, OutcomeKind, Plan, PlanOutcome, PlanState, Session, TurnList, UndoPlan,
+};
 use serde_json::{Value, json};
 
 use super::changes::{self, has_work};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use api::{PermissionAnswer, PermissionOption, TurnEvent, TurnEventBody, TurnItem, TurnResync};
+use protocol::{PermissionAnswer, PermissionOption, TurnEvent, TurnEventBody, TurnItem, TurnResync};
 use serde_json::{Value, json};
 
 use super::tools::{ToolCall, kind, title_of};
@@ -349,7 +349,7 @@ impl Telling {
 
 #[cfg(test)]
 mod tests {
-    use api::{ToolState, TurnTranscript, Usage};
+    use protocol::{ToolState, TurnTranscript, Usage};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use api::ToolState;
+use protocol::ToolState;
 use serde_json::{Value, json};
 
 /// How much of what a tool says is shown: the end of it. An update has all that is shown, so more would be sent again and

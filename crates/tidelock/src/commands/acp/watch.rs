@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use api::{ErrorCode, Plan, Session, Turn, TurnState};
 use hyper::header::{ACCEPT, HeaderName};
+use protocol::{ErrorCode, Plan, Session, Turn, TurnState};
 use serde_json::{Value, json};
 
 use super::changes::{self, has_work};

@@ -1,6 +1,6 @@
 //! How an answer came about: what each strategy did, why each piece is there, and what is not.
 
-use api::{ContextAnswer, ContextFragment, ContextIndex, ContextIndexState};
+use protocol::{ContextAnswer, ContextFragment, ContextIndex, ContextIndexState};
 
 use super::words::{depth, grouped, state, summary, took};
 use crate::commands::lsp::printable::{cut, one_line};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use api::{ChangeContextIndex, ContextIndex, ContextIndexList, ContextIndexRemoved, ContextIndexState};
+use protocol::{ChangeContextIndex, ContextIndex, ContextIndexList, ContextIndexRemoved, ContextIndexState};
 use serde_json::Value;
 
 use super::words::grouped;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use api::ContextQuestion;
+use protocol::ContextQuestion;
 
 use crate::cli::ContextArguments;
 use crate::client::Client;

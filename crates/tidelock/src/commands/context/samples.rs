@@ -1,6 +1,6 @@
 //! Answers for tests.
 
-use api::{
+use protocol::{
     ContextAnswer, ContextDepth, ContextFragment, ContextIndex, ContextIndexState, ContextLeftOut,
     ContextOutcome, ContextScorePart, ContextStrategy, ContextStrategyState,
 };

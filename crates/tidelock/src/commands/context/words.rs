@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use api::{ContextAnswer, ContextDepth, ContextOutcome, ContextStrategy, ContextStrategyState};
+use protocol::{ContextAnswer, ContextDepth, ContextOutcome, ContextStrategy, ContextStrategyState};
 
 use crate::commands::lsp::printable::{cut, one_line};
 use crate::output::{Cell, Palette, Tone};

@@ -1,6 +1,6 @@
 //! Who can be asked, as the daemon knows it. Without one there is nothing to tell.
 
-use api::{Agent, AgentList};
+use protocol::{Agent, AgentList};
 use serde_json::Value;
 
 use super::Check;
@@ -55,7 +55,7 @@ fn judge(agents: &[Agent]) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use api::AgentKind;
+    use protocol::AgentKind;
 
     use super::*;
 

@@ -28,7 +28,7 @@ pub(super) fn check(client: &Client) -> Vec<Check> {
             )];
         }
     };
-    let status = client.get::<api::Status>("/v1/status").ok();
+    let status = client.get::<protocol::Status>("/v1/status").ok();
     let address = status.as_ref().map(|status| status.address.as_str());
     let mut checks: Vec<Check> = CLIENTS
         .iter()

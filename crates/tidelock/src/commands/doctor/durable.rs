@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::ErrorKind;
 
-use api::{BootList, BootState, LogCheck, LogIntegrity, LogServer, LogState, LogStatus, QuarantineList};
 use daemon::Database;
+use protocol::{BootList, BootState, LogCheck, LogIntegrity, LogServer, LogState, LogStatus, QuarantineList};
 use serde_json::Value;
 
 use super::Check;
@@ -136,7 +136,7 @@ fn file(context: &Context) -> Check {
 
 fn boots(list: &BootList) -> Check {
     let id = "boots";
-    let crashed = |boot: &&api::Boot| boot.state == BootState::Crashed;
+    let crashed = |boot: &&protocol::Boot| boot.state == BootState::Crashed;
     let count = list.boots.iter().filter(crashed).count() as u64;
     let known = format!("{} of the last {} crashed", count, list.boots.len());
     match list.boots.get(1).filter(crashed) {

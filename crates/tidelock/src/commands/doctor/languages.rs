@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use api::{Availability, ConfiguredServer, LspConfig};
+use protocol::{Availability, ConfiguredServer, LspConfig};
 use serde_json::{Value, json};
 
 use super::Check;

@@ -10,7 +10,7 @@ use crate::error::{Failure, chain};
 pub(super) fn check(context: &Context, client: &Client) -> Vec<Check> {
     let owner = read_owner(&context.home);
     let holder = owner.as_ref().filter(|owner| owner.liveness() == Liveness::Alive);
-    let answer = client.get::<api::Status>("/v1/status");
+    let answer = client.get::<protocol::Status>("/v1/status");
     vec![
         lock(owner.as_ref(), holder),
         socket(context, holder),
@@ -59,7 +59,7 @@ fn socket(context: &Context, holder: Option<&Owner>) -> Check {
     }
 }
 
-fn daemon(holder: Option<&Owner>, answer: Result<api::Status, ClientError>) -> Check {
+fn daemon(holder: Option<&Owner>, answer: Result<protocol::Status, ClientError>) -> Check {
     let id = "daemon";
     match (answer, holder) {
         (Ok(status), _) => match version_skew(&status.version) {

@@ -1,6 +1,6 @@
 //! How sandboxes can be made, as the daemon has tried it. Without one, what the kernel offers is told elsewhere.
 
-use api::{SandboxStrategy, StrategyList, StrategyState};
+use protocol::{SandboxStrategy, StrategyList, StrategyState};
 
 use super::Check;
 use crate::client::{Client, ClientError};

@@ -1,7 +1,7 @@
 //! Workspaces that need somebody: an apply that is stuck, and content that was kept beside them. Without a daemon there is
 //! nothing to tell.
 
-use api::{RescuedList, WorkspaceList};
+use protocol::{RescuedList, WorkspaceList};
 use serde_json::Value;
 
 use super::Check;

@@ -1,6 +1,6 @@
 //! The command has ended: what the daemon did about it is shown.
 
-use api::{
+use protocol::{
     ChangePlan, CheckPlan, CommitPlans, FinishOutcome, Job, JobState, OutcomeKind, Plan, PlanFinish,
     PlanOutcome, PlanUnrecorded,
 };

@@ -1,6 +1,6 @@
 //! What `tidelock exec` says to people.
 
-use api::{FinishOutcome, OutcomeKind, Plan, PlanFinish, PlanOutcome, PlanState, PlanUnrecorded};
+use protocol::{FinishOutcome, OutcomeKind, Plan, PlanFinish, PlanOutcome, PlanState, PlanUnrecorded};
 
 use crate::cli::Afterwards;
 use crate::commands::plan::{
@@ -161,7 +161,7 @@ fn applied(palette: Palette, plan: &Plan, finish: &PlanFinish) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::CheckState;
+    use protocol::CheckState;
 
     use super::*;
     use crate::commands::plan::samples::{check, plan};

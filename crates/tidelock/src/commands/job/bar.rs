@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use api::JobProgress;
+use protocol::JobProgress;
 
 use crate::commands::lsp::printable::cut;
 use crate::output::{self, Format};

@@ -1,6 +1,6 @@
 //! Jobs are cancelled and forgotten, and the daemon is told how many to run.
 
-use api::{CancelJob, CollectJobs, Job, JobCounts, JobState, JobsCollected, SetJobWorkers};
+use protocol::{CancelJob, CollectJobs, Job, JobCounts, JobState, JobsCollected, SetJobWorkers};
 use serde_json::Value;
 
 use super::outcome::ended_text;

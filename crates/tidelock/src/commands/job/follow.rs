@@ -7,8 +7,8 @@ use std::io::{self, ErrorKind};
 use std::mem;
 use std::time::{Duration, Instant};
 
-use api::{CancelJob, Job, JobOutput, JobProgress, JobWaiting, Resync};
 use hyper::header::{ACCEPT, HeaderName};
+use protocol::{CancelJob, Job, JobOutput, JobProgress, JobWaiting, Resync};
 use serde_json::Value;
 
 use super::path;

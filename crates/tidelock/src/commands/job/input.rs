@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError}; // tidy: a client
 use std::thread;
 use std::time::Duration;
 
-use api::{INPUT_DATA, INPUT_END, INPUT_HELLO, INPUT_OVER, INPUT_PIECE_BYTES, INPUT_PROTOCOL};
+use protocol::{INPUT_DATA, INPUT_END, INPUT_HELLO, INPUT_OVER, INPUT_PIECE_BYTES, INPUT_PROTOCOL};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, SeekFrom, fstat, makedev, seek};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};

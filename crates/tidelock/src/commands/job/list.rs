@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Job, JobCounts, JobList, JobState};
+use protocol::{Job, JobCounts, JobList, JobState};
 use serde_json::{Value, json};
 
 use super::outcome::state_name;
@@ -107,7 +107,7 @@ pub(super) fn state(job: &Job) -> Cell {
     }
 }
 
-fn percentage(progress: &api::JobProgress) -> Option<u128> {
+fn percentage(progress: &protocol::JobProgress) -> Option<u128> {
     let total = progress.total.filter(|total| *total > 0)?;
     Some(u128::from(progress.done.min(total)) * 100 / u128::from(total))
 }
@@ -150,7 +150,7 @@ fn note(job: &Job) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::{JobCancelRequest, JobProgress};
+    use protocol::{JobCancelRequest, JobProgress};
 
     use super::super::outcome::tests::job;
     use super::*;

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use api::{Job, JobOutput};
+use protocol::{Job, JobOutput};
 use serde_json::{Value, json};
 
 use super::follow::{Ended, WhenInterrupted, follow};

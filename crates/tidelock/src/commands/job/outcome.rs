@@ -1,6 +1,6 @@
 //! What a job that has ended means for whoever waited for it.
 
-use api::{Job, JobState};
+use protocol::{Job, JobState};
 use serde_json::json;
 
 use super::follow::Interrupted;
@@ -132,7 +132,7 @@ pub(super) fn state_name(state: JobState) -> &'static str {
 
 #[cfg(test)]
 pub(in crate::commands) mod tests {
-    use api::{JobCancelRequest, JobExit, JobIfInterrupted};
+    use protocol::{JobCancelRequest, JobExit, JobIfInterrupted};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Which job is meant: an id says it, and so does a part of it that no other job has.
 
-use api::JobList;
+use protocol::JobList;
 
 use super::{JOBS, ask};
 use crate::client::Client;

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use api::{Job, JobSubmitted, RetryJob, SubmitJob};
+use protocol::{Job, JobSubmitted, RetryJob, SubmitJob};
 use serde_json::{Value, json};
 
 use super::follow::{Ended, WhenInterrupted, follow};

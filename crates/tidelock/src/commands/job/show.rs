@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Confinement, Job, JobHistory, JobIfInterrupted, JobMoment};
+use protocol::{Confinement, Job, JobHistory, JobIfInterrupted, JobMoment};
 use serde_json::Value;
 
 use super::list::{attempts, state};
@@ -123,11 +123,11 @@ pub(super) fn describe(palette: Palette, job: &Job) -> String {
 /// Why it is as it is.
 fn why(job: &Job) -> Option<Cell> {
     let text = match (&job.cancel, job.state) {
-        (Some(cancel), api::JobState::Running) => {
+        (Some(cancel), protocol::JobState::Running) => {
             let why = if cancel.why.is_empty() { "" } else { ": " };
             format!("cancel requested by {}{why}{}", cancel.by, cancel.why)
         }
-        (_, api::JobState::Failed | api::JobState::Cancelled) => ended_text(job),
+        (_, protocol::JobState::Failed | protocol::JobState::Cancelled) => ended_text(job),
         _ if job.output_lost.is_some() => ended_text(job),
         _ => job.text.clone()?,
     };
@@ -172,7 +172,7 @@ fn time_line(palette: Palette, moments: &[JobMoment]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::{JobCancelRequest, JobExit, JobKilled, JobLane, JobState};
+    use protocol::{JobCancelRequest, JobExit, JobKilled, JobLane, JobState};
 
     use super::super::outcome::tests::job;
     use super::*;

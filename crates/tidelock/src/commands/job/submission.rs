@@ -6,9 +6,9 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use api::{JobCommand, JobLane, JobLimits, JobTerminal, SubmitJob};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use protocol::{JobCommand, JobLane, JobLimits, JobTerminal, SubmitJob};
 
 use super::input::Source;
 use crate::cli::{Inherited, JobLimit, Reads, RunArguments, Terminal, Variable};

@@ -2,9 +2,9 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use api::{JobChannel, JobOutput};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use protocol::{JobChannel, JobOutput};
 use serde_json::json;
 
 use super::bar::Bar;

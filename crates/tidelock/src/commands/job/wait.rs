@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use api::{Job, JobState};
+use protocol::{Job, JobState};
 use serde_json::Value;
 
 use super::follow::Interrupted;

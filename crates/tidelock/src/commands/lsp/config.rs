@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use api::{Availability, ConfiguredServer, LspConfig, TrustConfig, Trusted};
+use protocol::{Availability, ConfiguredServer, LspConfig, TrustConfig, Trusted};
 
 use super::paths;
 use super::printable::{cut, one_line, printable};
@@ -159,7 +159,7 @@ fn notes(config: &LspConfig) -> Vec<String> {
 
 #[cfg(test)]
 pub(in crate::commands) mod tests {
-    use api::ConfigNote;
+    use protocol::ConfigNote;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! What servers have to say about a file, as compilers say it.
 
-use api::{Diagnostic, DiagnosticSeverity, DiagnosticsAnswer};
+use protocol::{Diagnostic, DiagnosticSeverity, DiagnosticsAnswer};
 
 use super::places::{at, cut_note, missing_servers};
 use super::printable::one_line;
@@ -73,7 +73,7 @@ fn summary(answer: &DiagnosticsAnswer) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::{Location, NotAnswered, Related};
+    use protocol::{Location, NotAnswered, Related};
 
     use super::super::places::tests::range;
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use api::Server;
+use protocol::Server;
 
 use crate::error::{Exit, Failure};
 

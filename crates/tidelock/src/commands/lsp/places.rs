@@ -1,6 +1,6 @@
 //! Answers that are places: one a line, as editors and terminals know them.
 
-use api::{Call, CallsAnswer, Location, LocationsAnswer, NotAnswered, Position, Symbol, SymbolsAnswer};
+use protocol::{Call, CallsAnswer, Location, LocationsAnswer, NotAnswered, Position, Symbol, SymbolsAnswer};
 
 use super::printable::{cut, one_line};
 
@@ -124,7 +124,7 @@ pub(super) fn or_none(text: String, none: &str) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use api::Range;
+    use protocol::Range;
 
     use super::*;
 

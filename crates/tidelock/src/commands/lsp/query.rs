@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use api::{CodeQuery, RawAnswer, RawRequest};
+use protocol::{CodeQuery, RawAnswer, RawRequest};
 use serde_json::Value;
 
 use super::printable::printable;

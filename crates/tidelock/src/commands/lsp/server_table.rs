@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Server, ServerHealth, ServerLog, ServerReadiness, ServerState};
+use protocol::{Server, ServerHealth, ServerLog, ServerReadiness, ServerState};
 
 use super::printable::{cut, one_line};
 use crate::output::{Cell, Palette, Tone, fields, table};
@@ -130,7 +130,7 @@ fn state(server: &Server) -> Cell {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use api::{ServerLogLine, ServerProgress};
+    use protocol::{ServerLogLine, ServerProgress};
 
     use super::*;
 

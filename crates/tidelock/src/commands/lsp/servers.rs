@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use api::{ChangeServer, Server, ServerHealth, ServerList, ServerLog, StartServer};
+use protocol::{ChangeServer, Server, ServerHealth, ServerList, ServerLog, StartServer};
 use serde_json::Value;
 
 use super::PATIENCE;

@@ -1,6 +1,6 @@
 //! Answers that are texts, tables and edits.
 
-use api::{
+use protocol::{
     CodeAction, CodeActionsAnswer, CompletionsAnswer, EditAnswer, FileEdit, HoverAnswer, Signature,
     SignatureAnswer,
 };
@@ -140,7 +140,7 @@ pub(super) fn signature(answer: &SignatureAnswer) -> (String, Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use api::{Completion, TextEdit};
+    use protocol::{Completion, TextEdit};
 
     use super::super::places::tests::range;
     use super::*;

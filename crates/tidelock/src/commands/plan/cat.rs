@@ -2,9 +2,9 @@
 
 use std::io::{self, ErrorKind, Write};
 
-use api::PlanFile;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use protocol::PlanFile;
 
 use super::record::as_text;
 use super::{find, get};

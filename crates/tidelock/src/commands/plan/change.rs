@@ -1,6 +1,6 @@
 //! Plans are sealed and given up, and what is left of them is freed.
 
-use api::{ChangePlan, CollectPlans, ForgetPlan, Plan, PlanForgotten, PlansCollected};
+use protocol::{ChangePlan, CollectPlans, ForgetPlan, Plan, PlanForgotten, PlansCollected};
 use serde_json::json;
 
 use super::words::{short, state_name, summary};
@@ -141,7 +141,7 @@ fn collected_text(collected: &PlansCollected, tense: Tense) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::CollectedSandbox;
+    use protocol::CollectedSandbox;
 
     use super::*;
 

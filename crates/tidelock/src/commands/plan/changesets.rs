@@ -1,6 +1,6 @@
 //! Who changed what in a plan.
 
-use api::{Changeset, ChangesetState, RecordedChange};
+use protocol::{Changeset, ChangesetState, RecordedChange};
 use serde_json::{Value, json};
 
 use super::words::short;

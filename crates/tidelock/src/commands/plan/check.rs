@@ -2,7 +2,7 @@
 
 use std::io;
 
-use api::{CancelJob, CheckPlan, CheckState, JobChannel, JobOutput, Plan};
+use protocol::{CancelJob, CheckPlan, CheckState, JobChannel, JobOutput, Plan};
 use serde_json::Value;
 
 use super::show::checks as checks_text;
@@ -177,7 +177,7 @@ impl Listener for Aside {
 
 #[cfg(test)]
 mod tests {
-    use api::PlanState;
+    use protocol::PlanState;
 
     use super::super::samples::{busy_plan, plan};
     use super::*;

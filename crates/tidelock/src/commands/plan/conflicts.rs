@@ -1,6 +1,6 @@
 //! Why an attempt did not come to pass: what is in the way, file by file.
 
-use api::{PlanConflict, PlanConflictHunk};
+use protocol::{PlanConflict, PlanConflictHunk};
 
 use crate::commands::lsp::printable::cut;
 use crate::output::{Palette, Tone};

@@ -3,8 +3,8 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 
-use api::PlanDiff;
 use hyper::header::ACCEPT;
+use protocol::PlanDiff;
 use serde_json::Value;
 
 use super::pager::Pager;

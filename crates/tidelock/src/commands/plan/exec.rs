@@ -1,6 +1,6 @@
 //! A command runs in the sandbox of a plan that is there.
 
-use api::{CheckPlan, Plan};
+use protocol::{CheckPlan, Plan};
 use serde_json::{Value, json};
 
 use super::check::run_checks;

@@ -1,6 +1,6 @@
 //! Plans, one a line.
 
-use api::{Plan, PlanList};
+use protocol::{Plan, PlanList};
 use serde_json::{Value, json};
 
 use super::pick::PAGE_PLANS;
@@ -131,7 +131,7 @@ fn note(plan: &Plan) -> Cell {
 
 #[cfg(test)]
 mod tests {
-    use api::{DiffSummary, PlanState};
+    use protocol::{DiffSummary, PlanState};
 
     use super::super::samples::{busy_plan, overlap, plan};
     use super::*;
@@ -140,7 +140,7 @@ mod tests {
     fn a_list_tells_how_each_is() {
         let crowded = Plan {
             running: ["one", "two", "three"]
-                .map(|actor| api::PlanCommand {
+                .map(|actor| protocol::PlanCommand {
                     job: "job_1".to_owned(),
                     actor: actor.to_owned(),
                     since: String::new(),

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use api::{PlanHistory, PlanMoment};
+use protocol::{PlanHistory, PlanMoment};
 use serde_json::{Value, json};
 
 use super::moments::{Hear, Told, read};

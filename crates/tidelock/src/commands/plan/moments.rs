@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use api::{PlanMoment, Resync};
 use hyper::header::{ACCEPT, HeaderName};
+use protocol::{PlanMoment, Resync};
 
 use super::path;
 use crate::client::{Client, ClientError, Downloaded, Interrupts};

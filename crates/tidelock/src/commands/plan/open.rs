@@ -1,6 +1,6 @@
 //! A plan is opened.
 
-use api::{OpenPlan, Plan};
+use protocol::{OpenPlan, Plan};
 use serde_json::Value;
 
 use super::words::{short, state_name, strategy_name};
@@ -77,7 +77,7 @@ fn told(plan: &Plan) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::{PlanState, SandboxStrategy};
+    use protocol::{PlanState, SandboxStrategy};
 
     use super::super::samples::plan;
     use super::*;

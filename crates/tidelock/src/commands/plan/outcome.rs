@@ -1,6 +1,6 @@
 //! What became of an attempt to apply plans, to take one back, or to move one to the present.
 
-use api::{ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, OutcomePath, PlanOutcome, UndoPlan};
+use protocol::{ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, OutcomePath, PlanOutcome, UndoPlan};
 use serde_json::Value;
 
 use super::words::short;
@@ -236,7 +236,7 @@ fn paths(palette: Palette, paths: &[OutcomePath], files: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::PlanState;
+    use protocol::PlanState;
 
     use super::super::samples::{conflict, content_conflict, plan};
     use super::*;

@@ -1,6 +1,6 @@
 //! Other plans that touch the same files.
 
-use api::PlanOverlap;
+use protocol::PlanOverlap;
 
 use super::words::short;
 use crate::commands::lsp::printable::cut;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use api::{Changeset, ChangesetList, Plan, PlanList, Workspace, WorkspaceList};
+use protocol::{Changeset, ChangesetList, Plan, PlanList, Workspace, WorkspaceList};
 use serde_json::Value;
 
 use super::{PLANS, ask, get};
@@ -121,7 +121,7 @@ fn innermost(workspaces: Vec<Workspace>, directory: &Path) -> Option<Workspace> 
 
 #[cfg(test)]
 mod tests {
-    use api::WorkspaceState;
+    use protocol::WorkspaceState;
 
     use super::*;
 

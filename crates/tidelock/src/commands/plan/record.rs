@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use api::{ChangeFiles, FileOperation, FilesChanged, RecordedChange};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use protocol::{ChangeFiles, FileOperation, FilesChanged, RecordedChange};
 
 use super::words::short;
 use super::{find, path, post};

@@ -1,6 +1,6 @@
 //! Plans for tests, with something in every place.
 
-use api::{
+use protocol::{
     CheckState, DiffSummary, Plan, PlanCheck, PlanCommand, PlanConflict, PlanConflictHunk, PlanLeftOut,
     PlanOverlap, PlanOverlapPath, PlanRefused, PlanState, SandboxStrategy,
 };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use api::{FinishPlan, JobCommand, JobSubmitted, OpenPlan, Plan, SubmitJob};
+use protocol::{FinishPlan, JobCommand, JobSubmitted, OpenPlan, Plan, SubmitJob};
 use serde_json::Value;
 
 use super::post;
@@ -186,7 +186,7 @@ pub(in crate::commands) fn as_line(command: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::PlanState;
+    use protocol::PlanState;
 
     use super::super::samples::plan;
     use super::*;

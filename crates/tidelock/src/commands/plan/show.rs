@@ -1,6 +1,6 @@
 //! One plan, and all that is known of it.
 
-use api::{Changeset, Plan, PlanCheck, PlanLeftOut};
+use protocol::{Changeset, Plan, PlanCheck, PlanLeftOut};
 use serde_json::json;
 
 use super::words::{check_state, next, short, state, strategy_name, summary};
@@ -176,7 +176,7 @@ fn why(why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::PlanState;
+    use protocol::PlanState;
 
     use super::super::changesets::tests::changeset;
     use super::super::samples::{busy_plan, plan};

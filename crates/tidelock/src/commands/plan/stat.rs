@@ -1,6 +1,6 @@
 //! How much changed in each file, as git's `--stat` shows it.
 
-use api::{DiffSummary, FileDiff, PlanDiff};
+use protocol::{DiffSummary, FileDiff, PlanDiff};
 
 use crate::output::{Palette, Tone};
 use crate::units::format_count;

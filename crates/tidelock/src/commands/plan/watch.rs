@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use api::Plan;
+use protocol::Plan;
 use serde_json::Value;
 
 use super::get;

@@ -1,6 +1,6 @@
 //! The words for what a plan is.
 
-use api::{CheckState, DiffSummary, Plan, PlanCheck, PlanState, SandboxStrategy};
+use protocol::{CheckState, DiffSummary, Plan, PlanCheck, PlanState, SandboxStrategy};
 
 use crate::output::{Cell, Tone};
 use crate::units::format_count;

@@ -1,6 +1,6 @@
 //! What an agent asks is answered.
 
-use api::{AnswerPermission, PermissionAnswer, PermissionAnswered, Session};
+use protocol::{AnswerPermission, PermissionAnswer, PermissionAnswered, Session};
 
 use super::pick::find_permission;
 use super::{find, get, path, post};

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use api::{Session, Turn, TurnList};
 use hyper::header::{ACCEPT, HeaderName};
+use protocol::{Session, Turn, TurnList};
 use serde_json::json;
 
 use super::ending;

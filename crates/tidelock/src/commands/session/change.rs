@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{ArchiveSession, CancelTurn, ForkSession, RenameSession, Session};
+use protocol::{ArchiveSession, CancelTurn, ForkSession, RenameSession, Session};
 use serde_json::{Value, json};
 
 use super::pick::find_turn;
@@ -135,7 +135,7 @@ pub(super) fn remove(wanted: &str, context: &Context, client: &Client) -> Result
 
 #[cfg(test)]
 mod tests {
-    use api::StopRequest;
+    use protocol::StopRequest;
 
     use super::super::samples::{TURN, asking, session};
     use super::*;

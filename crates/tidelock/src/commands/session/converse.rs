@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use api::{StartTurn, TurnAccepted, TurnState};
+use protocol::{StartTurn, TurnAccepted, TurnState};
 use serde_json::{Value, json};
 
 use super::ending::{self, Outcome};

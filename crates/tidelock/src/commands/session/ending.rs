@@ -1,6 +1,6 @@
 //! A turn is over: how it ended, what it changed, and what to type next.
 
-use api::{ErrorCode, Plan, PlanState, Session, Turn, TurnState, Usage};
+use protocol::{ErrorCode, Plan, PlanState, Session, Turn, TurnState, Usage};
 use serde_json::{Value, json};
 
 use super::words::{self, usage as usage_text};

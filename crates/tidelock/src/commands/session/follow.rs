@@ -7,9 +7,9 @@ use std::io::ErrorKind;
 use std::mem;
 use std::time::{Duration, Instant};
 
-use api::{CancelTurn, TurnEnd, TurnState};
 use daemon::{Liveness, read_owner};
 use hyper::header::{ACCEPT, HeaderName};
+use protocol::{CancelTurn, TurnEnd, TurnState};
 use serde_json::Value;
 
 use super::tell::Beginning;

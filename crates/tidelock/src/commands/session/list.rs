@@ -1,6 +1,6 @@
 //! Sessions, one a line.
 
-use api::{Session, SessionList};
+use protocol::{Session, SessionList};
 use serde_json::{Value, json};
 
 use super::pick::PAGE_SESSIONS;
@@ -89,7 +89,7 @@ fn rows(palette: Palette, sessions: &[Session]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::SessionState;
+    use protocol::SessionState;
 
     use super::super::samples::{TURN, asking, session};
     use super::*;

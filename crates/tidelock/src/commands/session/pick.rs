@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use api::{Session, SessionList, TurnList};
+use protocol::{Session, SessionList, TurnList};
 
 use super::{SESSIONS, get, path};
 use crate::client::Client;

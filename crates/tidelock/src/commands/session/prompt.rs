@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use api::{AgentChoice, IfBusy, NewAttachment, StartTurn};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kernel::TurnId;
+use protocol::{AgentChoice, IfBusy, NewAttachment, StartTurn, TurnId};
 
 use crate::cli::PromptArguments;
 use crate::error::{Exit, Failure};

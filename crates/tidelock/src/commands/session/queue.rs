@@ -1,6 +1,6 @@
 //! The prompts that wait, before they run.
 
-use api::{EditQueued, TurnList};
+use protocol::{EditQueued, TurnList};
 use serde_json::{Value, json};
 
 use super::pick::find_turn;

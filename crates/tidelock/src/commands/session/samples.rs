@@ -1,6 +1,6 @@
 //! Sessions and turns for tests, with something in every place.
 
-use api::{
+use protocol::{
     ActiveTurn, AgentChoice, ForkSession, Session, SessionState, Turn, TurnError, TurnState, Usage,
     WaitingPermission,
 };

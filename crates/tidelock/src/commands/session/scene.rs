@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use api::{
+use protocol::{
     PermissionAnswer, PermissionOption, TurnEvent, TurnEventBody, TurnItem, TurnState, TurnTranscript, Usage,
 };
 

@@ -1,6 +1,6 @@
 //! One session, with everything that is known about it.
 
-use api::{Session, Turn, TurnList};
+use protocol::{Session, Turn, TurnList};
 use serde_json::json;
 
 use super::words::{agent, state, turn_state, waits_for, why};
@@ -82,9 +82,9 @@ fn text(palette: Palette, session: &Session, waiting: &[Turn], turns: &[Turn]) -
     for rule in &session.rules {
         let pattern = rule.pattern.as_deref().unwrap_or("*");
         let said = match rule.permission {
-            api::RulePermission::Allow => "allow",
-            api::RulePermission::Ask => "ask",
-            api::RulePermission::Deny => "deny",
+            protocol::RulePermission::Allow => "allow",
+            protocol::RulePermission::Ask => "ask",
+            protocol::RulePermission::Deny => "deny",
         };
         rows.push(("rule", Cell::new(format!("{said} {} {pattern}", rule.tool))));
     }
@@ -146,7 +146,7 @@ pub(super) fn turn_rows(palette: Palette, turns: &[Turn]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use api::{PermissionRule, RulePermission, StopRequest, TurnState};
+    use protocol::{PermissionRule, RulePermission, StopRequest, TurnState};
 
     use super::super::samples::{asking, session, turn};
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use api::{TurnEvent, TurnResync, Usage};
+use protocol::{TurnEvent, TurnResync, Usage};
 use serde_json::{Value, json};
 
 use super::follow::{Listener, Said};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::ToolState;
+use protocol::ToolState;
 
 use super::page::{Page, Stream};
 use crate::commands::lsp::printable::cut;

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use api::{AnswerPermission, PermissionAnswer};
+use protocol::{AnswerPermission, PermissionAnswer};
 use serde_json::Value;
 
 use super::answer::permission_path;

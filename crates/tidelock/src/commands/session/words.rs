@@ -1,6 +1,6 @@
 //! The words for what a session and its turns are.
 
-use api::{AwaitedMachine, Session, SessionState, Turn, TurnState, Usage};
+use protocol::{AwaitedMachine, Session, SessionState, Turn, TurnState, Usage};
 
 use crate::output::{Cell, Tone};
 use crate::units::format_count;

@@ -1,6 +1,6 @@
 //! `tidelock workspace rescued`: content that an apply or undo could not leave in the workspace.
 
-use api::{Rescued, RescuedList, RescuedRestored, RestoreRescued};
+use protocol::{Rescued, RescuedList, RescuedRestored, RestoreRescued};
 use serde_json::{Value, json};
 
 use crate::cli::{RescuedArguments, RescuedCommand, RestoreArguments};

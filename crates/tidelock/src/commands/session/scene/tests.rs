@@ -1,6 +1,6 @@
 //! A turn with something of every kind, and what is seen of it.
 
-use api::TurnResync;
+use protocol::TurnResync;
 use serde_json::{Value, json};
 
 use super::super::page::Layout;

@@ -1,11 +1,10 @@
-//! What goes over the wire: the types of the HTTP interface and its error codes.
+//! The words that everyone shares: ids, requests, answers, events, state words and error codes.
 //!
-//! The daemon writes these types and the clients read them, so both share one definition. They are plain
-//! data with `serde` and `utoipa` derives. Domain types are converted to them by hand, in the daemon: a
-//! change inside must never change the wire by accident.
+//! Each is declared once. The domain crates use these types for what they hand out, the daemon serves them, and clients
+//! read them. They are plain data with `serde` and `utoipa` derives.
 //!
-//! **Boundary**: this crate knows no other crate of the workspace. Ids and times are strings here, durations
-//! are whole milliseconds with `_ms` in their name.
+//! **Boundary**: this crate knows no other crate of the workspace. Times are strings here, durations are whole
+//! milliseconds with `_ms` in their name.
 
 mod activity;
 mod boot;
@@ -15,6 +14,7 @@ mod context;
 mod daemon;
 mod error_code;
 mod history;
+mod ids;
 mod input;
 mod jobs;
 mod log;
@@ -46,6 +46,10 @@ pub use daemon::{
 };
 pub use error_code::ErrorCode;
 pub use history::{Actor, BreakerEvent, BreakerEventList, Resync};
+pub use ids::{
+    BootId, ChangesetId, HomeId, IdError, JobId, PermissionId, PlanId, RequestId, RescuedId, SessionId,
+    TurnId, WorkspaceId,
+};
 pub use input::{
     INPUT_DATA, INPUT_END, INPUT_HELLO, INPUT_OVER, INPUT_PIECE_BYTES, INPUT_PROTOCOL, INPUT_TAKEN,
 };

@@ -3,14 +3,16 @@
 //! They sort by the time at which they were made, can be told apart in a log, and cannot be mixed up in code.
 
 use std::{
+    borrow::Cow,
     fmt,
     str::FromStr,
     time::{Duration, SystemTime},
 };
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use ulid::Ulid;
-
-use crate::random::random_bytes;
+use utoipa::openapi::{Object, RefOr, Schema, schema::Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A text that is not an id of the kind that was asked for.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -60,6 +62,28 @@ macro_rules! id {
                 parse(text, $prefix).map(Self)
             }
         }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = Cow::<str>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        // On the wire an id is a plain text.
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                Object::with_type(Type::String).into()
+            }
+        }
+
+        impl ToSchema for $name {}
     };
 }
 
@@ -108,19 +132,29 @@ id!(
     RequestId, "req"
 );
 
+fn random() -> u128 {
+    let mut bytes = [0; 16];
+    let filled = getrandom::fill(&mut bytes);
+    assert!(
+        filled.is_ok(),
+        "the operating system gives no randomness: {filled:?}"
+    );
+    u128::from_le_bytes(bytes)
+}
+
 fn ulid_at(time: SystemTime) -> Ulid {
     // A clock before 1970 is wrong anyway; the id is then only as good as its randomness.
     let since_epoch = time
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or(Duration::ZERO);
     let millis = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
-    Ulid::from_parts(millis, u128::from_le_bytes(random_bytes()))
+    Ulid::from_parts(millis, random())
 }
 
 /// A millisecond later.
 fn ulid_after(other: Ulid) -> Ulid {
     let later = other.timestamp_ms().saturating_add(1);
-    Ulid::from_parts(later, u128::from_le_bytes(random_bytes()))
+    Ulid::from_parts(later, random())
 }
 
 fn parse(text: &str, prefix: &'static str) -> Result<Ulid, IdError> {
@@ -138,5 +172,51 @@ fn parse(text: &str, prefix: &'static str) -> Result<Ulid, IdError> {
         Ok(ulid)
     } else {
         Err(bad())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{BootId, RequestId};
+
+    #[test]
+    fn an_id_says_what_it_names_and_comes_back_from_text() {
+        let id = BootId::generate();
+        let text = id.to_string();
+        assert!(
+            text.starts_with("boot_") && text.len() == "boot_".len() + 26,
+            "{text}"
+        );
+        assert_eq!(text.parse(), Ok(id));
+        assert_eq!(format!("{id:?}"), text);
+        assert!(RequestId::generate().to_string().starts_with("req_"));
+    }
+
+    #[test]
+    fn ids_differ_and_have_one_spelling() {
+        let ids: BTreeSet<_> = (0..10_000).map(|_| RequestId::generate()).collect();
+        assert_eq!(ids.len(), 10_000);
+
+        let id = BootId::generate().to_string();
+        let wrong = [
+            String::new(),
+            "boot_".to_owned(),
+            id.to_lowercase(),
+            id.replace("boot_", "req_"),
+            id.replace('_', "-"),
+            format!("{id}0"),
+            id[..id.len() - 1].to_owned(),
+            format!("boot_{}", "Z".repeat(26)),
+        ];
+        for text in wrong {
+            let error = text.parse::<BootId>().unwrap_err();
+            assert_eq!((error.text.as_str(), error.prefix), (text.as_str(), "boot"));
+            assert!(
+                error.to_string().contains("is not an id of the form `boot_`"),
+                "{error}"
+            );
+        }
     }
 }
