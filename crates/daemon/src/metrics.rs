@@ -34,7 +34,6 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 pub(crate) use context::ContextMetrics;
-pub(crate) use plans::Attempted;
 
 use crate::app::App;
 use crate::context::ContextService;

@@ -3,12 +3,13 @@
 //! Each read has a bound, and the log lists one state at the cost of what it lists. So it costs the same whether there
 //! are ten sessions or ten thousand.
 
-use ::jobs::{ListQuery, StateName};
-use ::plans::{PlanQuery, State as PlanWord};
+use ::jobs::ListQuery;
+use ::plans::PlanQuery;
 use ::sessions::{SessionQuery, SessionState as SessionWord};
 use protocol::{
-    AwaitedMachine, Breaker, BreakerState, CheckState, Job, Machine, NeedKind, NeedList, Plan, PlanOverlap,
-    PlanState, Rescued, Server, ServerState, Session, StuckLanding, TurnState, WaitingPermission, Workspace,
+    AwaitedMachine, Breaker, BreakerState, CheckState, Job, JobState, Machine, NeedKind, NeedList, Plan,
+    PlanOverlap, PlanState, Rescued, Server, ServerState, Session, StuckLanding, TurnState,
+    WaitingPermission, Workspace,
 };
 
 use crate::app::App;
@@ -267,12 +268,12 @@ pub(crate) async fn read(app: &App) -> Needs {
         ..SessionQuery::default()
     };
     let not_over = PlanQuery {
-        states: vec![PlanWord::Open, PlanWord::Sealed],
+        states: vec![PlanState::Open, PlanState::Sealed],
         limit: READ_PLANS,
         ..PlanQuery::default()
     };
     let failed = ListQuery {
-        state: Some(StateName::Failed),
+        state: Some(JobState::Failed),
         before: None,
         limit: READ_JOBS,
     };

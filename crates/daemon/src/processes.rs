@@ -4,10 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use kernel::Clock;
-use process::{
-    Ancestor, Enforcement, KeeperProgram, OpenProcessesError, ProcessInfo, ProcessState, Processes,
-    ProcessesOptions, Role, StopPlan, Tasks,
-};
+use process::{KeeperProgram, OpenProcessesError, ProcessInfo, Processes, ProcessesOptions, StopPlan, Tasks};
 use protocol::BootId;
 
 use crate::app::whole_ms;
@@ -53,17 +50,14 @@ pub(crate) fn summary(processes: &Processes) -> protocol::ProcessSummary {
     }
 }
 
+/// A process for the wire: there its start is a text, and its age belongs to the moment at which it is shown.
 pub(crate) fn to_wire(info: ProcessInfo) -> protocol::Process {
     let age = SystemTime::now()
         .duration_since(info.started_at)
         .unwrap_or_default();
     protocol::Process {
         id: info.id,
-        state: match info.state {
-            ProcessState::Starting => protocol::ProcessState::Starting,
-            ProcessState::Running => protocol::ProcessState::Running,
-            ProcessState::Stopping => protocol::ProcessState::Stopping,
-        },
+        state: info.state,
         pid: info.pid,
         keeper_pid: info.keeper_pid,
         owner: info.owner,
@@ -75,25 +69,6 @@ pub(crate) fn to_wire(info: ProcessInfo) -> protocol::Process {
         processes: info.processes as u64,
         rss_bytes: info.rss_bytes,
         argv: info.argv,
-        confinement: match info.confinement {
-            Enforcement::Full => protocol::Confinement::Full,
-            Enforcement::Partial => protocol::Confinement::Partial,
-            Enforcement::None => protocol::Confinement::None,
-        },
-    }
-}
-
-pub(crate) fn role_to_wire(role: Role) -> protocol::ProcessRole {
-    match role {
-        Role::Command => protocol::ProcessRole::Command,
-        Role::Keeper => protocol::ProcessRole::Keeper,
-        Role::Descendant => protocol::ProcessRole::Descendant,
-    }
-}
-
-pub(crate) fn ancestor_to_wire(ancestor: Ancestor) -> protocol::ProcessAncestor {
-    protocol::ProcessAncestor {
-        pid: ancestor.pid,
-        name: ancestor.name,
+        confinement: info.confinement,
     }
 }

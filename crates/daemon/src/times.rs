@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use eventlog::UnixMs;
+
 /// Milliseconds since 1970.
 pub(crate) fn unix_ms(time: SystemTime) -> u64 {
     let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -27,6 +29,11 @@ pub(crate) fn rfc3339_ms(unix_ms: i64) -> String {
     let unix_ms = u64::try_from(unix_ms).unwrap_or_default();
     let seconds = rfc3339(UNIX_EPOCH + Duration::from_millis(unix_ms));
     format!("{}.{:03}Z", seconds.trim_end_matches('Z'), unix_ms % 1000)
+}
+
+/// A moment of the log for the wire: the log has milliseconds, which sort and subtract, the wire a text that people read.
+pub(crate) fn written(moment: UnixMs) -> String {
+    rfc3339_ms(i64::try_from(moment.0).unwrap_or(i64::MAX))
 }
 
 /// The date of a day that is so many days after 1970-01-01, in the Gregorian calendar.

@@ -2,9 +2,9 @@
 
 use eventlog::{Moves, MovesEnd};
 use kernel::{Deadline, Scope};
-use protocol::JobId;
+use protocol::{JobId, JobState};
 
-use crate::job::{Job, StateName};
+use crate::job::Job;
 use crate::output::OutputSummary;
 use eventlog::UnixMs;
 
@@ -31,7 +31,7 @@ impl Submitted {
 #[derive(Clone, Copy, Debug)]
 pub struct ListQuery {
     /// Only those that are doing this.
-    pub state: Option<StateName>,
+    pub state: Option<JobState>,
     /// Only those that are older than this one, to go on where a page ended.
     pub before: Option<JobId>,
     /// At most so many.

@@ -3,14 +3,9 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, LogError, StreamId, Version};
-use protocol::JobId;
+use protocol::{JobId, JobState, JobsCollected};
 
-use crate::{
-    dispatch::IDLE,
-    history,
-    job::{Job, StateName},
-    output, recover,
-};
+use crate::{dispatch::IDLE, history, job::Job, output, recover};
 use eventlog::UnixMs;
 
 /// How many heads are read at a time.
@@ -27,21 +22,10 @@ pub struct GcPolicy {
     pub keep_newest: u64,
 }
 
-/// What was collected.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Collected {
-    /// How many jobs.
-    pub jobs: u64,
-    /// How much output they had.
-    pub output_bytes: u64,
-    /// How many would have been collected, but others wait for them.
-    pub in_use: u64,
-}
-
-pub(crate) async fn collect(log: &Log, policy: GcPolicy, now: UnixMs) -> Result<Collected, LogError> {
+pub(crate) async fn collect(log: &Log, policy: GcPolicy, now: UnixMs) -> Result<JobsCollected, LogError> {
     forget_idle_lanes(log).await?;
     let in_use = named(log).await?;
-    let mut collected = Collected::default();
+    let mut collected = JobsCollected::default();
     let (mut after, mut ended_seen, mut kept_bytes) = (None, 0, 0);
     loop {
         let page = log
@@ -115,7 +99,7 @@ async fn forget_idle_lanes(log: &Log) -> Result<(), LogError> {
 
 /// The jobs that queued ones wait for, or have waited for: the next daemon looks them up again.
 async fn named(log: &Log) -> Result<BTreeSet<JobId>, LogError> {
-    let queued = recover::all(log, history::JOB_KIND, Some(StateName::Queued)).await?;
+    let queued = recover::all(log, history::JOB_KIND, Some(JobState::Queued)).await?;
     let after = |job: Job| job.record.facts.after;
     Ok(queued
         .iter()
@@ -127,10 +111,7 @@ async fn named(log: &Log) -> Result<BTreeSet<JobId>, LogError> {
 /// Forgets a job. `None` if somebody else has, something of it has moved, or its output cannot be read: that stays until
 /// somebody drops it by hand.
 async fn forget(log: &Log, job: &Job) -> Result<Option<u64>, LogError> {
-    assert!(
-        !matches!(job.record.state.name(), StateName::Queued | StateName::Running),
-        "only what has ended is forgotten"
-    );
+    assert!(job.record.state.is_terminal(), "only what has ended is forgotten");
     let Some(output_bytes) = output::readable_bytes(log, job.id).await? else {
         return Ok(None);
     };

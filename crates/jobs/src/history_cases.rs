@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use eventlog::{BODY_LIMIT_BYTES, BlobId, Event, Head, NewEvent, Sequence, StoredHead, Version};
 use proptest::prelude::*;
-use protocol::JobId;
+use protocol::{JobId, JobIfInterrupted};
 use serde_json::{Value, json};
 
 use crate::{
@@ -14,8 +14,8 @@ use crate::{
         lane_stream, moment, new_events, output_stream, submission_of, submitted_event,
     },
     job::{
-        Attempt, CancelRequest, Ending, FailReason, IfInterrupted, Job, Lane, NewJob, OutputEnd, Priority,
-        Record, State, Worker,
+        Attempt, CancelRequest, Ending, FailReason, Job, Lane, NewJob, OutputEnd, Priority, Record, State,
+        Worker,
     },
 };
 use eventlog::UnixMs;
@@ -204,7 +204,7 @@ fn records() -> Vec<Record> {
     facts.deadline = Some(UnixMs(u64::MAX));
     facts.time_limit_ms = Some(1);
     facts.retry.max_retries = 3;
-    facts.if_interrupted = IfInterrupted::Repeat;
+    facts.if_interrupted = JobIfInterrupted::Repeat;
     facts.idempotency_key = Some("k\n".to_owned());
     facts.retry_of = Some(JobId::generate());
     let attempt = Attempt {

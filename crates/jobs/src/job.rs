@@ -3,7 +3,7 @@
 use std::{num::NonZeroU16, sync::Arc, time::Duration};
 
 use eventlog::{BlobId, UnixMs, Version};
-use protocol::JobId;
+use protocol::{JobId, JobIfInterrupted, JobState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ impl NewJob {
                 deadline: None,
                 time_limit_ms: None,
                 retry: RetryPolicy::default(),
-                if_interrupted: IfInterrupted::Fail,
+                if_interrupted: JobIfInterrupted::Fail,
                 idempotency_key: None,
                 retry_of: None,
                 output_limit_bytes: crate::DEFAULT_OUTPUT_LIMIT_BYTES,
@@ -75,7 +75,7 @@ pub struct Facts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<Lane>,
     /// Jobs that must have ended before it starts, and how.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "ids")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<JobId>,
     /// How those must have ended.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -90,12 +90,12 @@ pub struct Facts {
     #[serde(default, skip_serializing_if = "is_default")]
     pub retry: RetryPolicy,
     /// What happens when its worker dies.
-    pub if_interrupted: IfInterrupted,
+    pub if_interrupted: JobIfInterrupted,
     /// A second submission with the same key is the same job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
     /// The job that this one does again.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<JobId>,
     /// How much of its output is kept.
     pub output_limit_bytes: u64,
@@ -106,7 +106,7 @@ pub struct Facts {
     #[serde(default, skip_serializing_if = "is_default")]
     pub pool: Pool,
     /// The job that was submitted with it, to start when it has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub followed_by: Option<JobId>,
     /// Who submitted it.
     pub submitted_by: String,
@@ -172,6 +172,9 @@ impl Priority {
 }
 
 /// Jobs of one lane run at most so many at once, over all daemons that share the log.
+///
+/// [`protocol::JobLane`] is a lane as somebody asks for it. This one has been checked, so no lane stands still forever, and
+/// its name is shared by the record and the queue.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
     /// The name that they share, for example `cargo:/home/me/project`.
@@ -199,16 +202,6 @@ impl Default for RetryPolicy {
             longest_pause_ms: 60_000,
         }
     }
-}
-
-/// What happens to a job whose worker died while it ran.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IfInterrupted {
-    /// It fails: nobody knows how far it came, and doing it twice may do harm.
-    Fail,
-    /// It is queued again.
-    Repeat,
 }
 
 /// A job as it was when it was read.
@@ -242,7 +235,7 @@ pub struct Record {
     pub state: State,
 }
 
-/// A wish that a job be cancelled.
+/// A wish that a job be cancelled. On the wire, its time is a text.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct CancelRequest {
     /// Who.
@@ -297,58 +290,20 @@ pub enum State {
 impl State {
     /// The word for it, by which jobs are listed.
     #[must_use]
-    pub fn name(&self) -> StateName {
+    pub fn name(&self) -> JobState {
         match self {
-            Self::Queued { .. } => StateName::Queued,
-            Self::Running { .. } => StateName::Running,
-            Self::Succeeded { .. } => StateName::Succeeded,
-            Self::Failed { .. } => StateName::Failed,
-            Self::Cancelled { .. } => StateName::Cancelled,
+            Self::Queued { .. } => JobState::Queued,
+            Self::Running { .. } => JobState::Running,
+            Self::Succeeded { .. } => JobState::Succeeded,
+            Self::Failed { .. } => JobState::Failed,
+            Self::Cancelled { .. } => JobState::Cancelled,
         }
     }
 
     /// Whether it is over for good.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
-        !matches!(self, Self::Queued { .. } | Self::Running { .. })
-    }
-}
-
-/// What a job is doing, in one word.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum StateName {
-    /// It waits for its turn.
-    Queued,
-    /// A worker has it.
-    Running,
-    /// It was done.
-    Succeeded,
-    /// It was given up.
-    Failed,
-    /// It was cancelled.
-    Cancelled,
-}
-
-impl StateName {
-    /// All of them, in the order of a job's life.
-    pub const ALL: [Self; 5] = [
-        Self::Queued,
-        Self::Running,
-        Self::Succeeded,
-        Self::Failed,
-        Self::Cancelled,
-    ];
-
-    /// The word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
+        self.name().is_terminal()
     }
 }
 
@@ -454,41 +409,4 @@ impl FailReason {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-/// Ids as text, which is how they are written everywhere.
-mod ids {
-    use protocol::JobId;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(super) fn serialize<S: Serializer>(ids: &[JobId], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(ids.iter().map(ToString::to_string))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<JobId>, D::Error> {
-        let texts = Vec::<String>::deserialize(deserializer)?;
-        texts
-            .iter()
-            .map(|text| text.parse().map_err(D::Error::custom))
-            .collect()
-    }
-}
-
-/// An id as text, if there is one.
-mod optional_id {
-    use protocol::JobId;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(super) fn serialize<S: Serializer>(id: &Option<JobId>, serializer: S) -> Result<S::Ok, S::Error> {
-        match id {
-            Some(id) => serializer.collect_str(id),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<JobId>, D::Error> {
-        let text = Option::<String>::deserialize(deserializer)?;
-        text.map(|text| text.parse().map_err(D::Error::custom))
-            .transpose()
-    }
 }

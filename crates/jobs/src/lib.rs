@@ -39,23 +39,23 @@ mod state;
 mod state_cases;
 #[cfg(test)]
 mod state_model;
+#[cfg(test)]
+mod stored_forms;
 mod submit;
 mod wait;
 mod worker;
 
 pub use answers::{Counts, JobMoves, ListQuery, Requested, SeenNow, Submitted, WaitingFor};
-pub use collect::{Collected, GcPolicy};
+pub use collect::GcPolicy;
 pub use error::{ChangeError, OpenJobsError, SubmitError};
 pub use eventlog::UnixMs;
 pub use handler::{Handler, Outcome, Verdict, Work};
 pub use history::{Happening, Moment, unreadable_head};
 pub use job::{
-    Attempt, CancelRequest, Ending, Facts, FailReason, IfInterrupted, Job, Lane, NewJob, OutputEnd, Pool,
-    Priority, Record, RetryPolicy, State, StateName, WaitsUntil, Worker,
+    Attempt, CancelRequest, Ending, Facts, FailReason, Job, Lane, NewJob, OutputEnd, Pool, Priority, Record,
+    RetryPolicy, State, WaitsUntil, Worker,
 };
-pub use output::{
-    Channel, FollowEnd, Output, OutputError, OutputItem, OutputSummary, OutputTail, Piece, Progress,
-};
+pub use output::{FollowEnd, Output, OutputError, OutputItem, OutputSummary, OutputTail, Piece};
 pub use service::{Jobs, JobsOptions, Sharing};
 
 /// The largest payload of a job. It is one event of the log.

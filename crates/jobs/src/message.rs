@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eventlog::Version;
-use protocol::JobId;
+use protocol::{JobId, JobState};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -11,7 +11,7 @@ use crate::{
     answers::WaitingFor,
     attempt::Payload,
     dispatch::Lane,
-    job::{Job, OutputEnd, Pool, StateName},
+    job::{Job, OutputEnd, Pool},
     state::End,
 };
 
@@ -35,7 +35,7 @@ pub(crate) enum Message {
     /// An attempt has ended.
     Finished(Box<Finished>),
     /// A job that others wait for is like this; `None` if it is gone.
-    Looked { id: JobId, state: Option<StateName> },
+    Looked { id: JobId, state: Option<JobState> },
     /// So many may run at once.
     MaxWorkers(usize),
     /// Why do they not run?

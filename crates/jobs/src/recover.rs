@@ -7,11 +7,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use eventlog::{HeadsOrder, HeadsQuery, Log, LogError, StoredHead};
+use protocol::JobState;
 
 use crate::{
     dispatch::Lane,
     history,
-    job::{Job, State, StateName},
+    job::{Job, State},
     service::Sharing,
 };
 
@@ -32,8 +33,8 @@ pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<F
     let mut found = Found::default();
     // A job that begins to run meanwhile is of another home; this one serves nobody yet.
     let (running, queued, lanes) = tokio::try_join!(
-        all(log, history::JOB_KIND, Some(StateName::Running)),
-        all(log, history::JOB_KIND, Some(StateName::Queued)),
+        all(log, history::JOB_KIND, Some(JobState::Running)),
+        all(log, history::JOB_KIND, Some(JobState::Queued)),
         all(log, history::LANE_KIND, None),
     )?;
     let mut named: BTreeSet<String> = BTreeSet::new();
@@ -66,7 +67,7 @@ pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<F
 pub(crate) async fn all(
     log: &Log,
     kind: &str,
-    status: Option<StateName>,
+    status: Option<JobState>,
 ) -> Result<Vec<StoredHead>, LogError> {
     let mut all: Vec<StoredHead> = Vec::new();
     loop {

@@ -13,14 +13,14 @@ use eventlog::{
     Commit, HeadsOrder, HeadsQuery, LeaseError, Log, LogError, Moves, MovesEnd, StoredHead, Version,
 };
 use kernel::{Cause, Deadline, Scope, Slot};
-use protocol::JobId;
+use protocol::{JobId, JobState};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     answers::Counts,
     dispatch::Lane,
     history,
-    job::{Job, State, StateName},
+    job::{Job, State},
     message::Message,
 };
 use eventlog::WallClock;
@@ -143,7 +143,7 @@ impl Scout {
         let mut after = None;
         loop {
             let page = self
-                .page(history::JOB_KIND, Some(StateName::Queued.as_str()), after)
+                .page(history::JOB_KIND, Some(JobState::Queued.as_str()), after)
                 .await?;
             let is_last = page.len() < PAGE as usize || extent == Extent::Newest;
             after = page.last().map(|stored| stored.stream.clone());
@@ -160,7 +160,7 @@ impl Scout {
         let mut held = HashMap::new();
         loop {
             let page = self
-                .page(history::JOB_KIND, Some(StateName::Running.as_str()), after)
+                .page(history::JOB_KIND, Some(JobState::Running.as_str()), after)
                 .await?;
             after = page.last().map(|stored| stored.stream.clone());
             for job in jobs(&self.log, &page) {
@@ -252,7 +252,7 @@ impl Scout {
                 Ok(id) => history::read(&self.log, id).await?,
                 Err(_) => None,
             };
-            if job.is_none_or(|job| job.record.state.name() != StateName::Running) {
+            if job.is_none_or(|job| job.record.state.name() != JobState::Running) {
                 running.remove(id);
             }
         }

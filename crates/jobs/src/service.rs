@@ -12,13 +12,13 @@ use eventlog::{
 use futures_util::{StreamExt, TryStreamExt, stream};
 use kernel::{CancellationToken, Cause, Clock, Deadline, Scope, Slot};
 use process::Tasks;
-use protocol::{BootId, HomeId, JobId};
+use protocol::{BootId, HomeId, JobId, JobsCollected};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     answers::{Counts, JobMoves, ListQuery, Requested, SeenNow, Submitted, WaitingFor},
     attempt::Payload,
-    collect::{self, Collected, GcPolicy},
+    collect::{self, GcPolicy},
     dispatch::{Dispatcher, Parts},
     error::{ChangeError, OpenJobsError, SubmitError},
     handler::Handler,
@@ -478,7 +478,7 @@ impl Jobs {
     ///
     /// # Errors
     /// If the log cannot be read or written.
-    pub async fn collect(&self, policy: GcPolicy) -> Result<Collected, LogError> {
+    pub async fn collect(&self, policy: GcPolicy) -> Result<JobsCollected, LogError> {
         collect::collect(&self.shared.log, policy, self.shared.wall.now()).await
     }
 

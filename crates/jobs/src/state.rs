@@ -14,15 +14,12 @@
 
 use std::time::Duration;
 
-use protocol::JobId;
+use protocol::{JobId, JobIfInterrupted, JobState};
 use serde_json::Value;
 
 use crate::{
     history::Happening,
-    job::{
-        Attempt, CancelRequest, Ending, Facts, FailReason, IfInterrupted, OutputEnd, Record, RetryPolicy,
-        State, StateName, Worker,
-    },
+    job::{Attempt, CancelRequest, Ending, Facts, FailReason, OutputEnd, Record, RetryPolicy, State, Worker},
 };
 use eventlog::UnixMs;
 
@@ -62,11 +59,7 @@ pub(crate) enum Change {
     /// Its deadline may have passed while it waited.
     Expire { now: UnixMs },
     /// A job that it waits for ended, and not well.
-    DependencyFailed {
-        id: JobId,
-        state: StateName,
-        now: UnixMs,
-    },
+    DependencyFailed { id: JobId, state: JobState, now: UnixMs },
     /// Nobody can do it.
     NoHandler { now: UnixMs },
 }
@@ -342,8 +335,8 @@ fn interrupt(record: &Record, ending: Ending, jitter: f64) -> Step {
         return cancelled(next, Some(ending)).preceded_by(interrupted);
     }
     let may_repeat = match record.facts.if_interrupted {
-        IfInterrupted::Repeat => next.interruptions <= MAX_INTERRUPTIONS,
-        IfInterrupted::Fail => false,
+        JobIfInterrupted::Repeat => next.interruptions <= MAX_INTERRUPTIONS,
+        JobIfInterrupted::Fail => false,
     };
     if !may_repeat {
         return failed(next, FailReason::Interrupted, Some(ending)).preceded_by(interrupted);

@@ -4,14 +4,14 @@ mod ends;
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::JobId;
+use protocol::{JobId, JobState};
 use serde_json::{Value, json};
 
 use crate::{
     history::Happening,
     job::{
         Attempt, CancelRequest, Ending, Facts, FailReason, NewJob, OutputEnd, Record, RetryPolicy, State,
-        StateName, Worker,
+        Worker,
     },
     state::{Change, Refused, Step, apply, pause, submitted},
 };
@@ -255,7 +255,7 @@ fn jobs_that_are_given_up_while_they_wait() {
     let id = JobId::generate();
     let dependency = Change::DependencyFailed {
         id,
-        state: StateName::Cancelled,
+        state: JobState::Cancelled,
         now: NOW,
     };
     let (expire, no_handler) = (Change::Expire { now: NOW }, Change::NoHandler { now: NOW });

@@ -6,13 +6,13 @@ mod actions;
 use std::{sync::Arc, time::Duration};
 
 use proptest::prelude::*;
-use protocol::JobId;
+use protocol::{JobId, JobIfInterrupted, JobState};
 use serde_json::Value;
 
 use self::actions::{Action, START_MS, Speaker, action, facts};
 use crate::{
     history::Happening,
-    job::{Facts, FailReason, IfInterrupted, NewJob, OutputEnd, Record, State, StateName, Worker},
+    job::{Facts, FailReason, NewJob, OutputEnd, Record, State, Worker},
     state::{Change, End, MAX_INTERRUPTIONS, Refused, StopCause, apply, pause, submitted},
 };
 use eventlog::UnixMs;
@@ -21,7 +21,7 @@ use eventlog::UnixMs;
 enum Phase {
     Waiting { until: u64 },
     Running,
-    Over(StateName, Option<FailReason>),
+    Over(JobState, Option<FailReason>),
 }
 
 /// What is known of the job without looking at its record.
@@ -48,9 +48,9 @@ impl Model {
     /// The phase after a claim has come to nothing, unless the job goes on.
     fn over(&self, reason: FailReason) -> (Phase, Vec<&'static str>) {
         if self.is_wished {
-            (Phase::Over(StateName::Cancelled, None), vec!["cancelled"])
+            (Phase::Over(JobState::Cancelled, None), vec!["cancelled"])
         } else {
-            (Phase::Over(StateName::Failed, Some(reason)), vec!["failed"])
+            (Phase::Over(JobState::Failed, Some(reason)), vec!["failed"])
         }
     }
 
@@ -102,7 +102,7 @@ impl Model {
             Action::Release { back } => {
                 self.only_running(back)?;
                 if self.is_wished {
-                    let cancelled = Phase::Over(StateName::Cancelled, None);
+                    let cancelled = Phase::Over(JobState::Cancelled, None);
                     return Ok((cancelled, vec!["released", "cancelled"]));
                 }
                 Ok((Phase::Waiting { until: 0 }, vec!["released"]))
@@ -152,7 +152,7 @@ impl Model {
         Ok(match self.phase {
             Phase::Running => (Phase::Running, vec!["cancel_requested"]),
             _ => {
-                let cancelled = Phase::Over(StateName::Cancelled, None);
+                let cancelled = Phase::Over(JobState::Cancelled, None);
                 (cancelled, vec!["cancel_requested", "cancelled"])
             }
         })
@@ -160,9 +160,9 @@ impl Model {
 
     fn finish(&mut self, end: End, jitter: f64) -> (Phase, Vec<&'static str>) {
         let reason = match end {
-            End::Succeeded => return (Phase::Over(StateName::Succeeded, None), vec!["succeeded"]),
+            End::Succeeded => return (Phase::Over(JobState::Succeeded, None), vec!["succeeded"]),
             End::Stopped(StopCause::Cancelled) => {
-                return (Phase::Over(StateName::Cancelled, None), vec!["cancelled"]);
+                return (Phase::Over(JobState::Cancelled, None), vec!["cancelled"]);
             }
             End::Stopped(StopCause::Draining) => return self.interrupt(jitter),
             _ if self.is_late() => FailReason::DeadlinePassed,
@@ -184,7 +184,7 @@ impl Model {
 
     fn interrupt(&mut self, jitter: f64) -> (Phase, Vec<&'static str>) {
         self.interruptions += 1;
-        let is_final = self.facts.if_interrupted == IfInterrupted::Fail;
+        let is_final = self.facts.if_interrupted == JobIfInterrupted::Fail;
         if self.is_wished || is_final || self.interruptions > MAX_INTERRUPTIONS {
             let (phase, mut words) = self.over(FailReason::Interrupted);
             words.insert(0, "interrupted");
@@ -296,7 +296,7 @@ impl World {
             Action::Expire => Change::Expire { now },
             Action::DependencyFailed => Change::DependencyFailed {
                 id: JobId::generate(),
-                state: StateName::Failed,
+                state: JobState::Failed,
                 now,
             },
             Action::NoHandler => Change::NoHandler { now },
@@ -421,7 +421,7 @@ proptest! {
     ) {
         let (mut facts, later) = (NewJob::new("command", "test", Vec::new(), "me").facts, 100_000);
         facts.retry.max_retries = max_retries;
-        facts.if_interrupted = IfInterrupted::Repeat;
+        facts.if_interrupted = JobIfInterrupted::Repeat;
         let mut world = World::new(facts, 0);
         let mut detours = detours.into_iter();
         let mut failed = 0;

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use eventlog::Sequence;
-use protocol::{ChangesetId, PlanId, RescuedId, WorkspaceId};
+use protocol::{ChangesetId, CommitPlans, OutcomeKind, PlanId, PlanState, RescuedId, WorkspaceId};
 
 use crate::entry::Entry;
 use crate::manifest::ManifestId;
 use crate::merge::Conflict;
-use crate::oracle::OverlapPath;
 use crate::path::RelPath;
-use crate::plan::{Actor, Plan, Recorded, State};
+use crate::plan::{Actor, Plan, Recorded};
 use crate::rescued::Rescued;
 use crate::sandbox::Entrance;
 use crate::workspace::StuckLanding;
@@ -23,7 +22,7 @@ pub struct PlanQuery {
     /// Only children of this plan.
     pub parent: Option<PlanId>,
     /// Only in one of these states; all if it is empty.
-    pub states: Vec<State>,
+    pub states: Vec<PlanState>,
     /// Only those that were opened before this one.
     pub before: Option<PlanId>,
     /// At most so many.
@@ -72,14 +71,7 @@ pub struct ApplyOrder {
     /// Whether to do it.
     pub run: Run,
     /// Also make a git commit of just these paths.
-    pub commit: Option<GitMessage>,
-}
-
-/// The message of a git commit.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct GitMessage {
-    /// What it says; the titles of the plans if it is not given.
-    pub text: Option<String>,
+    pub commit: Option<CommitPlans>,
 }
 
 /// An undo that is wanted.
@@ -178,17 +170,6 @@ pub struct Restored {
     pub path: RelPath,
     /// What was there before, which is rescued now.
     pub replaced: Option<Rescued>,
-}
-
-/// What became of an attempt.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum OutcomeKind {
-    /// It was done.
-    Done,
-    /// It would be done; it was a dry run.
-    WouldBeDone,
-    /// It cannot be done, and nothing was changed.
-    Conflicted,
 }
 
 /// A path that was or would be changed.
@@ -312,26 +293,6 @@ pub enum FileFound {
     },
 }
 
-/// Another open plan that touches the same files.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Overlap {
-    /// The other plan.
-    pub plan: PlanId,
-    /// What it is for.
-    pub title: String,
-    /// The files.
-    pub paths: Vec<OverlapPath>,
-}
-
-/// How many plans there are, as one daemon knows it.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Counts {
-    /// How many are open.
-    pub open: u64,
-    /// How many are sealed.
-    pub sealed: u64,
-}
-
 /// What may be collected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct GcPolicy {
@@ -339,19 +300,6 @@ pub struct GcPolicy {
     pub older_than: Duration,
     /// Whether to do it.
     pub run: Run,
-}
-
-/// What was or would be collected.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Collected {
-    /// The sandboxes, and how many bytes each had.
-    pub sandboxes: Vec<(PlanId, u64)>,
-    /// How many bases.
-    pub bases: u64,
-    /// How many bytes altogether.
-    pub bytes: u64,
-    /// Plans that have unapplied work, and so are kept whatever their age.
-    pub kept: Vec<PlanId>,
 }
 
 /// What was forgotten for good.

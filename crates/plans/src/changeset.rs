@@ -1,10 +1,9 @@
 //! Changesets: what one actor changed inside a plan.
 
 use eventlog::UnixMs;
-use protocol::{ChangesetId, PlanId};
+use protocol::{ChangesetId, ChangesetState, PlanId};
 use serde::{Deserialize, Serialize};
 
-use crate::as_text;
 use crate::plan::{Actor, Recorded};
 
 /// A changeset that is wanted.
@@ -24,7 +23,6 @@ pub struct NewChangeset {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct ChangesetRecord {
     /// Its plan.
-    #[serde(with = "as_text")]
     pub plan: PlanId,
     /// Its place among the changesets of the plan, from 1.
     pub number: u64,
@@ -43,16 +41,6 @@ pub struct ChangesetRecord {
     pub state: ChangesetState,
     /// How many changes it has.
     pub entries: u64,
-}
-
-/// Whether a changeset takes more.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangesetState {
-    /// It does.
-    Open,
-    /// It does not.
-    Closed,
 }
 
 /// A changeset, as somebody sees it.

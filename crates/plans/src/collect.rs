@@ -5,21 +5,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
 
-use protocol::PlanId;
+use protocol::{CollectedSandbox, PlanId, PlanState, PlansCollected};
 
-use crate::answers::{Collected, GcPolicy, Run};
+use crate::answers::{GcPolicy, Run};
 use crate::base::CollectMode;
 use crate::desk::sandbox_directory;
 use crate::error::PlanError;
-use crate::plan::{Plan, State};
+use crate::plan::Plan;
 use crate::shared::{Shared, base_error, blocking};
 use crate::store;
 use crate::streams::{self, PLAN_KIND};
 
 /// Collects. What has unapplied work in it is never touched, whatever its age.
-pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<Collected, PlanError> {
+pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<PlansCollected, PlanError> {
     let now = shared.time.now();
-    let mut collected = Collected::default();
+    let mut collected = PlansCollected::default();
     let mut needed = HashSet::new();
     for plan in own_plans(shared).await? {
         if !plan.record.has_sandbox {
@@ -32,7 +32,9 @@ pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<Co
                 Run::Dry => size(shared, &plan).await?,
                 Run::Real => take_away(shared, plan.id).await?,
             };
-            collected.sandboxes.push((plan.id, bytes));
+            collected
+                .sandboxes
+                .push(CollectedSandbox { plan: plan.id, bytes });
             collected.bytes += bytes;
             continue;
         }
@@ -62,8 +64,8 @@ pub(crate) async fn collect(shared: &Arc<Shared>, policy: GcPolicy) -> Result<Co
 /// may be years of them.
 pub(crate) async fn own_plans(shared: &Shared) -> Result<Vec<Plan>, PlanError> {
     let mut plans = BTreeMap::new();
-    let of = |state: State| store::heads(&shared.log, PLAN_KIND, Some(state.name()));
-    let (open, sealed) = tokio::try_join!(of(State::Open), of(State::Sealed))?;
+    let of = |state: PlanState| store::heads(&shared.log, PLAN_KIND, Some(state.as_str()));
+    let (open, sealed) = tokio::try_join!(of(PlanState::Open), of(PlanState::Sealed))?;
     for stored in open.iter().chain(&sealed) {
         if let Some(plan) = shared.log.readable(stored, streams::plan_of(stored)) {
             plans.insert(plan.id, plan);
@@ -113,8 +115,8 @@ pub(crate) async fn make_room(shared: &Arc<Shared>, limit: usize) -> Result<(), 
 
 fn is_over(plan: &Plan) -> bool {
     match plan.record.state {
-        State::Applied | State::Undone | State::Discarded => true,
-        State::Open | State::Sealed => false,
+        PlanState::Applied | PlanState::Undone | PlanState::Discarded => true,
+        PlanState::Open | PlanState::Sealed => false,
     }
 }
 

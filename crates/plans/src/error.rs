@@ -4,10 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use eventlog::{BlobError, CommitError, LogError};
-use protocol::{ChangesetId, HomeId, PlanId, RescuedId, WorkspaceId};
+use protocol::{ChangesetId, CheckState, HomeId, PlanId, PlanState, RescuedId, WorkspaceId};
 
 use crate::path::BadPath;
-use crate::plan::{CheckState, State};
 use crate::sandbox::SandboxError;
 
 /// Something was not done, and why.
@@ -26,12 +25,12 @@ pub enum PlanError {
     #[error("the changeset {0} is closed")]
     ChangesetClosed(ChangesetId),
     /// It makes no sense in the state that the plan is in.
-    #[error("the plan {plan} is {}; that cannot be done now", state.name())]
+    #[error("the plan {plan} is {}; that cannot be done now", state.as_str())]
     WrongState {
         /// The plan.
         plan: PlanId,
         /// What it is.
-        state: State,
+        state: PlanState,
     },
     /// It is in the workspace already.
     #[error(
@@ -42,12 +41,12 @@ pub enum PlanError {
         plan: PlanId,
     },
     /// Only a plan that is over can be forgotten.
-    #[error("the plan {plan} is {}; apply or discard it before you forget it", state.name())]
+    #[error("the plan {plan} is {}; apply or discard it before you forget it", state.as_str())]
     NotOver {
         /// The plan.
         plan: PlanId,
         /// What it is.
-        state: State,
+        state: PlanState,
     },
     /// Commands run in it, or it is being applied.
     #[error("the plan {plan} is in use: {by}")]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{BlobId, HeadsOrder, HeadsQuery};
-use protocol::PlanId;
+use protocol::{PlanId, PlanState};
 
 use crate::answers::Forgotten;
 use crate::collect::own_plans;
 use crate::error::PlanError;
 use crate::lander::{OldLandings, forget_landings};
-use crate::plan::{Actor, Plan, State};
+use crate::plan::{Actor, Plan};
 use crate::shared::{Shared, base_error, blocking};
 use crate::store;
 use crate::streams::{self, PLAN_KIND};
@@ -51,8 +51,8 @@ pub(crate) async fn forget(
 
 /// A plan that others merge into is not forgotten before them.
 async fn must_have_no_children(shared: &Shared, id: PlanId) -> Result<(), PlanError> {
-    for state in [State::Open, State::Sealed] {
-        for stored in store::heads(&shared.log, PLAN_KIND, Some(state.name())).await? {
+    for state in [PlanState::Open, PlanState::Sealed] {
+        for stored in store::heads(&shared.log, PLAN_KIND, Some(state.as_str())).await? {
             let Some(child) = shared.log.readable(&stored, streams::plan_of(&stored)) else {
                 continue;
             };
@@ -87,13 +87,13 @@ async fn drop_bases_with(shared: &Shared, contents: BTreeSet<BlobId>) -> Result<
 /// is wanted. Plans that are open, sealed or undone have work in them that is nowhere else, and stay.
 pub(crate) async fn forget_old(shared: &Arc<Shared>) -> Result<Forgotten, PlanError> {
     let mut forgotten = Forgotten::default();
-    for state in [State::Discarded, State::Applied] {
+    for state in [PlanState::Discarded, PlanState::Applied] {
         let is_old = |plan: &Plan| is_over_for(shared, plan, shared.settings.keep_for);
         forget_oldest(shared, state, is_old, u64::MAX, &mut forgotten).await?;
     }
     forget_landings(shared, OldLandings::All).await?;
     // What is discarded can never be applied, so it goes before what can still be undone.
-    for state in [State::Discarded, State::Applied] {
+    for state in [PlanState::Discarded, PlanState::Applied] {
         loop {
             let collected = shared.log.collect_blobs().await?;
             forgotten.bytes += collected.stored_bytes;
@@ -119,7 +119,7 @@ fn is_over_for(shared: &Shared, plan: &Plan, long: Duration) -> bool {
 /// Forgets the oldest plans in a state that may go, at most `limit` of them.
 async fn forget_oldest(
     shared: &Arc<Shared>,
-    state: State,
+    state: PlanState,
     may_go: impl Fn(&Plan) -> bool,
     limit: u64,
     forgotten: &mut Forgotten,
@@ -128,7 +128,7 @@ async fn forget_oldest(
     loop {
         let query = HeadsQuery {
             kind: Arc::from(PLAN_KIND),
-            status: Some(Arc::from(state.name())),
+            status: Some(Arc::from(state.as_str())),
             order: HeadsOrder::OldestFirst,
             after: after.take(),
             limit: PAGE,

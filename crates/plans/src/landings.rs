@@ -4,7 +4,6 @@ use eventlog::UnixMs;
 use protocol::{ChangesetId, HomeId, PlanId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::as_text;
 use crate::plan::{Actor, Attempt};
 
 /// A landing. It is the body of its head; what it does stands in its events.
@@ -19,18 +18,16 @@ pub(crate) struct LandingRecord {
     /// When it began.
     pub(crate) at: UnixMs,
     /// The workspace.
-    #[serde(with = "as_text")]
     pub(crate) workspace: WorkspaceId,
     /// The plan whose sandbox it is carried out on, if that is not the workspace.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "as_text::optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) parent: Option<PlanId>,
     /// The plans that it is for.
-    pub(crate) plans: Vec<PlanText>,
+    pub(crate) plans: Vec<PlanId>,
     /// The one changeset that is taken back, if it is not the whole plan.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "as_text::optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) changeset: Option<ChangesetId>,
     /// The home whose machine has the workspace.
-    #[serde(with = "as_text")]
     pub(crate) home: HomeId,
     /// The message of the git commit that is to be made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,11 +35,6 @@ pub(crate) struct LandingRecord {
     /// How many effects it has. Fewer events mean that it was never written down whole, and so never begun.
     pub(crate) effects: u64,
 }
-
-/// A plan's id, as text.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct PlanText(#[serde(with = "as_text")] pub(crate) PlanId);
 
 /// Where a landing stands.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,6 @@
 //! **What must not happen here:** HTTP, jobs, agents.
 
 mod answers;
-mod as_text;
 mod attributes;
 mod base;
 mod changeset;
@@ -58,6 +57,8 @@ mod state_cases;
 #[cfg(test)]
 mod state_model;
 mod store;
+#[cfg(test)]
+mod stored_forms;
 mod streams;
 mod taking;
 mod tree;
@@ -66,16 +67,16 @@ mod workspace;
 mod workspaces;
 
 pub use answers::{
-    ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FileOperation, FilesChanged, Forgotten, GcPolicy,
-    GitMessage, Moment, NewStay, Occupied, Opened, Outcome, OutcomeKind, OutcomePath, Overlap, PlanQuery,
-    Repair, RepairEnd, Repaired, RestoreOrder, Restored, Run, SeenFile, Stay, Unapplied, UndoOrder,
+    ApplyOrder, ChangeFiles, FileFound, FileOperation, FilesChanged, Forgotten, GcPolicy, Moment, NewStay,
+    Occupied, Opened, Outcome, OutcomePath, PlanQuery, Repair, RepairEnd, Repaired, RestoreOrder, Restored,
+    Run, SeenFile, Stay, Unapplied, UndoOrder,
 };
 pub use base::{Base, BaseError, Bases, CollectMode, Freed, Ignored, LeftOut, Taken, WhyLeftOut};
-pub use changeset::{Changeset, ChangesetRecord, ChangesetState, NewChangeset};
+pub use changeset::{Changeset, ChangesetRecord, NewChangeset};
 pub use contents::{Contents, TEXT_LIMIT_BYTES};
 pub use context::{ChangesetHandle, PlanExecutionContext};
 pub use desk::CalledOff;
-pub use diff::{Diff, DiffHunk, DiffLine, DiffLineKind, FileDiff, diff, write_patch};
+pub use diff::{Diff, FileDiff, diff, write_patch};
 pub use entry::{Change, ChangeKind, Entry, LinkTarget, MODE_MASK};
 pub use error::PlanError;
 pub use explore::{Explorer, Visit, WalkOver};
@@ -84,25 +85,23 @@ pub use ignores::{IgnoreRules, IgnoreSources};
 pub use looking::SandboxView;
 pub use manifest::{BadManifest, Manifest, ManifestId};
 pub use merge::{
-    Conflict, ConflictHunk, ConflictKind, Effect, ListConflict, MergeDriver, Merged, MergedAll, Net, Ours,
-    TextMerge, fold, invert, is_text, merge_all, merge_changes, merge_text,
+    Conflict, ConflictKind, Effect, ListConflict, MergeDriver, Merged, MergedAll, Net, Ours, TextMerge, fold,
+    invert, is_text, merge_all, merge_changes, merge_text,
 };
 pub use options::{LandingSteps, PlansOptions, PlansSettings};
 pub use oracle::{OverlapPath, Overlaps};
 pub use path::{BadPath, RelPath};
 pub use plan::{
-    Actor, Attempt, Check, CheckEnd, CheckRun, CheckState, Facts, Ground, IfChildFails, Landed, NewPlan,
-    OpenChangeset, Plan, Record, Recorded, Refused, Running, State, Unrecorded,
+    Actor, Attempt, Check, CheckEnd, CheckRun, Facts, Ground, Landed, NewPlan, OpenChangeset, Plan, Record,
+    Recorded, Refused, Running, Unrecorded,
 };
 pub use recover::Recovered;
 pub use recovering::{Recovery, RecoveryOf};
 pub use rescued::{RescueReason, Rescued, RescuedKind, RescuedList, RescuedRecord};
 pub use sandbox::{
-    Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategies, Strategy, StrategyName,
-    remove_tree,
+    Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategies, Strategy, remove_tree,
 };
 pub use service::Plans;
 pub use streams::unreadable_head;
 pub use tree::{ContentSink, FileAttributes, FileKind, FileStat, ReadBounds, Tree, TreeError};
-pub use uncarried::BranchInside;
-pub use workspace::{Presence, StuckLanding, Workspace, WorkspaceRecord};
+pub use workspace::{StuckLanding, Workspace, WorkspaceRecord};

@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kernel::{Clock, Deadline};
+use protocol::WorkspaceState;
 use tokio::sync::watch;
 
-use crate::workspace::{Presence, WorkspaceRecord};
+use crate::workspace::WorkspaceRecord;
 
 /// How long a file system may take to say what a directory is.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -28,7 +29,7 @@ struct Found {
 /// What a workspace's root is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Look {
-    pub(crate) presence: Presence,
+    pub(crate) presence: WorkspaceState,
     pub(crate) is_git: bool,
 }
 
@@ -63,11 +64,11 @@ impl Looks {
             () = deadline.passed() => None,
         };
         let presence = match found {
-            None => Presence::Unreachable,
+            None => WorkspaceState::Unreachable,
             Some(found) => match found.directory {
-                Some(identity) if identity == record.identity => Presence::Present,
-                Some(_) => Presence::Replaced,
-                None => Presence::Missing,
+                Some(identity) if identity == record.identity => WorkspaceState::Present,
+                Some(_) => WorkspaceState::Replaced,
+                None => WorkspaceState::Missing,
             },
         };
         Look {

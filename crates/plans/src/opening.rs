@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{Commit, CommitError, HeadsOrder, HeadsQuery, UnixMs, Version, Write};
-use protocol::{PlanId, WorkspaceId};
+use protocol::{PlanId, PlanState, WorkspaceId};
 
 use crate::answers::Opened;
 use crate::base::{Base, Ignored, LeftOut};
 use crate::collect;
 use crate::desk::{remove_sandbox, sandbox_order};
 use crate::error::PlanError;
-use crate::plan::{Check, Facts, Ground, NewPlan, Plan, Record, State};
+use crate::plan::{Check, Facts, Ground, NewPlan, Plan, Record};
 use crate::shared::{Shared, base_error, blocking};
 use crate::store;
 use crate::streams::{self, Happening, PLAN_KIND};
@@ -271,7 +271,7 @@ fn first_record(
     shared: &Shared,
     (new, command): (&NewPlan, Option<String>),
     beginning: &Beginning,
-    strategy: crate::sandbox::StrategyName,
+    strategy: protocol::SandboxStrategy,
 ) -> Result<Record, PlanError> {
     let now = shared.time.now();
     let mut checks: Vec<Check> = Vec::new();
@@ -300,7 +300,7 @@ fn first_record(
             idempotency_key: new.idempotency_key.clone(),
             command,
         },
-        state: State::Open,
+        state: PlanState::Open,
         changed_at: now,
         base: beginning.base.id,
         base_taken_at: beginning.base_taken_at,

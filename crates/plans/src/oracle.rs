@@ -39,18 +39,6 @@ pub struct OverlapPath {
     pub second_lines: Vec<u64>,
 }
 
-impl OverlapPath {
-    /// The same, as the second plan sees the first.
-    #[must_use]
-    pub fn swapped(self) -> Self {
-        Self {
-            first_lines: self.second_lines,
-            second_lines: self.first_lines,
-            ..self
-        }
-    }
-}
-
 /// Compares plans, and remembers what it has found.
 #[derive(Debug, Default)]
 pub struct Overlaps {

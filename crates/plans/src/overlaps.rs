@@ -8,14 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kernel::Clock;
 use process::Tasks;
-use protocol::{PlanId, WorkspaceId};
+use protocol::{PlanCounts, PlanId, PlanOverlap, PlanOverlapPath, PlanState, WorkspaceId};
 
-use crate::answers::{Counts, Overlap};
 use crate::desks::{Desks, IDLE};
 use crate::entry::Change;
 use crate::merge::Net;
 use crate::oracle::{OverlapPath, Overlaps};
-use crate::plan::{Record, State};
+use crate::plan::Record;
 use crate::shared::{Shared, blocking};
 use crate::streams::Happening;
 
@@ -50,7 +49,7 @@ struct Published {
     /// Plans of the same ground can get into each other's way: of the same workspace, or of the same parent.
     ground: (WorkspaceId, Option<PlanId>),
     title: String,
-    state: State,
+    state: PlanState,
     changes: Arc<Vec<Change>>,
 }
 
@@ -73,17 +72,17 @@ impl OverlapBook {
     }
 
     /// How many plans are not over.
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> PlanCounts {
         let book = self.book();
         let count = |state| book.plans.values().filter(|plan| plan.state == state).count() as u64;
-        Counts {
-            open: count(State::Open),
-            sealed: count(State::Sealed),
+        PlanCounts {
+            open: count(PlanState::Open),
+            sealed: count(PlanState::Sealed),
         }
     }
 
     /// What is known to overlap with a plan.
-    pub(crate) fn of(&self, id: PlanId) -> Vec<Overlap> {
+    pub(crate) fn of(&self, id: PlanId) -> Vec<PlanOverlap> {
         let book = self.book();
         let pairs = book.pairs.iter().filter_map(|((first, second), paths)| {
             let is_first = *first == id;
@@ -92,20 +91,23 @@ impl OverlapBook {
                 (_, true) => *first,
                 _ => return None,
             };
-            let paths = paths.iter().cloned();
-            // Lines are those of the other plan's file, whoever asks.
-            let paths = paths
-                .map(|path| if is_first { path } else { path.swapped() })
-                .collect();
+            let paths = paths.iter().map(|path| PlanOverlapPath {
+                path: path.path.to_string(),
+                conflicts: path.conflicts,
+                lines: match is_first {
+                    true => path.second_lines.clone(),
+                    false => path.first_lines.clone(),
+                },
+            });
             let title = book
                 .plans
                 .get(&other)
                 .map(|plan| plan.title.clone())
                 .unwrap_or_default();
-            Some(Overlap {
-                plan: other,
+            Some(PlanOverlap {
+                plan: other.to_string(),
                 title,
-                paths,
+                paths: paths.collect(),
             })
         });
         pairs.collect()
@@ -122,7 +124,7 @@ impl OverlapBook {
         let workspace = record.facts.workspace;
         {
             let mut book = self.book();
-            if matches!(record.state, State::Open | State::Sealed) {
+            if matches!(record.state, PlanState::Open | PlanState::Sealed) {
                 let published = Published {
                     ground: (workspace, record.facts.parent),
                     title: record.facts.title.clone(),

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{UnixMs, Version};
-use protocol::{ChangesetId, HomeId, PlanId, WorkspaceId};
+use protocol::{
+    ChangesetId, CheckState, HomeId, IfChildFails, PlanBranch, PlanId, PlanState, SandboxStrategy,
+    WorkspaceId,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::as_text;
 use crate::base::{Ignored, LeftOut};
 use crate::entry::Change;
 use crate::manifest::ManifestId;
 use crate::merge::Conflict;
-use crate::sandbox::StrategyName;
-use crate::uncarried::BranchInside;
 
 /// A plan that is wanted.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct NewPlan {
     /// Commands for `sh -c` that must pass in its sandbox before it can be applied.
     pub checks: Vec<String>,
     /// How its sandbox is made; the best that works if it is not given.
-    pub strategy: Option<StrategyName>,
+    pub strategy: Option<SandboxStrategy>,
     /// How many commands of its children run at once.
     pub max_parallel: Option<u16>,
     /// What happens to its other children when the command of one fails.
@@ -52,7 +52,6 @@ pub type Actor = Arc<str>;
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// Its workspace.
-    #[serde(with = "as_text")]
     pub workspace: WorkspaceId,
     /// Where that is.
     pub root: PathBuf,
@@ -63,15 +62,14 @@ pub struct Facts {
     /// When.
     pub opened_at: UnixMs,
     /// The plan that it merges back into, if that is not the workspace.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "as_text::optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<PlanId>,
     /// How many plans lie between it and the workspace.
     #[serde(default)]
     pub depth: u16,
     /// How its sandbox is made.
-    pub strategy: StrategyName,
+    pub strategy: SandboxStrategy,
     /// The home whose machine has the sandbox.
-    #[serde(with = "as_text")]
     pub home: HomeId,
     /// How many commands of its children run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,54 +85,13 @@ pub struct Facts {
     pub command: Option<String>,
 }
 
-/// What happens to the other children of a plan when the command of one fails.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IfChildFails {
-    /// Nothing.
-    #[default]
-    CarryOn,
-    /// Their commands are cancelled.
-    Stop,
-}
-
-/// What a plan is.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// It is being worked on.
-    Open,
-    /// It is done, and waits to be applied or discarded.
-    Sealed,
-    /// Its changes are in the workspace, or in its parent.
-    Applied,
-    /// Its changes were, and were taken back.
-    Undone,
-    /// It was given up.
-    Discarded,
-}
-
-impl State {
-    /// The word for it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Sealed => "sealed",
-            Self::Applied => "applied",
-            Self::Undone => "undone",
-            Self::Discarded => "discarded",
-        }
-    }
-}
-
 /// A plan, as the log has it. It is the body of the plan's head.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// What is known of it for good.
     pub facts: Facts,
     /// What it is.
-    pub state: State,
+    pub state: PlanState,
     /// When it last changed.
     pub changed_at: UnixMs,
     /// What its sandbox began with. A refresh moves it.
@@ -188,7 +145,7 @@ pub struct Record {
     pub uncarried: Vec<LeftOut>,
     /// Branches that were made or moved in the sandbox, by the last look at it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub branches: Vec<BranchInside>,
+    pub branches: Vec<PlanBranch>,
     /// What is in the sandbox and could not be recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unrecorded: Option<Unrecorded>,
@@ -237,7 +194,6 @@ fn yes() -> bool {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct OpenChangeset {
     /// Its id.
-    #[serde(with = "as_text")]
     pub id: ChangesetId,
     /// Whose it is.
     pub actor: Actor,
@@ -295,21 +251,6 @@ pub struct CheckEnd {
     pub at: UnixMs,
 }
 
-/// What became of a check.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum CheckState {
-    /// It has not run.
-    Missing,
-    /// It runs.
-    Running,
-    /// It passed, and nothing has changed since.
-    Passed,
-    /// It failed.
-    Failed,
-    /// It ran, and the plan has changed since.
-    Outdated,
-}
-
 impl Check {
     /// What became of it, for a plan with this in it.
     #[must_use]
@@ -352,6 +293,18 @@ pub enum Attempt {
     Undo,
     /// To move it to the workspace's present state.
     Refresh,
+}
+
+impl Attempt {
+    /// The word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Apply => "apply",
+            Self::Undo => "undo",
+            Self::Refresh => "refresh",
+        }
+    }
 }
 
 /// An attempt that did not come to pass. Nothing was changed by it.

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use eventlog::{CommitError, StreamId, Version};
-use protocol::{PlanId, WorkspaceId};
+use protocol::{PlanId, PlanState, WorkspaceId};
 use tokio::sync::oneshot;
 
 use crate::collect::own_plans;
 use crate::desk::Desk;
 use crate::error::PlanError;
 use crate::lander::{Lander, left_staged, never_begun};
-use crate::plan::{Plan, State};
+use crate::plan::Plan;
 use crate::recovering::{Recovery, RecoveryOf};
 use crate::sandbox::{remove_tree, unpin_stray};
 use crate::shared::{Shared, blocking};
@@ -194,7 +194,7 @@ async fn survey(shared: &Arc<Shared>) -> Result<(Left, Vec<Plan>), PlanError> {
         }
         if !plan.record.running.is_empty() {
             left.cut_off.push(plan);
-        } else if matches!(plan.record.state, State::Open | State::Sealed) {
+        } else if matches!(plan.record.state, PlanState::Open | PlanState::Sealed) {
             unharmed.push(plan);
         }
     }

@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use eventlog::{HeadsOrder, HeadsQuery, Moves, Sequence, Tail};
 use kernel::{CancellationToken, Scope};
-use protocol::{ChangesetId, PlanId, RescuedId, WorkspaceId};
+use protocol::{
+    ChangesetId, ChangesetState, PlanCounts, PlanId, PlanOverlap, PlanState, PlansCollected, RescuedId,
+    SandboxStrategy, WorkspaceId, WorkspaceState,
+};
 
 use crate::answers::{
-    ApplyOrder, ChangeFiles, Collected, Counts, FileFound, FilesChanged, Forgotten, GcPolicy, Moment,
-    NewStay, Opened, Outcome, Overlap, PlanQuery, Repair, Repaired, RestoreOrder, Restored, Stay, UndoOrder,
+    ApplyOrder, ChangeFiles, FileFound, FilesChanged, Forgotten, GcPolicy, Moment, NewStay, Opened, Outcome,
+    PlanQuery, Repair, Repaired, RestoreOrder, Restored, Stay, UndoOrder,
 };
 use crate::base::Bases;
-use crate::changeset::{Changeset, ChangesetState, NewChangeset};
+use crate::changeset::{Changeset, NewChangeset};
 use crate::contents::Contents;
 use crate::context::PlanExecutionContext;
 use crate::desk::{CalledOff, Captures, Stays};
@@ -29,18 +32,18 @@ use crate::opening;
 use crate::options::PlansOptions;
 use crate::overlaps::OverlapBook;
 use crate::path::RelPath;
-use crate::plan::{Actor, CheckEnd, NewPlan, Plan, State};
+use crate::plan::{Actor, CheckEnd, NewPlan, Plan};
 use crate::reading;
 use crate::recover::{self, Recovered};
 use crate::recovering::{Recovering, Recovery};
 use crate::rescued::{Rescued, RescuedList};
-use crate::sandbox::{Strategies, StrategyName};
+use crate::sandbox::Strategies;
 use crate::shared::{Notices, Shared, Stuck, base_error, blocking};
 use crate::state;
 use crate::store;
 use crate::streams::{self, PLAN_KIND};
 use crate::taking::Waiting;
-use crate::workspace::{Presence, StuckLanding, Workspace};
+use crate::workspace::{StuckLanding, Workspace};
 use crate::{collect, forget, workspaces};
 
 /// How many plans are looked at for one page of a list at most.
@@ -170,13 +173,13 @@ impl Plans {
     }
 
     /// Plans in one state, or in any, newest first.
-    async fn list_in(&self, state: Option<State>, query: &PlanQuery) -> Result<Vec<Plan>, PlanError> {
+    async fn list_in(&self, state: Option<PlanState>, query: &PlanQuery) -> Result<Vec<Plan>, PlanError> {
         let mut found = Vec::new();
         let mut after = query.before.map(streams::plan_stream).transpose()?;
         loop {
             let page = HeadsQuery {
                 kind: Arc::from(PLAN_KIND),
-                status: state.map(|state| Arc::from(state.name())),
+                status: state.map(|state| Arc::from(state.as_str())),
                 order: HeadsOrder::NewestFirst,
                 after: after.take(),
                 limit: PAGE,
@@ -217,13 +220,13 @@ impl Plans {
 
     /// How many plans there are, as this daemon knows it.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> PlanCounts {
         self.shared.overlaps.counts()
     }
 
     /// The other open plans of the workspace that touch the same files, as far as is known by now.
     #[must_use]
-    pub fn overlaps(&self, id: PlanId) -> Vec<Overlap> {
+    pub fn overlaps(&self, id: PlanId) -> Vec<PlanOverlap> {
         self.shared.overlaps.of(id)
     }
 
@@ -231,8 +234,8 @@ impl Plans {
     #[must_use]
     pub fn sandbox_root(&self, plan: &Plan) -> PathBuf {
         match plan.record.facts.strategy {
-            StrategyName::Overlay => plan.record.facts.root.clone(),
-            StrategyName::GitWorktree | StrategyName::Copy => {
+            SandboxStrategy::Overlay => plan.record.facts.root.clone(),
+            SandboxStrategy::GitWorktree | SandboxStrategy::Copy => {
                 crate::desk::sandbox_directory(&self.shared, plan).join("tree")
             }
         }
@@ -524,7 +527,7 @@ impl Plans {
     ///
     /// # Errors
     /// The log failed.
-    pub async fn presence(&self, id: WorkspaceId) -> Result<Option<Presence>, PlanError> {
+    pub async fn presence(&self, id: WorkspaceId) -> Result<Option<WorkspaceState>, PlanError> {
         workspaces::presence(&self.shared, id).await
     }
 
@@ -635,7 +638,7 @@ impl Plans {
     ///
     /// # Errors
     /// The log failed, or a sandbox cannot be taken away.
-    pub async fn collect(&self, policy: GcPolicy) -> Result<Collected, PlanError> {
+    pub async fn collect(&self, policy: GcPolicy) -> Result<PlansCollected, PlanError> {
         collect::collect(&self.shared, policy).await
     }
 
@@ -659,7 +662,7 @@ impl Plans {
 
     /// How sandboxes can be made here, the best first: what is to be said of each, or why it does not work.
     #[must_use]
-    pub fn strategies(&self) -> Vec<(StrategyName, Result<String, String>)> {
+    pub fn strategies(&self) -> Vec<(SandboxStrategy, Result<String, String>)> {
         self.shared.strategies.list()
     }
 

@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use eventlog::{UnixMs, Version};
-use protocol::{ChangesetId, PlanId};
+use protocol::{ChangesetId, CheckState, PlanId, PlanState};
 
 use crate::answers::Unapplied;
 use crate::error::PlanError;
 use crate::manifest::ManifestId;
 use crate::plan::{
-    Actor, Attempt, Check, CheckEnd, CheckRun, CheckState, Landed, OpenChangeset, Plan, Record, Refused,
-    Running, State, Unrecorded,
+    Actor, Attempt, Check, CheckEnd, CheckRun, Landed, OpenChangeset, Plan, Record, Refused, Running,
+    Unrecorded,
 };
 use crate::streams::Happening;
 
@@ -63,15 +63,15 @@ fn workable(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
     let mut next = record.clone();
     next.changed_at = now;
     match record.state {
-        State::Open => Ok((next, Vec::new())),
-        State::Sealed => {
-            next.state = State::Open;
+        PlanState::Open => Ok((next, Vec::new())),
+        PlanState::Sealed => {
+            next.state = PlanState::Open;
             Ok((
                 next,
                 vec![Happening::new("reopened", by, "it is being worked on again")],
             ))
         }
-        State::Applied | State::Undone | State::Discarded => Err(wrong(plan, record)),
+        PlanState::Applied | PlanState::Undone | PlanState::Discarded => Err(wrong(plan, record)),
     }
 }
 
@@ -79,8 +79,8 @@ fn workable(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
 pub(crate) fn may_work(plan: PlanId, record: &Record) -> Result<(), PlanError> {
     not_landing(plan, record)?;
     match record.state {
-        State::Open | State::Sealed => Ok(()),
-        State::Applied | State::Undone | State::Discarded => Err(wrong(plan, record)),
+        PlanState::Open | PlanState::Sealed => Ok(()),
+        PlanState::Applied | PlanState::Undone | PlanState::Discarded => Err(wrong(plan, record)),
     }
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn record(
 /// A command is about to run in the sandbox.
 pub(crate) fn enter(plan: PlanId, record: &Record, running: Running, now: UnixMs) -> Step {
     // A check looks; the plan stays sealed unless it changes something after all.
-    let (mut next, mut said) = if running.tool == CHECK_TOOL && record.state == State::Sealed {
+    let (mut next, mut said) = if running.tool == CHECK_TOOL && record.state == PlanState::Sealed {
         not_landing(plan, record)?;
         (record.clone(), Vec::new())
     } else {
@@ -221,15 +221,15 @@ pub(crate) fn seal(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> St
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
     match record.state {
-        State::Sealed => Ok((record.clone(), Vec::new())),
-        State::Open => {
+        PlanState::Sealed => Ok((record.clone(), Vec::new())),
+        PlanState::Open => {
             let mut next = record.clone();
-            next.state = State::Sealed;
+            next.state = PlanState::Sealed;
             next.open_changesets.clear();
             next.changed_at = now;
             Ok((next, vec![Happening::new("sealed", by, "")]))
         }
-        State::Applied | State::Undone | State::Discarded => Err(wrong(plan, record)),
+        PlanState::Applied | PlanState::Undone | PlanState::Discarded => Err(wrong(plan, record)),
     }
 }
 
@@ -238,22 +238,24 @@ pub(crate) fn discard(plan: PlanId, record: &Record, by: &Actor, work: Unapplied
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
     match record.state {
-        State::Discarded => return Ok((record.clone(), Vec::new())),
-        State::Applied => return Err(PlanError::AlreadyApplied { plan }),
-        State::Open | State::Sealed if record.files > 0 && work == Unapplied::Keep => {
+        PlanState::Discarded => return Ok((record.clone(), Vec::new())),
+        PlanState::Applied => return Err(PlanError::AlreadyApplied { plan }),
+        PlanState::Open | PlanState::Sealed if record.files > 0 && work == Unapplied::Keep => {
             let files = record.files;
             return Err(PlanError::HasWork { plan, files });
         }
-        State::Open | State::Sealed if Plan::has_uncarried_work(record) && work == Unapplied::Keep => {
+        PlanState::Open | PlanState::Sealed
+            if Plan::has_uncarried_work(record) && work == Unapplied::Keep =>
+        {
             return Err(PlanError::HasUncarriedWork {
                 plan,
                 what: uncarried_text(plan, record),
             });
         }
-        State::Open | State::Sealed | State::Undone => {}
+        PlanState::Open | PlanState::Sealed | PlanState::Undone => {}
     }
     let mut next = record.clone();
-    next.state = State::Discarded;
+    next.state = PlanState::Discarded;
     next.open_changesets.clear();
     next.changed_at = now;
     Ok((next, vec![Happening::new("discarded", by, "")]))
@@ -263,12 +265,12 @@ pub(crate) fn discard(plan: PlanId, record: &Record, by: &Actor, work: Unapplied
 pub(crate) fn forget(plan: PlanId, record: &Record, by: &Actor, now: UnixMs) -> Step {
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
-    if matches!(record.state, State::Open | State::Sealed) {
+    if matches!(record.state, PlanState::Open | PlanState::Sealed) {
         let state = record.state;
         return Err(PlanError::NotOver { plan, state });
     }
     let mut next = record.clone();
-    next.state = State::Discarded;
+    next.state = PlanState::Discarded;
     next.landed = None;
     next.changed_at = now;
     Ok((next, vec![Happening::new("forgotten", by, "")]))
@@ -297,7 +299,7 @@ pub(crate) fn may_land(plan: PlanId, record: &Record, what: Attempt) -> Result<(
     not_landing(plan, record)?;
     nothing_runs(plan, record)?;
     match (what, record.state) {
-        (Attempt::Apply, State::Open | State::Sealed | State::Undone) => {
+        (Attempt::Apply, PlanState::Open | PlanState::Sealed | PlanState::Undone) => {
             let pending = record.checks.iter().filter_map(|check| {
                 let state = check.state(record.fingerprint);
                 (state != CheckState::Passed).then(|| (check.command.clone(), state))
@@ -309,7 +311,9 @@ pub(crate) fn may_land(plan: PlanId, record: &Record, what: Attempt) -> Result<(
                 Err(PlanError::ChecksNotPassed { plan, checks })
             }
         }
-        (Attempt::Undo, State::Applied) | (Attempt::Refresh, State::Open | State::Sealed) => Ok(()),
+        (Attempt::Undo, PlanState::Applied) | (Attempt::Refresh, PlanState::Open | PlanState::Sealed) => {
+            Ok(())
+        }
         _ => Err(wrong(plan, record)),
     }
 }
@@ -324,8 +328,8 @@ pub(crate) fn begin_landing(
 ) -> Result<Record, PlanError> {
     may_land(plan, record, what)?;
     let mut next = record.clone();
-    if next.state == State::Open {
-        next.state = State::Sealed;
+    if next.state == PlanState::Open {
+        next.state = PlanState::Sealed;
     }
     next.open_changesets.clear();
     next.landing = Some(landing.to_owned());
@@ -337,7 +341,7 @@ pub(crate) fn begin_landing(
 pub(crate) fn landed(
     record: &Record,
     (what, by): (Attempt, &Actor),
-    outcome: (State, Landed),
+    outcome: (PlanState, Landed),
     text: String,
     now: UnixMs,
 ) -> (Record, Vec<Happening>) {
@@ -420,7 +424,10 @@ pub(crate) fn check_started(
     now: UnixMs,
 ) -> Step {
     not_landing(plan, record)?;
-    if !matches!(record.state, State::Open | State::Sealed | State::Undone) {
+    if !matches!(
+        record.state,
+        PlanState::Open | PlanState::Sealed | PlanState::Undone
+    ) {
         return Err(wrong(plan, record));
     }
     let is_known =

@@ -5,17 +5,18 @@ mod table;
 use std::sync::Arc;
 
 use eventlog::UnixMs;
-use protocol::{ChangesetId, HomeId, PlanId, WorkspaceId};
+use protocol::{
+    ChangesetId, CheckState, HomeId, IfChildFails, PlanId, PlanState, SandboxStrategy, WorkspaceId,
+};
 
 use crate::answers::Unapplied;
 use crate::error::PlanError;
 use crate::manifest::ManifestId;
 use crate::merge::{Conflict, ConflictKind};
 use crate::plan::{
-    Actor, Attempt, Check, CheckEnd, CheckRun, CheckState, Facts, IfChildFails, Landed, OpenChangeset,
-    Record, Refused, Running, State, Unrecorded,
+    Actor, Attempt, Check, CheckEnd, CheckRun, Facts, Landed, OpenChangeset, Record, Refused, Running,
+    Unrecorded,
 };
-use crate::sandbox::StrategyName;
 use crate::state::{self, Extent};
 use crate::streams::Happening;
 
@@ -23,12 +24,12 @@ const BEFORE: UnixMs = UnixMs(1_000);
 const NOW: UnixMs = UnixMs(9_000);
 const EMPTY: ManifestId = ManifestId([0; 32]);
 const OTHER: ManifestId = ManifestId([1; 32]);
-const STATES: [State; 5] = [
-    State::Open,
-    State::Sealed,
-    State::Applied,
-    State::Undone,
-    State::Discarded,
+const STATES: [PlanState; 5] = [
+    PlanState::Open,
+    PlanState::Sealed,
+    PlanState::Applied,
+    PlanState::Undone,
+    PlanState::Discarded,
 ];
 
 pub(crate) fn actor(name: &str) -> Actor {
@@ -47,7 +48,7 @@ pub(crate) fn running(stay: &str, tool: &str) -> Running {
 }
 
 /// A plan in a state, with nothing in it.
-pub(crate) fn in_state(state: State) -> Record {
+pub(crate) fn in_state(state: PlanState) -> Record {
     Record {
         facts: Facts {
             workspace: WorkspaceId::generate(),
@@ -57,7 +58,7 @@ pub(crate) fn in_state(state: State) -> Record {
             opened_at: BEFORE,
             parent: None,
             depth: 0,
-            strategy: StrategyName::Copy,
+            strategy: SandboxStrategy::Copy,
             home: HomeId::generate(),
             max_parallel: None,
             if_child_fails: IfChildFails::CarryOn,
@@ -100,7 +101,7 @@ enum With {
     AFailedCheck,
 }
 
-fn prepared(state: State, with: With) -> Record {
+fn prepared(state: PlanState, with: With) -> Record {
     let mut record = in_state(state);
     match with {
         With::Nothing => {}
@@ -143,16 +144,16 @@ fn said(event: &'static str, by: &str, text: &str) -> Happening {
 fn a_changeset_is_published_and_current_in_one_step() {
     let (plan, id) = (PlanId::generate(), ChangesetId::generate());
     for (state, first) in [
-        (State::Open, None),
+        (PlanState::Open, None),
         (
-            State::Sealed,
+            PlanState::Sealed,
             Some(said("reopened", "ann", "it is being worked on again")),
         ),
     ] {
         let before = in_state(state);
         let (next, told) = state::start_changeset(plan, &before, id, (&actor("ann"), "to see"), NOW).unwrap();
         let expected = moved(&before, |next| {
-            next.state = State::Open;
+            next.state = PlanState::Open;
             next.changesets = 1;
             next.open_changesets = vec![open(id, "ann")];
         });
@@ -174,7 +175,7 @@ fn open(id: ChangesetId, name: &str) -> OpenChangeset {
 #[test]
 fn the_current_changeset_is_the_last_that_its_actor_has_open() {
     let ids: Vec<ChangesetId> = (0..4).map(|_| ChangesetId::generate()).collect();
-    let mut record = in_state(State::Open);
+    let mut record = in_state(PlanState::Open);
     record.open_changesets = vec![
         open(ids[0], "ann"),
         open(ids[1], "ann"),
@@ -200,7 +201,7 @@ fn the_current_changeset_is_the_last_that_its_actor_has_open() {
 #[test]
 fn there_is_a_limit_to_open_changesets_and_to_checks() {
     let plan = PlanId::generate();
-    let mut record = in_state(State::Open);
+    let mut record = in_state(PlanState::Open);
     for number in 0..256 {
         let begun = state::start_changeset(
             plan,
@@ -218,7 +219,7 @@ fn there_is_a_limit_to_open_changesets_and_to_checks() {
     assert_eq!(by, "256 changesets are open; close some");
 
     let commands = |count: usize| (0..count).map(|number| number.to_string()).collect::<Vec<_>>();
-    let record = in_state(State::Open);
+    let record = in_state(PlanState::Open);
     let (record, told) = state::add_checks(plan, &record, commands(64), NOW).unwrap();
     assert_eq!((record.checks.len(), told), (64, Vec::new()));
     let (same, _) = state::add_checks(plan, &record, commands(64), NOW).unwrap();
@@ -230,7 +231,7 @@ fn there_is_a_limit_to_open_changesets_and_to_checks() {
 #[test]
 fn what_is_recorded_is_counted_and_makes_checks_outdated() {
     let plan = PlanId::generate();
-    let mut before = in_state(State::Sealed);
+    let mut before = in_state(PlanState::Sealed);
     before.checks.push(check("make", EMPTY, Some("passed")));
     before.entries = 3;
     assert!(state::may_land(plan, &before, Attempt::Apply).is_ok());
@@ -241,7 +242,7 @@ fn what_is_recorded_is_counted_and_makes_checks_outdated() {
         };
         let (next, told) = state::record(plan, &before, &actor("ann"), (count, extent), NOW).unwrap();
         let expected = moved(&before, |next| {
-            next.state = State::Open;
+            next.state = PlanState::Open;
             next.entries = 3 + count;
             next.files = 5;
             next.fingerprint = OTHER;
@@ -266,14 +267,14 @@ fn what_is_recorded_is_counted_and_makes_checks_outdated() {
 fn a_command_is_in_the_plan_from_its_entering_to_its_leaving() {
     let plan = PlanId::generate();
     for (state, tool, told_before, after) in [
-        (State::Open, "shell", None, State::Open),
+        (PlanState::Open, "shell", None, PlanState::Open),
         (
-            State::Sealed,
+            PlanState::Sealed,
             "shell",
             Some(said("reopened", "bob", "it is being worked on again")),
-            State::Open,
+            PlanState::Open,
         ),
-        (State::Sealed, state::CHECK_TOOL, None, State::Sealed),
+        (PlanState::Sealed, state::CHECK_TOOL, None, PlanState::Sealed),
     ] {
         let before = in_state(state);
         let (entered, told) = state::enter(plan, &before, running("stay", tool), NOW).unwrap();
@@ -297,7 +298,7 @@ fn a_command_is_in_the_plan_from_its_entering_to_its_leaving() {
 #[test]
 fn a_command_whose_changes_are_not_recorded_is_over_and_keeps_the_plan_from_being_discarded() {
     let plan = PlanId::generate();
-    let mut entered = in_state(State::Open);
+    let mut entered = in_state(PlanState::Open);
     entered.running = vec![running("stay", "shell")];
     let (left, told) = state::leave(&entered, "stay", Err("the disk is full".to_owned()), NOW);
     let failed = Unrecorded::of(&running("stay", "shell"), "the disk is full".to_owned());
@@ -337,11 +338,11 @@ fn who_is_in_the_way_is_named() {
         other => panic!("{other:?}"),
     };
     assert_eq!(
-        by(&prepared(State::Open, With::ACommand)),
+        by(&prepared(PlanState::Open, With::ACommand)),
         "`make` of bob runs in it"
     );
     assert_eq!(
-        by(&prepared(State::Open, With::ALanding)),
+        by(&prepared(PlanState::Open, With::ALanding)),
         "it is being applied or taken back"
     );
 }
@@ -349,20 +350,20 @@ fn who_is_in_the_way_is_named() {
 #[test]
 fn a_landing_closes_the_changesets_and_ends_done_or_refused() {
     let plan = PlanId::generate();
-    let mut before = in_state(State::Open);
+    let mut before = in_state(PlanState::Open);
     before.open_changesets = vec![open(ChangesetId::generate(), "ann")];
     before.refused = Some(refused(1));
     let begun = state::begin_landing(plan, &before, Attempt::Apply, "landing", NOW).unwrap();
     let expected = moved(&before, |next| {
-        next.state = State::Sealed;
+        next.state = PlanState::Sealed;
         next.open_changesets.clear();
         next.landing = Some("landing".to_owned());
     });
     assert_eq!(begun, expected);
     for (what, event, state) in [
-        (Attempt::Apply, "applied", State::Applied),
-        (Attempt::Undo, "undone", State::Undone),
-        (Attempt::Refresh, "refreshed", State::Sealed),
+        (Attempt::Apply, "applied", PlanState::Applied),
+        (Attempt::Undo, "undone", PlanState::Undone),
+        (Attempt::Refresh, "refreshed", PlanState::Sealed),
     ] {
         let landed = Landed {
             landing: "landing".to_owned(),
@@ -421,7 +422,7 @@ fn a_check_counts_for_what_was_in_the_plan_and_only_its_last_run() {
         at: NOW,
     };
     let (record, _) =
-        state::add_checks(plan, &in_state(State::Sealed), vec!["make".to_owned()], NOW).unwrap();
+        state::add_checks(plan, &in_state(PlanState::Sealed), vec!["make".to_owned()], NOW).unwrap();
     let start = |record: &Record, job: &str| {
         state::check_started(plan, record, ("make", job), &actor("ann"), NOW).unwrap()
     };

@@ -4,11 +4,11 @@ use eventlog::UnixMs;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
-use protocol::{ChangesetId, PlanId};
+use protocol::{ChangesetId, CheckState, PlanId, PlanState};
 
 use crate::answers::Unapplied;
 use crate::manifest::ManifestId;
-use crate::plan::{Attempt, CheckEnd, CheckState, Landed, Record, Refused, State};
+use crate::plan::{Attempt, CheckEnd, Landed, Record, Refused};
 use crate::state::{self, Extent, Step};
 use crate::state_cases::{actor, in_state, running};
 
@@ -119,8 +119,8 @@ impl Model {
             Try::Land => {
                 let what = self.landing.take()?;
                 let state = match what {
-                    Attempt::Apply => State::Applied,
-                    Attempt::Undo => State::Undone,
+                    Attempt::Apply => PlanState::Applied,
+                    Attempt::Undo => PlanState::Undone,
                     Attempt::Refresh => record.state,
                 };
                 self.applied += u32::from(what == Attempt::Apply);
@@ -163,8 +163,8 @@ impl Model {
 
     /// What must hold of every step.
     fn check_step(&self, before: &Record, wanted: &Try, next: &Record) {
-        if before.state == State::Discarded {
-            assert_eq!(next.state, State::Discarded, "what was given up stays so");
+        if before.state == PlanState::Discarded {
+            assert_eq!(next.state, PlanState::Discarded, "what was given up stays so");
             assert_eq!(
                 (next.entries, next.changesets, &next.landing),
                 (before.entries, before.changesets, &None)
@@ -174,11 +174,11 @@ impl Model {
             let is_landing = matches!(wanted, Try::Land);
             assert_eq!(
                 is_landing,
-                matches!(next.state, State::Applied | State::Undone),
+                matches!(next.state, PlanState::Applied | PlanState::Undone),
                 "only a landing applies or takes back: {wanted:?}"
             );
             assert!(
-                before.state != State::Applied || is_landing,
+                before.state != PlanState::Applied || is_landing,
                 "what is applied is taken back, or stays: {wanted:?}"
             );
         }
@@ -199,7 +199,7 @@ impl Model {
             assert!(before.running.is_empty());
             let mut states = before.checks.iter().map(|check| check.state(before.fingerprint));
             assert!(*what != Attempt::Apply || states.all(|state| state == CheckState::Passed));
-            let is_applied = before.state == State::Applied;
+            let is_applied = before.state == PlanState::Applied;
             assert_eq!(is_applied, *what == Attempt::Undo);
         }
     }
@@ -210,7 +210,7 @@ impl Model {
         assert_eq!(record.changesets, self.started.len() as u64);
         assert_eq!(record.landing.is_some(), self.landing.is_some());
         assert!(
-            record.open_changesets.is_empty() || record.state == State::Open,
+            record.open_changesets.is_empty() || record.state == PlanState::Open,
             "only an open plan has open changesets"
         );
         for name in ["ann", "bob"] {
@@ -237,7 +237,7 @@ impl Model {
         );
         let may_be_undone = self.applied >= self.undone && self.applied - self.undone <= 1;
         assert!(may_be_undone, "an undo takes one apply back");
-        assert_eq!(record.state == State::Applied, self.applied > self.undone);
+        assert_eq!(record.state == PlanState::Applied, self.applied > self.undone);
     }
 }
 
@@ -251,7 +251,7 @@ fn every_history_keeps_the_rules() {
     let histories = proptest::collection::vec(any_try(), 1..60);
     let outcome = TestRunner::new(config).run(&histories, |history| {
         let plan = PlanId::generate();
-        let (mut record, mut model) = (in_state(State::Open), Model::default());
+        let (mut record, mut model) = (in_state(PlanState::Open), Model::default());
         for (now, wanted) in (2_000..).zip(&history) {
             let before = record.clone();
             match model.attempt(plan, &record, wanted, UnixMs(now)) {

@@ -67,7 +67,7 @@ pub(crate) fn id_of<T: std::str::FromStr>(stream: &StreamId) -> Option<T> {
 }
 
 pub(crate) fn plan_head(record: &Record) -> Result<Head, PlanError> {
-    head(PLAN_KIND, record.state.name(), record)
+    head(PLAN_KIND, record.state.as_str(), record)
 }
 
 pub(crate) fn changeset_head(record: &ChangesetRecord) -> Result<Head, PlanError> {

@@ -1,7 +1,6 @@
 //! What was done in a sandbox and does not get into the workspace when the plan is applied.
 
-use protocol::PlanId;
-use serde::{Deserialize, Serialize};
+use protocol::{PlanBranch, PlanId};
 
 use crate::base::{LeftOut, WhyLeftOut};
 use crate::plan::Plan;
@@ -10,18 +9,6 @@ use crate::plan::Plan;
 const TOLD_PATHS: usize = 5;
 /// How many branches are.
 const TOLD_BRANCHES: usize = 5;
-
-/// A branch that was made or moved in a sandbox. A plan carries files: commits stay where they were made.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
-pub struct BranchInside {
-    /// Its name.
-    pub name: String,
-    /// How many commits on it were made in the sandbox.
-    pub commits: u64,
-    /// The first lines of the newest of them, newest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub subjects: Vec<String>,
-}
 
 impl Plan {
     /// What is in its sandbox and is not carried, one sentence each, with what to do about it.
@@ -57,7 +44,7 @@ fn more(count: usize, told: usize, what: &str) -> Option<String> {
     (count > told).then(|| format!("{} {what}", count - told))
 }
 
-fn branch_note(branch: &BranchInside) -> String {
+fn branch_note(branch: &PlanBranch) -> String {
     let name = &branch.name;
     match branch.commits {
         0 => format!("the branch `{name}` made in the sandbox is not carried"),
@@ -105,7 +92,7 @@ mod tests {
 
     #[test]
     fn commits_are_counted_in_plain_words() {
-        let branch = |commits| BranchInside {
+        let branch = |commits| PlanBranch {
             name: "x".to_owned(),
             commits,
             subjects: Vec::new(),

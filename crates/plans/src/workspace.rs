@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use eventlog::{UnixMs, Version};
-use protocol::{HomeId, PlanId, WorkspaceId};
+use protocol::{HomeId, PlanId, WorkspaceId, WorkspaceState};
 use serde::{Deserialize, Serialize};
 
-use crate::as_text;
 use crate::plan::Attempt;
 
 /// A workspace, as the log has it.
@@ -17,7 +16,6 @@ pub struct WorkspaceRecord {
     /// The device and the inode of the directory, so that another one in its place is told apart.
     pub identity: (u64, u64),
     /// The home whose machine has it.
-    #[serde(with = "as_text")]
     pub home: HomeId,
     /// When it was registered.
     pub registered_at: UnixMs,
@@ -27,19 +25,6 @@ pub struct WorkspaceRecord {
     /// The landing that is being carried out on it right now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landing: Option<String>,
-}
-
-/// Whether a workspace is there.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Presence {
-    /// It is where it was.
-    Present,
-    /// There is nothing at its path.
-    Missing,
-    /// There is another directory at its path.
-    Replaced,
-    /// The file system that it is on does not answer.
-    Unreachable,
 }
 
 /// A workspace, as somebody sees it.
@@ -52,7 +37,7 @@ pub struct Workspace {
     /// The rest.
     pub record: WorkspaceRecord,
     /// Whether it is there.
-    pub presence: Presence,
+    pub presence: WorkspaceState,
     /// Whether it is a git repository.
     pub is_git: bool,
     /// How many of its plans are open or sealed.

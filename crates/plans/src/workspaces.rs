@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use eventlog::{Commit, StoredHead, Version, Write};
-use protocol::WorkspaceId;
+use protocol::{PlanState, WorkspaceId, WorkspaceState};
 
 use crate::error::PlanError;
-use crate::plan::State;
 use crate::shared::{Shared, blocking};
 use crate::store;
 use crate::streams::{self, PLAN_KIND, WORKSPACE_KIND};
-use crate::workspace::{Presence, Workspace, WorkspaceRecord};
+use crate::workspace::{Workspace, WorkspaceRecord};
 
 /// The list of workspaces of this home. It is changed by one at a time.
 #[derive(Debug)]
@@ -131,9 +130,9 @@ pub(crate) fn gone(workspace: &Workspace) -> PlanError {
     PlanError::WorkspaceGone {
         root: workspace.record.root.clone(),
         why: match workspace.presence {
-            Presence::Replaced => "another directory is in its place".to_owned(),
-            Presence::Unreachable => "its file system does not answer".to_owned(),
-            Presence::Missing | Presence::Present => "there is no directory".to_owned(),
+            WorkspaceState::Replaced => "another directory is in its place".to_owned(),
+            WorkspaceState::Unreachable => "its file system does not answer".to_owned(),
+            WorkspaceState::Missing | WorkspaceState::Present => "there is no directory".to_owned(),
         },
     }
 }
@@ -178,8 +177,8 @@ fn registered_of(shared: &Shared, stored: &StoredHead) -> Result<Option<Register
 /// How many plans of each workspace are open or sealed.
 async fn open_plans(shared: &Shared) -> Result<HashMap<WorkspaceId, u64>, PlanError> {
     let mut counts = HashMap::<WorkspaceId, u64>::new();
-    let of = |state: State| store::heads(&shared.log, PLAN_KIND, Some(state.name()));
-    let (open, sealed) = tokio::try_join!(of(State::Open), of(State::Sealed))?;
+    let of = |state: PlanState| store::heads(&shared.log, PLAN_KIND, Some(state.as_str()));
+    let (open, sealed) = tokio::try_join!(of(PlanState::Open), of(PlanState::Sealed))?;
     for stored in open.iter().chain(&sealed) {
         if let Some(plan) = shared.log.readable(stored, streams::plan_of(stored)) {
             *counts.entry(plan.record.facts.workspace).or_default() += 1;
@@ -230,7 +229,7 @@ pub(crate) async fn get(shared: &Shared, id: WorkspaceId) -> Result<Workspace, P
 }
 
 /// Whether a workspace of this home is there.
-pub(crate) async fn presence(shared: &Shared, id: WorkspaceId) -> Result<Option<Presence>, PlanError> {
+pub(crate) async fn presence(shared: &Shared, id: WorkspaceId) -> Result<Option<WorkspaceState>, PlanError> {
     Ok(match find(shared, id).await? {
         Some(found) => Some(shared.looks.at(&found.record).await.presence),
         None => None,

@@ -1,5 +1,6 @@
 //! How a child ended.
 
+use protocol::JobKilled;
 use serde::{Deserialize, Serialize};
 
 /// How many processes are named where some had to be killed or could not be. A tree can have thousands; the rest is
@@ -56,16 +57,7 @@ pub struct Killed {
     /// How many.
     pub count: u64,
     /// Some of them.
-    pub some: Vec<KilledProcess>,
-}
-
-/// A process that had to be killed.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
-pub struct KilledProcess {
-    /// Its pid.
-    pub pid: u32,
-    /// The name of its program.
-    pub name: String,
+    pub some: Vec<JobKilled>,
 }
 
 impl Killed {
@@ -73,7 +65,7 @@ impl Killed {
         self.count += 1;
         if self.some.len() < NAMED_PROCESSES {
             let name = name.to_owned();
-            self.some.push(KilledProcess { pid, name });
+            self.some.push(JobKilled { pid, name });
         }
     }
 }

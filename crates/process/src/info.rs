@@ -2,6 +2,8 @@
 
 use std::time::SystemTime;
 
+use protocol::{ProcessAncestor, ProcessRole, ProcessState};
+
 use crate::entry::Entry;
 use crate::proc_table::{Stat, Table};
 use crate::spec::Enforcement;
@@ -38,17 +40,6 @@ pub struct ProcessInfo {
     pub confinement: Enforcement,
 }
 
-/// What an owned process is doing. One that has ended is no longer listed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ProcessState {
-    /// It does not run yet.
-    Starting,
-    /// It runs.
-    Running,
-    /// It is being stopped, or what it has left behind is.
-    Stopping,
-}
-
 /// What a pid has to do with us.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Why {
@@ -57,9 +48,9 @@ pub enum Why {
         /// The owned process.
         process: Box<ProcessInfo>,
         /// What the pid is there.
-        role: Role,
+        role: ProcessRole,
         /// The process that was asked for and its parents, up to the command or its keeper.
-        line: Vec<Ancestor>,
+        line: Vec<ProcessAncestor>,
     },
     /// There is such a process, and it is none of ours.
     NotOurs {
@@ -79,26 +70,6 @@ pub enum Belongs {
     ToOthers,
     /// There is no such process.
     NoSuchProcess,
-}
-
-/// What a process is in an owned tree.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Role {
-    /// The command itself.
-    Command,
-    /// Its keeper.
-    Keeper,
-    /// Something that the command has started.
-    Descendant,
-}
-
-/// A process in a line of parents.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Ancestor {
-    /// Its pid.
-    pub pid: u32,
-    /// The name of its program.
-    pub name: String,
 }
 
 pub(crate) fn info(entry: &Entry, table: &Table) -> ProcessInfo {
@@ -163,12 +134,12 @@ pub(crate) fn why<'entry>(pid: u32, table: &Table, mut entries: impl Iterator<It
     let command = entry.started.get().map(|started| started.command);
     let is_command = |stat: &Stat| Some(stat.identity()) == command;
     let (role, end) = match upwards.iter().position(|stat| is_command(stat)) {
-        _ if place == 0 => (Role::Keeper, 0),
-        Some(0) => (Role::Command, 0),
-        Some(command) => (Role::Descendant, command),
-        None => (Role::Descendant, place),
+        _ if place == 0 => (ProcessRole::Keeper, 0),
+        Some(0) => (ProcessRole::Command, 0),
+        Some(command) => (ProcessRole::Descendant, command),
+        None => (ProcessRole::Descendant, place),
     };
-    let line = upwards[..=end].iter().map(|stat| Ancestor {
+    let line = upwards[..=end].iter().map(|stat| ProcessAncestor {
         pid: stat.pid,
         name: stat.name.clone(),
     });

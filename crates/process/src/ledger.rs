@@ -279,3 +279,25 @@ pub(crate) enum OpenError {
     #[error(transparent)]
     Log(#[from] LogError),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Record;
+
+    /// The log of every home holds these bytes.
+    #[test]
+    fn stored_rows_encode_to_the_same_bytes_again() {
+        for (command, ended, exit) in [
+            ("null", "null", "null"),
+            (r#"{"pid":8,"start_ticks":71}"#, "9000", r#"{"code":3}"#),
+            (r#"{"pid":8,"start_ticks":71}"#, "9000", r#"{"signal":9}"#),
+            (r#"{"pid":8,"start_ticks":71}"#, "9000", r#""unknown""#),
+        ] {
+            let stored = format!(
+                r#"{{"tag":"boot_1.7","machine_boot_id":"m","daemon_boot_id":"boot_1","keeper":{{"pid":7,"start_ticks":70}},"command":{command},"owner":"job/x","reason":"make","generation":1,"argv":["make"],"started_at_ms":1000,"ended_at_ms":{ended},"exit":{exit}}}"#
+            );
+            let read: Record = serde_json::from_str(&stored).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), stored);
+        }
+    }
+}

@@ -55,9 +55,9 @@ mod wire;
 pub use child::Child;
 pub use confine::landlock_support;
 pub use descriptors::raise_open_files;
-pub use ended::{Ended, Exit, KeeperEnd, Killed, KilledProcess};
+pub use ended::{Ended, Exit, KeeperEnd, Killed};
 pub use error::{OpenProcessesError, SpawnError};
-pub use info::{Ancestor, Belongs, ProcessInfo, ProcessState, Role, Why};
+pub use info::{Belongs, ProcessInfo, Why};
 pub use inlet::{INLET_BYTES, Inlet, InletReader};
 pub use keeper::keep_if_asked;
 pub use ledger::unreadable_head;
@@ -66,8 +66,6 @@ pub use outlet::Outlet;
 pub use private::{DATABASE_URL, is_private};
 pub use processes::{Processes, ProcessesOptions};
 pub use reclaim::Reclaimed;
-pub use spec::{
-    Confinement, Enforcement, KeeperProgram, Limits, Spec, StandardError, StopPlan, TerminalSize,
-};
+pub use spec::{Confinement, Enforcement, KeeperProgram, Limits, Spec, StandardError, StopPlan};
 pub use tasks::Tasks;
 pub use view::{Mount, View, ViewError, ViewSpec, ViewStep, view_support};

@@ -4,11 +4,12 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use protocol::JobTerminal;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe::Sender;
 
 use crate::outlet::Outlet;
-use crate::spec::{StandardError, TerminalSize};
+use crate::spec::StandardError;
 use crate::terminal;
 
 /// How much is read at once from a pipe that is drained. Each child keeps a buffer of this size.
@@ -27,7 +28,7 @@ pub(crate) struct Pipes {
 }
 
 impl Pipes {
-    pub(crate) fn make(terminal: Option<TerminalSize>, stderr_goes: StandardError) -> io::Result<Self> {
+    pub(crate) fn make(terminal: Option<JobTerminal>, stderr_goes: StandardError) -> io::Result<Self> {
         let (their_stdin, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
         let outlet = || match terminal {
             None => pipe(),

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use protocol::JobTerminal;
 use serde::{Deserialize, Serialize};
 
 use crate::view::View;
@@ -34,7 +35,7 @@ pub struct Spec {
     pub stderr: StandardError,
     /// If there is one, its standard output and its standard error are terminals of this size, one each unless `stderr`
     /// makes them one, and it may use colour. Otherwise they are pipes. Its standard input is a pipe in any case.
-    pub terminal: Option<TerminalSize>,
+    pub terminal: Option<JobTerminal>,
     /// What it sees of the file system; `None` for what the daemon sees. In a view the program, the directory and the
     /// directories of the confinement are looked up in the view, and the command has no capability, whoever its user is.
     pub view: Option<View>,
@@ -51,15 +52,6 @@ pub enum StandardError {
     /// It goes where the standard output goes, in the order in which both were written, as on a terminal of one's own.
     /// Nothing else can tell the order of two streams.
     WithOutput,
-}
-
-/// The size of a terminal, in characters.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct TerminalSize {
-    /// How wide.
-    pub columns: u16,
-    /// How high.
-    pub rows: u16,
 }
 
 /// What a child may use at most, for each of its processes. `None` leaves it as the daemon has it; no limit is ever
@@ -92,29 +84,8 @@ pub enum Confinement {
     WriteBelow(Vec<PathBuf>),
 }
 
-/// How much of a confinement is in force.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Enforcement {
-    /// All of it.
-    Full,
-    /// What this kernel can do, which is not all.
-    Partial,
-    /// Nothing: none was asked for, or this kernel has no Landlock.
-    None,
-}
-
-impl Enforcement {
-    /// The word for it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Partial => "partial",
-            Self::None => "none",
-        }
-    }
-}
+/// How much of a [`Confinement`] is in force. The wire calls it confinement, because there it is the only one.
+pub use protocol::Confinement as Enforcement;
 
 /// How a child is stopped: each step has its time, and is skipped when nothing is left.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -10,10 +10,10 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use crate::outlet::Outlet;
-use crate::spec::TerminalSize;
+use protocol::JobTerminal;
 
 /// Opens a terminal: our end, and the one of the command. Both are closed on exec.
-pub(crate) fn open(size: TerminalSize) -> io::Result<(Outlet, OwnedFd)> {
+pub(crate) fn open(size: JobTerminal) -> io::Result<(Outlet, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = openpt(flags)?;
     grantpt(&master)?;

@@ -297,7 +297,7 @@ pub struct Job {
 }
 
 /// What a job is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
     /// It waits for its turn.
@@ -310,6 +310,26 @@ pub enum JobState {
     Failed,
     /// It was cancelled, and nothing of it runs.
     Cancelled,
+}
+
+impl JobState {
+    /// The word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether the job has ended for good.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        !matches!(self, Self::Queued | Self::Running)
+    }
 }
 
 /// A wish that a job be cancelled.
@@ -502,4 +522,19 @@ pub enum JobChannel {
     Stderr,
     /// A remark of the daemon.
     Note,
+}
+
+impl JobChannel {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Stdout, Self::Stderr, Self::Note];
+
+    /// The word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+            Self::Note => "note",
+        }
+    }
 }

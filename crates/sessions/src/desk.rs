@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plans::{Ground, IfChildFails, NewPlan, Plan, PlanError, Plans, State, Unapplied};
-use protocol::{PlanId, SessionId, TurnId};
+use plans::{Ground, NewPlan, Plan, PlanError, Plans, Unapplied};
+use protocol::{IfChildFails, PlanId, PlanState, SessionId, TurnId};
 use tokio::sync::OnceCell;
 
 use crate::error::SessionError;
@@ -141,7 +141,7 @@ impl PlanDesk {
         };
         let has_work = found.record.files > 0;
         let finished = match (has_work, origin) {
-            (true, _) if state == TurnState::Done && found.record.state == State::Open => {
+            (true, _) if state == TurnState::Done && found.record.state == PlanState::Open => {
                 plans.seal(plan, self.actor(), None).await.map(drop)
             }
             (false, Origin::Opened) => {
@@ -175,7 +175,7 @@ impl Inner {
         match self.shared.plans.get(given).await {
             // One whose sandbox is on another machine is left to whoever is there.
             Ok(plan) if plan.record.facts.home != self.shared.owner.home => Ok(None),
-            Ok(plan) if matches!(plan.record.state, State::Open | State::Sealed) => Ok(Some(plan)),
+            Ok(plan) if matches!(plan.record.state, PlanState::Open | PlanState::Sealed) => Ok(Some(plan)),
             Ok(_) | Err(PlanError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use jobs::IfInterrupted;
+use protocol::JobIfInterrupted;
 
 use super::load::{self, Load, Store};
 use super::peers::Apalis;
@@ -34,7 +34,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
         let load = Load {
             jobs,
             workers: WORKERS,
-            if_interrupted: IfInterrupted::Repeat,
+            if_interrupted: JobIfInterrupted::Repeat,
         };
         let runtime = &runtime;
         move |directory: &Path| Ok([load.run(runtime, &Store::Sqlite(directory))?.drain])

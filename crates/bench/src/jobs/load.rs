@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use eventlog::{Log, PostgresOptions, SqliteOptions};
-use jobs::{Handler, IfInterrupted, Jobs, JobsOptions, NewJob, Sharing};
+use jobs::{Handler, Jobs, JobsOptions, NewJob, Sharing};
 use kernel::{Deadline, SystemClock};
 use process::Tasks;
-use protocol::{BootId, HomeId};
+use protocol::{BootId, HomeId, JobIfInterrupted};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
@@ -41,7 +41,7 @@ pub(super) enum Store<'a> {
 pub(super) struct Load {
     pub(super) jobs: usize,
     pub(super) workers: usize,
-    pub(super) if_interrupted: IfInterrupted,
+    pub(super) if_interrupted: JobIfInterrupted,
 }
 
 /// Nanoseconds for each job.
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn every_job_is_submitted_and_done() {
         let runtime = runtime().unwrap();
-        for (jobs, if_interrupted) in [(1, IfInterrupted::Fail), (130, IfInterrupted::Repeat)] {
+        for (jobs, if_interrupted) in [(1, JobIfInterrupted::Fail), (130, JobIfInterrupted::Repeat)] {
             let directory = TempDir::new().unwrap();
             let load = Load {
                 jobs,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use eventlog::PostgresOptions;
-use jobs::IfInterrupted;
+use protocol::JobIfInterrupted;
 use tokio::runtime::Runtime;
 
 use super::load::{self, Load, Store};
@@ -71,8 +71,8 @@ impl Contest<'_> {
         let [repeated, once, graphile, apalis, bare] = in_long_turns(
             ROUNDS,
             [
-                LongContender::new("tidelock", |_| self.ours(workers, IfInterrupted::Repeat)),
-                LongContender::new("tidelock", |_| self.ours(workers, IfInterrupted::Fail)),
+                LongContender::new("tidelock", |_| self.ours(workers, JobIfInterrupted::Repeat)),
+                LongContender::new("tidelock", |_| self.ours(workers, JobIfInterrupted::Fail)),
                 LongContender::new("graphile-worker", |_| {
                     self.peer(
                         |url, jobs, workers| self.graphile.ask(&[url, jobs, workers]),
@@ -109,7 +109,7 @@ impl Contest<'_> {
         Ok(())
     }
 
-    fn ours(&self, workers: usize, if_interrupted: IfInterrupted) -> Result<[f64; 2]> {
+    fn ours(&self, workers: usize, if_interrupted: JobIfInterrupted) -> Result<[f64; 2]> {
         let database = Database::make(self.server, self.runtime)?;
         let load = Load {
             jobs: JOBS,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use jobs::IfInterrupted;
+use protocol::JobIfInterrupted;
 
 use super::load::{self, Load, Store};
 use super::peers::{Apalis, drain_figures};
@@ -54,8 +54,8 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
         let [ours_repeated, ours_once, full, default] = in_long_turns(
             ROUNDS,
             [
-                LongContender::new("tidelock", ours(IfInterrupted::Repeat)),
-                LongContender::new("tidelock", ours(IfInterrupted::Fail)),
+                LongContender::new("tidelock", ours(JobIfInterrupted::Repeat)),
+                LongContender::new("tidelock", ours(JobIfInterrupted::Fail)),
                 LongContender::new("apalis-sqlite, `FULL`", peer("full")),
                 LongContender::new("apalis-sqlite, default", peer("default")),
             ],

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use anyhow::Result;
-use plans::OutcomeKind;
+use protocol::OutcomeKind;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use plans::{Entrance, Known, ReadBounds, StrategyName};
+use plans::{Entrance, Known, ReadBounds};
+use protocol::SandboxStrategy;
 
 use super::git;
 use super::ground::{Ground, Made};
@@ -42,9 +43,9 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
         std::fs::create_dir(&data)?;
         let ground = Ground::prepare(&runtime, tidelock, &data, &project.root)?;
         let [overlay, copy, worktree] = [
-            StrategyName::Overlay,
-            StrategyName::Copy,
-            StrategyName::GitWorktree,
+            SandboxStrategy::Overlay,
+            SandboxStrategy::Copy,
+            SandboxStrategy::GitWorktree,
         ]
         .map(|name| Captured::of(&ground, name, files));
         let (mut overlay, mut copy, mut worktree) = (overlay?, copy?, worktree?);
@@ -96,7 +97,7 @@ struct Captured {
 }
 
 impl Captured {
-    fn of(ground: &Ground<'_>, name: StrategyName, files: usize) -> Result<Self> {
+    fn of(ground: &Ground<'_>, name: SandboxStrategy, files: usize) -> Result<Self> {
         let made = ground.make(name)?;
         let known = Known {
             base: Arc::clone(&ground.warm().base.manifest),

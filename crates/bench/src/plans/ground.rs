@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use kernel::CancellationToken;
-use plans::{Bases, Sandbox, SandboxOrder, Strategies, Strategy, StrategyName, Taken};
-use protocol::PlanId;
+use plans::{Bases, Sandbox, SandboxOrder, Strategies, Strategy, Taken};
+use protocol::{PlanId, SandboxStrategy};
 use tokio::runtime::Runtime;
 
 use super::service::{Starter, environment};
@@ -63,7 +63,7 @@ impl<'a> Ground<'a> {
     }
 
     /// Makes and opens a sandbox on the warm image.
-    pub(super) fn make(&self, name: StrategyName) -> Result<Made> {
+    pub(super) fn make(&self, name: SandboxStrategy) -> Result<Made> {
         self.make_on(name, &self.warm, Instant::now())
     }
 
@@ -72,10 +72,10 @@ impl<'a> Ground<'a> {
         let store = format!("cold-{}", PlanId::generate());
         let began = Instant::now();
         let taken = take(&self.scratch, &store, &self.workspace)?;
-        self.make_on(StrategyName::Overlay, &taken, began)
+        self.make_on(SandboxStrategy::Overlay, &taken, began)
     }
 
-    fn make_on(&self, name: StrategyName, taken: &Taken, began: Instant) -> Result<Made> {
+    fn make_on(&self, name: SandboxStrategy, taken: &Taken, began: Instant) -> Result<Made> {
         let strategy = self.strategies.pick(Some(name), &self.workspace)?;
         let plan = PlanId::generate();
         let order = SandboxOrder {
@@ -100,7 +100,7 @@ impl<'a> Ground<'a> {
     /// Closes a sandbox, and takes it away if it is small. A whole tree stays until the end.
     pub(super) fn remove(&self, made: Made) -> Result<()> {
         drop(made.sandbox);
-        if made.strategy.name() == StrategyName::Overlay {
+        if made.strategy.name() == SandboxStrategy::Overlay {
             self.runtime.block_on(made.strategy.remove(&made.order))?;
         }
         Ok(())

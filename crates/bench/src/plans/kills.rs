@@ -10,8 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use plans::State;
-use protocol::PlanId;
+use protocol::{PlanId, PlanState};
 
 use super::project::{APPENDED, Project, append, content};
 use super::service::{Service, must_be_done};
@@ -204,11 +203,11 @@ fn recover(tidelock: &Path, data: &Path, project: &Project, plan: PlanId) -> Res
         let record = service.plans.get(plan).await?.record;
         let tree = Tree::of(project)?;
         let expected = match record.state {
-            State::Applied => Tree::New,
+            PlanState::Applied => Tree::New,
             _ => Tree::Old,
         };
         let is_true = tree == expected && record.landing.is_none();
-        if record.state == State::Applied && tree == Tree::New {
+        if record.state == PlanState::Applied && tree == Tree::New {
             must_be_done(&service.undo(plan).await?, FILES)?;
         }
         service.close().await;

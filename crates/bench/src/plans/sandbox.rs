@@ -5,8 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use plans::StrategyName;
-use protocol::PlanId;
+use protocol::{PlanId, SandboxStrategy};
 use tokio::runtime::Runtime;
 
 use super::git;
@@ -72,7 +71,7 @@ pub(crate) fn measure(tidelock: &Path) -> Result<Table> {
 
 /// That an overlay takes as long on a large tree as on a small one.
 fn of_any_size(table: &mut Table, grounds: &[Ground<'_>; 2]) -> Result<()> {
-    let overlay = |ground| make(ground, StrategyName::Overlay);
+    let overlay = |ground| make(ground, SandboxStrategy::Overlay);
     let [[few], [many]] = in_long_turns(
         SHORT_ROUNDS,
         [
@@ -97,7 +96,7 @@ fn against_git(table: &mut Table, ground: &Ground<'_>, project: &Project, rounds
     let [[warm], [cold], [worktree]] = in_long_turns(
         rounds,
         [
-            LongContender::new("overlay", make(ground, StrategyName::Overlay)),
+            LongContender::new("overlay", make(ground, SandboxStrategy::Overlay)),
             LongContender::new("overlay, cold", cold),
             LongContender::new("git worktree add", add_worktree(project)),
         ],
@@ -115,8 +114,8 @@ fn fallbacks(table: &mut Table, ground: &Ground<'_>, project: &Project) -> Resul
     let [[copy], [own_worktree], [worktree]] = in_long_turns(
         FEW_ROUNDS,
         [
-            LongContender::new("copy", make(ground, StrategyName::Copy)),
-            LongContender::new("git-worktree", make(ground, StrategyName::GitWorktree)),
+            LongContender::new("copy", make(ground, SandboxStrategy::Copy)),
+            LongContender::new("git-worktree", make(ground, SandboxStrategy::GitWorktree)),
             LongContender::new("git worktree add", add_worktree(project)),
         ],
     )?;
@@ -145,7 +144,7 @@ fn add_worktree(project: &Project) -> impl FnMut(&Path) -> Result<[f64; 1]> {
 }
 
 /// A turn that makes a sandbox.
-fn make<'a>(ground: &'a Ground<'_>, name: StrategyName) -> impl FnMut(&Path) -> Result<[f64; 1]> + 'a {
+fn make<'a>(ground: &'a Ground<'_>, name: SandboxStrategy) -> impl FnMut(&Path) -> Result<[f64; 1]> + 'a {
     move |_| {
         settle();
         let made = ground.make(name)?;

@@ -9,13 +9,13 @@ use anyhow::{Context as _, Result, ensure};
 use eventlog::{Log, SqliteOptions};
 use kernel::SystemClock;
 use plans::{
-    ApplyOrder, Entrance, GcPolicy, Ground, IfChildFails, LandingSteps, NewPlan, NewStay, Outcome,
-    OutcomeKind, Plans, PlansOptions, PlansSettings, Run, Unapplied, UndoOrder,
+    ApplyOrder, Entrance, GcPolicy, Ground, LandingSteps, NewPlan, NewStay, Outcome, Plans, PlansOptions,
+    PlansSettings, Run, Unapplied, UndoOrder,
 };
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
 };
-use protocol::{BootId, HomeId, PlanId};
+use protocol::{BootId, HomeId, IfChildFails, OutcomeKind, PlanId};
 use tokio::io::AsyncReadExt as _;
 
 /// Who does everything here.

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context::{OpenPlan, OpenPlans, PortError};
-use plans::{Plan, PlanError, PlanQuery, Plans, State};
+use plans::{Plan, PlanError, PlanQuery, Plans};
+use protocol::PlanState;
 
 use super::plan_view::tree_path;
 
@@ -25,7 +26,7 @@ impl OpenPlans for SharedPlans {
     async fn open(&self, root: &Path) -> Result<Vec<OpenPlan>, PortError> {
         let failed = |error: PlanError| PortError::Failed(error.to_string());
         let query = PlanQuery {
-            states: vec![State::Open, State::Sealed],
+            states: vec![PlanState::Open, PlanState::Sealed],
             limit: MOST_CONSIDERED,
             ..PlanQuery::default()
         };

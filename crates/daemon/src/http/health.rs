@@ -99,7 +99,7 @@ pub(crate) fn current_status(app: &App) -> Status {
         last_crash: app.durable.boots.last_crash().cloned(),
         processes: Some(processes::summary(&app.processes)),
         jobs: Some(counts_to_wire(&app.jobs.counts())),
-        plans: Some(plans::wire::counts_to_wire(&app.plans)),
+        plans: Some(app.plans.counts()),
         recovering: plans::wire::recovering_to_wire(&app.plans),
         sessions: Some(sessions::wire::counts_to_wire(&app.conversations)),
         context: Some(app.contexts.counts()),

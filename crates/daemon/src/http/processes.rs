@@ -9,7 +9,7 @@ use protocol::{ErrorCode, ProcessExplanation, ProcessList};
 
 use super::problem::Problem;
 use crate::app::App;
-use crate::processes::{self, ancestor_to_wire, role_to_wire, to_wire};
+use crate::processes::{self, to_wire};
 
 /// All processes that the daemon owns.
 #[utoipa::path(
@@ -46,8 +46,8 @@ pub(crate) async fn explain(
     match why {
         Why::Owned { process, role, line } => Ok(Json(ProcessExplanation {
             pid,
-            role: role_to_wire(role),
-            line: line.into_iter().map(ancestor_to_wire).collect(),
+            role,
+            line,
             process: to_wire(*process),
         })),
         Why::NotOurs { name } => {

@@ -9,8 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use eventlog::LogError;
 use jobs::{
-    Channel, Counts, Ending, IfInterrupted, Job, Jobs, Lane, ListQuery, Moment, OutputSummary, Piece, Pool,
-    Progress, State, StateName, UnixMs, WaitingFor,
+    Counts, Ending, Job, Jobs, Lane, ListQuery, Moment, OutputSummary, Piece, Pool, State, UnixMs, WaitingFor,
 };
 use machines::Machines;
 use protocol::HomeId;
@@ -22,7 +21,7 @@ pub(crate) use submission::{invalid, to_new_job};
 use crate::app::whole_ms;
 use crate::durable::machine_to_wire;
 use crate::plans::finished_of;
-use crate::times::rfc3339_ms;
+use crate::times::{rfc3339_ms, written};
 
 /// A job with everything that is known of it now.
 ///
@@ -92,6 +91,9 @@ pub(crate) async fn list(
 }
 
 /// A job, with what is known of its output, and of why it does not run yet.
+///
+/// The log has a record in which each state has only what belongs to it. The wire has one flat list of members, with what
+/// is known beside the log.
 pub(crate) fn to_wire(
     job: &Job,
     output: &OutputSummary,
@@ -113,7 +115,7 @@ pub(crate) fn to_wire(
     let lost = ending.and_then(|ending| ending.lost_output(output));
     protocol::Job {
         id: job.id.to_string(),
-        state: state_to_wire(record.state.name()),
+        state: record.state.name(),
         machine: None,
         version: job.version.get(),
         title: facts.title.clone(),
@@ -135,10 +137,7 @@ pub(crate) fn to_wire(
         attempts: record.attempts,
         max_retries: facts.retry.max_retries,
         interruptions: record.interruptions,
-        if_interrupted: match facts.if_interrupted {
-            IfInterrupted::Fail => protocol::JobIfInterrupted::Fail,
-            IfInterrupted::Repeat => protocol::JobIfInterrupted::Repeat,
-        },
+        if_interrupted: facts.if_interrupted,
         cancel: record.cancel.as_ref().map(|cancel| protocol::JobCancelRequest {
             by: cancel.by.clone(),
             why: cancel.why.clone(),
@@ -156,7 +155,7 @@ pub(crate) fn to_wire(
         killed_count: said.killed_count,
         input_cut: said.input_cut,
         confinement: said.confinement,
-        progress: output.progress.as_ref().map(progress_to_wire),
+        progress: output.progress.clone(),
         output_bytes: output.bytes,
         cut_bytes: output.cut_bytes,
         output_lost: lost.map(str::to_owned),
@@ -191,21 +190,9 @@ pub(crate) fn piece_to_wire(piece: &Piece) -> protocol::JobOutput {
     protocol::JobOutput {
         sequence: piece.sequence.get(),
         at: rfc3339_ms(piece.at_ms),
-        channel: match piece.channel {
-            Channel::Stdout => protocol::JobChannel::Stdout,
-            Channel::Stderr => protocol::JobChannel::Stderr,
-            Channel::Note => protocol::JobChannel::Note,
-        },
+        channel: piece.channel,
         text,
         base64,
-    }
-}
-
-pub(crate) fn progress_to_wire(progress: &Progress) -> protocol::JobProgress {
-    protocol::JobProgress {
-        done: progress.done,
-        total: progress.total,
-        text: progress.text.clone(),
     }
 }
 
@@ -218,16 +205,7 @@ pub(crate) fn counts_to_wire(counts: &Counts) -> protocol::JobCounts {
     }
 }
 
-fn state_to_wire(state: StateName) -> protocol::JobState {
-    match state {
-        StateName::Queued => protocol::JobState::Queued,
-        StateName::Running => protocol::JobState::Running,
-        StateName::Succeeded => protocol::JobState::Succeeded,
-        StateName::Failed => protocol::JobState::Failed,
-        StateName::Cancelled => protocol::JobState::Cancelled,
-    }
-}
-
+/// A stored lane has passed its checks; that of a request may have a limit of 0.
 fn lane_to_wire(lane: &Lane) -> protocol::JobLane {
     protocol::JobLane {
         name: lane.name.to_string(),
@@ -282,10 +260,6 @@ pub(crate) fn waiting_text(waiting: &WaitingFor, lane: Option<&Lane>, now: UnixM
             None => "room in its lane".to_owned(),
         },
     }
-}
-
-fn written(moment: UnixMs) -> String {
-    rfc3339_ms(i64::try_from(moment.0).unwrap_or(i64::MAX))
 }
 
 /// A duration in words: `350 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`.

@@ -3,8 +3,8 @@
 //! What a client remembers of it is a short cut. The truth is in the plans, which know who opened them: so a client that
 //! comes back after the daemon was killed works on in the same plan.
 
-use plans::{PlanQuery, State};
-use protocol::{ErrorCode, PlanId};
+use plans::PlanQuery;
+use protocol::{ErrorCode, PlanId, PlanState};
 
 use super::call::Call;
 use super::clients::Known;
@@ -65,7 +65,12 @@ pub(super) async fn own_plan(call: &Call<'_>) -> Result<Option<Ground>, ToolErro
         Known::NoPlan => return Ok(None),
         Known::Nothing => {}
     }
-    let found = newest_of(call.app, &call.client.actor, &[State::Open, State::Sealed]).await?;
+    let found = newest_of(
+        call.app,
+        &call.client.actor,
+        &[PlanState::Open, PlanState::Sealed],
+    )
+    .await?;
     let known = match &found {
         Some(ground) => Known::Plan(ground.clone()),
         None => Known::NoPlan,
@@ -75,7 +80,11 @@ pub(super) async fn own_plan(call: &Call<'_>) -> Result<Option<Ground>, ToolErro
 }
 
 /// The newest plan that an actor has opened and that is in one of these states.
-pub(super) async fn newest_of(app: &App, actor: &str, states: &[State]) -> Result<Option<Ground>, ToolError> {
+pub(super) async fn newest_of(
+    app: &App,
+    actor: &str,
+    states: &[PlanState],
+) -> Result<Option<Ground>, ToolError> {
     let mut query = PlanQuery {
         states: states.to_vec(),
         limit: PLANS_A_STEP,

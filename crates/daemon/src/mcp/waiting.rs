@@ -38,13 +38,6 @@ pub(super) fn patience(call: &Call<'_>, seconds: Option<u64>) -> Deadline {
     Deadline::after(&call.app.clock, Duration::from_secs(seconds))
 }
 
-pub(super) fn has_ended(job: &Job) -> bool {
-    match job.state {
-        JobState::Queued | JobState::Running => false,
-        JobState::Succeeded | JobState::Failed | JobState::Cancelled => true,
-    }
-}
-
 /// Waits until a job has ended, the time is over, or nobody waits any more.
 pub(super) async fn wait_for(call: &Call<'_>, id: &str, patience: &Deadline) -> Result<Waited, ToolError> {
     let began = call.app.clock.now();
@@ -59,7 +52,7 @@ pub(super) async fn wait_for(call: &Call<'_>, id: &str, patience: &Deadline) -> 
             job = call.get(&path) => job?,
             () = call.interrupted() => return Ok(Waited::Interrupted),
         };
-        if has_ended(&job) {
+        if job.state.is_terminal() {
             return Ok(Waited::Ended(Box::new(job)));
         }
         if patience.has_passed() {
@@ -123,7 +116,7 @@ pub(super) fn standing(job: &Job) -> String {
             None => "was cancelled".to_owned(),
         },
     };
-    let took = match has_ended(job) {
+    let took = match job.state.is_terminal() {
         true => job
             .ran_ms
             .map(|ran| format!(" after {}.{:03} s", ran / 1000, ran % 1000)),

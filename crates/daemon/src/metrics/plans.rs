@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use plans::{Counts, OutcomeKind};
+use plans::Attempt;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
@@ -11,6 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
+use protocol::{OutcomeKind, PlanCounts};
 
 use super::Buckets;
 
@@ -19,17 +20,6 @@ use super::Buckets;
 pub(crate) struct PlanMetrics {
     attempts: Family<AttemptLabels, Counter>,
     durations: Family<DurationLabels, Histogram, Buckets>,
-}
-
-/// What changes workspaces or sandboxes as a whole.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Attempted {
-    /// Plans were to be applied.
-    Apply,
-    /// A plan was to be taken back.
-    Undo,
-    /// A plan was to be moved to the present.
-    Refresh,
 }
 
 /// What an attempt is counted under.
@@ -43,16 +33,6 @@ struct AttemptLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DurationLabels {
     what: &'static str,
-}
-
-impl Attempted {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Apply => "apply",
-            Self::Undo => "undo",
-            Self::Refresh => "refresh",
-        }
-    }
 }
 
 impl PlanMetrics {
@@ -76,14 +56,14 @@ impl PlanMetrics {
     }
 
     /// Counts an attempt; `None` for one that was refused or failed. Dry runs do not count.
-    pub(crate) fn attempted(&self, what: Attempted, kind: Option<OutcomeKind>, elapsed: Duration) {
+    pub(crate) fn attempted(&self, what: Attempt, kind: Option<OutcomeKind>, elapsed: Duration) {
         let outcome = match kind {
             Some(OutcomeKind::Done) => "done",
             Some(OutcomeKind::Conflicted) => "conflicted",
             Some(OutcomeKind::WouldBeDone) => return,
             None => "refused",
         };
-        let what = what.name();
+        let what = what.as_str();
         self.attempts
             .get_or_create(&AttemptLabels { what, outcome })
             .inc();
@@ -93,7 +73,7 @@ impl PlanMetrics {
     }
 }
 
-pub(super) fn encode(counts: &Counts, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+pub(super) fn encode(counts: &PlanCounts, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
     let help = "Plans that are not over, by state";
     let mut states = encoder.encode_descriptor("plans", help, None, MetricType::Gauge)?;
     for (state, count) in [("open", counts.open), ("sealed", counts.sealed)] {
@@ -110,7 +90,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Fixed(Counts);
+    struct Fixed(PlanCounts);
 
     impl Collector for Fixed {
         fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -120,14 +100,14 @@ mod tests {
 
     #[test]
     fn each_number_is_the_one_that_its_name_says() {
-        let counts = Counts { open: 1, sealed: 2 };
+        let counts = PlanCounts { open: 1, sealed: 2 };
         let mut registry = Registry::with_prefix("tidelock");
         let metrics = PlanMetrics::register(&mut registry);
         registry.register_collector(Box::new(Fixed(counts)));
         let second = Duration::from_secs(1);
-        metrics.attempted(Attempted::Apply, Some(OutcomeKind::Conflicted), second);
-        metrics.attempted(Attempted::Apply, Some(OutcomeKind::Conflicted), second);
-        metrics.attempted(Attempted::Apply, Some(OutcomeKind::WouldBeDone), second);
+        metrics.attempted(Attempt::Apply, Some(OutcomeKind::Conflicted), second);
+        metrics.attempted(Attempt::Apply, Some(OutcomeKind::Conflicted), second);
+        metrics.attempted(Attempt::Apply, Some(OutcomeKind::WouldBeDone), second);
         let mut written = String::new();
         text::encode(&mut written, &registry).unwrap();
         let numbers: Vec<&str> = written

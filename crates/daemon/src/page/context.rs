@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::plans::{PlanQuery, State as PlanWord};
+use ::plans::PlanQuery;
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
-use protocol::{ChangeContextIndex, ContextIndex, ContextIndexState, ContextQuestion};
+use protocol::{ChangeContextIndex, ContextIndex, ContextIndexState, ContextQuestion, PlanState};
 use serde::Deserialize;
 
 use super::context_answer::{self, Around};
@@ -127,7 +127,7 @@ async fn choices(app: &App) -> Choices {
     directories.sort();
     directories.dedup();
     let query = PlanQuery {
-        states: vec![PlanWord::Open, PlanWord::Sealed],
+        states: vec![PlanState::Open, PlanState::Sealed],
         limit: CHOICE_OF_PLANS,
         ..PlanQuery::default()
     };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ::jobs::{Channel, FollowEnd, OutputItem, Piece};
+use ::jobs::{FollowEnd, OutputItem, Piece};
 use eventlog::Sequence;
 use kernel::Deadline;
 use maud::{Markup, html};
@@ -124,10 +124,11 @@ pub(super) async fn read(app: &App, id: JobId, job: &Job) -> Ending {
 impl Ending {
     /// Takes a piece, and returns its place.
     fn take(&mut self, piece: &Piece) -> u64 {
-        let (channel, position) = match piece.channel {
-            Channel::Stdout => (JobChannel::Stdout, 0),
-            Channel::Stderr => (JobChannel::Stderr, 1),
-            Channel::Note => (JobChannel::Note, 2),
+        let channel = piece.channel;
+        let position = match channel {
+            JobChannel::Stdout => 0,
+            JobChannel::Stderr => 1,
+            JobChannel::Note => 2,
         };
         let at = rfc3339_ms(piece.at_ms);
         let mut text = String::from_utf8_lossy(&piece.bytes).into_owned();
@@ -228,13 +229,8 @@ fn tools() -> Markup {
 }
 
 fn shown(line: &Line) -> Markup {
-    let channel = match line.channel {
-        JobChannel::Stdout => "stdout",
-        JobChannel::Stderr => "stderr",
-        JobChannel::Note => "note",
-    };
     html! {
-        div class={ "out-line " (channel) } {
+        div class={ "out-line " (line.channel.as_str()) } {
             time datetime=(line.at) { (readable(&line.at)) }
             span class="out-text" { (line.text) }
         }
@@ -257,7 +253,7 @@ mod tests {
     use super::super::job_state::tests::{HOSTILE, assert_harmless, job};
     use super::*;
 
-    fn piece(sequence: u64, channel: Channel, bytes: &[u8]) -> Piece {
+    fn piece(sequence: u64, channel: JobChannel, bytes: &[u8]) -> Piece {
         Piece {
             sequence: Sequence::from_u64(sequence),
             at_ms: sequence as i64,
@@ -266,7 +262,7 @@ mod tests {
         }
     }
 
-    fn ending(pieces: &[(Channel, &str)]) -> Ending {
+    fn ending(pieces: &[(JobChannel, &str)]) -> Ending {
         let mut ending = Ending::default();
         for (sequence, (channel, text)) in (1..).zip(pieces) {
             ending.take(&piece(sequence, *channel, text.as_bytes()));
@@ -283,7 +279,7 @@ mod tests {
 
     #[test]
     fn channels_do_not_break_each_others_lines() {
-        use Channel::{Note, Stderr, Stdout};
+        use JobChannel::{Note, Stderr, Stdout};
         let ending = ending(&[
             (Stdout, "Compi"),
             (Stderr, "warning: "),
@@ -307,21 +303,21 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_kept_and_a_line_under_way_stays_whole() {
-        let mut ending = ending(&[(Channel::Stderr, "lost "), (Channel::Stdout, "kept?\n")]);
+        let mut ending = ending(&[(JobChannel::Stderr, "lost "), (JobChannel::Stdout, "kept?\n")]);
         let mut sequence = 3;
         for number in 0..HELD_LINES * 3 {
             ending.take(&piece(
                 sequence,
-                Channel::Stdout,
+                JobChannel::Stdout,
                 format!("{number}\n").as_bytes(),
             ));
             assert!(ending.lines.len() <= HELD_LINES + 1);
             sequence += 1;
         }
-        ending.take(&piece(sequence, Channel::Stdout, b"half"));
+        ending.take(&piece(sequence, JobChannel::Stdout, b"half"));
         ending.trim(SHOWN_LINES);
-        ending.take(&piece(sequence + 1, Channel::Stdout, b" whole\n"));
-        ending.take(&piece(sequence + 2, Channel::Stderr, b"and on\n"));
+        ending.take(&piece(sequence + 1, JobChannel::Stdout, b" whole\n"));
+        ending.take(&piece(sequence + 2, JobChannel::Stderr, b"and on\n"));
         ending.trim(2);
         let shown: Vec<&str> = ending.lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!((shown, ending.is_cut), (vec!["half whole", "lost and on"], true));
@@ -330,15 +326,15 @@ mod tests {
     #[test]
     fn what_is_no_text_is_shown_as_far_as_it_is() {
         let mut ending = Ending::default();
-        ending.take(&piece(1, Channel::Stdout, b"a\xff\x00b\n"));
+        ending.take(&piece(1, JobChannel::Stdout, b"a\xff\x00b\n"));
         assert_eq!(ending.lines[0].text, "a\u{fffd}b");
     }
 
     #[test]
     fn output_is_shown_as_text_without_escapes() {
         let ending = ending(&[
-            (Channel::Stdout, HOSTILE),
-            (Channel::Stderr, "</div><img src=x onerror=alert(1)>\n"),
+            (JobChannel::Stdout, HOSTILE),
+            (JobChannel::Stderr, "</div><img src=x onerror=alert(1)>\n"),
         ]);
         let page = section(&job(JobState::Running), &ending).into_string();
         assert_harmless(&page);

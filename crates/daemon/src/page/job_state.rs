@@ -56,10 +56,7 @@ pub(super) fn state_label(state: JobState) -> &'static str {
 
 /// Whether it is over for good.
 pub(super) fn has_ended(job: &Job) -> bool {
-    match job.state {
-        JobState::Queued | JobState::Running => false,
-        JobState::Succeeded | JobState::Failed | JobState::Cancelled => true,
-    }
+    job.state.is_terminal()
 }
 
 /// What stands below the badge: how far it is, what it waits for, and why it was given up.
@@ -162,7 +159,7 @@ pub(super) mod tests {
 
     /// A job in a state, a minute after it was submitted.
     pub(crate) fn job(state: JobState) -> Job {
-        let ended = !matches!(state, JobState::Queued | JobState::Running);
+        let ended = state.is_terminal();
         Job {
             machine: None,
             id: "job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX".to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::jobs::{ListQuery, StateName};
+use ::jobs::ListQuery;
 use axum::extract::State;
 use eventlog::LogError;
 use maud::{Markup, html};
@@ -43,7 +43,7 @@ impl ListFilter for Filter {
 impl Filter {
     /// Where this part of the list is.
     pub(super) fn path(&self) -> String {
-        let state = self.state.map(|state| state_name(state).as_str());
+        let state = self.state.map(JobState::as_str);
         format!(
             "/jobs{}",
             query(&[("state", state), ("before", self.before.as_deref())])
@@ -52,17 +52,6 @@ impl Filter {
 
     fn is_everything(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-/// The word for a state, as it stands in addresses and forms.
-pub(super) fn state_name(state: JobState) -> StateName {
-    match state {
-        JobState::Queued => StateName::Queued,
-        JobState::Running => StateName::Running,
-        JobState::Succeeded => StateName::Succeeded,
-        JobState::Failed => StateName::Failed,
-        JobState::Cancelled => StateName::Cancelled,
     }
 }
 
@@ -108,7 +97,7 @@ pub(super) fn unreadable(error: &LogError) -> PageError {
 async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, PageError> {
     let before: Option<JobId> = id::<Filter, _>(filter.before.as_deref())?;
     let wanted = ListQuery {
-        state: filter.state.map(state_name),
+        state: filter.state,
         before,
         limit: SHOWN,
     };

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::error::PageError;
 use super::form::{OwnForm, token_field};
 use super::job_state::{has_ended, path, title};
-use super::jobs::{Filter, state_name, unreadable};
+use super::jobs::{Filter, unreadable};
 use super::notice::Notice;
 use super::sign_in::Visitor;
 use crate::app::App;
@@ -33,7 +33,7 @@ const WHY_CHARACTERS: usize = 200;
 
 /// The button with a job in the list.
 pub(super) fn cancel_button(job: &Job, filter: &Filter, visitor: &Visitor) -> Markup {
-    let state = filter.state.map(|state| state_name(state).as_str());
+    let state = filter.state.map(JobState::as_str);
     html! {
         @if can_be_cancelled(job) {
             form method="post" action="/jobs/cancel" {

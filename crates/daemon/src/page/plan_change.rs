@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use ::plans::{Actor, ApplyOrder, GitMessage, Outcome, OutcomeKind, PlanError, Run, Unapplied, UndoOrder};
+use ::plans::{Actor, ApplyOrder, Outcome, PlanError, Run, Unapplied, UndoOrder};
 use axum::extract::State;
 use axum::response::Redirect;
-use protocol::PlanId;
+use protocol::{CommitPlans, OutcomeKind, PlanId};
 use serde::Deserialize;
 
 use super::form::OwnForm;
@@ -162,7 +162,7 @@ async fn act(app: &App, id: PlanId, form: &ChangeForm) -> Result<Done, Failed> {
                 seen: seen.map_err(unreadable)?.into_iter().collect(),
                 by: by(),
                 run: Run::Real,
-                commit: form.commit.map(|Yes::Yes| GitMessage::default()),
+                commit: form.commit.map(|Yes::Yes| CommitPlans::default()),
             };
             Done::Attempted(Action::Apply, Box::new(apply(app, order).await?))
         }

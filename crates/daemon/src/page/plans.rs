@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::plans::{PlanQuery, State as PlanWord};
+use ::plans::PlanQuery;
 use axum::extract::State;
 use maud::{Markup, html};
-use protocol::{Plan, PlanId, PlanList, WorkspaceId};
+use protocol::{Plan, PlanId, PlanList, PlanState, WorkspaceId};
 use serde::Deserialize;
 
 use super::error::PageError;
@@ -37,10 +37,10 @@ pub(super) enum Which {
 }
 
 impl Which {
-    fn states(self) -> Vec<PlanWord> {
+    fn states(self) -> Vec<PlanState> {
         match self {
-            Self::Current => vec![PlanWord::Open, PlanWord::Sealed],
-            Self::Over => vec![PlanWord::Applied, PlanWord::Undone, PlanWord::Discarded],
+            Self::Current => vec![PlanState::Open, PlanState::Sealed],
+            Self::Over => vec![PlanState::Applied, PlanState::Undone, PlanState::Discarded],
         }
     }
 }
@@ -257,7 +257,7 @@ fn row(plan: &Plan, now_ms: u64) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{CheckState, PlanState};
+    use protocol::CheckState;
 
     use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless};
     use super::super::plan_state::tests::{check, command, overlap, plan};

@@ -1,12 +1,13 @@
 //! What runs now, on the first page: turns, commands in plans, jobs, clients that are connected, servers and indexes that
 //! are on their way.
 
-use ::jobs::{ListQuery, StateName};
-use ::plans::{PlanQuery, State as PlanWord};
+use ::jobs::ListQuery;
+use ::plans::PlanQuery;
 use ::sessions::{SessionQuery, SessionState as SessionWord};
 use maud::{Markup, html};
 use protocol::{
-    Client, ContextIndex, ContextIndexState, Job, Plan, PlanCommand, Server, ServerState, Session,
+    Client, ContextIndex, ContextIndexState, Job, JobState, Plan, PlanCommand, PlanState, Server,
+    ServerState, Session,
 };
 
 use super::ansi::one_line;
@@ -45,12 +46,12 @@ pub(super) async fn read(app: &App) -> Running {
         ..SessionQuery::default()
     };
     let open = PlanQuery {
-        states: vec![PlanWord::Open],
+        states: vec![PlanState::Open],
         limit: READ_EACH,
         ..PlanQuery::default()
     };
     let now = ListQuery {
-        state: Some(StateName::Running),
+        state: Some(JobState::Running),
         before: None,
         limit: READ_EACH,
     };
@@ -248,7 +249,7 @@ fn connected(client: &Client, now_ms: u64) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{ClientTransport, JobState, PlanState, SessionState};
+    use protocol::{ClientTransport, SessionState};
 
     use super::super::job_state::tests::{HOSTILE, assert_harmless, job};
     use super::super::plan_state::tests::{command, plan};

@@ -8,13 +8,12 @@ use jobs::Requested;
 use kernel::Deadline;
 use machines::{Presence, presence};
 use plans::{
-    Actor, ApplyOrder, CalledOff, Collected, Forgotten, GcPolicy, Outcome, OutcomeKind, Plan, PlanError, Run,
-    Running, Unapplied, UndoOrder,
+    Actor, ApplyOrder, Attempt, CalledOff, Forgotten, GcPolicy, Outcome, Plan, PlanError, Run, Running,
+    Unapplied, UndoOrder,
 };
-use protocol::{JobId, PlanId};
+use protocol::{JobId, OutcomeKind, PlanId, PlansCollected};
 
 use crate::app::App;
-use crate::metrics::Attempted;
 
 /// How long turns and jobs may take to end that are cancelled because their plan is discarded.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
@@ -24,7 +23,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(20);
 /// *Cancel safety*: dropped half-way, it goes on and is not counted.
 pub(crate) async fn apply(app: &App, order: ApplyOrder) -> Result<Outcome, PlanError> {
     let (by, plans) = (order.by.clone(), order.plans.clone());
-    let outcome = measured(app, Attempted::Apply, app.plans.apply(order)).await;
+    let outcome = measured(app, Attempt::Apply, app.plans.apply(order)).await;
     if let Ok(outcome) = &outcome {
         tracing::info!(%by, ?plans, outcome = ?outcome.kind, paths = outcome.paths.len(), "plans were to be applied");
     }
@@ -36,7 +35,7 @@ pub(crate) async fn apply(app: &App, order: ApplyOrder) -> Result<Outcome, PlanE
 /// *Cancel safety*: dropped half-way, it goes on and is not counted.
 pub(crate) async fn undo(app: &App, order: UndoOrder) -> Result<Outcome, PlanError> {
     let (by, plan) = (order.by.clone(), order.plan);
-    let outcome = measured(app, Attempted::Undo, app.plans.undo(order)).await;
+    let outcome = measured(app, Attempt::Undo, app.plans.undo(order)).await;
     if let Ok(outcome) = &outcome {
         tracing::info!(%by, %plan, outcome = ?outcome.kind, paths = outcome.paths.len(), "a plan was to be taken back");
     }
@@ -157,13 +156,13 @@ pub(crate) async fn refresh(
     by: Actor,
     seen: Option<u64>,
 ) -> Result<Outcome, PlanError> {
-    measured(app, Attempted::Refresh, app.plans.refresh(plan, by, seen)).await
+    measured(app, Attempt::Refresh, app.plans.refresh(plan, by, seen)).await
 }
 
 /// Takes sandboxes away that nobody needs.
 ///
 /// *Cancel safety*: dropped half-way, some may be gone.
-pub(crate) async fn collect(app: &App, older_than: Duration, run: Run) -> Result<Collected, PlanError> {
+pub(crate) async fn collect(app: &App, older_than: Duration, run: Run) -> Result<PlansCollected, PlanError> {
     let collected = app.plans.collect(GcPolicy { older_than, run }).await?;
     if run == Run::Real {
         let (sandboxes, bytes) = (collected.sandboxes.len(), collected.bytes);
@@ -188,7 +187,7 @@ pub(crate) async fn forget(
 
 async fn measured(
     app: &App,
-    what: Attempted,
+    what: Attempt,
     act: impl Future<Output = Result<Outcome, PlanError>>,
 ) -> Result<Outcome, PlanError> {
     let start = app.clock.now();

@@ -10,8 +10,8 @@ use std::time::SystemTime;
 
 use jobs::{Ending, FollowEnd, Job, Lane, NewJob, State, SubmitError};
 use kernel::Deadline;
-use plans::{Actor, Check, CheckEnd, CheckState, Plan, PlanError, PlanQuery, Plans};
-use protocol::{HomeId, JobId, PlanId};
+use plans::{Actor, Check, CheckEnd, Plan, PlanError, PlanQuery, Plans};
+use protocol::{CheckState, HomeId, JobId, PlanId};
 use serde_json::Value;
 
 use super::late::Watch;
@@ -88,7 +88,7 @@ async fn settle(watch: &Watch) -> Result<(), PlanError> {
     let mut before = None;
     loop {
         let query = PlanQuery {
-            states: vec![plans::State::Open, plans::State::Sealed],
+            states: vec![protocol::PlanState::Open, protocol::PlanState::Sealed],
             before,
             limit: PAGE,
             ..PlanQuery::default()

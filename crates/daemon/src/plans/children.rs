@@ -1,9 +1,9 @@
 //! What happens to the other children of a plan when the job of one fails.
 
-use jobs::{ChangeError, FailReason, Job, Jobs, ListQuery, Requested, State, StateName};
+use jobs::{ChangeError, FailReason, Job, Jobs, ListQuery, Requested, State};
 use kernel::Deadline;
-use plans::{IfChildFails, Plan, PlanError, PlanQuery};
-use protocol::{JobId, PlanId};
+use plans::{Plan, PlanError, PlanQuery};
+use protocol::{IfChildFails, JobId, JobState, PlanId};
 
 use super::late::Watch;
 use crate::jobs::{COMMAND, CommandPayload};
@@ -52,7 +52,7 @@ async fn stop_others_after(watch: &Watch, plan: PlanId, job: JobId) -> Result<()
         }
         // First those that wait: one that is claimed meanwhile is found among those that run. What runs is asked of the
         // jobs, since one that was just claimed is not in its sandbox yet.
-        for state in [StateName::Queued, StateName::Running] {
+        for state in [JobState::Queued, JobState::Running] {
             for job in jobs_in(&jobs, child.id, state).await? {
                 cancel(&jobs, job, &why).await;
             }
@@ -75,7 +75,7 @@ async fn children(watch: &Watch, parent: PlanId) -> Result<Vec<Plan>, PlanError>
     loop {
         let page = watch.plans.list(PlanQuery {
             parent: Some(parent),
-            states: vec![plans::State::Open, plans::State::Sealed],
+            states: vec![protocol::PlanState::Open, protocol::PlanState::Sealed],
             before: found.last().map(|plan| plan.id),
             limit: PAGE,
             ..PlanQuery::default()
@@ -91,7 +91,7 @@ async fn children(watch: &Watch, parent: PlanId) -> Result<Vec<Plan>, PlanError>
 
 /// Jobs in a state that are to run in a plan. What a job is for stands in its payload, so each has to be looked at; that is
 /// done only after a failure.
-async fn jobs_in(jobs: &Jobs, plan: PlanId, state: StateName) -> Result<Vec<JobId>, PlanError> {
+async fn jobs_in(jobs: &Jobs, plan: PlanId, state: JobState) -> Result<Vec<JobId>, PlanError> {
     let mut found = Vec::new();
     let mut before = None;
     loop {

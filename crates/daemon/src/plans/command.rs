@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use jobs::{Jobs, Submitted};
-use plans::{Actor, NewPlan, Plan, PlanError, PlanQuery, Plans, State, Unapplied};
-use protocol::{ErrorCode, HomeId, JobId, OpenPlan, SubmitJob};
+use plans::{Actor, NewPlan, Plan, PlanError, PlanQuery, Plans, Unapplied};
+use protocol::{ErrorCode, HomeId, JobId, OpenPlan, PlanState, SubmitJob};
 
 use crate::app::App;
 use crate::http::consent::StartedFor;
@@ -109,7 +109,7 @@ async fn open_once(app: &App, new: &NewPlan) -> Result<(Plan, Opened), Problem> 
     };
     match app.jobs.get(job).await.map_err(read_failed)? {
         Some(job) => Ok((plan, Opened::Before(Box::new(job)))),
-        None if plan.record.state == State::Discarded => Ok((plan, Opened::GivenBack)),
+        None if plan.record.state == PlanState::Discarded => Ok((plan, Opened::GivenBack)),
         None => Ok((plan, Opened::Beside)),
     }
 }
@@ -180,7 +180,7 @@ pub(crate) async fn untouched(plans: &Plans, home: HomeId) -> Result<Vec<Plan>, 
             .list(PlanQuery {
                 workspace: None,
                 parent: None,
-                states: vec![State::Open],
+                states: vec![PlanState::Open],
                 before,
                 limit: PAGE,
             })

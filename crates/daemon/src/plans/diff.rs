@@ -3,7 +3,7 @@
 use std::io;
 
 use plans::{PlanError, Plans};
-use protocol::{ChangesetId, DiffHunk, DiffLine, DiffLineKind, DiffSummary, FileDiff, PlanDiff, PlanId};
+use protocol::{ChangesetId, DiffSummary, FileDiff, PlanDiff, PlanId};
 
 use super::wire::kind_name;
 
@@ -73,29 +73,7 @@ fn file(file: plans::FileDiff) -> FileDiff {
         binary: file.binary,
         added_lines: file.added_lines,
         removed_lines: file.removed_lines,
-        hunks: file.hunks.into_iter().map(hunk).collect(),
+        hunks: file.hunks,
         cut: file.cut,
-    }
-}
-
-fn hunk(hunk: plans::DiffHunk) -> DiffHunk {
-    DiffHunk {
-        old_start: hunk.old_start,
-        old_lines: hunk.old_lines,
-        new_start: hunk.new_start,
-        new_lines: hunk.new_lines,
-        lines: hunk.lines.into_iter().map(line).collect(),
-    }
-}
-
-fn line(line: plans::DiffLine) -> DiffLine {
-    DiffLine {
-        kind: match line.kind {
-            plans::DiffLineKind::Context => DiffLineKind::Context,
-            plans::DiffLineKind::Added => DiffLineKind::Added,
-            plans::DiffLineKind::Removed => DiffLineKind::Removed,
-        },
-        text: line.text,
-        no_newline: line.no_newline,
     }
 }

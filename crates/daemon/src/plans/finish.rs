@@ -9,14 +9,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use eventlog::Sequence;
 use jobs::{
-    Channel, Handler, IfInterrupted, Job, Jobs, NewJob, Outcome, Output, OutputItem, Pool, Priority,
-    Requested, RetryPolicy, State as JobState, Verdict, Work,
+    Handler, Job, Jobs, NewJob, Outcome, Output, OutputItem, Pool, Priority, Requested, RetryPolicy, State,
+    Verdict, Work,
 };
 use kernel::Scope;
-use plans::{
-    Actor, ApplyOrder, CheckState, GitMessage, OutcomeKind, Plan, PlanError, Repair, Run, State, Unapplied,
+use plans::{Actor, ApplyOrder, Plan, PlanError, Repair, Run, Unapplied};
+use protocol::{
+    CheckState, FinishOutcome, FinishThen, HomeId, JobChannel, JobId, JobIfInterrupted, OutcomeKind,
+    PlanFinish, PlanId, PlanState,
 };
-use protocol::{FinishOutcome, FinishThen, HomeId, JobId, PlanFinish, PlanId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -70,7 +71,7 @@ pub(crate) fn follower(
     new.facts.home = Some(home.to_string().into());
     new.facts.priority = Priority::HIGHEST;
     new.facts.pool = Pool::Foreground;
-    new.facts.if_interrupted = IfInterrupted::Repeat;
+    new.facts.if_interrupted = JobIfInterrupted::Repeat;
     new.facts.retry = RetryPolicy {
         max_retries: RETRIES,
         ..RetryPolicy::default()
@@ -144,7 +145,7 @@ impl From<PlanError> for Unfinished {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Decision {
     /// It is applied, undone or discarded already.
-    Nothing(State),
+    Nothing(PlanState),
     /// The command changed nothing.
     Unchanged,
     /// What the command changed could not be recorded.
@@ -170,8 +171,8 @@ enum CommandEnd {
 impl CommandEnd {
     fn of(job: Option<&Job>) -> Self {
         match job.map(|job| &job.record.state) {
-            Some(JobState::Succeeded { ending }) if ending.result["input_cut"] == true => Self::InputCut,
-            Some(JobState::Succeeded { .. }) => Self::Succeeded,
+            Some(State::Succeeded { ending }) if ending.result["input_cut"] == true => Self::InputCut,
+            Some(State::Succeeded { .. }) => Self::Succeeded,
             _ => Self::NotSucceeded,
         }
     }
@@ -179,7 +180,7 @@ impl CommandEnd {
 
 fn decide(payload: &FinishPayload, plan: &Plan, command: CommandEnd) -> Decision {
     let record = &plan.record;
-    if !matches!(record.state, State::Open | State::Sealed) {
+    if record.state.is_over() {
         return Decision::Nothing(record.state);
     }
     if record.unrecorded.is_some() {
@@ -273,10 +274,10 @@ impl Finishing<'_> {
     }
 
     /// The plan is over; if that is what was wanted, an earlier daemon came that far.
-    fn over(&self, plan: &Plan, state: State) -> PlanFinish {
+    fn over(&self, plan: &Plan, state: PlanState) -> PlanFinish {
         let wanted = (self.payload.order.then, self.payload.order.discard_unchanged);
         match (state, wanted) {
-            (State::Applied, (FinishThen::Apply, _)) => {
+            (PlanState::Applied, (FinishThen::Apply, _)) => {
                 let commit = plan
                     .record
                     .landed
@@ -293,9 +294,9 @@ impl Finishing<'_> {
                     ..finish(FinishOutcome::Done)
                 }
             }
-            (State::Discarded, (_, true)) => finish(FinishOutcome::Unchanged),
+            (PlanState::Discarded, (_, true)) => finish(FinishOutcome::Unchanged),
             _ => PlanFinish {
-                text: Some(format!("it was {} before", state.name())),
+                text: Some(format!("it was {} before", state.as_str())),
                 ..finish(FinishOutcome::Over)
             },
         }
@@ -342,15 +343,12 @@ impl Finishing<'_> {
         if let Some(not_applied) = self.check().await? {
             return Ok(not_applied);
         }
-        let commit = self.payload.order.commit.as_ref();
         let order = ApplyOrder {
             plans: vec![self.plan],
             seen: Vec::new(),
             by: Arc::clone(&self.by),
             run: Run::Real,
-            commit: commit.map(|commit| GitMessage {
-                text: commit.message.clone(),
-            }),
+            commit: self.payload.order.commit.clone(),
         };
         let outcome = match self.watch.plans.apply(order).await {
             Ok(outcome) => outcome,
@@ -389,7 +387,7 @@ impl Finishing<'_> {
             let Some(job) = run.and_then(|run| run.job.parse::<JobId>().ok()) else {
                 continue;
             };
-            self.say(Channel::Note, format!("check: {}", check.command).as_bytes())
+            self.say(JobChannel::Note, format!("check: {}", check.command).as_bytes())
                 .await;
             self.see_through(job).await?;
         }
@@ -405,9 +403,9 @@ impl Finishing<'_> {
         let mut said = self.jobs.follow(job, Sequence::START, &self.scope);
         loop {
             match said.next().await {
-                Ok(OutputItem::Piece(piece)) if piece.channel != Channel::Note => {
+                Ok(OutputItem::Piece(piece)) if piece.channel != JobChannel::Note => {
                     // What goes to standard output is the command's.
-                    self.say(Channel::Stderr, &piece.bytes).await;
+                    self.say(JobChannel::Stderr, &piece.bytes).await;
                 }
                 Ok(OutputItem::End(..)) => return Ok(()),
                 Ok(OutputItem::Piece(_) | OutputItem::Progress { .. } | OutputItem::Resync { .. }) => {}
@@ -426,7 +424,7 @@ impl Finishing<'_> {
     }
 
     /// What cannot be written down is in the job of the check all the same.
-    async fn say(&self, channel: Channel, text: &[u8]) {
+    async fn say(&self, channel: JobChannel, text: &[u8]) {
         if let Err(error) = self.output.write(channel, text).await {
             tracing::debug!(%error, "what a check said could not be repeated");
         }

@@ -9,17 +9,13 @@ mod workspaces;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use eventlog::UnixMs;
 use machines::{Label, Machines};
-use plans::{
-    CheckState, LeftOut, Moment, Overlap, Plan, PlanError, PlanQuery, Plans, Presence, RecoveryOf, Run,
-    Unapplied,
-};
-use protocol::{PlanId, WorkspaceId};
+use plans::{LeftOut, Moment, Plan, PlanError, PlanQuery, Plans, RecoveryOf, Run, Unapplied};
+use protocol::{CheckState, PlanId, PlanOverlap, WorkspaceId, WorkspaceState};
 
 pub(crate) use changesets::{changeset_to_wire, recorded_to_wire};
 pub(crate) use files::{BadOperation, file_to_wire, operation_of};
-pub(crate) use outcomes::{collected_to_wire, outcome_to_wire, path_to_wire};
+pub(crate) use outcomes::{outcome_to_wire, path_to_wire};
 pub(crate) use words::kind_name;
 pub(crate) use workspaces::{
     repaired_to_wire, rescued_list_to_wire, rescued_to_wire, workspace_of, workspace_to_wire,
@@ -27,7 +23,7 @@ pub(crate) use workspaces::{
 
 use super::diff::{Shown, diff};
 use crate::durable::machine_to_wire;
-use crate::times::rfc3339_ms;
+use crate::times::{rfc3339_ms, written};
 
 /// Up to how many changed files a plan may have for its lines to be counted when it is shown. Each of them has to be
 /// read twice; a plan with more says how many files there are, and the diff tells the rest.
@@ -40,7 +36,7 @@ const NAMED_CHILDREN: u32 = 500;
 struct Around {
     sandbox_root: String,
     children: Vec<String>,
-    overlaps: Vec<Overlap>,
+    overlaps: Vec<PlanOverlap>,
     /// Lines added and removed, if they were counted.
     lines: Option<(u64, u64)>,
     rescued: Vec<protocol::Rescued>,
@@ -76,7 +72,7 @@ pub(crate) async fn show(
         _ => None,
     };
     let rescued = plans.rescued().await?.rescued;
-    let of_plan = |rescued: &&plans::Rescued| rescued.record.plans().any(|id| id == plan.id);
+    let of_plan = |rescued: &&plans::Rescued| rescued.record.plans.contains(&plan.id);
     let around = Around {
         children,
         lines,
@@ -127,7 +123,7 @@ fn around(
     plans: &Plans,
     machines: &Machines,
     plan: &Plan,
-    workspaces: &HashMap<WorkspaceId, Presence>,
+    workspaces: &HashMap<WorkspaceId, WorkspaceState>,
 ) -> Around {
     let machine = machines.of(plan.record.facts.home);
     let elsewhere = (!machine.is_here && !is_over(plan)).then(|| elsewhere(&machine));
@@ -155,7 +151,10 @@ fn at_hand(plans: &Plans, plan: &Plan) -> Around {
 }
 
 /// Whether the workspaces are there of those plans that are not over. The others' do not matter any more.
-async fn presences(plans: &Plans, found: &[&Plan]) -> Result<HashMap<WorkspaceId, Presence>, PlanError> {
+async fn presences(
+    plans: &Plans,
+    found: &[&Plan],
+) -> Result<HashMap<WorkspaceId, WorkspaceState>, PlanError> {
     let mut presences = HashMap::new();
     for plan in found.iter().filter(|plan| !is_over(plan)) {
         let id = plan.record.facts.workspace;
@@ -169,8 +168,7 @@ async fn presences(plans: &Plans, found: &[&Plan]) -> Result<HashMap<WorkspaceId
 }
 
 fn is_over(plan: &Plan) -> bool {
-    use plans::State::{Open, Sealed};
-    !matches!(plan.record.state, Open | Sealed)
+    plan.record.state.is_over()
 }
 
 /// That an earlier daemon left it half-way, and it is being set right.
@@ -201,15 +199,15 @@ fn elsewhere(machine: &Label) -> String {
 }
 
 /// What a person should know before anything else.
-fn notice(plan: &Plan, workspace: Option<Presence>) -> Option<String> {
+fn notice(plan: &Plan, workspace: Option<WorkspaceState>) -> Option<String> {
     let text = match workspace {
         _ if is_over(plan) => return None,
         None => "its workspace was forgotten",
-        Some(Presence::Missing) => "its workspace is gone: there is nothing at its path",
-        Some(Presence::Replaced) => "its workspace is gone: another directory is at its path",
-        Some(Presence::Unreachable) => "its workspace's file system doesn't respond",
-        Some(Presence::Present) if plan.record.landing.is_some() => "it is being applied or undone",
-        Some(Presence::Present) => {
+        Some(WorkspaceState::Missing) => "its workspace is gone: there is nothing at its path",
+        Some(WorkspaceState::Replaced) => "its workspace is gone: another directory is at its path",
+        Some(WorkspaceState::Unreachable) => "its workspace's file system doesn't respond",
+        Some(WorkspaceState::Present) if plan.record.landing.is_some() => "it is being applied or undone",
+        Some(WorkspaceState::Present) => {
             let failed = plan.record.unrecorded.as_ref()?;
             return Some(format!(
                 "what `{}` changed could not be recorded ({}); it is still in the sandbox. To try again: tidelock plan seal {}",
@@ -220,12 +218,14 @@ fn notice(plan: &Plan, workspace: Option<Presence>) -> Option<String> {
     Some(text.to_owned())
 }
 
+/// A plan. Its record has what the plan needs to go on; the wire has what somebody who looks at it needs, with texts for
+/// times, paths and hashes, and what is known beside the log.
 fn to_wire(plan: &Plan, around: Around) -> protocol::Plan {
     let record = &plan.record;
     let facts = &record.facts;
     protocol::Plan {
         id: plan.id.to_string(),
-        state: words::state_to_wire(record.state),
+        state: record.state,
         machine: around.machine,
         version: plan.version.get(),
         title: facts.title.clone(),
@@ -236,7 +236,7 @@ fn to_wire(plan: &Plan, around: Around) -> protocol::Plan {
         opened_by: facts.opened_by.to_string(),
         opened_at: written(facts.opened_at),
         changed_at: written(record.changed_at),
-        strategy: words::strategy_to_wire(facts.strategy),
+        strategy: facts.strategy,
         sandbox_root: around.sandbox_root,
         base: record.base.to_string(),
         fingerprint: record.fingerprint.to_string(),
@@ -250,22 +250,14 @@ fn to_wire(plan: &Plan, around: Around) -> protocol::Plan {
         running: record.running.iter().map(running_to_wire).collect(),
         checks: checks_to_wire(plan),
         refused: record.refused.as_ref().map(|refused| protocol::PlanRefused {
-            what: words::attempt_name(refused.what).to_owned(),
+            what: refused.what.as_str().to_owned(),
             by: refused.by.to_string(),
             at: written(refused.at),
             conflicts: refused.conflicts.iter().map(outcomes::conflict_to_wire).collect(),
         }),
-        overlaps: around.overlaps.iter().map(outcomes::overlap_to_wire).collect(),
+        overlaps: around.overlaps,
         left_out: left_out_to_wire(record),
-        branches: record
-            .branches
-            .iter()
-            .map(|branch| protocol::PlanBranch {
-                name: branch.name.clone(),
-                commits: branch.commits,
-                subjects: branch.subjects.clone(),
-            })
-            .collect(),
+        branches: record.branches.clone(),
         not_carried: plan.uncarried_notes(),
         remarks: record.remarks.clone(),
         unrecorded: record.unrecorded.as_ref().map(|failed| protocol::PlanUnrecorded {
@@ -304,18 +296,13 @@ fn checks_to_wire(plan: &Plan) -> Vec<protocol::PlanCheck> {
         let ended = run.and_then(|run| run.ended.as_ref());
         protocol::PlanCheck {
             command: check.command.clone(),
-            state: words::check_state_to_wire(check.state(plan.record.fingerprint)),
+            state: check.state(plan.record.fingerprint),
             job: run.map(|run| run.job.clone()),
             text: ended.map(|end| end.text.clone()).filter(|text| !text.is_empty()),
             at: ended.map(|end| written(end.at)),
         }
     });
     checks.collect()
-}
-
-/// Other open plans that touch the same files as this one.
-pub(crate) fn overlaps(plans: &Plans, id: PlanId) -> Vec<protocol::PlanOverlap> {
-    plans.overlaps(id).iter().map(outcomes::overlap_to_wire).collect()
 }
 
 /// The checks that are in the way of an apply, in one line.
@@ -341,7 +328,7 @@ pub(crate) fn strategies_to_wire(plans: &Plans) -> protocol::StrategyList {
         let works = found.is_ok();
         let (Ok(text) | Err(text)) = found;
         protocol::StrategyState {
-            strategy: words::strategy_to_wire(name),
+            strategy: name,
             works,
             text,
         }
@@ -358,32 +345,6 @@ pub(crate) fn recovering_to_wire(plans: &Plans) -> Vec<String> {
         RecoveryOf::Workspace(_) => recovery.what,
     };
     plans.recovering().into_iter().map(words).collect()
-}
-
-pub(crate) fn counts_to_wire(plans: &Plans) -> protocol::PlanCounts {
-    let counts = plans.counts();
-    protocol::PlanCounts {
-        open: counts.open,
-        sealed: counts.sealed,
-    }
-}
-
-pub(crate) fn strategy_of(strategy: protocol::SandboxStrategy) -> plans::StrategyName {
-    match strategy {
-        protocol::SandboxStrategy::Overlay => plans::StrategyName::Overlay,
-        protocol::SandboxStrategy::GitWorktree => plans::StrategyName::GitWorktree,
-        protocol::SandboxStrategy::Copy => plans::StrategyName::Copy,
-    }
-}
-
-pub(crate) fn state_of(state: protocol::PlanState) -> plans::State {
-    match state {
-        protocol::PlanState::Open => plans::State::Open,
-        protocol::PlanState::Sealed => plans::State::Sealed,
-        protocol::PlanState::Applied => plans::State::Applied,
-        protocol::PlanState::Undone => plans::State::Undone,
-        protocol::PlanState::Discarded => plans::State::Discarded,
-    }
 }
 
 /// What `dry_run` means.
@@ -408,10 +369,6 @@ pub(crate) fn unapplied_of(even_with_work: bool) -> Unapplied {
 pub(crate) async fn current(plans: &Plans, id: PlanId) -> Option<protocol::Plan> {
     let plan = plans.get(id).await.ok()?;
     Some(to_wire(&plan, at_hand(plans, &plan)))
-}
-
-fn written(moment: UnixMs) -> String {
-    rfc3339_ms(i64::try_from(moment.0).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

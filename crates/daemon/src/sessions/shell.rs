@@ -9,10 +9,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use eventlog::{Log, Sequence};
-use jobs::{ChangeError, Channel, Ending, FailReason, Jobs, OutputItem, Priority, Requested, State};
+use jobs::{ChangeError, Ending, FailReason, Jobs, OutputItem, Priority, Requested, State};
 use kernel::Scope;
 use plans::Plans;
-use protocol::{HomeId, JobId};
+use protocol::{HomeId, JobChannel, JobId};
 use sessions::{Shell, ShellEnd, ShellError, ShellOrder};
 use tokio::sync::mpsc;
 
@@ -116,7 +116,7 @@ impl JobShell {
                 item = said.next() => item.map_err(|end| failed(format!("the job {job} cannot be followed: {end}")))?,
             };
             match item {
-                OutputItem::Piece(piece) if piece.channel != Channel::Note => {
+                OutputItem::Piece(piece) if piece.channel != JobChannel::Note => {
                     let bytes = Bytes::copy_from_slice(&piece.bytes);
                     tokio::select! {
                         biased;

@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use kernel::Deadline;
-use protocol::JobId;
+use protocol::{JobId, JobIfInterrupted};
 
 use super::{Dispatcher, LEASE_LOST, Phase, Running};
 use crate::{
     attempt::{Attempt, StopWhy},
-    job::{IfInterrupted, Pool, State},
+    job::{Pool, State},
     message::Finished,
     pools::ByPool,
     state::{Change, End, StopCause},
@@ -107,7 +107,7 @@ impl Dispatcher {
         let now = self.now();
         if let Some(running) = self.running.get_mut(&finished.job) {
             if let Phase::Executing { since } = running.phase
-                && running.job.record.facts.if_interrupted == IfInterrupted::Repeat
+                && running.job.record.facts.if_interrupted == JobIfInterrupted::Repeat
                 && finished.pool == Pool::Workers
             {
                 self.pace.took(now.saturating_duration_since(since));

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use protocol::JobId;
+use protocol::{JobId, JobState};
 
 use super::{Dispatcher, Door, Flight, LEASE_LOST, Lane, Todo, attempts};
 use crate::{
     attempt::StopWhy,
     history,
-    job::{Job, State, StateName},
+    job::{Job, State},
     message::Message,
     queue::DependencyEnd,
     service::Sharing,
@@ -122,19 +122,19 @@ impl Dispatcher {
         });
     }
 
-    pub(super) fn looked(&mut self, id: JobId, state: Option<StateName>) {
+    pub(super) fn looked(&mut self, id: JobId, state: Option<JobState>) {
         match state {
-            Some(StateName::Queued | StateName::Running) => {}
+            Some(JobState::Queued | JobState::Running) => {}
             Some(state) => self.ended(id, state),
             // What others wait for is not collected. So this is a log that somebody has changed by hand.
-            None => self.ended(id, StateName::Failed),
+            None => self.ended(id, JobState::Failed),
         }
     }
 
     /// A job has ended, here or elsewhere: those that wait for it go on, or fail.
-    pub(super) fn ended(&mut self, id: JobId, state: StateName) {
+    pub(super) fn ended(&mut self, id: JobId, state: JobState) {
         let dependency = match state {
-            StateName::Succeeded => DependencyEnd::Succeeded,
+            JobState::Succeeded => DependencyEnd::Succeeded,
             _ => DependencyEnd::NotSucceeded,
         };
         let now = self.parts.wall.now();

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use eventlog::{CommitError, Committed, StoredHead, StreamId};
 use kernel::Deadline;
+use protocol::JobState;
 
 use super::{
     Dispatcher, Door, LEASE_LOST, PAUSE_AFTER_FAILURE, Phase, Running, Todo,
@@ -13,7 +14,7 @@ use super::{
 use crate::{
     attempt::Stop,
     history,
-    job::{Job, State, StateName},
+    job::{Job, State},
     service::Sharing,
     state::{Change, End, StopCause},
 };
@@ -107,21 +108,21 @@ impl Dispatcher {
         match (job.record.state.name(), change) {
             (_, Change::Interrupt { .. }) => self.counts.interrupted += 1,
             (
-                StateName::Queued | StateName::Failed,
+                JobState::Queued | JobState::Failed,
                 Change::Finish {
                     end: End::Stopped(StopCause::Draining),
                     ..
                 },
             ) => self.counts.interrupted += 1,
-            (StateName::Queued, Change::Finish { .. }) => self.counts.retried += 1,
+            (JobState::Queued, Change::Finish { .. }) => self.counts.retried += 1,
             _ => {}
         }
         match job.record.state.name() {
-            StateName::Queued => return self.enqueue(job),
-            StateName::Running => return,
-            StateName::Succeeded => self.counts.succeeded += 1,
-            StateName::Failed => self.counts.failed += 1,
-            StateName::Cancelled => self.counts.cancelled += 1,
+            JobState::Queued => return self.enqueue(job),
+            JobState::Running => return,
+            JobState::Succeeded => self.counts.succeeded += 1,
+            JobState::Failed => self.counts.failed += 1,
+            JobState::Cancelled => self.counts.cancelled += 1,
         }
         self.payloads.forget(job.id);
         self.ended(job.id, job.record.state.name());
@@ -161,7 +162,7 @@ impl Dispatcher {
                     Some(actual) if self.running.contains_key(&actual.id) => {}
                     // An earlier commit was made after all, and its answer was lost.
                     Some(actual) if self.is_own(&actual) => self.claimed(actual),
-                    Some(actual) if actual.record.state.name() == StateName::Queued => self.enqueue(actual),
+                    Some(actual) if actual.record.state.name() == JobState::Queued => self.enqueue(actual),
                     Some(actual) if actual.record.state.is_terminal() => {
                         self.payloads.forget(job.id);
                         self.ended(job.id, actual.record.state.name());

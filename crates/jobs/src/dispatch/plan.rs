@@ -6,12 +6,12 @@ use std::{
 };
 
 use eventlog::{Commit, UnixMs, Write};
-use protocol::JobId;
+use protocol::{JobId, JobIfInterrupted, JobState};
 
 use super::{Dispatcher, Door, Flight, Todo};
 use crate::{
     history,
-    job::{IfInterrupted, Job, Pool, Record, State, StateName},
+    job::{Job, Pool, Record, State},
     queue::Entry,
     state::{self, Change, Refused, Step},
 };
@@ -150,7 +150,7 @@ impl Dispatcher {
                     continue;
                 }
             }
-            let is_repeatable = first.if_interrupted == IfInterrupted::Repeat;
+            let is_repeatable = first.if_interrupted == JobIfInterrupted::Repeat;
             if !self.has_room(pool, claims, is_repeatable) {
                 return;
             }
@@ -263,7 +263,7 @@ impl Dispatcher {
         }
         if job.record.state.is_terminal() {
             self.ended(job.id, job.record.state.name());
-        } else if job.record.state.name() == StateName::Queued && !matches!(change, Change::Claim { .. }) {
+        } else if job.record.state.name() == JobState::Queued && !matches!(change, Change::Claim { .. }) {
             // Somebody else has queued it again.
             self.found(job.clone());
         }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use eventlog::{Commit, Log, SqliteOptions, Version, Write};
 use kernel::{CancellationToken, Cause, Slot, SystemClock};
 use process::Tasks;
-use protocol::JobId;
+use protocol::{JobId, JobState};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
@@ -17,7 +17,7 @@ use crate::{
     attempt::Payload,
     handler::{Handler, Outcome, Verdict, Work},
     history,
-    job::{Job, NewJob, StateName},
+    job::{Job, NewJob},
     message::Message,
     recover::Found,
     service::Sharing,
@@ -193,7 +193,7 @@ async fn a_job_that_a_scan_finds_before_its_submission_is_heard_is_begun_once() 
     for id in [first.id, second.id] {
         let job = history::read(&log, id).await.unwrap().unwrap();
         let (state, attempts) = (job.record.state.name(), job.record.attempts);
-        assert_eq!((state, attempts), (StateName::Succeeded, 1));
+        assert_eq!((state, attempts), (JobState::Succeeded, 1));
     }
 }
 
@@ -237,7 +237,7 @@ async fn a_job_that_is_queued_again_while_it_is_found_to_be_dead_runs_once() {
         idle.await.unwrap();
         let job = history::read(&log, queued.id).await.unwrap().unwrap();
         let (state, attempts) = (job.record.state.name(), job.record.attempts);
-        assert_eq!((state, attempts), (StateName::Succeeded, 1));
+        assert_eq!((state, attempts), (JobState::Succeeded, 1));
     }
 }
 
@@ -260,7 +260,7 @@ async fn a_job_that_is_found_to_be_dead_twice_runs_once() {
         now: wall.now(),
     };
     let mut record = state::apply(&submitted.record, claim).unwrap().record;
-    record.facts.if_interrupted = crate::job::IfInterrupted::Repeat;
+    record.facts.if_interrupted = protocol::JobIfInterrupted::Repeat;
     let write = Write {
         stream: history::job_stream(submitted.id),
         expected: submitted.version,
@@ -292,5 +292,5 @@ async fn a_job_that_is_found_to_be_dead_twice_runs_once() {
     idle.await.unwrap();
     let job = history::read(&log, running.id).await.unwrap().unwrap();
     let (state, attempts) = (job.record.state.name(), job.record.attempts);
-    assert_eq!((state, attempts), (StateName::Succeeded, 2));
+    assert_eq!((state, attempts), (JobState::Succeeded, 2));
 }

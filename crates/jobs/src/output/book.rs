@@ -6,11 +6,12 @@ use std::{
 };
 
 use eventlog::Sequence;
+use protocol::{JobChannel, JobProgress};
 
 use super::{
     characters,
     ending::Ending,
-    item::{Channel, OutputSummary, Progress},
+    item::OutputSummary,
     lines::{Lines, Said},
 };
 
@@ -25,9 +26,9 @@ const PROGRESS_TEXT_BYTES: usize = 1024;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Draft {
     /// A piece of output, or a note.
-    Piece(Channel, Vec<u8>),
+    Piece(JobChannel, Vec<u8>),
     /// How far the job is.
-    Progress(Progress),
+    Progress(JobProgress),
 }
 
 /// When something is to be written.
@@ -69,7 +70,7 @@ pub(super) struct Book {
     /// What came after as much as is kept.
     beyond: Option<Beyond>,
     /// Progress that the head will have, but that no event has told yet.
-    untold: Option<Progress>,
+    untold: Option<JobProgress>,
     /// When an event last told of progress.
     told_at: Option<Instant>,
     /// Whether the head is no longer as it was written.
@@ -118,7 +119,7 @@ impl Book {
     }
 
     /// Takes the next bytes of a channel.
-    pub(super) fn take(&mut self, channel: Channel, bytes: &[u8]) {
+    pub(super) fn take(&mut self, channel: JobChannel, bytes: &[u8]) {
         let Some(voice) = self.voice(channel) else {
             return self.drafts.push(Draft::Piece(channel, bytes.to_vec()));
         };
@@ -130,7 +131,7 @@ impl Book {
     }
 
     /// Takes how far the job is.
-    pub(super) fn progress(&mut self, mut progress: Progress) {
+    pub(super) fn progress(&mut self, mut progress: JobProgress) {
         if progress.text.len() > PROGRESS_TEXT_BYTES {
             let end = characters::whole(&progress.text.as_bytes()[..PROGRESS_TEXT_BYTES]);
             progress.text.truncate(end);
@@ -145,7 +146,7 @@ impl Book {
     /// There will be no more: what was held back is given out, and the end of what was not kept.
     pub(super) fn finish(&mut self) {
         self.life = Life::Finished;
-        for channel in [Channel::Stdout, Channel::Stderr] {
+        for channel in [JobChannel::Stdout, JobChannel::Stderr] {
             let Voice { mut lines, mut part } = self.voice(channel).map(mem::take).unwrap_or_default();
             lines.finish(|said| self.hear(channel, &mut part, said));
             self.keep(channel, &part);
@@ -210,15 +211,15 @@ impl Book {
         &self.summary
     }
 
-    fn voice(&mut self, channel: Channel) -> Option<&mut Voice> {
+    fn voice(&mut self, channel: JobChannel) -> Option<&mut Voice> {
         match channel {
-            Channel::Stdout => Some(&mut self.stdout),
-            Channel::Stderr => Some(&mut self.stderr),
-            Channel::Note => None,
+            JobChannel::Stdout => Some(&mut self.stdout),
+            JobChannel::Stderr => Some(&mut self.stderr),
+            JobChannel::Note => None,
         }
     }
 
-    fn hear(&mut self, channel: Channel, part: &mut Vec<u8>, said: Said<'_>) {
+    fn hear(&mut self, channel: JobChannel, part: &mut Vec<u8>, said: Said<'_>) {
         let text = match said {
             Said::Progress(progress) => return self.progress(progress),
             Said::Text(text) => text,
@@ -236,7 +237,7 @@ impl Book {
     }
 
     /// Takes output that ends with a whole character, and keeps it as far as there is room.
-    fn keep(&mut self, channel: Channel, text: &[u8]) {
+    fn keep(&mut self, channel: JobChannel, text: &[u8]) {
         if text.is_empty() {
             return;
         }
@@ -268,7 +269,7 @@ impl Book {
     }
 
     /// Adds output to what is to be written. What comes from one channel in a row becomes one event.
-    fn draft(&mut self, channel: Channel, mut text: &[u8]) {
+    fn draft(&mut self, channel: JobChannel, mut text: &[u8]) {
         match self.drafts.last_mut() {
             Some(Draft::Piece(last, piece))
                 if *last == channel && piece.len() + text.len() <= EVENT_BYTES =>
@@ -285,7 +286,8 @@ impl Book {
     }
 
     fn note(&mut self, text: String) {
-        self.drafts.push(Draft::Piece(Channel::Note, text.into_bytes()));
+        self.drafts
+            .push(Draft::Piece(JobChannel::Note, text.into_bytes()));
     }
 }
 

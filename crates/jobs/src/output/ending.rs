@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::{characters, item::Channel};
+use protocol::JobChannel;
+
+use super::characters;
 
 /// How much of the end is remembered: enough for the last screens of a build.
 const ENDING_BYTES: usize = 64 * 1024;
@@ -16,13 +18,13 @@ const PIECE_BYTES: usize = 8 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     /// Oldest first.
-    pieces: VecDeque<(Channel, Vec<u8>)>,
+    pieces: VecDeque<(JobChannel, Vec<u8>)>,
     bytes: usize,
 }
 
 impl Ending {
     /// Adds bytes, and forgets the oldest.
-    pub(super) fn push(&mut self, channel: Channel, bytes: &[u8]) {
+    pub(super) fn push(&mut self, channel: JobChannel, bytes: &[u8]) {
         let mut bytes = bytes;
         if let Some(excess) = bytes.len().checked_sub(ENDING_BYTES) {
             // Nothing before these bytes is remembered, or there would be a gap.
@@ -45,7 +47,7 @@ impl Ending {
     }
 
     /// The pieces, oldest first.
-    pub(super) fn into_pieces(self) -> impl Iterator<Item = (Channel, Vec<u8>)> {
+    pub(super) fn into_pieces(self) -> impl Iterator<Item = (JobChannel, Vec<u8>)> {
         self.pieces.into_iter()
     }
 
@@ -75,7 +77,7 @@ impl Ending {
 mod tests {
     use super::*;
 
-    fn remembered(ending: Ending) -> (u64, Vec<(Channel, String)>) {
+    fn remembered(ending: Ending) -> (u64, Vec<(JobChannel, String)>) {
         let bytes = ending.bytes();
         let pieces = ending
             .into_pieces()
@@ -91,7 +93,7 @@ mod tests {
         for size in [1, 7, 1000, 8192, 10_000, ENDING_BYTES, ENDING_BYTES * 3] {
             let mut ending = Ending::default();
             text.chunks(size)
-                .for_each(|chunk| ending.push(Channel::Stdout, chunk));
+                .for_each(|chunk| ending.push(JobChannel::Stdout, chunk));
             let (bytes, pieces) = remembered(ending);
             let joined: String = pieces.iter().map(|(_, piece)| piece.as_str()).collect();
             assert_eq!(bytes, ENDING_BYTES as u64, "by {size}");
@@ -102,11 +104,11 @@ mod tests {
     #[test]
     fn a_character_is_not_cut_and_the_channels_stay_apart() {
         let mut ending = Ending::default();
-        ending.push(Channel::Stdout, "€".repeat(1000).as_bytes());
-        ending.push(Channel::Stderr, &vec![b'x'; ENDING_BYTES - 10]);
+        ending.push(JobChannel::Stdout, "€".repeat(1000).as_bytes());
+        ending.push(JobChannel::Stderr, &vec![b'x'; ENDING_BYTES - 10]);
         let expected = vec![
-            (Channel::Stdout, "€€€".to_owned()),
-            (Channel::Stderr, "x".repeat(ENDING_BYTES - 10)),
+            (JobChannel::Stdout, "€€€".to_owned()),
+            (JobChannel::Stderr, "x".repeat(ENDING_BYTES - 10)),
         ];
         assert_eq!(remembered(ending), (ENDING_BYTES as u64 - 1, expected));
     }
@@ -114,9 +116,9 @@ mod tests {
     #[test]
     fn there_is_no_gap_before_a_long_piece_that_begins_within_a_character() {
         let mut ending = Ending::default();
-        ending.push(Channel::Stdout, b"a");
-        ending.push(Channel::Stdout, "€".repeat(ENDING_BYTES).as_bytes());
-        let expected = vec![(Channel::Stdout, "€".repeat(ENDING_BYTES / 3))];
+        ending.push(JobChannel::Stdout, b"a");
+        ending.push(JobChannel::Stdout, "€".repeat(ENDING_BYTES).as_bytes());
+        let expected = vec![(JobChannel::Stdout, "€".repeat(ENDING_BYTES / 3))];
         assert_eq!(remembered(ending), (ENDING_BYTES as u64 - 1, expected));
     }
 
@@ -125,9 +127,9 @@ mod tests {
         let mut ending = Ending::default();
         for number in 0..ENDING_PIECES * 2 {
             let channel = if number % 2 == 0 {
-                Channel::Stdout
+                JobChannel::Stdout
             } else {
-                Channel::Stderr
+                JobChannel::Stderr
             };
             ending.push(channel, b"x");
         }

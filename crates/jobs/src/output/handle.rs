@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use eventlog::{Lease, Log, LogError};
 use kernel::{Clock, Scope};
 use process::Tasks;
-use protocol::JobId;
+use protocol::{JobChannel, JobId, JobProgress};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::{
     book::EVENT_BYTES,
-    item::{Channel, OutputSummary, Progress},
+    item::OutputSummary,
     stream,
     writer::{self, Message},
 };
@@ -108,7 +108,7 @@ impl Output {
     /// call says so.
     ///
     /// *Cancel safety*: dropped half-way, some of the first bytes may have been taken.
-    pub async fn write(&self, channel: Channel, bytes: &[u8]) -> Result<(), OutputError> {
+    pub async fn write(&self, channel: JobChannel, bytes: &[u8]) -> Result<(), OutputError> {
         for piece in bytes.chunks(EVENT_BYTES) {
             let queue = self.shared.queue()?;
             // A piece is no larger than an event, which is far less than there is room for.
@@ -125,7 +125,7 @@ impl Output {
     /// Says how far the job is. What is said too often is left out; the latest never is.
     ///
     /// *Cancel safety*: dropped half-way, it may or may not have been said.
-    pub async fn progress(&self, progress: Progress) -> Result<(), OutputError> {
+    pub async fn progress(&self, progress: JobProgress) -> Result<(), OutputError> {
         let queue = self.shared.queue()?;
         let sent = queue.messages.send(Message::Progress(progress));
         sent.await.map_err(|_| self.shared.refused())

@@ -3,33 +3,10 @@
 use std::sync::Arc;
 
 use eventlog::Sequence;
+use protocol::{JobChannel, JobProgress};
 use serde::{Deserialize, Serialize};
 
 use crate::job::Job;
-
-/// Which way a piece of output came.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Channel {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-    /// A remark of the daemon, such as a new attempt, or output that was cut: one line without its end.
-    Note,
-}
-
-/// How far a job is.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
-    /// How much is done.
-    pub done: u64,
-    /// Of how much; nothing if that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub total: Option<u64>,
-    /// What it is doing.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub text: String,
-}
 
 /// What is known of the output of a job without reading it.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
@@ -40,7 +17,7 @@ pub struct OutputSummary {
     pub cut_bytes: u64,
     /// How far the job has said that it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub progress: Option<Progress>,
+    pub progress: Option<JobProgress>,
     /// The place of the last piece.
     #[serde(skip)]
     pub last_sequence: Sequence,
@@ -56,7 +33,7 @@ pub enum OutputItem {
         /// The place of this item.
         sequence: Sequence,
         /// How far.
-        progress: Progress,
+        progress: JobProgress,
     },
     /// The pieces up to here were dropped before they could be read, or the log has lost pieces after it that were read.
     Resync {
@@ -74,8 +51,8 @@ pub struct Piece {
     pub sequence: Sequence,
     /// When it came, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Which way it came.
-    pub channel: Channel,
+    /// Which way it came. A note, such as a new attempt or output that was cut, is one line without its end.
+    pub channel: JobChannel,
     /// What it is. Characters are not cut in two, unless they are none.
     pub bytes: Arc<[u8]>,
 }

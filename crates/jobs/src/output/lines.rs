@@ -3,7 +3,7 @@
 //! Such a line is taken out of the output. One that only looks like it stays. Bytes come in pieces of any size, so a
 //! line that has begun like one is held back until it is whole; nothing else is.
 
-use super::item::Progress;
+use protocol::JobProgress;
 
 /// How such a line begins.
 const MARK: &[u8] = b"::progress ";
@@ -16,7 +16,7 @@ pub(super) enum Said<'a> {
     /// Output, as it came.
     Text(&'a [u8]),
     /// How far it is.
-    Progress(Progress),
+    Progress(JobProgress),
 }
 
 /// Where in a line the bytes are that have come so far.
@@ -102,7 +102,7 @@ fn end_line(mut line: Vec<u8>, end: Option<u8>, say: &mut impl FnMut(Said<'_>)) 
 }
 
 /// What a line says, if it speaks of progress. A terminal ends lines in its own way, which is fine too.
-fn parse(line: &[u8]) -> Option<Progress> {
+fn parse(line: &[u8]) -> Option<JobProgress> {
     if line.len() > LINE_LIMIT_BYTES {
         return None;
     }
@@ -113,7 +113,7 @@ fn parse(line: &[u8]) -> Option<Progress> {
         Some((done, total)) => (number(done)?, Some(number(total)?)),
         None => (number(numbers)?, None),
     };
-    Some(Progress {
+    Some(JobProgress {
         done,
         total,
         text: text.trim().to_owned(),
@@ -134,7 +134,7 @@ mod tests {
 
     /// What comes of bytes that are cut at some places: the output, and what was said of progress and after how much
     /// output.
-    fn said(bytes: &[u8], cuts: &[usize]) -> (Vec<u8>, Vec<(usize, Progress)>) {
+    fn said(bytes: &[u8], cuts: &[usize]) -> (Vec<u8>, Vec<(usize, JobProgress)>) {
         let (mut text, mut progress) = (Vec::new(), Vec::new());
         let mut hear = |said: Said<'_>| match said {
             Said::Text(bytes) => {
@@ -153,16 +153,16 @@ mod tests {
         (text, progress)
     }
 
-    fn progress(done: u64, total: Option<u64>, text: &str) -> Progress {
+    fn progress(done: u64, total: Option<u64>, text: &str) -> JobProgress {
         let text = text.to_owned();
-        Progress { done, total, text }
+        JobProgress { done, total, text }
     }
 
     #[test]
     fn lines_that_speak_of_progress_are_taken_out_and_others_stay() {
         let long = format!("::progress 1 {}\n", "x".repeat(LINE_LIMIT_BYTES));
         let longest = format!("::progress 1 {}\n", "x".repeat(LINE_LIMIT_BYTES - MARK.len() - 2));
-        type Case<'a> = (&'a str, &'a str, &'a [(usize, Progress)]);
+        type Case<'a> = (&'a str, &'a str, &'a [(usize, JobProgress)]);
         let cases: &[Case<'_>] = &[
             ("", "", &[]),
             ("a\nb", "a\nb", &[]),

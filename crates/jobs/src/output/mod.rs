@@ -28,6 +28,6 @@ mod tests;
 
 pub(crate) use handle::OutputOptions;
 pub use handle::{Output, OutputError};
-pub use item::{Channel, OutputItem, OutputSummary, Piece, Progress};
+pub use item::{OutputItem, OutputSummary, Piece};
 pub(crate) use stream::{readable_bytes, summary, unreadable_output};
 pub use tail::{FollowEnd, OutputTail};

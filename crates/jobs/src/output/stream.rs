@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use eventlog::{Event, Head, Log, LogError, NewEvent, StoredHead};
-use protocol::JobId;
+use protocol::{JobChannel, JobId, JobProgress};
 use serde::{Deserialize, Serialize};
 
 use super::{
     book::Draft,
-    item::{Channel, OutputItem, OutputSummary, Piece, Progress},
+    item::{OutputItem, OutputSummary, Piece},
 };
 use crate::history;
 
@@ -71,7 +71,7 @@ pub(crate) fn unreadable_output(body: &[u8]) -> Option<serde_json::Error> {
 /// An event to be appended.
 pub(super) fn event(draft: Draft) -> Result<NewEvent, LogError> {
     let (kind, body) = match draft {
-        Draft::Piece(channel, bytes) => (name(channel), Arc::from(bytes)),
+        Draft::Piece(channel, bytes) => (channel.as_str(), Arc::from(bytes)),
         Draft::Progress(progress) => (PROGRESS, serialize(&progress)?),
     };
     Ok(NewEvent {
@@ -84,14 +84,13 @@ pub(super) fn event(draft: Draft) -> Result<NewEvent, LogError> {
 /// What an event says. One of a kind that is not known comes from a later version, and says nothing here.
 pub(super) fn item(event: &Event) -> Result<Option<OutputItem>, LogError> {
     if &*event.kind == PROGRESS {
-        let progress: Progress = parse(&event.body)?;
+        let progress: JobProgress = parse(&event.body)?;
         let sequence = event.sequence;
         return Ok(Some(OutputItem::Progress { sequence, progress }));
     }
-    let channels = [Channel::Stdout, Channel::Stderr, Channel::Note];
-    let channel = channels
+    let channel = JobChannel::ALL
         .into_iter()
-        .find(|channel| name(*channel) == &*event.kind);
+        .find(|channel| channel.as_str() == &*event.kind);
     Ok(channel.map(|channel| {
         OutputItem::Piece(Piece {
             sequence: event.sequence,
@@ -100,14 +99,6 @@ pub(super) fn item(event: &Event) -> Result<Option<OutputItem>, LogError> {
             bytes: Arc::clone(&event.body),
         })
     }))
-}
-
-pub(super) fn name(channel: Channel) -> &'static str {
-    match channel {
-        Channel::Stdout => "stdout",
-        Channel::Stderr => "stderr",
-        Channel::Note => "note",
-    }
 }
 
 fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, LogError> {

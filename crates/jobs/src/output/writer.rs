@@ -13,12 +13,13 @@ use eventlog::{
     Unsettled, Version, Write,
 };
 use kernel::Deadline;
+use protocol::{JobChannel, JobProgress};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::{
     book::{Batch, Book, Due},
     handle::{OutputError, OutputOptions},
-    item::{Channel, OutputSummary, Progress},
+    item::OutputSummary,
     stream::{self, OutputHead},
 };
 use crate::history;
@@ -39,13 +40,13 @@ const TAKE_OVER_TRIES: usize = 3;
 pub(super) enum Message {
     /// The next bytes of a channel.
     Piece {
-        channel: Channel,
+        channel: JobChannel,
         bytes: Vec<u8>,
         /// The room that they take in the queue. It is given back when they are written.
         room: OwnedSemaphorePermit,
     },
     /// How far the job is.
-    Progress(Progress),
+    Progress(JobProgress),
     /// There will be no more.
     Finish {
         /// Told when everything is written.

@@ -1,11 +1,11 @@
 //! What the queue keeps of a job.
 
 use eventlog::Version;
-use protocol::JobId;
+use protocol::{JobId, JobIfInterrupted};
 
 use crate::{
     AGEING_MS,
-    job::{IfInterrupted, Job, Lane, Pool, Priority, State, WaitsUntil},
+    job::{Job, Lane, Pool, Priority, State, WaitsUntil},
 };
 use eventlog::UnixMs;
 
@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     pub(crate) since: UnixMs,
     pub(crate) not_before: Option<UnixMs>,
     pub(crate) deadline: Option<UnixMs>,
-    pub(crate) if_interrupted: IfInterrupted,
+    pub(crate) if_interrupted: JobIfInterrupted,
     pub(crate) pool: Pool,
     pub(crate) waits_until: WaitsUntil,
     /// The how-manieth to come; it decides between equal ranks.

@@ -1,5 +1,6 @@
 //! How attempts end, and who may say so.
 
+use protocol::JobIfInterrupted;
 use serde_json::{Value, json};
 
 use super::{
@@ -8,14 +9,14 @@ use super::{
 };
 use crate::{
     history::Happening,
-    job::{Ending, FailReason, IfInterrupted, OutputEnd, Record, State, Worker},
+    job::{Ending, FailReason, OutputEnd, Record, State, Worker},
     state::{Change, End, MAX_INTERRUPTIONS, Refused, Step, StopCause, apply},
 };
 use eventlog::UnixMs;
 
 fn repeated(record: Record) -> Record {
     with(record, |record| {
-        record.facts.if_interrupted = IfInterrupted::Repeat
+        record.facts.if_interrupted = JobIfInterrupted::Repeat
     })
 }
 

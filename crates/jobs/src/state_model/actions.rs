@@ -1,9 +1,10 @@
 //! What can happen in a history.
 
 use proptest::prelude::*;
+use protocol::JobIfInterrupted;
 
 use crate::{
-    job::{Facts, IfInterrupted, NewJob, RetryPolicy},
+    job::{Facts, NewJob, RetryPolicy},
     state::{End, StopCause},
 };
 use eventlog::UnixMs;
@@ -50,7 +51,7 @@ pub(super) enum Speaker {
 pub(super) fn facts() -> impl Strategy<Value = (Facts, u64)> {
     let delay_ms = prop_oneof![Just(0), 1_u64..3_000];
     let deadline_ms = prop_oneof![3 => Just(None), 1 => (1_u64..30_000).prop_map(Some)];
-    let repeat = prop_oneof![Just(IfInterrupted::Repeat), Just(IfInterrupted::Fail)];
+    let repeat = prop_oneof![Just(JobIfInterrupted::Repeat), Just(JobIfInterrupted::Fail)];
     (
         0_u16..4,
         1_u64..4_000,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use eventlog::{Fault, Faults, Sequence};
-use jobs::{Channel, Ending, FailReason, Job, OutputItem, RetryPolicy, State, StateName, UnixMs, Verdict};
+use jobs::{Ending, FailReason, Job, OutputItem, RetryPolicy, State, UnixMs, Verdict};
 use kernel::CancellationToken;
-use protocol::JobId;
+use protocol::{JobChannel, JobId, JobState};
 
 use crate::{
     subjects::{
@@ -63,7 +63,7 @@ async fn a_deadline_ends_a_job_that_waits_and_one_that_runs() {
     let waits = submit(jobs, until_then("waits")).await;
     stage.pass(Duration::from_secs(59));
     assert!(!run.scope.is_cancelled());
-    assert_eq!(get(jobs, waits).await.record.state.name(), StateName::Queued);
+    assert_eq!(get(jobs, waits).await.record.state.name(), JobState::Queued);
     stage.pass(Duration::from_secs(1));
     for (id, expected) in [
         (runs, vec!["submitted", "claimed", "failed"]),
@@ -170,7 +170,7 @@ async fn a_cancelled_job_ends_when_its_handler_has() {
     let id = submit(jobs, job("a job", Script::Ordered)).await;
     let run = stage.board.run(id, 1).await;
     let wished = jobs.cancel(id, by_a_test()).await.unwrap();
-    assert_eq!(wished.record.state.name(), StateName::Running);
+    assert_eq!(wished.record.state.name(), JobState::Running);
     until("the handler is told", || async {
         run.scope.is_cancelled().then_some(())
     })
@@ -180,7 +180,7 @@ async fn a_cancelled_job_ends_when_its_handler_has() {
     assert_eq!(second, wished);
     run.order(Order::ObeyStop);
     let job = ended(jobs, id).await;
-    assert_eq!(job.record.state.name(), StateName::Cancelled);
+    assert_eq!(job.record.state.name(), JobState::Cancelled);
     assert_eq!(job.record.cancel, wished.record.cancel);
     assert_eq!(
         history(jobs, id).await,
@@ -200,7 +200,7 @@ async fn a_cancelled_attempt_that_fails_is_not_tried_again() {
     let run = stage.board.run(id, 1).await;
     jobs.cancel(id, by_a_test()).await.unwrap();
     run.order(Order::End(Verdict::Failed));
-    assert_eq!(ended(jobs, id).await.record.state.name(), StateName::Cancelled);
+    assert_eq!(ended(jobs, id).await.record.state.name(), JobState::Cancelled);
     assert_eq!(stage.board.runs_of(id).len(), 1);
 }
 
@@ -208,8 +208,8 @@ async fn a_cancelled_attempt_that_fails_is_not_tried_again() {
 async fn a_wish_that_the_worker_has_not_heard_of_is_honoured_by_the_commit() {
     // What the handler does, and what becomes of the job.
     for (verdict, expected) in [
-        (Verdict::Succeeded, StateName::Succeeded),
-        (Verdict::Failed, StateName::Cancelled),
+        (Verdict::Succeeded, JobState::Succeeded),
+        (Verdict::Failed, JobState::Cancelled),
     ] {
         let stage = Stage::in_real_time();
         let daemon = stage.alone(1).await;
@@ -279,7 +279,7 @@ async fn an_end_that_another_attempt_was_faster_with_is_refused() {
     let now = get(jobs, id).await;
     assert_eq!(
         (now.record.state.name(), attempt(&now).number),
-        (StateName::Running, 2)
+        (JobState::Running, 2)
     );
     assert_eq!(history(jobs, id).await, ["submitted", "claimed", "claimed"]);
     // The worker is free for the next one.
@@ -324,10 +324,10 @@ async fn a_claim_whose_answer_was_lost_is_taken_up_and_a_wish_in_it_is_honoured(
         match wish {
             Wish::None => {
                 stage.board.run(id, 1).await.order(Order::End(Verdict::Succeeded));
-                assert_eq!(ended(jobs, id).await.record.state.name(), StateName::Succeeded);
+                assert_eq!(ended(jobs, id).await.record.state.name(), JobState::Succeeded);
             }
             Wish::Cancel => {
-                assert_eq!(ended(jobs, id).await.record.state.name(), StateName::Cancelled);
+                assert_eq!(ended(jobs, id).await.record.state.name(), JobState::Cancelled);
                 assert_eq!(stage.board.runs_of(id).len(), 0);
             }
         }
@@ -364,7 +364,7 @@ async fn a_job_that_succeeded_without_its_output_says_so() {
         let id = submit(&daemon.jobs, job("speaks", Script::Ordered)).await;
         let run = stage.board.run(id, 1).await;
         let output = run.output.as_ref().expect("it can speak");
-        output.write(Channel::Stdout, b"last words").await.unwrap();
+        output.write(JobChannel::Stdout, b"last words").await.unwrap();
         until("the log to fail", async || {
             (faults.happened(fault) > 0).then_some(())
         })
@@ -395,7 +395,7 @@ async fn output_that_was_taken_back_is_written_again() {
         let run = stage.board.run(id, 1).await;
         let output = run.output.as_ref().expect("it can speak");
         for (number, words) in ["one, ", "two, ", "three, ", "four"].into_iter().enumerate() {
-            output.write(Channel::Stdout, words.as_bytes()).await.unwrap();
+            output.write(JobChannel::Stdout, words.as_bytes()).await.unwrap();
             // Each piece goes into a commit of its own.
             until("it is written", async || {
                 let is_lost = number == lost && faults.happened(Fault::RollBack) > 0;
@@ -433,12 +433,12 @@ async fn an_outage_costs_no_output_and_doubles_none() {
         let id = submit(&daemon.jobs, job("speaks", Script::Ordered)).await;
         let run = stage.board.run(id, 1).await;
         let output = run.output.as_ref().expect("it can speak");
-        output.write(Channel::Stdout, b"first words, ").await.unwrap();
+        output.write(JobChannel::Stdout, b"first words, ").await.unwrap();
         until("the log to be away", async || {
             (faults.happened(fault) > 0).then_some(())
         })
         .await;
-        output.write(Channel::Stdout, b"last words").await.unwrap();
+        output.write(JobChannel::Stdout, b"last words").await.unwrap();
         run.order(Order::End(Verdict::Succeeded));
         let ended = ended(&daemon.jobs, id).await;
         let State::Succeeded { ending } = &ended.record.state else {

@@ -2,7 +2,8 @@
 
 use std::{future::poll_fn, pin::pin, task::Poll};
 
-use jobs::{NewJob, StateName};
+use jobs::NewJob;
+use protocol::JobState;
 
 use crate::{
     subjects::{
@@ -46,7 +47,7 @@ async fn a_job_whose_sender_goes_away_runs_all_the_same() {
         let job = ended(&daemon.jobs, id).await;
         assert_eq!(
             job.record.state.name(),
-            StateName::Succeeded,
+            JobState::Succeeded,
             "left after {steps} steps"
         );
     }
@@ -70,7 +71,7 @@ async fn a_job_is_stopped_though_nobody_waits_for_the_cancellation() {
         let job = ended(&daemon.jobs, id).await;
         assert_eq!(
             job.record.state.name(),
-            StateName::Cancelled,
+            JobState::Cancelled,
             "left after {steps} steps"
         );
     }

@@ -3,11 +3,8 @@
 use std::{num::NonZeroU16, time::Duration};
 
 use eventlog::{Fault, Faults};
-use jobs::{
-    AGEING_MS, FailReason, IfInterrupted, Jobs, Lane, ListQuery, Pool, Priority, State, StateName, Verdict,
-    WaitingFor,
-};
-use protocol::JobId;
+use jobs::{AGEING_MS, FailReason, Jobs, Lane, ListQuery, Pool, Priority, State, Verdict, WaitingFor};
+use protocol::{JobId, JobIfInterrupted, JobState};
 
 use crate::{
     subjects::{
@@ -304,7 +301,7 @@ async fn how_many_run_at_once_can_be_changed_while_they_run() {
 async fn claimed_ahead(jobs: &Jobs, board: &Board) -> (JobId, Vec<JobId>) {
     let repeatable = |title: &str, script| {
         job_with(title, script, |facts| {
-            facts.if_interrupted = IfInterrupted::Repeat
+            facts.if_interrupted = JobIfInterrupted::Repeat
         })
     };
     let short = submit(jobs, repeatable("short", Script::Succeed)).await;
@@ -319,7 +316,7 @@ async fn claimed_ahead(jobs: &Jobs, board: &Board) -> (JobId, Vec<JobId>) {
     jobs.set_max_workers(1).await;
     board.run(long, 1).await;
     for id in &ahead {
-        in_state(jobs, *id, StateName::Running).await;
+        in_state(jobs, *id, JobState::Running).await;
     }
     (long, ahead)
 }
@@ -332,7 +329,7 @@ async fn what_was_claimed_before_its_turn_is_cancelled_at_once() {
     let (long, ahead) = claimed_ahead(jobs, &stage.board).await;
     jobs.cancel(ahead[1], by_a_test()).await.unwrap();
     let cancelled = ended(jobs, ahead[1]).await;
-    assert_eq!(cancelled.record.state.name(), StateName::Cancelled);
+    assert_eq!(cancelled.record.state.name(), JobState::Cancelled);
     assert_eq!(
         history(jobs, ahead[1]).await,
         [
@@ -369,7 +366,7 @@ async fn what_was_claimed_before_its_turn_is_given_back_when_nothing_more_may_st
             How::Close => jobs.close().await,
         }
         for id in &ahead {
-            in_state(jobs, *id, StateName::Queued).await;
+            in_state(jobs, *id, JobState::Queued).await;
             assert_eq!(history(jobs, *id).await, ["submitted", "claimed", "released"]);
         }
         stage
@@ -398,7 +395,7 @@ async fn a_crash_puts_what_was_claimed_before_its_turn_back() {
     within("all are done", async {
         for id in ahead.iter().chain([&long]) {
             let job = ended(jobs, *id).await;
-            assert_eq!(job.record.state.name(), StateName::Succeeded);
+            assert_eq!(job.record.state.name(), JobState::Succeeded);
             assert_eq!(
                 history(jobs, *id).await,
                 ["submitted", "claimed", "interrupted", "claimed", "succeeded"]
@@ -459,7 +456,7 @@ async fn a_job_that_deals_with_an_end_runs_after_any_end_and_survives_a_restart(
         let id = submit(&daemon.jobs, followed("followed", script)).await;
         let follower = ended(&daemon.jobs, id).await.record.facts.followed_by.unwrap();
         let dealt = ended(&daemon.jobs, follower).await;
-        assert_eq!(dealt.record.state.name(), StateName::Succeeded);
+        assert_eq!(dealt.record.state.name(), JobState::Succeeded);
         assert_eq!(dealt.record.facts.after, [id]);
     }
     // One that was cancelled before it began has an end as well.
@@ -488,7 +485,7 @@ async fn a_job_that_deals_with_an_end_runs_after_any_end_and_survives_a_restart(
     let daemon = stage.alone(1).await;
     assert_eq!(
         ended(&daemon.jobs, id).await.record.state.name(),
-        StateName::Failed
+        JobState::Failed
     );
     ended(&daemon.jobs, follower).await;
     // What is done again is dealt with again.

@@ -9,9 +9,9 @@ use std::{
 };
 
 use eventlog::{Log, PostgresOptions};
-use jobs::{IfInterrupted, Sharing, StateName, Verdict};
+use jobs::{Sharing, Verdict};
 use kernel::SystemClock;
-use protocol::HomeId;
+use protocol::{HomeId, JobIfInterrupted, JobState};
 
 use crate::subjects::{
     board::{Board, Order, Script},
@@ -73,7 +73,7 @@ async fn what_a_killed_process_had_is_taken_over_by_another_one() {
     let jobs = &daemon.jobs;
     let once = submit(jobs, job("once", Script::Ordered)).await;
     let again = job_with("again", Script::Ordered, |facts| {
-        facts.if_interrupted = IfInterrupted::Repeat;
+        facts.if_interrupted = JobIfInterrupted::Repeat;
     });
     let again = submit(jobs, again).await;
     let worker = Command::new(std::env::current_exe().unwrap())
@@ -85,12 +85,12 @@ async fn what_a_killed_process_had_is_taken_over_by_another_one() {
         .unwrap();
     let worker = Process(worker);
     for id in [once, again] {
-        in_state(jobs, id, StateName::Running).await;
+        in_state(jobs, id, JobState::Running).await;
     }
     drop(worker);
     jobs.set_max_workers(1).await;
     let failed = ended(jobs, once).await;
-    assert_eq!(failed.record.state.name(), StateName::Failed);
+    assert_eq!(failed.record.state.name(), JobState::Failed);
     setting
         .board
         .run(again, 1)

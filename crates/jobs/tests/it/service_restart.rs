@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use jobs::{FailReason, IfInterrupted, NewJob, State, StateName, SubmitError, Verdict};
+use jobs::{FailReason, NewJob, State, SubmitError, Verdict};
 use kernel::{Deadline, SystemClock};
-use protocol::JobId;
+use protocol::{JobId, JobIfInterrupted, JobState};
 
 use crate::{
     subjects::{
@@ -19,7 +19,7 @@ use crate::{
 
 fn repeatable(title: &str, script: Script) -> NewJob {
     job_with(title, script, |facts| {
-        facts.if_interrupted = IfInterrupted::Repeat
+        facts.if_interrupted = JobIfInterrupted::Repeat
     })
 }
 
@@ -61,16 +61,16 @@ async fn after_a_crash_nothing_is_said_to_run_that_does_not() {
     // With no worker nothing is claimed, so this is what the start itself has made of it.
     let daemon = stage.alone(0).await;
     let jobs = &daemon.jobs;
-    let expected: [(JobId, StateName, &[&str]); 5] = [
+    let expected: [(JobId, JobState, &[&str]); 5] = [
         (
             once,
-            StateName::Failed,
+            JobState::Failed,
             &["submitted", "claimed", "interrupted", "failed"],
         ),
-        (again, StateName::Queued, &["submitted", "claimed", "interrupted"]),
+        (again, JobState::Queued, &["submitted", "claimed", "interrupted"]),
         (
             cancelled,
-            StateName::Cancelled,
+            JobState::Cancelled,
             &[
                 "submitted",
                 "claimed",
@@ -79,8 +79,8 @@ async fn after_a_crash_nothing_is_said_to_run_that_does_not() {
                 "cancelled",
             ],
         ),
-        (done, StateName::Succeeded, &["submitted", "claimed", "succeeded"]),
-        (waiting, StateName::Queued, &["submitted"]),
+        (done, JobState::Succeeded, &["submitted", "claimed", "succeeded"]),
+        (waiting, JobState::Queued, &["submitted"]),
     ];
     for (id, state, words) in expected {
         assert_eq!(get(jobs, id).await.record.state.name(), state);
@@ -105,7 +105,7 @@ async fn after_a_crash_nothing_is_said_to_run_that_does_not() {
         .order(Order::End(Verdict::Succeeded));
     assert_eq!(
         ended(jobs, waiting).await.record.state.name(),
-        StateName::Succeeded
+        JobState::Succeeded
     );
 }
 
@@ -156,11 +156,8 @@ async fn a_drain_waits_for_what_runs_and_starts_nothing_more() {
     assert!(!draining.is_finished());
     run.order(Order::End(Verdict::Succeeded));
     within("it is drained", draining).await.unwrap();
-    assert_eq!(
-        get(&jobs, running).await.record.state.name(),
-        StateName::Succeeded
-    );
-    assert_eq!(get(&jobs, waiting).await.record.state.name(), StateName::Queued);
+    assert_eq!(get(&jobs, running).await.record.state.name(), JobState::Succeeded);
+    assert_eq!(get(&jobs, waiting).await.record.state.name(), JobState::Queued);
     assert_eq!(stage.board.runs_of(waiting).len(), 0);
     let refused = jobs.submit(job("late", Script::Succeed)).await;
     assert!(matches!(refused, Err(SubmitError::Draining)), "{refused:?}");
@@ -186,14 +183,14 @@ async fn what_is_not_done_in_time_is_stopped_and_given_back() {
     drain(&daemon, now()).await;
     finisher.await.unwrap();
     assert_eq!(stage.board.shown().busy, 0);
-    let expected: [(JobId, StateName, &[&str]); 3] = [
+    let expected: [(JobId, JobState, &[&str]); 3] = [
         (
             once,
-            StateName::Failed,
+            JobState::Failed,
             &["submitted", "claimed", "interrupted", "failed"],
         ),
-        (again, StateName::Queued, &["submitted", "claimed", "interrupted"]),
-        (done, StateName::Succeeded, &["submitted", "claimed", "succeeded"]),
+        (again, JobState::Queued, &["submitted", "claimed", "interrupted"]),
+        (done, JobState::Succeeded, &["submitted", "claimed", "succeeded"]),
     ];
     for (id, state, words) in expected {
         assert_eq!(get(jobs, id).await.record.state.name(), state);
@@ -215,7 +212,7 @@ async fn a_drain_in_the_instant_of_a_claim_leaves_nothing_running() {
         drain(&daemon, now()).await;
         assert_eq!(stage.board.shown().busy, 0, "in round {round}");
         let state = get(&daemon.jobs, id).await.record.state.name();
-        assert_eq!(state, StateName::Queued, "in round {round}");
+        assert_eq!(state, JobState::Queued, "in round {round}");
     }
 }
 

@@ -3,11 +3,8 @@
 use std::{num::NonZeroU16, time::Duration};
 
 use eventlog::{Fault, Faults, LeaseError};
-use jobs::{
-    FailReason, GcPolicy, IfInterrupted, Jobs, Lane, NewJob, Priority, Sharing, State, StateName, Verdict,
-    WaitingFor, Worker,
-};
-use protocol::JobId;
+use jobs::{FailReason, GcPolicy, Jobs, Lane, NewJob, Priority, Sharing, State, Verdict, WaitingFor, Worker};
+use protocol::{JobId, JobIfInterrupted, JobState};
 
 use crate::{
     subjects::{
@@ -25,7 +22,7 @@ const A_LOOK: Duration = Duration::from_secs(6);
 
 fn repeatable(title: &str, script: Script) -> NewJob {
     job_with(title, script, |facts| {
-        facts.if_interrupted = IfInterrupted::Repeat
+        facts.if_interrupted = JobIfInterrupted::Repeat
     })
 }
 
@@ -44,7 +41,7 @@ async fn passing<T, F: Future<Output = Option<T>>>(stage: &Stage, what: &str, lo
     panic!("{what}: this has not happened")
 }
 
-async fn in_state_by_and_by(stage: &Stage, jobs: &Jobs, id: JobId, state: StateName) {
+async fn in_state_by_and_by(stage: &Stage, jobs: &Jobs, id: JobId, state: JobState) {
     let what = format!("the job is {}", state.as_str());
     passing(stage, &what, || async {
         (get(jobs, id).await.record.state.name() == state).then_some(())
@@ -106,7 +103,7 @@ async fn a_lane_is_exact_over_two_daemons_in_a_storm() {
     let mut ids = Vec::new();
     for number in 0..60 {
         let new = job_with(&format!("{number}"), Script::Succeed, |facts| {
-            facts.if_interrupted = IfInterrupted::Repeat;
+            facts.if_interrupted = JobIfInterrupted::Repeat;
             facts.lane = Some(Lane {
                 name: "narrow".into(),
                 limit: NonZeroU16::new(2).unwrap(),
@@ -153,8 +150,8 @@ async fn a_wish_reaches_the_daemon_that_has_the_job() {
     let id = submit(&one.jobs, job("a job", Script::UntilStopped)).await;
     stage.board.run(id, 1).await;
     let wished = other.jobs.cancel(id, by_a_test()).await.unwrap();
-    assert_eq!(wished.record.state.name(), StateName::Running);
-    in_state_by_and_by(&stage, &other.jobs, id, StateName::Cancelled).await;
+    assert_eq!(wished.record.state.name(), JobState::Running);
+    in_state_by_and_by(&stage, &other.jobs, id, JobState::Cancelled).await;
     assert_eq!(
         history(&other.jobs, id).await,
         ["submitted", "claimed", "cancel_requested", "cancelled"]
@@ -178,7 +175,7 @@ async fn the_jobs_of_a_daemon_that_lives_are_left_alone() {
     }
     assert!(!run.scope.is_cancelled());
     run.order(Order::End(Verdict::Succeeded));
-    in_state(&one.jobs, id, StateName::Succeeded).await;
+    in_state(&one.jobs, id, JobState::Succeeded).await;
     assert_eq!(
         history(&one.jobs, id).await,
         ["submitted", "claimed", "succeeded"]
@@ -215,8 +212,8 @@ async fn what_a_killed_daemon_had_is_taken_over_when_its_lease_is_over() {
         .run(again, 2)
         .await
         .order(Order::End(Verdict::Succeeded));
-    in_state_by_and_by(&stage, &other.jobs, once, StateName::Failed).await;
-    in_state_by_and_by(&stage, &other.jobs, again, StateName::Succeeded).await;
+    in_state_by_and_by(&stage, &other.jobs, once, JobState::Failed).await;
+    in_state_by_and_by(&stage, &other.jobs, again, JobState::Succeeded).await;
     let State::Failed { reason, .. } = get(&other.jobs, once).await.record.state else {
         panic!("it has failed")
     };
@@ -271,10 +268,10 @@ async fn a_daemon_that_stalled_for_too_long_is_fenced_and_goes_on_as_another_wor
     let now = get(&other.jobs, id).await;
     assert_eq!(
         (now.record.state.name(), attempt(&now).number),
-        (StateName::Running, 2)
+        (JobState::Running, 2)
     );
     second.order(Order::End(Verdict::Succeeded));
-    in_state(&other.jobs, id, StateName::Succeeded).await;
+    in_state(&other.jobs, id, JobState::Succeeded).await;
     assert_eq!(
         history(&other.jobs, id).await,
         ["submitted", "claimed", "interrupted", "claimed", "succeeded"]
@@ -293,7 +290,7 @@ async fn a_daemon_that_stalled_for_too_long_is_fenced_and_goes_on_as_another_wor
         .run(next, 1)
         .await
         .order(Order::End(Verdict::Succeeded));
-    in_state(&stalled.jobs, next, StateName::Succeeded).await;
+    in_state(&stalled.jobs, next, JobState::Succeeded).await;
 }
 
 #[tokio::test]
@@ -307,7 +304,7 @@ async fn an_end_under_a_lease_that_has_run_out_is_refused_though_nobody_took_it(
     // It may have been done, or not; who has lost the lease does not say so.
     run_by_and_by(&stage, &stage.board, id, 2).await;
     stage.board.run(id, 2).await.order(Order::End(Verdict::Succeeded));
-    in_state(&one.jobs, id, StateName::Succeeded).await;
+    in_state(&one.jobs, id, JobState::Succeeded).await;
     assert_eq!(
         history(&one.jobs, id).await,
         ["submitted", "claimed", "interrupted", "claimed", "succeeded"]
@@ -335,7 +332,7 @@ async fn a_lease_is_renewed_though_nothing_else_happens() {
     }
     assert!(!run.scope.is_cancelled());
     run.order(Order::End(Verdict::Succeeded));
-    in_state(&one.jobs, id, StateName::Succeeded).await;
+    in_state(&one.jobs, id, JobState::Succeeded).await;
 }
 
 /// Waits until the lease of a worker is as good as new. It must be held.
@@ -374,7 +371,7 @@ async fn a_daemon_that_lost_its_lease_stops_what_it_runs_and_writes_nothing() {
     .await;
     assert_eq!(attempt(&get(&other.jobs, id).await).number, 2);
     second.order(Order::End(Verdict::Succeeded));
-    in_state(&other.jobs, id, StateName::Succeeded).await;
+    in_state(&other.jobs, id, JobState::Succeeded).await;
     assert_eq!(
         history(&other.jobs, id).await,
         ["submitted", "claimed", "interrupted", "claimed", "succeeded"]
@@ -402,8 +399,8 @@ async fn a_daemon_that_lost_its_lease_and_has_nobody_beside_it_gives_its_jobs_up
         .run(again, 2)
         .await
         .order(Order::End(Verdict::Succeeded));
-    in_state_by_and_by(&stage, &one.jobs, once, StateName::Failed).await;
-    in_state_by_and_by(&stage, &one.jobs, again, StateName::Succeeded).await;
+    in_state_by_and_by(&stage, &one.jobs, once, JobState::Failed).await;
+    in_state_by_and_by(&stage, &one.jobs, again, JobState::Succeeded).await;
     assert_eq!(one.jobs.counts().fenced, 2);
 }
 
@@ -438,7 +435,7 @@ async fn a_claim_whose_answer_was_lost_does_not_wait_for_itself() {
     // The clock stands still, so nothing is claimed again before this job is there.
     let urgent = submit(&daemon.jobs, in_narrow_lane("urgent", Priority::HIGHEST)).await;
     for id in [claimed, urgent] {
-        in_state_by_and_by(&stage, &daemon.jobs, id, StateName::Succeeded).await;
+        in_state_by_and_by(&stage, &daemon.jobs, id, JobState::Succeeded).await;
         assert_eq!(stage.board.runs_of(id).len(), 1);
         assert_eq!(
             history(&daemon.jobs, id).await,
@@ -456,14 +453,14 @@ async fn a_claim_whose_answer_was_lost_with_the_lease_is_given_up() {
     faults.plan(Fault::AnswerLost, "job-lane/", 0..1);
     let daemon = stage.sharing("one", 1).await;
     let mut claimed = in_narrow_lane("claimed", Priority::default());
-    claimed.facts.if_interrupted = IfInterrupted::Repeat;
+    claimed.facts.if_interrupted = JobIfInterrupted::Repeat;
     let id = submit(&daemon.jobs, claimed).await;
     until("the answer to the claim is lost", || async {
         (faults.happened(Fault::AnswerLost) == 1).then_some(())
     })
     .await;
     stage.pass(LEASE * 2);
-    in_state_by_and_by(&stage, &daemon.jobs, id, StateName::Succeeded).await;
+    in_state_by_and_by(&stage, &daemon.jobs, id, JobState::Succeeded).await;
     assert_eq!(stage.board.runs_of(id).len(), 1);
     assert_eq!(
         history(&daemon.jobs, id).await,
@@ -498,7 +495,7 @@ async fn a_lane_that_was_collected_while_others_waited_for_it_has_room() {
         keep_newest: u64::MAX,
     };
     one.jobs.collect(nothing).await.unwrap();
-    in_state_by_and_by(&stage, &other.jobs, waiting, StateName::Succeeded).await;
+    in_state_by_and_by(&stage, &other.jobs, waiting, JobState::Succeeded).await;
 }
 
 /// A job that ran in a lane is gone from the log without its end.
@@ -518,6 +515,6 @@ async fn a_lane_that_names_a_job_which_is_gone_is_freed() {
             false => stage.alone(1).await,
         };
         let waiting = submit(&daemon.jobs, in_narrow_lane("waiting", Priority::default())).await;
-        in_state_by_and_by(&stage, &daemon.jobs, waiting, StateName::Succeeded).await;
+        in_state_by_and_by(&stage, &daemon.jobs, waiting, JobState::Succeeded).await;
     }
 }

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, num::NonZeroU16, time::Duration};
 
-use jobs::{ChangeError, IfInterrupted, Lane, StateName, Verdict};
+use jobs::{ChangeError, Lane, Verdict};
+use protocol::{JobIfInterrupted, JobState};
 
 use crate::{
     subjects::{
@@ -75,7 +76,7 @@ async fn a_storm_of_submissions_is_done_once_each_within_the_limits() {
             let mut ids = Vec::new();
             for number in 0..40 {
                 let new = job_with(&format!("{submitter}/{number}"), Script::Succeed, |facts| {
-                    facts.if_interrupted = IfInterrupted::Repeat;
+                    facts.if_interrupted = JobIfInterrupted::Repeat;
                     facts.lane = (number % 2 == 0).then(|| Lane {
                         name: "narrow".into(),
                         limit: NonZeroU16::new(2).unwrap(),
@@ -93,7 +94,7 @@ async fn a_storm_of_submissions_is_done_once_each_within_the_limits() {
     for id in &ids {
         assert_eq!(
             ended(&daemon.jobs, *id).await.record.state.name(),
-            StateName::Succeeded
+            JobState::Succeeded
         );
     }
     let shown = stage.board.shown();

@@ -4,11 +4,8 @@ use std::{collections::BTreeSet, num::NonZeroU16, sync::Arc, time::Duration};
 
 use eventlog::{HeadsOrder, HeadsQuery};
 
-use jobs::{
-    ChangeError, Collected, GcPolicy, Lane, NewJob, PAYLOAD_LIMIT_BYTES, StateName, SubmitError, Submitted,
-    Verdict,
-};
-use protocol::JobId;
+use jobs::{ChangeError, GcPolicy, Lane, NewJob, PAYLOAD_LIMIT_BYTES, SubmitError, Submitted, Verdict};
+use protocol::{JobId, JobState, JobsCollected};
 
 use crate::{
     subjects::{
@@ -177,12 +174,12 @@ async fn only_what_has_ended_and_nobody_waits_for_is_forgotten() {
         output_budget_bytes: None,
         keep_newest,
     };
-    let nothing = Collected::default();
+    let nothing = JobsCollected::default();
     assert_eq!(jobs.collect(policy(0, 3)).await.unwrap(), nothing);
     assert_eq!(jobs.collect(policy(7200, 0)).await.unwrap(), nothing);
     let collected = jobs.collect(policy(60, 0)).await.unwrap();
     // What it waits for has succeeded, and is kept all the same: the next daemon asks for it again.
-    let expected = Collected {
+    let expected = JobsCollected {
         jobs: 1,
         output_bytes: 0,
         in_use: 1,
@@ -196,7 +193,7 @@ async fn only_what_has_ended_and_nobody_waits_for_is_forgotten() {
     let next = submit(jobs, keyed("a key", "something else")).await;
     run.order(Order::End(Verdict::Succeeded));
     for id in [waiting, next] {
-        assert_eq!(ended(jobs, id).await.record.state.name(), StateName::Succeeded);
+        assert_eq!(ended(jobs, id).await.record.state.name(), JobState::Succeeded);
     }
     assert_eq!(history(jobs, old).await, [""; 0]);
     let everything = jobs.collect(policy(0, 0)).await.unwrap();
@@ -241,7 +238,7 @@ async fn idle_lanes_are_forgotten_and_work_again_afterwards() {
     assert_eq!(left, ["job-lane/busy"]);
     // This daemon still knows one of them by its old version.
     let again = submit(jobs, in_lane("again", "lane 3", Script::Succeed)).await;
-    assert_eq!(ended(jobs, again).await.record.state.name(), StateName::Succeeded);
+    assert_eq!(ended(jobs, again).await.record.state.name(), JobState::Succeeded);
     run.order(Order::End(Verdict::Succeeded));
     ended(jobs, busy).await;
 }

@@ -11,14 +11,14 @@ use std::{
 };
 
 use eventlog::{HeadsOrder, HeadsQuery, Log, Sequence, SqliteOptions};
-use jobs::{IfInterrupted, Jobs, ListQuery};
+use jobs::{Jobs, ListQuery};
 use kernel::SystemClock;
 use proptest::{
     prelude::*,
     strategy::ValueTree,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
-use protocol::{HomeId, JobId};
+use protocol::{HomeId, JobId, JobIfInterrupted};
 use tempfile::TempDir;
 
 use crate::{
@@ -80,7 +80,7 @@ fn asked() -> impl Strategy<Value = Asked> {
     let delay = prop_oneof![3 => Just(0), 1 => 1_u64..20];
     let limit = prop_oneof![6 => Just(None), 1 => (5_u64..30).prop_map(Some)];
     let lane = prop_oneof![2 => Just(None), 3 => (0_u16..3).prop_map(Some)];
-    let fate = prop_oneof![Just(IfInterrupted::Fail), Just(IfInterrupted::Repeat)];
+    let fate = prop_oneof![Just(JobIfInterrupted::Fail), Just(JobIfInterrupted::Repeat)];
     (-10_i64..=10, lane, 0_u16..4, delay, limit, fate, parts()).prop_map(
         |(priority, lane, max_retries, delay_ms, time_limit_ms, if_interrupted, part)| Asked {
             priority,

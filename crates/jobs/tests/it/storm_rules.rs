@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jobs::{FailReason, Happening, IfInterrupted, Moment, Record, State};
-use protocol::JobId;
+use jobs::{FailReason, Happening, Moment, Record, State};
+use protocol::{JobId, JobIfInterrupted};
 
 use crate::play::{Part, PartEnd};
 
@@ -117,7 +117,7 @@ impl Reader<'_> {
                 self.must(self.at == At::Queued, "it is claimed and somebody has it");
                 self.must(*attempt == self.last + 1, "the number of a claim is not the next");
                 self.must(!self.is_cancel_wanted, "it is claimed and is to be cancelled");
-                let may_be_repeated = self.seen.record.facts.if_interrupted == IfInterrupted::Repeat;
+                let may_be_repeated = self.seen.record.facts.if_interrupted == JobIfInterrupted::Repeat;
                 self.must(
                     self.interruptions == 0 || may_be_repeated,
                     "it is repeated, and must not be",
@@ -198,8 +198,8 @@ impl Reader<'_> {
             FailReason::Interrupted => {
                 self.must(self.at == At::Queued, "it is interrupted and somebody has it");
                 let is_right = match facts.if_interrupted {
-                    IfInterrupted::Fail => self.interruptions == 1,
-                    IfInterrupted::Repeat => self.interruptions == MOST_INTERRUPTIONS + 1,
+                    JobIfInterrupted::Fail => self.interruptions == 1,
+                    JobIfInterrupted::Repeat => self.interruptions == MOST_INTERRUPTIONS + 1,
                 };
                 self.must(
                     is_right,

@@ -6,9 +6,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use jobs::{Handler, Outcome, Output, Progress, Verdict, Work};
+use jobs::{Handler, Outcome, Output, Verdict, Work};
 use kernel::{CancellationToken, Deadline, Scope, Slot, SystemClock};
-use protocol::JobId;
+use protocol::{JobId, JobProgress};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -227,8 +227,8 @@ pub(crate) struct Part {
     pub(crate) output: Option<Output>,
 }
 
-pub(crate) fn progress(done: u64) -> Progress {
-    Progress {
+pub(crate) fn progress(done: u64) -> JobProgress {
+    JobProgress {
         done,
         total: None,
         text: String::new(),

@@ -10,11 +10,11 @@ use std::{
 use eventlog::{Commit, CommitError, Committed, Log, Sequence, StreamId, Version, Write};
 use jobs::{
     CancelRequest, Counts, Facts, Job, Jobs, JobsOptions, NewJob, Record, Requested, Sharing, State,
-    StateName, Submitted,
+    Submitted,
 };
 use kernel::{CancellationToken, Clock, Deadline, SystemClock};
 use process::Tasks;
-use protocol::{BootId, HomeId, JobId};
+use protocol::{BootId, HomeId, JobId, JobState};
 use tokio::runtime::Runtime;
 
 use super::board::{Board, HANDLER, PATIENCE, Script};
@@ -151,7 +151,7 @@ pub(crate) fn terminal(history: &[&str]) -> usize {
 }
 
 /// Waits until a job is in a state.
-pub(crate) async fn in_state(jobs: &Jobs, id: JobId, state: StateName) -> Job {
+pub(crate) async fn in_state(jobs: &Jobs, id: JobId, state: JobState) -> Job {
     until(&format!("the job is {}", state.as_str()), || async {
         let job = get(jobs, id).await;
         (job.record.state.name() == state).then_some(job)

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use eventlog::{BlobId, CommitError};
-use protocol::ChangesetId;
+use protocol::{ChangesetId, PlanBranch};
 
 use super::{Desk, RecordTo};
 use crate::base::{Base, LeftOut};
@@ -17,7 +17,6 @@ use crate::plan::{Actor, Recorded, Unrecorded};
 use crate::sandbox::Sandbox;
 use crate::shared::blocking;
 use crate::tree::ReadBounds;
-use crate::uncarried::BranchInside;
 
 /// How often the sandbox is looked at again because a file went away between two looks.
 const LOOKS: usize = 5;
@@ -145,7 +144,7 @@ impl Desk {
     async fn say_uncarried(
         &mut self,
         mut left_out: Vec<LeftOut>,
-        branches: Vec<BranchInside>,
+        branches: Vec<PlanBranch>,
     ) -> Result<(), PlanError> {
         left_out.truncate(LEFT_OUT_LIMIT);
         self.change(None, |_, record, now| {

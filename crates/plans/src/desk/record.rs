@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use eventlog::{CommitError, Version, Write};
-use protocol::ChangesetId;
+use protocol::{ChangesetId, ChangesetState};
 
 use super::{Desk, TRIES, extent};
-use crate::changeset::{ChangesetRecord, ChangesetState, NewChangeset};
+use crate::changeset::{ChangesetRecord, NewChangeset};
 use crate::entry::Change;
 use crate::error::PlanError;
 use crate::plan::{Actor, Recorded};

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use protocol::PlanState;
+
 use super::Desk;
 use super::capture::Doing;
 use super::open_sandboxes::{Listed, OpenSandboxes};
 use crate::base::Base;
 use crate::error::PlanError;
-use crate::plan::{Plan, Record, State, Unrecorded};
+use crate::plan::{Plan, Record, Unrecorded};
 use crate::sandbox::{Known, Sandbox, SandboxOrder, Strategy, remove_tree};
 use crate::shared::{Shared, blocking, with_causes};
 use crate::state;
@@ -119,7 +121,7 @@ impl Desk {
         let plan = self.plan().await?;
         let is_over = matches!(
             plan.record.state,
-            State::Applied | State::Undone | State::Discarded
+            PlanState::Applied | PlanState::Undone | PlanState::Discarded
         );
         if !is_over
             || !plan.record.has_sandbox
@@ -186,7 +188,7 @@ impl Desk {
     /// be recorded the plan says so, and the sandbox can be used all the same: to look at what is in the way, and remove it.
     async fn record_leftovers(&mut self, record: &Record) -> Result<(), PlanError> {
         // What commands of this life do is captured when they end.
-        if !matches!(record.state, State::Open | State::Sealed)
+        if !matches!(record.state, PlanState::Open | PlanState::Sealed)
             || record.landing.is_some()
             || !record.running.is_empty()
         {

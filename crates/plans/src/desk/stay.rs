@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eventlog::{CommitError, LogError};
-use protocol::ChangesetId;
+use protocol::{ChangesetId, PlanState};
 
 use super::Desk;
 use super::capture::Doing;
@@ -11,7 +11,7 @@ use crate::answers::Unapplied;
 use crate::answers::{NewStay, Stay};
 use crate::changeset::Changeset;
 use crate::error::PlanError;
-use crate::plan::{Actor, Plan, Running, State};
+use crate::plan::{Actor, Plan, Running};
 use crate::shared::with_causes;
 use crate::state;
 use crate::store;
@@ -137,7 +137,7 @@ impl Desk {
         let record = plan.record.clone();
         if record.has_sandbox && record.running.is_empty() && record.landing.is_none() {
             // What a sealed plan changes is recorded. If its sandbox is gone, nothing can be added to that.
-            if record.state == State::Sealed && !self.sandbox_is_there(&plan).await? {
+            if record.state == PlanState::Sealed && !self.sandbox_is_there(&plan).await? {
                 return Ok(());
             }
             self.sandbox().await?;
@@ -160,7 +160,7 @@ impl Desk {
     /// The work is done.
     pub(crate) async fn seal(&mut self, by: Actor, seen: Option<u64>) -> Result<Plan, PlanError> {
         let plan = self.plan().await?;
-        if plan.record.state == State::Open {
+        if plan.record.state == PlanState::Open {
             self.catch_up().await?;
         }
         self.change(seen, |plan, record, now| state::seal(plan, record, &by, now))
@@ -174,7 +174,7 @@ impl Desk {
         seen: Option<u64>,
         work: Unapplied,
     ) -> Result<Plan, PlanError> {
-        if work == Unapplied::Keep && self.plan().await?.record.state == State::Open {
+        if work == Unapplied::Keep && self.plan().await?.record.state == PlanState::Open {
             self.catch_up().await?;
         }
         let has_sandbox = self.plan().await?.record.has_sandbox;

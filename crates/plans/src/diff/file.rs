@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::io;
 
+use protocol::{DiffHunk, DiffLine, DiffLineKind};
+
 use super::hunks::{Compared, Group};
 use super::sides::{Content, Shown};
 use crate::contents::Contents;
 use crate::entry::{Change, ChangeKind};
 use crate::path::RelPath;
-
-pub use super::hunks::DiffLineKind;
 
 /// The most lines of one file that a diff shows. Nobody reads more; what is left out is said, and the patch has all.
 const FILE_LINE_LIMIT: u64 = 10_000;
@@ -56,32 +56,6 @@ pub struct FileDiff {
     pub hunks: Vec<DiffHunk>,
     /// Whether some were left out because there are too many lines.
     pub cut: bool,
-}
-
-/// A changed place in a text, with a few lines around it.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DiffHunk {
-    /// Its first line before, from 1; if it had none, the line that it comes after.
-    pub old_start: u64,
-    /// How many lines it had.
-    pub old_lines: u64,
-    /// Its first line now, in the same way.
-    pub new_start: u64,
-    /// How many lines it has.
-    pub new_lines: u64,
-    /// The lines.
-    pub lines: Vec<DiffLine>,
-}
-
-/// A line of a hunk.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DiffLine {
-    /// What it is.
-    pub kind: DiffLineKind,
-    /// Its text, without the end of the line. What is not UTF-8 is replaced, and a very long one is cut.
-    pub text: String,
-    /// Whether the file ends here without an end of line.
-    pub no_newline: bool,
 }
 
 /// What some changes change, for people. Directories are shown only if nothing that is shown is in them.
@@ -187,6 +161,7 @@ pub(super) fn start(lines: &std::ops::Range<u32>) -> u64 {
     u64::from(lines.start) + u64::from(!lines.is_empty())
 }
 
+/// What is not UTF-8 is replaced, and a very long line is cut.
 fn diff_line(kind: DiffLineKind, line: &[u8]) -> DiffLine {
     let (text, no_newline) = match line.strip_suffix(b"\n") {
         Some(text) => (text, false),

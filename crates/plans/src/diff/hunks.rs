@@ -4,6 +4,7 @@ use std::iter;
 use std::ops::Range;
 
 use gix_imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token, sources::byte_lines};
+use protocol::DiffLineKind;
 
 /// How many lines around a change are shown, as git does.
 const CONTEXT_LINES: u32 = 3;
@@ -28,17 +29,6 @@ pub(super) struct Group {
     pub(super) before: Range<u32>,
     pub(super) after: Range<u32>,
     changes: Range<usize>,
-}
-
-/// What a line of a group is.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum DiffLineKind {
-    /// It is the same in both.
-    Context,
-    /// It is new.
-    Added,
-    /// It is gone.
-    Removed,
 }
 
 impl<'a> Compared<'a> {

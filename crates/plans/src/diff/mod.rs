@@ -10,5 +10,5 @@ mod name;
 mod patch;
 mod sides;
 
-pub use file::{Diff, DiffHunk, DiffLine, DiffLineKind, FileDiff, diff};
+pub use file::{Diff, FileDiff, diff};
 pub use patch::write_patch;

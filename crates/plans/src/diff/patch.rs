@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
+use protocol::DiffLineKind;
+
 use super::binary::{git_object_id, write_binary};
 use super::file::start;
-use super::hunks::{Compared, DiffLineKind};
+use super::hunks::Compared;
 use super::name::{prefixed, quoted};
 use super::sides::{Content, Shown};
 use crate::contents::Contents;

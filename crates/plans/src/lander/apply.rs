@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use protocol::PlanId;
+use protocol::{OutcomeKind, PlanId, PlanState};
 
 use super::begin::Wanted;
 use super::written::{self, Known};
 use super::{Lander, TRIES};
-use crate::answers::{ApplyOrder, Outcome, OutcomeKind};
+use crate::answers::{ApplyOrder, Outcome};
 use crate::desk::Snapshot;
 use crate::entry::Change;
 use crate::error::PlanError;
 use crate::merge::{Effect, fold, invert};
-use crate::plan::{Attempt, State};
+use crate::plan::Attempt;
 use crate::shared::Shared;
 use crate::state;
 
@@ -84,7 +84,10 @@ impl Lander {
     async fn snapshot_as_it_is(&self, plan: PlanId) -> Result<Snapshot, PlanError> {
         let snapshot = self.shared.at_plan(plan, |desk| {
             Box::pin(async move {
-                if matches!(desk.plan().await?.record.state, State::Open | State::Sealed) {
+                if matches!(
+                    desk.plan().await?.record.state,
+                    PlanState::Open | PlanState::Sealed
+                ) {
                     desk.catch_up().await?;
                 }
                 desk.snapshot().await
@@ -97,7 +100,7 @@ impl Lander {
     async fn wanted_by(&self, snapshot: &Snapshot) -> Result<(Vec<Change>, Known), PlanError> {
         let plan = &snapshot.plan;
         match plan.record.state {
-            State::Undone => {
+            PlanState::Undone => {
                 let (done, had) = last_deeds(&self.shared, snapshot).await?;
                 Ok((fold(&invert(&done)), had))
             }

@@ -15,7 +15,7 @@ use crate::answers::{Repair, RepairEnd, Repaired, Unapplied};
 use crate::collect::own_plans;
 use crate::error::PlanError;
 use crate::landing::{self, Aside, KeptAt};
-use crate::landings::{LandingState, PlanText};
+use crate::landings::LandingState;
 use crate::path::RelPath;
 use crate::plan::{Actor, Attempt};
 use crate::rescued::{RescueReason, Rescued, RescuedKind, RescuedRecord, Source};
@@ -166,7 +166,7 @@ impl Lander {
             what: stuck.what.unwrap_or(Attempt::Apply),
             landing: stuck.landing.clone(),
             name: name.clone(),
-            plans: stuck.plans.iter().map(|plan| PlanText(*plan)).collect(),
+            plans: stuck.plans.clone(),
             path: RelPath::from_bytes(name.as_bytes())?,
             kind: RescuedKind::Directory,
             entry: None,
@@ -235,7 +235,7 @@ impl Lander {
             Ok((version, mut record)) => {
                 record.state = LandingState::SetAside;
                 let by = Arc::clone(&record.by);
-                named.extend(record.plans.iter().map(|plan| plan.0).chain(record.parent));
+                named.extend(record.plans.iter().copied().chain(record.parent));
                 writes.push(Write {
                     stream: streams::landing_stream(id)?,
                     expected: version,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use eventlog::{BlobId, Commit, CommitError, Write};
-use protocol::ChangesetId;
+use protocol::{ChangesetId, CommitPlans};
 use rustix::io::Errno;
 
 use super::Lander;
@@ -13,7 +13,7 @@ use super::again::MergeAgain;
 use super::place::{Place, TreeOurs, Whereabouts};
 use super::telling::would;
 use super::written::{self, Deeds, Known, Written};
-use crate::answers::{GitMessage, Outcome, Run};
+use crate::answers::{Outcome, Run};
 use crate::attributes::Attributes;
 use crate::contents::Contents;
 use crate::desk::{Snapshot, new_stay_id};
@@ -21,7 +21,7 @@ use crate::entry::{Change, Entry};
 use crate::error::PlanError;
 use crate::git_commit;
 use crate::landing::{self, Ground, LandError, Landing, LandingId, Staged, StepKind};
-use crate::landings::{LandingRecord, LandingState, PlanText};
+use crate::landings::{LandingRecord, LandingState};
 use crate::log_contents::{self, Source};
 use crate::merge::{Effect, MergedAll, merge_all};
 use crate::path::RelPath;
@@ -39,7 +39,7 @@ pub(super) struct Wanted {
     pub(super) what: Attempt,
     pub(super) by: Actor,
     pub(super) run: Run,
-    pub(super) commit: Option<GitMessage>,
+    pub(super) commit: Option<CommitPlans>,
     /// The plans, as they were seen.
     pub(super) snapshots: Vec<Snapshot>,
     /// What each wants to be changed.
@@ -199,16 +199,12 @@ impl Lander {
                 Place::Workspace(_) => None,
                 Place::Parent(parent, _) => Some(*parent),
             },
-            plans: wanted
-                .snapshots
-                .iter()
-                .map(|snapshot| PlanText(snapshot.plan.id))
-                .collect(),
+            plans: wanted.snapshots.iter().map(|snapshot| snapshot.plan.id).collect(),
             changeset: wanted.changeset,
             commit: wanted.commit.as_ref().map(|commit| {
                 let title = |snapshot: &Snapshot| snapshot.plan.record.facts.title.clone();
                 let titles = || wanted.snapshots.iter().map(title).collect::<Vec<_>>().join("\n");
-                commit.text.clone().unwrap_or_else(titles)
+                commit.message.clone().unwrap_or_else(titles)
             }),
             home: self.shared.home_id,
             effects: landing.effects.len() as u64,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use eventlog::{Commit, Write};
+use protocol::{OutcomeKind, PlanState};
 
 use super::Lander;
 use super::begin::{Begun, plan_write, tree_error};
@@ -12,7 +13,7 @@ use super::place::Place;
 use super::recover::Recovered;
 use super::telling::outcome_paths;
 use super::written;
-use crate::answers::{Outcome, OutcomeKind};
+use crate::answers::Outcome;
 use crate::entry::Entry;
 use crate::error::PlanError;
 use crate::git_commit;
@@ -21,7 +22,7 @@ use crate::landings::LandingState;
 use crate::log_contents::{self, Source};
 use crate::merge::{Conflict, Effect};
 use crate::path::RelPath;
-use crate::plan::{Attempt, Landed, Plan, Refused, State};
+use crate::plan::{Attempt, Landed, Plan, Refused};
 use crate::rescued::Rescued;
 use crate::shared::blocking;
 use crate::state;
@@ -113,10 +114,10 @@ impl Lander {
         let said = rescued_happenings(&begun, &rescued);
         let record = begun.written.record.clone();
         let (state, what) = match (record.what, record.changeset) {
-            (Attempt::Apply | Attempt::Refresh, _) => (State::Applied, "applied"),
+            (Attempt::Apply | Attempt::Refresh, _) => (PlanState::Applied, "applied"),
             // The rest of the plan is still in the workspace.
-            (Attempt::Undo, Some(_)) => (State::Applied, "a changeset taken back"),
-            (Attempt::Undo, None) => (State::Undone, "taken back"),
+            (Attempt::Undo, Some(_)) => (PlanState::Applied, "a changeset taken back"),
+            (Attempt::Undo, None) => (PlanState::Undone, "taken back"),
         };
         let count = outcome_paths(effects, &HashSet::new()).len();
         let s = if count == 1 { "" } else { "s" };
@@ -263,7 +264,7 @@ impl Lander {
         });
         let mut plans = Vec::new();
         for (number, plan) in (0..).zip(&record.plans) {
-            let plan = store::plan(&self.shared.log, plan.0).await?;
+            let plan = store::plan(&self.shared.log, *plan).await?;
             let (next, said) = step(number, &plan, now);
             writes.push(plan_write(&plan, &next, said)?);
             plans.push((plan.id, next));
@@ -301,7 +302,7 @@ impl Lander {
     pub(super) async fn finish(&self, begun: &Begun, kept: Vec<Kept>) -> Result<Vec<Rescued>, PlanError> {
         for plan in &begun.written.record.plans {
             // Whether it still stands in anybody's way may have changed.
-            let looked = self.shared.at_plan(plan.0, |desk| {
+            let looked = self.shared.at_plan(*plan, |desk| {
                 Box::pin(async move {
                     desk.snapshot().await?;
                     desk.publish();

@@ -61,7 +61,7 @@ impl Lander {
         if !rescued.is_empty() {
             for plan in &begun.written.record.plans {
                 let said = rescued_happenings(begun, &rescued);
-                let tell = self.shared.at_plan(plan.0, move |desk| {
+                let tell = self.shared.at_plan(*plan, move |desk| {
                     Box::pin(async move {
                         desk.change(None, |_, record, now| {
                             let mut next = record.clone();

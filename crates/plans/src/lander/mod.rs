@@ -27,12 +27,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::UnixMs;
-use protocol::WorkspaceId;
+use protocol::{WorkspaceId, WorkspaceState};
 
 use crate::base::{KeptScan, Look, Retaken, Taken};
 use crate::error::PlanError;
 use crate::shared::{Shared, base_error, blocking};
-use crate::workspace::{Presence, Workspace};
+use crate::workspace::Workspace;
 use crate::workspaces;
 
 pub(crate) use old::{OldLandings, forget_landings};
@@ -69,8 +69,8 @@ impl Lander {
     async fn workspace(&self) -> Result<Workspace, PlanError> {
         let workspace = workspaces::get(&self.shared, self.id).await?;
         match workspace.presence {
-            Presence::Present => Ok(workspace),
-            Presence::Missing | Presence::Replaced | Presence::Unreachable => {
+            WorkspaceState::Present => Ok(workspace),
+            WorkspaceState::Missing | WorkspaceState::Replaced | WorkspaceState::Unreachable => {
                 Err(workspaces::gone(&workspace))
             }
         }

@@ -71,7 +71,7 @@ async fn forget_if_old(
         return Ok(BTreeSet::new());
     };
     let is_meant = match which {
-        OldLandings::Of(plans) => record.plans.iter().any(|plan| plans.contains(&plan.0)),
+        OldLandings::Of(plans) => record.plans.iter().any(|plan| plans.contains(plan)),
         OldLandings::All => shared.time.now().since(record.at) >= KEPT_FOR,
     };
     let Some((_, id)) = stored.stream.as_str().split_once('/') else {
@@ -93,7 +93,7 @@ async fn forget_if_old(
 
 /// Whether an undo, or the end of an apply, would look for it.
 async fn is_needed(shared: &Shared, record: &LandingRecord, id: &str) -> Result<bool, PlanError> {
-    for plan in record.plans.iter().map(|plan| plan.0).chain(record.parent) {
+    for plan in record.plans.iter().copied().chain(record.parent) {
         let found = match store::plan(&shared.log, plan).await {
             Ok(found) => found.record,
             Err(PlanError::NotFound(_)) => continue,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
-use protocol::WorkspaceId;
+use protocol::{WorkspaceId, WorkspaceState};
 
 use super::Lander;
 use super::begin::{Begun, in_one_line};
@@ -17,7 +17,7 @@ use crate::landings::LandingState;
 use crate::rescued::Rescued;
 use crate::shared::{Shared, blocking};
 use crate::streams;
-use crate::workspace::{Presence, StuckLanding, Workspace};
+use crate::workspace::{StuckLanding, Workspace};
 use crate::workspaces;
 
 impl Lander {
@@ -73,8 +73,8 @@ impl Lander {
         id: &str,
     ) -> Result<Recovered, PlanError> {
         let ended = match workspace.presence {
-            Presence::Present => self.try_to_recover(workspace, id).await,
-            Presence::Missing | Presence::Replaced | Presence::Unreachable => {
+            WorkspaceState::Present => self.try_to_recover(workspace, id).await,
+            WorkspaceState::Missing | WorkspaceState::Replaced | WorkspaceState::Unreachable => {
                 Err(workspaces::gone(workspace))
             }
         };
@@ -110,7 +110,7 @@ impl Lander {
                 what: record.as_ref().map(|record| record.what),
                 plans: record
                     .iter()
-                    .flat_map(|record| record.plans.iter().map(|plan| plan.0))
+                    .flat_map(|record| record.plans.iter().copied())
                     .collect(),
                 since: record.as_ref().map(|record| record.at),
                 why: why.clone(),
@@ -191,7 +191,7 @@ pub(crate) async fn left_staged(shared: &Arc<Shared>) -> Result<Vec<(WorkspaceId
     let mut places = vec![shared.staging()];
     for workspace in workspaces::list(shared).await? {
         // To read a directory of a file system that does not answer would take forever.
-        if workspace.presence != Presence::Unreachable {
+        if workspace.presence != WorkspaceState::Unreachable {
             places.push(workspace.record.root.join(landing::INSIDE));
         }
     }

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use eventlog::UnixMs;
-use protocol::PlanId;
+use protocol::{OutcomeKind, PlanId};
 
 use super::begin::Wanted;
 use super::telling::outcome_paths;
 use super::{Lander, TRIES};
-use crate::answers::{Outcome, OutcomeKind, Run};
+use crate::answers::{Outcome, Run};
 use crate::attributes::Attributes;
 use crate::base::{Base, Taken};
 use crate::desk::{Snapshot, sandbox_order};

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use protocol::PlanId;
+use protocol::{OutcomeKind, PlanId};
 
 use super::Lander;
 use super::begin::Wanted;
-use crate::answers::{Outcome, OutcomeKind, OutcomePath, Run};
+use crate::answers::{Outcome, OutcomePath, Run};
 use crate::desk::Snapshot;
 use crate::entry::Entry;
 use crate::error::PlanError;

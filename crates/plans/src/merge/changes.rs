@@ -5,10 +5,11 @@ use std::io;
 
 use bytes::Bytes;
 use eventlog::BlobId;
+use protocol::PlanConflictHunk;
 
 use super::entry::{MergeFiles, Outcome, Texts, merge_entry};
 use super::fold::fold;
-use super::types::{Conflict, ConflictHunk, ConflictKind, Effect, Merged, Ours};
+use super::types::{Conflict, ConflictKind, Effect, Merged, Ours};
 use crate::contents::Contents;
 use crate::entry::{Change, Entry};
 use crate::path::RelPath;
@@ -194,7 +195,7 @@ impl<'a> Merge<'a> {
         ours: Option<Entry>,
         kind: ConflictKind,
         other: Option<RelPath>,
-        hunks: Vec<ConflictHunk>,
+        hunks: Vec<PlanConflictHunk>,
     ) {
         self.merged.conflicts.push(Conflict {
             path: change.path.clone(),

@@ -4,9 +4,10 @@ use std::io;
 
 use bytes::Bytes;
 use eventlog::BlobId;
+use protocol::PlanConflictHunk;
 
 use super::text::{TextMerge, merge_text, merge_union};
-use super::types::{ConflictHunk, ConflictKind, MergeDriver};
+use super::types::{ConflictKind, MergeDriver};
 use crate::contents::{Contents, TEXT_LIMIT_BYTES};
 use crate::entry::Entry;
 
@@ -30,7 +31,7 @@ pub(super) enum Outcome {
     /// Both changed it, and this is both; with its content if neither side had that.
     Combine(Entry, Option<Bytes>),
     /// It cannot be merged.
-    Conflict(ConflictKind, Vec<ConflictHunk>),
+    Conflict(ConflictKind, Vec<PlanConflictHunk>),
 }
 
 impl Outcome {

@@ -22,7 +22,7 @@ pub use changes::merge_changes;
 pub use entry::is_text;
 pub use fold::{Net, fold, invert};
 pub use text::{TextMerge, merge_text};
-pub use types::{Conflict, ConflictHunk, ConflictKind, Effect, MergeDriver, Merged, Ours};
+pub use types::{Conflict, ConflictKind, Effect, MergeDriver, Merged, Ours};
 
 pub(crate) use changes::Merge;
 pub(crate) use entry::{FileEntry, FileMerge, MergeFiles, text_of};

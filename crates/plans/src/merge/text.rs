@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use gix_imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token, sources::byte_lines};
 
-use super::types::ConflictHunk;
+use protocol::PlanConflictHunk;
 
 /// The most places that a conflict lists. A report is for people; a file with more of them is looked at whole.
 const HUNK_LIMIT: usize = 64;
@@ -27,7 +27,7 @@ pub enum TextMerge {
     /// The merged text.
     Clean(Vec<u8>),
     /// Where both sides changed the same lines: the first places, with long quotations cut.
-    Conflicted(Vec<ConflictHunk>),
+    Conflicted(Vec<PlanConflictHunk>),
 }
 
 /// Merges two texts that began as one.
@@ -222,7 +222,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    fn quote(&self, place: &Place) -> ConflictHunk {
+    fn quote(&self, place: &Place) -> PlanConflictHunk {
         let quoted = |lines: &[Token]| {
             let mut bytes = Vec::new();
             for line in lines {
@@ -234,7 +234,7 @@ impl<'a> Texts<'a> {
             }
             String::from_utf8_lossy(&bytes).into_owned()
         };
-        ConflictHunk {
+        PlanConflictHunk {
             line: place.ours.start as u64 + 1,
             base: quoted(&self.base[place.base.clone()]),
             ours: quoted(&self.ours[place.ours.clone()]),

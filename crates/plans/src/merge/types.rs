@@ -5,6 +5,7 @@ use std::io;
 
 use bytes::Bytes;
 use eventlog::BlobId;
+use protocol::PlanConflictHunk;
 use serde::{Deserialize, Serialize};
 
 use crate::entry::{Change, Entry};
@@ -105,7 +106,7 @@ pub struct Conflict {
     pub other: Option<RelPath>,
     /// The places in the text, if it is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hunks: Vec<ConflictHunk>,
+    pub hunks: Vec<PlanConflictHunk>,
 }
 
 /// What is in the way of a merge.
@@ -130,17 +131,4 @@ pub enum ConflictKind {
     Type,
     /// Somebody wrote the file while it was being applied, again and again.
     Moving,
-}
-
-/// A place in a text where both sides changed.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
-pub struct ConflictHunk {
-    /// The line of the workspace's file where it begins, from 1.
-    pub line: u64,
-    /// What both began with.
-    pub base: String,
-    /// What the workspace has.
-    pub ours: String,
-    /// What the plan has.
-    pub theirs: String,
 }

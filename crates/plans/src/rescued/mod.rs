@@ -16,9 +16,7 @@ use eventlog::UnixMs;
 use protocol::{PlanId, RescuedId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
-use crate::as_text;
 use crate::entry::Entry;
-use crate::landings::PlanText;
 use crate::path::RelPath;
 use crate::plan::Attempt;
 
@@ -40,7 +38,6 @@ pub struct Rescued {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct RescuedRecord {
     /// The workspace that it was in.
-    #[serde(with = "as_text")]
     pub workspace: WorkspaceId,
     /// Where that is, for people.
     pub root: String,
@@ -50,7 +47,7 @@ pub struct RescuedRecord {
     pub(crate) landing: String,
     pub(crate) name: String,
     /// The plans that were being applied or undone.
-    pub(crate) plans: Vec<PlanText>,
+    pub plans: Vec<PlanId>,
     /// The path that it belongs to.
     pub path: RelPath,
     /// What it is.
@@ -62,13 +59,6 @@ pub struct RescuedRecord {
     pub why: RescueReason,
     /// Since when.
     pub since: UnixMs,
-}
-
-impl RescuedRecord {
-    /// The plans that were being applied or undone.
-    pub fn plans(&self) -> impl Iterator<Item = PlanId> + '_ {
-        self.plans.iter().map(|plan| plan.0)
-    }
 }
 
 /// What a piece of rescued content is.

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, openat};
 
 use crate::path::RelPath;
 use crate::tree::{FileKind, Tree};
-use crate::uncarried::BranchInside;
+use protocol::PlanBranch;
 
 /// How many branches are looked at.
 const BRANCHES_LIMIT: usize = 100;
@@ -29,7 +29,7 @@ const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 const PACKED_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The branches that were made or moved in the sandbox with this tree, by name. What cannot be read is not told.
-pub(super) fn made_inside(tree: &Tree) -> Vec<BranchInside> {
+pub(super) fn made_inside(tree: &Tree) -> Vec<PlanBranch> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(directory) = openat(tree.root(), ".git", flags, Mode::empty()) else {
         return Vec::new();
@@ -61,7 +61,7 @@ struct Commit {
 
 impl Git {
     /// The commits whose objects are here, on whatever branch. A table of branches is not read.
-    fn loose_commits(&self) -> Vec<BranchInside> {
+    fn loose_commits(&self) -> Vec<PlanBranch> {
         let names = |directory: &RelPath| self.tree.list(Some(directory)).unwrap_or_default();
         let (mut commits, mut subjects, mut left) = (0, Vec::new(), COMMITS_LIMIT);
         for (directory, _) in path(&["objects"]).iter().flat_map(names) {
@@ -84,7 +84,7 @@ impl Git {
                 }
             }
         }
-        let found = (commits > 0).then(|| BranchInside {
+        let found = (commits > 0).then(|| PlanBranch {
             name: "HEAD".to_owned(),
             commits,
             subjects,
@@ -119,7 +119,7 @@ impl Git {
     }
 
     /// A branch, unless it stands where it stood at first.
-    fn branch(&self, name: &str, left: &mut usize) -> Option<BranchInside> {
+    fn branch(&self, name: &str, left: &mut usize) -> Option<PlanBranch> {
         let log = self.read(&["logs/refs/heads", name], FILE_LIMIT_BYTES)?;
         let first = log.split(|byte| *byte == b' ').next()?;
         let tip = self.tip(name)?;
@@ -142,7 +142,7 @@ impl Git {
             }
             pending.extend(commit.parents);
         }
-        Some(BranchInside {
+        Some(PlanBranch {
             name: name.to_owned(),
             commits,
             subjects,

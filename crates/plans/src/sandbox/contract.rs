@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use protocol::PlanId;
-use serde::{Deserialize, Serialize};
+use protocol::{PlanBranch, PlanId, SandboxStrategy};
 
 use super::layout::Layout;
 use super::surroundings::shared_places;
@@ -20,19 +18,6 @@ use crate::ignores::IgnoreRules;
 use crate::manifest::Manifest;
 use crate::path::RelPath;
 use crate::tree::{ReadBounds, Tree};
-use crate::uncarried::BranchInside;
-
-/// How a sandbox is made.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StrategyName {
-    /// An overlay on the base, at the workspace's own path, in namespaces of its own.
-    Overlay,
-    /// A worktree of git, on a branch of its own.
-    GitWorktree,
-    /// A copy.
-    Copy,
-}
 
 /// A sandbox that is wanted, or is there.
 #[derive(Clone, Debug)]
@@ -53,7 +38,7 @@ pub struct SandboxOrder {
 #[async_trait]
 pub trait Strategy: Send + Sync + std::fmt::Debug {
     /// Its name.
-    fn name(&self) -> StrategyName;
+    fn name(&self) -> SandboxStrategy;
 
     /// Makes one. When this fails, nothing is left of it. *Cancel safety*: dropped half-way, it may be there in part;
     /// [`remove`](Self::remove) takes it away.
@@ -176,7 +161,7 @@ pub struct Captured {
     /// What changed and is not carried.
     pub left_out: Vec<LeftOut>,
     /// Branches that were made or moved, which are not carried either.
-    pub branches: Vec<BranchInside>,
+    pub branches: Vec<PlanBranch>,
 }
 
 /// A sandbox could not be made, opened or taken away.
@@ -186,7 +171,7 @@ pub enum SandboxError {
     #[error("the strategy {strategy} does not work here: {why}")]
     NotPossible {
         /// The strategy.
-        strategy: StrategyName,
+        strategy: SandboxStrategy,
         /// What is in the way.
         why: String,
     },
@@ -217,23 +202,5 @@ impl SandboxError {
     pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let what = format!("{what} {}", path.display());
         move |source| Self::Io { what, source }
-    }
-}
-
-impl StrategyName {
-    /// The word for it, as the command line has it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Overlay => "overlay",
-            Self::GitWorktree => "git-worktree",
-            Self::Copy => "copy",
-        }
-    }
-}
-
-impl fmt::Display for StrategyName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
     }
 }

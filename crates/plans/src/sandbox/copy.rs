@@ -7,9 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use protocol::SandboxStrategy;
+
 use async_trait::async_trait;
 
-use super::contract::{Entrance, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName};
+use super::contract::{Entrance, Sandbox, SandboxError, SandboxOrder, Strategy};
 use super::fill::fill;
 use super::git_dir::{self, Seen};
 use super::layout::{Layout, check_places, copy_ignored_files, make_directory};
@@ -35,8 +37,8 @@ pub(super) struct Copy {
 
 #[async_trait]
 impl Strategy for Copy {
-    fn name(&self) -> StrategyName {
-        StrategyName::Copy
+    fn name(&self) -> SandboxStrategy {
+        SandboxStrategy::Copy
     }
 
     async fn create(&self, order: &SandboxOrder) -> Result<(), SandboxError> {

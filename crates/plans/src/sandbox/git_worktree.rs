@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use protocol::PlanId;
+use protocol::{PlanId, SandboxStrategy};
 
-use super::contract::{Entrance, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName};
+use super::contract::{Entrance, Sandbox, SandboxError, SandboxOrder, Strategy};
 use super::copy::{fill_tree, kept_apart, remarks};
 use super::fill::copy_file;
 use super::git_dir::SETTINGS;
@@ -44,8 +44,8 @@ pub(super) struct GitWorktree {
 
 #[async_trait]
 impl Strategy for GitWorktree {
-    fn name(&self) -> StrategyName {
-        StrategyName::GitWorktree
+    fn name(&self) -> SandboxStrategy {
+        SandboxStrategy::GitWorktree
     }
 
     async fn create(&self, order: &SandboxOrder) -> Result<(), SandboxError> {
@@ -122,7 +122,7 @@ impl GitWorktree {
             .head()
             .map_err(SandboxError::io("reading", &repository.own))?;
         let head = head.ok_or_else(|| SandboxError::NotPossible {
-            strategy: StrategyName::GitWorktree,
+            strategy: SandboxStrategy::GitWorktree,
             why: "the repository has no commit yet".to_owned(),
         })?;
         make_directory(&order.directory)?;
@@ -205,7 +205,7 @@ fn administration_of(order: &SandboxOrder) -> Result<PathBuf, SandboxError> {
         path.parent() == Some(&worktrees) && is_plain
     };
     found.filter(is_own).ok_or_else(|| SandboxError::NotPossible {
-        strategy: StrategyName::GitWorktree,
+        strategy: SandboxStrategy::GitWorktree,
         why: format!(
             "the repository no longer knows the worktree {}",
             order.directory.display()
@@ -242,7 +242,7 @@ fn named_by_repository(worktrees: &Path, directory: &Path) -> Result<Option<Path
 fn repository_of(tree: &Path) -> Result<Repository, SandboxError> {
     let found = Repository::of(tree).map_err(SandboxError::io("reading", tree))?;
     found.ok_or_else(|| SandboxError::NotPossible {
-        strategy: StrategyName::GitWorktree,
+        strategy: SandboxStrategy::GitWorktree,
         why: format!("{} is no repository of git", tree.display()),
     })
 }

@@ -17,12 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use process::{Mount, Processes, View, ViewSpec};
+use protocol::SandboxStrategy;
 
 use super::commits::made_inside;
 use super::compare::changes;
-use super::contract::{
-    Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategy, StrategyName,
-};
+use super::contract::{Captured, Entrance, Known, Sandbox, SandboxError, SandboxOrder, Strategy};
 use super::copy::{keep_objects, remove_sandbox};
 use super::git_dir::{self, LAYERED, Seen};
 use super::ignoring::Ignoring;
@@ -124,8 +123,8 @@ enum LayeredKind {
 
 #[async_trait]
 impl Strategy for Overlay {
-    fn name(&self) -> StrategyName {
-        StrategyName::Overlay
+    fn name(&self) -> SandboxStrategy {
+        SandboxStrategy::Overlay
     }
 
     async fn create(&self, order: &SandboxOrder) -> Result<(), SandboxError> {

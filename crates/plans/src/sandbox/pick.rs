@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use process::{Enforcement, Processes, landlock_support, view_support};
+use protocol::SandboxStrategy;
 use rustix::fs::ioctl_ficlone;
 
-use super::contract::{SandboxError, Strategy, StrategyName};
+use super::contract::{SandboxError, Strategy};
 use super::copy::Copy;
 use super::git_program::GitProgram;
 use super::git_worktree::GitWorktree;
@@ -87,7 +88,7 @@ impl Strategies {
 
     /// All strategies in the order of preference: what is to be said of each, or why it does not work here.
     #[must_use]
-    pub fn list(&self) -> Vec<(StrategyName, Result<String, String>)> {
+    pub fn list(&self) -> Vec<(SandboxStrategy, Result<String, String>)> {
         let shown = |one: &Probed| (one.strategy.name(), one.verdict.clone());
         self.all.iter().map(shown).collect()
     }
@@ -99,7 +100,7 @@ impl Strategies {
     /// The wanted one does not work here, or not for this workspace.
     pub fn pick(
         &self,
-        wanted: Option<StrategyName>,
+        wanted: Option<SandboxStrategy>,
         workspace: &Path,
     ) -> Result<Arc<dyn Strategy>, SandboxError> {
         let mut refused = None;
@@ -115,7 +116,7 @@ impl Strategies {
             }
         }
         Err(refused.unwrap_or_else(|| SandboxError::NotPossible {
-            strategy: wanted.unwrap_or(StrategyName::Copy),
+            strategy: wanted.unwrap_or(SandboxStrategy::Copy),
             why: "there is no such strategy".to_owned(),
         }))
     }
@@ -123,7 +124,7 @@ impl Strategies {
     /// The strategy of a sandbox that is there. If it does not work any more, opening the sandbox says so; removing it
     /// works all the same.
     #[must_use]
-    pub fn get(&self, name: StrategyName) -> Arc<dyn Strategy> {
+    pub fn get(&self, name: SandboxStrategy) -> Arc<dyn Strategy> {
         let found = self.all.iter().find(|one| one.strategy.name() == name);
         // Every name has one, and the first is as good as any to satisfy the compiler.
         Arc::clone(&found.unwrap_or(&self.all[0]).strategy)
@@ -152,10 +153,10 @@ fn outermost(scratch: &Path, guarded: &[PathBuf]) -> Result<Arc<[PathBuf]>, Sand
 }
 
 /// Whether a strategy that works here works for a workspace.
-fn suits(name: StrategyName, workspace: &Path) -> Result<(), String> {
+fn suits(name: SandboxStrategy, workspace: &Path) -> Result<(), String> {
     match name {
-        StrategyName::Overlay | StrategyName::Copy => Ok(()),
-        StrategyName::GitWorktree => {
+        SandboxStrategy::Overlay | SandboxStrategy::Copy => Ok(()),
+        SandboxStrategy::GitWorktree => {
             let failed = |error: std::io::Error| format!("the repository cannot be read: {error}");
             let repository = Repository::of(workspace).map_err(failed)?;
             let repository = repository.ok_or("the workspace is no repository of git")?;

@@ -1,11 +1,11 @@
 //! Every step in every state: the next state, or why it is refused.
 
-use protocol::{ChangesetId, PlanId};
+use protocol::{ChangesetId, CheckState, PlanId, PlanState};
 
 use super::{BEFORE, NOW, OTHER, STATES, With, actor, prepared, running};
 use crate::answers::Unapplied;
 use crate::error::PlanError;
-use crate::plan::{Attempt, CheckState, Record, State};
+use crate::plan::{Attempt, Record};
 use crate::state::{self, Extent, Step};
 
 /// The steps that can be refused, and what becomes of each by state: the next state, or why it is refused. `=` means that
@@ -109,12 +109,12 @@ fn verdict(step: &str, before: &Record, outcome: &Step) -> String {
                 return "=".to_owned();
             }
             match next.state {
-                State::Discarded => "gone".to_owned(),
-                state => state.name().to_owned(),
+                PlanState::Discarded => "gone".to_owned(),
+                state => state.as_str().to_owned(),
             }
         }
         Err(PlanError::WrongState { state, .. }) if *state == before.state => "wrong".to_owned(),
-        Err(PlanError::AlreadyApplied { .. }) if before.state == State::Applied => "wrong".to_owned(),
+        Err(PlanError::AlreadyApplied { .. }) if before.state == PlanState::Applied => "wrong".to_owned(),
         Err(PlanError::Busy { .. }) => "busy".to_owned(),
         Err(PlanError::HasWork { files: 2, .. }) => "work".to_owned(),
         Err(PlanError::ChecksNotPassed { checks, .. }) => {
@@ -131,7 +131,7 @@ fn every_step_in_every_state() {
     for (with, table) in TABLE {
         let mut lines = table.lines().map(str::split_whitespace);
         let names: Vec<&str> = lines.next().unwrap().skip(1).collect();
-        assert_eq!(names, STATES.map(State::name));
+        assert_eq!(names, STATES.map(PlanState::as_str));
         for mut cells in lines {
             let step = cells.next().unwrap();
             let expected: Vec<&str> = cells.collect();

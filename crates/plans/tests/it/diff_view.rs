@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use plans::{Change, ChangeKind, Diff, DiffHunk, DiffLine, DiffLineKind, Entry, FileDiff, diff};
+use plans::{Change, ChangeKind, Diff, Entry, FileDiff, diff};
+use protocol::{DiffHunk, DiffLine, DiffLineKind};
 
 use crate::merge_kit::{Store, link, path};
 

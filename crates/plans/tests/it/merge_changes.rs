@@ -359,7 +359,7 @@ fn a_conflict_has_all_three_sides() {
         ours: Some(ours),
         theirs: Some(theirs),
         other: None,
-        hunks: vec![plans::ConflictHunk {
+        hunks: vec![protocol::PlanConflictHunk {
             line: 1,
             base: "a\n".into(),
             ours: "b\n".into(),

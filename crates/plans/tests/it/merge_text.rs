@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use plans::{ConflictHunk, TextMerge, is_text, merge_text};
+use plans::{TextMerge, is_text, merge_text};
+use protocol::PlanConflictHunk;
 
 use crate::merge_kit::{Random, git};
 
@@ -105,7 +106,7 @@ fn ends_of_lines_are_kept() {
 
 #[test]
 fn a_conflict_says_where_and_what() {
-    let hunk = |line, base: &str, ours: &str, theirs: &str| ConflictHunk {
+    let hunk = |line, base: &str, ours: &str, theirs: &str| PlanConflictHunk {
         line,
         base: base.into(),
         ours: ours.into(),

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use plans::{BranchInside, LeftOut, StrategyName, WhyLeftOut};
+use plans::{LeftOut, WhyLeftOut};
 use process::Exit;
+use protocol::{PlanBranch, SandboxStrategy};
 
 use crate::sandbox_support::{ALL, Said, Subject, WORKSPACE, World, path, snapshot};
 
@@ -44,14 +45,14 @@ async fn git_works_in_a_private_directory() {
     let (taken, looked) = (world.take(), world.shell(LOOK).await);
     let git = world.workspace.join(".git");
     let before = snapshot(&git, &|_| false);
-    for name in [StrategyName::Overlay, StrategyName::Copy] {
+    for name in [SandboxStrategy::Overlay, SandboxStrategy::Copy] {
         let Some(strategy) = world.strategy(name) else {
             continue;
         };
         let subject = world.open(strategy, &taken).await;
         assert_eq!(
             subject.sandbox.remarks().len(),
-            usize::from(name == StrategyName::Copy)
+            usize::from(name == SandboxStrategy::Copy)
         );
         assert_eq!(done(&world, &subject, LOOK).await, looked, "{name}");
         // Git believes the stat, and does not read every file again: what has the old stat is not looked at.
@@ -106,7 +107,7 @@ async fn a_worktree_looks_and_moves_nothing() {
     let git = world.workspace.join(".git");
     let before = snapshot(&git, &|_| false);
     let shared = snapshot(&git, &is_of_worktrees);
-    let Some(strategy) = world.strategy(StrategyName::GitWorktree) else {
+    let Some(strategy) = world.strategy(SandboxStrategy::GitWorktree) else {
         return;
     };
     for script in ["true", "git log --oneline && git diff --stat"] {
@@ -165,7 +166,7 @@ async fn a_workspace_may_be_a_linked_worktree_or_a_submodule() {
             let mut subject = world.open(strategy, &taken).await;
             let script = "git status --porcelain; echo new > a.txt; git commit -q -a -m inside 2>/dev/null || true; git log --format=%s -1";
             // In a worktree the objects are the user's, and nothing is committed.
-            let last = if name == StrategyName::GitWorktree { "first\n" } else { "inside\n" };
+            let last = if name == SandboxStrategy::GitWorktree { "first\n" } else { "inside\n" };
             assert_eq!(done(&world, &subject, script).await, last, "{name}");
             let captured = subject.capture();
             assert_eq!(captured.changes.len(), 1, "{captured:?}");
@@ -189,7 +190,7 @@ async fn a_nested_repository_is_seen_and_not_carried() {
     let taken = world.take();
     let nested = world.workspace.join("nested");
     let before = snapshot(&nested, &|_| false);
-    let Some(strategy) = world.strategy(StrategyName::Overlay) else {
+    let Some(strategy) = world.strategy(SandboxStrategy::Overlay) else {
         return;
     };
     let subject = world.open(strategy, &taken).await;
@@ -223,7 +224,7 @@ async fn a_submodule_works_inside() {
     let taken = world.take();
     let git = world.workspace.join(".git");
     let before = snapshot(&git, &|_| false);
-    let Some(strategy) = world.strategy(StrategyName::Overlay) else {
+    let Some(strategy) = world.strategy(SandboxStrategy::Overlay) else {
         return;
     };
     let subject = world.open(strategy, &taken).await;
@@ -246,7 +247,7 @@ async fn branches_in_a_reftable_are_copied_too() {
     let taken = world.take();
     let git = world.workspace.join(".git");
     let before = snapshot(&git, &|_| false);
-    for name in [StrategyName::Overlay, StrategyName::Copy] {
+    for name in [SandboxStrategy::Overlay, SandboxStrategy::Copy] {
         let Some(strategy) = world.strategy(name) else {
             continue;
         };
@@ -270,7 +271,7 @@ async fn branches_in_a_reftable_are_copied_too() {
     linked.shell("git worktree add -q ../linked").await;
     linked.workspace = linked.workspace.join("../linked").canonicalize().unwrap();
     let taken = linked.take();
-    for name in [StrategyName::Overlay, StrategyName::Copy] {
+    for name in [SandboxStrategy::Overlay, SandboxStrategy::Copy] {
         let Some(strategy) = linked.strategy(name) else {
             continue;
         };
@@ -281,7 +282,7 @@ async fn branches_in_a_reftable_are_copied_too() {
     let world = linked;
     let refused = world
         .strategies
-        .pick(Some(StrategyName::GitWorktree), &world.workspace);
+        .pick(Some(SandboxStrategy::GitWorktree), &world.workspace);
     assert_eq!(
         refused
             .map(|strategy| strategy.name())
@@ -297,12 +298,12 @@ async fn branches_in_a_reftable_are_copied_too() {
 async fn commits_and_branches_made_inside_are_told() {
     let world = World::of(WORKSPACE).await;
     let taken = world.take();
-    let branch = |name: &str, subjects: &[&str]| BranchInside {
+    let branch = |name: &str, subjects: &[&str]| PlanBranch {
         name: name.to_owned(),
         commits: subjects.len() as u64,
         subjects: subjects.iter().map(|&subject| subject.to_owned()).collect(),
     };
-    for name in [StrategyName::Overlay, StrategyName::Copy] {
+    for name in [SandboxStrategy::Overlay, SandboxStrategy::Copy] {
         let Some(strategy) = world.strategy(name) else {
             continue;
         };
@@ -339,7 +340,7 @@ async fn what_a_sandbox_needs_of_the_repository_outlives_a_collection() {
     world.shell(make).await;
     let taken = world.take();
     let git = world.workspace.join(".git");
-    for name in [StrategyName::Overlay, StrategyName::Copy] {
+    for name in [SandboxStrategy::Overlay, SandboxStrategy::Copy] {
         let Some(strategy) = world.strategy(name) else {
             continue;
         };

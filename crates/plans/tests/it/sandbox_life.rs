@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use plans::{LeftOut, SandboxError, StrategyName, WhyLeftOut};
+use plans::{LeftOut, SandboxError, WhyLeftOut};
 use process::Exit;
+use protocol::SandboxStrategy;
 
 use crate::sandbox_support::{ALL, WORKSPACE, World, path, snapshot};
 
@@ -24,10 +25,10 @@ async fn the_best_strategy_that_works_is_picked() {
     let refused = |world: &World| {
         let picked = world
             .strategies
-            .pick(Some(StrategyName::GitWorktree), &world.workspace);
+            .pick(Some(SandboxStrategy::GitWorktree), &world.workspace);
         picked.map(|strategy| strategy.name()).unwrap_err().to_string()
     };
-    if world.strategy(StrategyName::GitWorktree).is_some() {
+    if world.strategy(SandboxStrategy::GitWorktree).is_some() {
         let plain = World::bare("echo x > x").await;
         assert!(refused(&plain).ends_with("the workspace is no repository of git"));
         plain.shell("git init -q").await;
@@ -49,7 +50,7 @@ async fn a_command_reaches_its_own_sandbox_and_no_other_place() {
             world.open(strategy, &taken).await,
         );
         let file = taken.base.tree.join("a.txt");
-        let others = other.order.directory.join(if name == StrategyName::Overlay {
+        let others = other.order.directory.join(if name == SandboxStrategy::Overlay {
             "upper"
         } else {
             "tree"
@@ -90,7 +91,7 @@ async fn a_command_reaches_its_own_sandbox_and_no_other_place() {
             world.run_in(&other, "ls \"$TMPDIR\"; cat a.txt").await.text,
             "alpha\n"
         );
-        if name == StrategyName::Overlay {
+        if name == SandboxStrategy::Overlay {
             assert_eq!(root, world.workspace);
             let seen = world
                 .run_in(
@@ -127,7 +128,7 @@ async fn a_command_reaches_its_own_sandbox_and_no_other_place() {
 async fn what_is_ignored_is_warm_and_private() {
     let world = World::of(WORKSPACE).await;
     let taken = world.take();
-    let Some(strategy) = world.strategy(StrategyName::Overlay) else {
+    let Some(strategy) = world.strategy(SandboxStrategy::Overlay) else {
         return;
     };
     let subject = world.open(strategy, &taken).await;
@@ -224,7 +225,7 @@ async fn a_sandbox_goes_away_whatever_is_in_it() {
         // One that cannot be made leaves nothing.
         let mut order = world.order(&taken);
         order.base = plans::Base::outside(taken.base.manifest.clone(), world.scratch.join("nowhere"));
-        if name == StrategyName::Overlay {
+        if name == SandboxStrategy::Overlay {
             strategy.create(&order).await.unwrap();
             assert!(matches!(strategy.open(&order).await, Err(SandboxError::View(_))));
             strategy.remove(&order).await.unwrap();

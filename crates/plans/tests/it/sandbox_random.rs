@@ -1,10 +1,10 @@
 //! Whatever is done in a sandbox: its base, with what was captured, is the sandbox.
 
-use plans::StrategyName;
 use proptest::collection::vec;
 use proptest::prelude::{Strategy as _, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
+use protocol::SandboxStrategy;
 use tokio::runtime::Runtime;
 
 use crate::sandbox_support::{WORKSPACE, World};
@@ -46,7 +46,7 @@ pub(crate) fn line() -> impl proptest::strategy::Strategy<Value = String> {
     ]
 }
 
-fn check(name: StrategyName) {
+fn check(name: SandboxStrategy) {
     let runtime = Runtime::new().unwrap();
     let world = runtime.block_on(World::of(WORKSPACE));
     let taken = world.take();
@@ -82,15 +82,15 @@ fn check(name: StrategyName) {
 
 #[test]
 fn an_overlay_is_its_base_and_what_was_captured() {
-    check(StrategyName::Overlay);
+    check(SandboxStrategy::Overlay);
 }
 
 #[test]
 fn a_worktree_is_its_base_and_what_was_captured() {
-    check(StrategyName::GitWorktree);
+    check(SandboxStrategy::GitWorktree);
 }
 
 #[test]
 fn a_copy_is_its_base_and_what_was_captured() {
-    check(StrategyName::Copy);
+    check(SandboxStrategy::Copy);
 }

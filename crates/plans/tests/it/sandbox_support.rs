@@ -11,19 +11,19 @@ use eventlog::{BlobId, Log, SqliteOptions};
 use kernel::{CancellationToken, SystemClock};
 use plans::{
     Bases, Captured, Change, Entry, Known, LinkTarget, RelPath, Sandbox, SandboxOrder, Strategies, Strategy,
-    StrategyName, Taken, Tree,
+    Taken, Tree,
 };
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
 };
-use protocol::{BootId, HomeId, PlanId};
+use protocol::{BootId, HomeId, PlanId, SandboxStrategy};
 use tokio::io::AsyncReadExt;
 
 /// All strategies.
-pub(crate) const ALL: [StrategyName; 3] = [
-    StrategyName::Overlay,
-    StrategyName::GitWorktree,
-    StrategyName::Copy,
+pub(crate) const ALL: [SandboxStrategy; 3] = [
+    SandboxStrategy::Overlay,
+    SandboxStrategy::GitWorktree,
+    SandboxStrategy::Copy,
 ];
 
 /// The workspace of most tests, with everything that a tree can have in it.
@@ -170,7 +170,7 @@ impl World {
     }
 
     /// The strategy, if it works here. A machine where it does not is a skip, and said.
-    pub(crate) fn strategy(&self, name: StrategyName) -> Option<Arc<dyn Strategy>> {
+    pub(crate) fn strategy(&self, name: SandboxStrategy) -> Option<Arc<dyn Strategy>> {
         match self.strategies.pick(Some(name), &self.workspace) {
             Ok(strategy) => Some(strategy),
             Err(error) => {

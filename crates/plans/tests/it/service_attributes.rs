@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use plans::OutcomeKind;
+use protocol::OutcomeKind;
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 
 use crate::service_kit::{Kit, shell};

@@ -1,6 +1,7 @@
 //! Plans that begin with another plan and merge back into it.
 
-use plans::{Ground, NewPlan, OutcomeKind, PlanError, State};
+use plans::{Ground, NewPlan, PlanError};
+use protocol::{OutcomeKind, PlanState};
 
 use crate::service_kit::Kit;
 
@@ -53,7 +54,10 @@ async fn children_merge_into_their_parent_and_the_workspace_sees_nothing_of_it()
     let tree = kit.tree();
     assert_eq!(tree["seen"], "644 ONE\ntwo\nthree\nfour\nFIVE\n");
     assert!(tree.contains_key("c1") && tree.contains_key("c2") && tree.contains_key("p.txt"));
-    assert_eq!(kit.plans.get(first).await.unwrap().record.state, State::Applied);
+    assert_eq!(
+        kit.plans.get(first).await.unwrap().record.state,
+        PlanState::Applied
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

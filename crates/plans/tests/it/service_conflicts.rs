@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use plans::{ConflictKind, OutcomeKind, PlanError, Run, State};
+use plans::{ConflictKind, PlanError, Run};
+use protocol::{OutcomeKind, PlanState};
 
 use crate::service_kit::Kit;
 
@@ -59,7 +60,7 @@ async fn a_conflict_changes_nothing_and_names_the_place() {
         assert_eq!(kit.tree(), before);
     }
     let plan = kit.plans.get(plan).await.unwrap();
-    assert_eq!(plan.record.state, State::Open, "a conflict is no grave");
+    assert_eq!(plan.record.state, PlanState::Open, "a conflict is no grave");
     assert_eq!(plan.record.refused.unwrap().conflicts.len(), 2);
     // The user gives way, and it goes through.
     fs::write(kit.workspace.join("a.txt"), "one\ntwo\nthree\nfour\nfive\n").unwrap();
@@ -133,7 +134,7 @@ async fn of_two_applies_of_one_plan_one_applies_it() {
         matches!(
             refused,
             PlanError::WrongState {
-                state: State::Applied,
+                state: PlanState::Applied,
                 ..
             }
         ),
@@ -210,5 +211,8 @@ async fn one_changeset_of_an_applied_plan_is_taken_back_and_the_rest_stays() {
     assert_eq!(kit.plans.undo(order).await.unwrap().kind, OutcomeKind::Done);
     assert_eq!(kit.tree()["a.txt"], "644 ONE\ntwo\nthree\nfour\nfive\n");
     assert!(!kit.tree().contains_key("n.txt"));
-    assert_eq!(kit.plans.get(plan).await.unwrap().record.state, State::Applied);
+    assert_eq!(
+        kit.plans.get(plan).await.unwrap().record.state,
+        PlanState::Applied
+    );
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use eventlog::{Commit, Fault, Faults, Head, StreamId, Version, Write as LogWrite};
 use kernel::ManualClock;
-use plans::{Forgotten, NewPlan, OutcomeKind, PlanError, Presence, State, Unapplied};
-use protocol::PlanId;
+use plans::{Forgotten, NewPlan, PlanError, Unapplied};
+use protocol::{OutcomeKind, PlanId, PlanState, WorkspaceState};
 
 use crate::service_kit::{COMMIT, Kit, actor, shell};
 
@@ -80,7 +80,10 @@ async fn at_the_limit_the_oldest_sandboxes_of_plans_that_are_over_go_by_themselv
         kit.plans.open_plan(kit.new_plan()).await,
         Err(PlanError::NoRoom { .. })
     ));
-    assert_eq!(kit.plans.get(plans[2]).await.unwrap().record.state, State::Open);
+    assert_eq!(
+        kit.plans.get(plans[2]).await.unwrap().record.state,
+        PlanState::Open
+    );
 }
 
 /// There may be years of them.
@@ -186,8 +189,8 @@ async fn a_workspace_on_a_dead_mount_keeps_nobody_else_waiting() {
     let opened = tokio::time::timeout(bound, kit.plan("another")).await;
     opened.unwrap();
     let listed = tokio::time::timeout(bound, kit.plans.workspaces()).await.unwrap();
-    let presences: Vec<Presence> = listed.unwrap().iter().map(|found| found.presence).collect();
-    assert_eq!(presences, [Presence::Unreachable, Presence::Present]);
+    let presences: Vec<WorkspaceState> = listed.unwrap().iter().map(|found| found.presence).collect();
+    assert_eq!(presences, [WorkspaceState::Unreachable, WorkspaceState::Present]);
     let started = tokio::time::timeout(bound, kit.again()).await;
     started.unwrap();
     drop(mount);
@@ -201,7 +204,7 @@ async fn kept(kit: &Kit) -> (u64, u64) {
     (sizes.streams, sizes.blobs)
 }
 
-async fn state(kit: &Kit, plan: PlanId) -> Option<State> {
+async fn state(kit: &Kit, plan: PlanId) -> Option<PlanState> {
     match kit.plans.get(plan).await {
         Ok(plan) => Some(plan.record.state),
         Err(PlanError::NotFound(_)) => None,
@@ -297,10 +300,10 @@ async fn what_is_old_is_forgotten_and_what_has_work_in_it_stays() {
     }
     let expected = [
         None,
-        Some(State::Undone),
+        Some(PlanState::Undone),
         None,
-        Some(State::Open),
-        Some(State::Applied),
+        Some(PlanState::Open),
+        Some(PlanState::Applied),
     ];
     assert_eq!(states, expected);
     // Two plans with a changeset each, the landing of one, and the first of the two landings of the one that was undone;
@@ -332,7 +335,7 @@ async fn contents_that_take_too_much_room_go_the_oldest_first() {
     kit.plans.forget_old().await.unwrap();
     assert_eq!(
         state(&kit, plan).await,
-        Some(State::Applied),
+        Some(PlanState::Applied),
         "for a day it can be undone"
     );
     clock.advance(2 * DAY);
@@ -534,12 +537,14 @@ async fn a_landing_is_made_once_whenever_the_log_is_away() {
                 faults.heal();
                 match kit.plans.apply(kit.apply_order(&[plan])).await {
                     Ok(outcome) => assert_eq!(outcome.kind, OutcomeKind::Done, "{about}"),
-                    Err(PlanError::WrongState { state, .. }) => assert_eq!(state, State::Applied, "{about}"),
+                    Err(PlanError::WrongState { state, .. }) => {
+                        assert_eq!(state, PlanState::Applied, "{about}")
+                    }
                     Err(error) => panic!("{about}: {error:?}"),
                 }
             }
             faults.heal();
-            assert_eq!(state().await, State::Applied, "{about}");
+            assert_eq!(state().await, PlanState::Applied, "{about}");
             assert_eq!(
                 fs::read_to_string(kit.workspace.join("a.txt")).unwrap(),
                 "two\n",
@@ -553,12 +558,14 @@ async fn a_landing_is_made_once_whenever_the_log_is_away() {
                 faults.heal();
                 match kit.plans.undo(kit.undo_order(plan)).await {
                     Ok(outcome) => assert_eq!(outcome.kind, OutcomeKind::Done, "{about}"),
-                    Err(PlanError::WrongState { state, .. }) => assert_eq!(state, State::Undone, "{about}"),
+                    Err(PlanError::WrongState { state, .. }) => {
+                        assert_eq!(state, PlanState::Undone, "{about}")
+                    }
                     Err(error) => panic!("{about}: {error:?}"),
                 }
             }
             faults.heal();
-            assert_eq!(state().await, State::Undone, "{about}");
+            assert_eq!(state().await, PlanState::Undone, "{about}");
             assert_eq!(
                 fs::read_to_string(kit.workspace.join("a.txt")).unwrap(),
                 "one\n",

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use eventlog::{Log, SqliteOptions};
 use kernel::{Clock, SystemClock};
 use plans::{
-    Actor, ApplyOrder, ChangeFiles, FileOperation, Ground, IfChildFails, LandingSteps, NewPlan, NewStay,
-    Outcome, Plan, Plans, PlansOptions, PlansSettings, Run, Stay, UndoOrder,
+    Actor, ApplyOrder, ChangeFiles, FileOperation, Ground, LandingSteps, NewPlan, NewStay, Outcome, Plan,
+    Plans, PlansOptions, PlansSettings, Run, Stay, UndoOrder,
 };
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
 };
-use protocol::{BootId, HomeId, PlanId};
+use protocol::{BootId, HomeId, IfChildFails, PlanId};
 
 /// A service and a workspace.
 pub(crate) struct Kit {

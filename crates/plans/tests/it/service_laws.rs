@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use plans::{Entry, FileFound, OutcomeKind, StrategyName};
+use plans::{Entry, FileFound};
 use proptest::collection::vec;
 use proptest::test_runner::{Config, TestRunner};
-use protocol::PlanId;
+use protocol::{OutcomeKind, PlanId, SandboxStrategy};
 use tokio::runtime::Runtime;
 
 use crate::sandbox_random::line;
@@ -66,7 +66,7 @@ async fn sandbox(kit: &Kit, plan: PlanId) -> BTreeMap<String, String> {
 }
 
 /// Whatever was done in a sandbox, the workspace is that after an apply, and is what it was after the undo.
-fn check_apply_and_undo(strategy: StrategyName) {
+fn check_apply_and_undo(strategy: SandboxStrategy) {
     let runtime = Runtime::new().unwrap();
     let kit = runtime.block_on(Kit::repository(WORKSPACE));
     let works = kit
@@ -106,12 +106,12 @@ fn check_apply_and_undo(strategy: StrategyName) {
 
 #[test]
 fn the_work_of_an_overlay_is_applied_exactly_and_taken_back_exactly() {
-    check_apply_and_undo(StrategyName::Overlay);
+    check_apply_and_undo(SandboxStrategy::Overlay);
 }
 
 #[test]
 fn the_work_of_a_copy_is_applied_exactly_and_taken_back_exactly() {
-    check_apply_and_undo(StrategyName::Copy);
+    check_apply_and_undo(SandboxStrategy::Copy);
 }
 
 #[test]

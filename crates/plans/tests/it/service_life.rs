@@ -3,7 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use plans::{FileFound, FileOperation, GcPolicy, OutcomeKind, PlanError, RelPath, Run, State, Unapplied};
+use plans::{FileFound, FileOperation, GcPolicy, PlanError, RelPath, Run, Unapplied};
+use protocol::{OutcomeKind, PlanState};
 
 use crate::service_kit::{Kit, actor, shell};
 
@@ -38,12 +39,15 @@ async fn work_is_applied_whole_and_taken_back_whole() {
     );
     assert_eq!(after.get("link").map(String::as_str), Some("-> a.txt"));
     assert!(!after.contains_key("a.txt") && !after.contains_key("d/b.txt") && !after.contains_key("x.log"));
-    assert_eq!(kit.plans.get(plan).await.unwrap().record.state, State::Applied);
+    assert_eq!(
+        kit.plans.get(plan).await.unwrap().record.state,
+        PlanState::Applied
+    );
 
     let outcome = kit.undo(plan).await;
     assert_eq!(outcome.kind, OutcomeKind::Done, "{outcome:?}");
     assert_eq!(kit.tree(), before);
-    assert_eq!(kit.plans.get(plan).await.unwrap().record.state, State::Undone);
+    assert_eq!(kit.plans.get(plan).await.unwrap().record.state, PlanState::Undone);
 
     let outcome = kit.apply(&[plan]).await;
     assert_eq!(

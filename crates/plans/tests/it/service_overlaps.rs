@@ -40,13 +40,12 @@ async fn both_are_told_of_an_overlap_once_and_whether_it_conflicts() {
     overlaps(&kit, first, 1).await;
     let seen = kit.plans.overlaps(first);
     let path = &seen[0].paths[0];
-    assert_eq!((seen[0].plan, seen[0].title.as_str()), (second, "second"));
     assert_eq!(
-        (
-            path.path.to_string().as_str(),
-            path.conflicts,
-            &*path.second_lines
-        ),
+        (&*seen[0].plan, seen[0].title.as_str()),
+        (&*second.to_string(), "second")
+    );
+    assert_eq!(
+        (path.path.as_str(), path.conflicts, &*path.lines),
         ("a.txt", true, &[1][..])
     );
     let heard = async {

@@ -1,6 +1,6 @@
 //! What another life of the daemon finds.
 
-use plans::{OutcomeKind, State};
+use protocol::{OutcomeKind, PlanState};
 
 use crate::service_kit::{Kit, actor};
 
@@ -24,7 +24,10 @@ async fn what_a_command_did_is_recorded_for_its_actor_even_if_the_daemon_was_kil
         .collect();
     assert_eq!(told, [("bob", 2)]);
     let found = kit.plans.get(plan).await.unwrap();
-    assert_eq!((found.record.state, found.record.running.len()), (State::Open, 0));
+    assert_eq!(
+        (found.record.state, found.record.running.len()),
+        (PlanState::Open, 0)
+    );
     assert_eq!(kit.apply(&[plan]).await.kind, OutcomeKind::Done);
     assert_eq!(kit.tree()["a.txt"], "644 a\nb\n");
 }

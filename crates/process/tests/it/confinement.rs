@@ -1,6 +1,7 @@
 //! Where a child may write, and what it may use.
 
-use process::{Confinement, Enforcement, Exit, StandardError, TerminalSize, landlock_support};
+use process::{Confinement, Enforcement, Exit, StandardError, landlock_support};
+use protocol::JobTerminal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tokio::io::AsyncReadExt;
 
@@ -78,7 +79,7 @@ async fn a_confined_child_writes_to_its_own_terminal_and_to_no_other() {
     ] {
         let service = Service::new().await;
         let mut spec = service.sh(&script);
-        spec.terminal = Some(TerminalSize {
+        spec.terminal = Some(JobTerminal {
             columns: 80,
             rows: 24,
         });

@@ -1,6 +1,7 @@
 //! What is shown of children, and of any pid.
 
-use process::{Enforcement, ProcessState, Role, Why};
+use process::{Enforcement, Why};
+use protocol::{ProcessRole, ProcessState};
 
 use crate::support::{SHORT, Service, pid_in, until};
 
@@ -69,10 +70,10 @@ async fn every_pid_of_a_tree_is_explained() {
         other => panic!("{other:?}"),
     }
     for (pid, expected_role, expected_line) in [
-        (child.pid(), Role::Command, vec![child.pid()]),
-        (keeper, Role::Keeper, vec![keeper]),
-        (grandchild, Role::Descendant, vec![grandchild, child.pid()]),
-        (orphan, Role::Descendant, vec![orphan, keeper]),
+        (child.pid(), ProcessRole::Command, vec![child.pid()]),
+        (keeper, ProcessRole::Keeper, vec![keeper]),
+        (grandchild, ProcessRole::Descendant, vec![grandchild, child.pid()]),
+        (orphan, ProcessRole::Descendant, vec![orphan, keeper]),
     ] {
         let Why::Owned { process, role, line } = service.processes.why(pid) else {
             panic!("{pid} is said not to be ours");

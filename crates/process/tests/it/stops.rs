@@ -138,7 +138,7 @@ async fn a_polite_stop_waits_for_the_child_to_end_by_itself() {
             .processes
             .list()
             .iter()
-            .all(|one| one.state == process::ProcessState::Stopping)
+            .all(|one| one.state == protocol::ProcessState::Stopping)
     })
     .await;
     drop(stdin);

@@ -1,11 +1,12 @@
 //! Standard error that is handed out, and commands that write to terminals.
 
-use process::{Child, Exit, Spec, StandardError, TerminalSize};
+use process::{Child, Exit, Spec, StandardError};
+use protocol::JobTerminal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{SHORT, Service, descriptors, is_alive, pid_in, until, within};
 
-const SIZE: TerminalSize = TerminalSize {
+const SIZE: JobTerminal = JobTerminal {
     columns: 113,
     rows: 47,
 };
@@ -30,7 +31,7 @@ async fn said(child: &Child) -> (String, String, Exit) {
     )
 }
 
-fn with_streams(mut spec: Spec, terminal: Option<TerminalSize>) -> Spec {
+fn with_streams(mut spec: Spec, terminal: Option<JobTerminal>) -> Spec {
     spec.stderr = StandardError::HandedOut;
     spec.terminal = terminal;
     spec

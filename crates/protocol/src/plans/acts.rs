@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::plan::Plan;
+use crate::PlanId;
 
 /// An attempt that did not come to pass. Nothing was changed by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -275,14 +276,16 @@ pub struct PlansCollected {
     /// How many bytes that is altogether.
     pub bytes: u64,
     /// Plans that have unapplied work, and so are kept whatever their age.
-    pub kept: Vec<String>,
+    #[schema(value_type = Vec<String>)]
+    pub kept: Vec<PlanId>,
 }
 
 /// A sandbox that was or would be freed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CollectedSandbox {
     /// Its plan.
-    pub plan: String,
+    #[schema(value_type = String)]
+    pub plan: PlanId,
     /// How many bytes.
     pub bytes: u64,
 }

@@ -39,7 +39,7 @@ pub struct Changeset {
 }
 
 /// Whether a changeset takes more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangesetState {
     /// It does.

@@ -85,7 +85,7 @@ pub struct DiffLine {
 }
 
 /// What a line of a hunk is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffLineKind {
     /// It is the same in both.

@@ -1,5 +1,7 @@
 //! What a plan is.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -42,7 +44,7 @@ pub struct OpenPlan {
 }
 
 /// How a sandbox is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxStrategy {
     /// An overlay at the workspace's own path, in namespaces of its own.
@@ -53,11 +55,30 @@ pub enum SandboxStrategy {
     Copy,
 }
 
+impl SandboxStrategy {
+    /// The word, as the command line has it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Overlay => "overlay",
+            Self::GitWorktree => "git-worktree",
+            Self::Copy => "copy",
+        }
+    }
+}
+
+impl fmt::Display for SandboxStrategy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
 /// What happens to the other children of a plan when the command of one fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IfChildFails {
     /// Nothing.
+    #[default]
     CarryOn,
     /// Their commands are cancelled.
     Stop,
@@ -77,6 +98,26 @@ pub enum PlanState {
     Undone,
     /// It was given up.
     Discarded,
+}
+
+impl PlanState {
+    /// The word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Sealed => "sealed",
+            Self::Applied => "applied",
+            Self::Undone => "undone",
+            Self::Discarded => "discarded",
+        }
+    }
+
+    /// Whether the plan is neither worked on nor waiting for review.
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        !matches!(self, Self::Open | Self::Sealed)
+    }
 }
 
 /// A plan.

@@ -150,7 +150,7 @@ pub struct RescuedRestored {
 }
 
 /// Whether a workspace is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkspaceState {
     /// It is where it was.

@@ -96,7 +96,10 @@ async fn what_it_writes_by_itself_is_recorded_as_its_turn_and_stays_in_the_sandb
     assert_eq!(by, ["scripted", "scripted"]);
     // Nothing runs in it any more, so it can be applied.
     let record = kit.kit.plans.get(plan).await.unwrap().record;
-    assert_eq!((record.running.len(), record.state), (0, plans::State::Sealed));
+    assert_eq!(
+        (record.running.len(), record.state),
+        (0, protocol::PlanState::Sealed)
+    );
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ use serde_json::Value;
 pub(super) use show::checks as checks_text;
 pub(super) use stat::stat;
 pub(super) use watch::until_left;
-pub(super) use words::{is_passed, next as next_lines, short, state_name, strategy_name, summary};
+pub(super) use words::{is_passed, next as next_lines, short, summary};
 
 use crate::cli::PlanCommand;
 use crate::client::{Client, ClientError, path_segment};

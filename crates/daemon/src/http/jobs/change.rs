@@ -130,11 +130,7 @@ pub(crate) async fn collect(
     };
     let collected = app.jobs.collect(policy).await.map_err(read_failed)?;
     tracing::info!(jobs = collected.jobs, "jobs that had ended were forgotten");
-    Ok(Json(JobsCollected {
-        jobs: collected.jobs,
-        output_bytes: collected.output_bytes,
-        in_use: collected.in_use,
-    }))
+    Ok(Json(collected))
 }
 
 /// Changes how many jobs run here at once, also for later lives of the daemon. What runs goes on; with 0 nothing new is

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use eventlog::Sequence;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use jobs::{Channel, FollowEnd};
+use jobs::FollowEnd;
 use protocol::{JobChannel, JobId};
 use serde::Deserialize;
 
@@ -75,7 +75,7 @@ pub(crate) async fn logs(
     Query(parameters): Query<LogParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let channel = parameters.channel.map(channel_of);
+    let channel = parameters.channel;
     let after = parameters
         .after
         .map(|after| bookmark("after", &after))
@@ -94,7 +94,7 @@ pub(crate) async fn logs(
         return Ok(stream_of(Following::new(app, id, tail, channel, place)));
     }
     let form = match channel {
-        None => Form::Lines(vec![Channel::Stdout, Channel::Stderr, Channel::Note]),
+        None => Form::Lines(JobChannel::ALL.to_vec()),
         Some(channel) => Form::Lines(vec![channel]),
     };
     kept(&app, id, after.sequence, form, LINES).await
@@ -127,8 +127,8 @@ pub(crate) async fn output(
     Query(parameters): Query<OutputParameters>,
 ) -> Result<Response, Problem> {
     let form = match parameters.channel {
-        None => Form::Bytes(vec![Channel::Stdout, Channel::Stderr]),
-        Some(channel) => Form::Bytes(vec![channel_of(channel)]),
+        None => Form::Bytes(vec![JobChannel::Stdout, JobChannel::Stderr]),
+        Some(channel) => Form::Bytes(vec![channel]),
     };
     kept(&app, id, Sequence::from_u64(0), form, BYTES).await
 }
@@ -146,12 +146,4 @@ async fn kept(
     let tail = app.jobs.follow(id, after, &app.life.scope());
     let kept = Kept::new(tail, (after, summary.last_sequence), form);
     Ok(([(CONTENT_TYPE, media_type)], body_of(kept)).into_response())
-}
-
-fn channel_of(channel: JobChannel) -> Channel {
-    match channel {
-        JobChannel::Stdout => Channel::Stdout,
-        JobChannel::Stderr => Channel::Stderr,
-        JobChannel::Note => Channel::Note,
-    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use eventlog::Sequence;
-use jobs::{ListQuery, StateName};
+use jobs::ListQuery;
 use kernel::Deadline;
 use protocol::{ErrorCode, JobHistory, JobId, JobList, JobState};
 use serde::Deserialize;
@@ -56,7 +56,7 @@ pub(crate) async fn list(
     Query(parameters): Query<ListParameters>,
 ) -> Result<Json<JobList>, Problem> {
     let query = ListQuery {
-        state: parameters.state.map(state_of),
+        state: parameters.state,
         before: parameters.before.as_deref().map(before_of).transpose()?,
         limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
     };
@@ -131,16 +131,6 @@ pub(crate) async fn history(
 pub(super) async fn find(app: &App, id: JobId) -> Result<jobs::Job, Problem> {
     let found = app.jobs.get(id).await.map_err(read_failed)?;
     found.ok_or_else(|| not_found(id))
-}
-
-fn state_of(state: JobState) -> StateName {
-    match state {
-        JobState::Queued => StateName::Queued,
-        JobState::Running => StateName::Running,
-        JobState::Succeeded => StateName::Succeeded,
-        JobState::Failed => StateName::Failed,
-        JobState::Cancelled => StateName::Cancelled,
-    }
 }
 
 fn before_of(text: &str) -> Result<JobId, Problem> {

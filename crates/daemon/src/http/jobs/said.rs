@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use eventlog::{Bookmark, Sequence};
-use jobs::{Channel, FollowEnd, OutputItem, OutputTail, State, WaitingFor};
+use jobs::{FollowEnd, OutputItem, OutputTail, State, WaitingFor};
 use kernel::Deadline;
-use protocol::{JobId, JobWaiting, Resync};
+use protocol::{JobChannel, JobId, JobWaiting, Resync};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
@@ -19,7 +19,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::app::App;
 use crate::http::pieces::{Piece, Source};
 use crate::http::sse::{HEARTBEAT, NOTHING_NEW, OPENING};
-use crate::jobs::wire::{ended, piece_to_wire, progress_to_wire, waiting_text};
+use crate::jobs::wire::{ended, piece_to_wire, waiting_text};
 
 /// How often it is looked what a job waits for, while it waits and somebody follows it. What begins sooner is not told of.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -29,7 +29,7 @@ pub(super) struct Following {
     opening: Option<&'static str>,
     app: Arc<App>,
     tail: OutputTail,
-    channel: Option<Channel>,
+    channel: Option<JobChannel>,
     told: Told,
     id: JobId,
     waits: Waits,
@@ -56,7 +56,7 @@ impl Following {
         app: Arc<App>,
         id: JobId,
         tail: OutputTail,
-        channel: Option<Channel>,
+        channel: Option<JobChannel>,
         place: OwnedSemaphorePermit,
     ) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl Following {
                 event("output", Some(self.tail.place()), &piece_to_wire(&piece))
             }
             OutputItem::Progress { progress, .. } if self.channel.is_none() => {
-                event("progress", Some(self.tail.place()), &progress_to_wire(&progress))
+                event("progress", Some(self.tail.place()), &progress)
             }
             OutputItem::Piece(_) | OutputItem::Progress { .. } => return None,
             OutputItem::Resync { after } => {
@@ -164,9 +164,9 @@ impl Source for Following {
 #[derive(Debug)]
 pub(super) enum Form {
     /// One JSON object a line.
-    Lines(Vec<Channel>),
+    Lines(Vec<JobChannel>),
     /// Nothing but what was written.
-    Bytes(Vec<Channel>),
+    Bytes(Vec<JobChannel>),
 }
 
 /// What a job had said at a moment.

@@ -6,10 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::plans::{ApplyOrder, GitMessage, ManifestId, Outcome, PlanError, UndoOrder};
+use ::plans::{ApplyOrder, ManifestId, Outcome, PlanError, UndoOrder};
 use axum::Json;
 use axum::extract::State;
-use protocol::{ApplyPlans, ChangePlan, CollectPlans, PlanId, PlanOutcome, PlansCollected, UndoPlan};
+use protocol::{
+    ApplyPlans, ChangePlan, CollectPlans, CommitPlans, PlanId, PlanOutcome, PlansCollected, UndoPlan,
+};
 
 use super::problems::plan_problem;
 use super::{ThePlan, changeset_id, plan_id};
@@ -156,7 +158,7 @@ pub(crate) async fn collect(
 ) -> Result<Json<PlansCollected>, Problem> {
     let age = request.older_than_ms.map_or(USUAL_AGE, Duration::from_millis);
     match plans::collect(&app, age, wire::run_of(request.dry_run)).await {
-        Ok(collected) => Ok(Json(wire::collected_to_wire(&collected))),
+        Ok(collected) => Ok(Json(collected)),
         Err(error) => Err(plan_problem(&app.plans, error).await),
     }
 }
@@ -203,14 +205,15 @@ fn seen_in(request: &ApplyPlans) -> Result<Vec<ManifestId>, Problem> {
     seen.collect()
 }
 
-fn message(commit: protocol::CommitPlans) -> Result<GitMessage, Problem> {
-    match commit.message {
+/// The message of a commit, once it has been checked.
+fn message(commit: CommitPlans) -> Result<CommitPlans, Problem> {
+    match &commit.message {
         Some(text) if text.trim().is_empty() => Err(invalid("commit.message", "is empty")),
         Some(text) if text.len() > MESSAGE_LIMIT_BYTES => {
             let why = format!("has more than {MESSAGE_LIMIT_BYTES} bytes");
             Err(invalid("commit.message", &why))
         }
         Some(text) if text.contains('\0') => Err(invalid("commit.message", "has a NUL in it")),
-        text => Ok(GitMessage { text }),
+        _ => Ok(commit),
     }
 }

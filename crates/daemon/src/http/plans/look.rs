@@ -197,13 +197,11 @@ fn id_in<T: std::str::FromStr>(field: &str, text: Option<&str>) -> Result<Option
 }
 
 /// States with commas between them.
-fn states_of(text: Option<&str>) -> Result<Vec<plans::State>, Problem> {
+fn states_of(text: Option<&str>) -> Result<Vec<PlanState>, Problem> {
     let words = text.into_iter().flat_map(|text| text.split(','));
     let states = words.map(|word| {
         let deserializer: serde::de::value::StrDeserializer<'_, ValueError> = word.into_deserializer();
-        PlanState::deserialize(deserializer)
-            .map(wire::state_of)
-            .map_err(|error| bad_query("state", &error.to_string()))
+        PlanState::deserialize(deserializer).map_err(|error| bad_query("state", &error.to_string()))
     });
     states.collect()
 }
@@ -214,16 +212,17 @@ fn bad_query(field: &str, why: &str) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use plans::State;
-
     use super::*;
 
     #[test]
     fn several_states_stand_with_commas() {
         for (text, expected) in [
             (None, Ok(vec![])),
-            (Some("open"), Ok(vec![State::Open])),
-            (Some("sealed,applied"), Ok(vec![State::Sealed, State::Applied])),
+            (Some("open"), Ok(vec![PlanState::Open])),
+            (
+                Some("sealed,applied"),
+                Ok(vec![PlanState::Sealed, PlanState::Applied]),
+            ),
             (Some("open,"), Err("In `state`: unknown variant ``, ")),
             (Some("lazy"), Err("In `state`: unknown variant `lazy`, ")),
         ] {

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
-use plans::{Ground, IfChildFails, NewPlan};
+use plans::{Ground, NewPlan};
 use protocol::OpenPlan;
 
 use super::plan_id;
@@ -91,12 +91,9 @@ pub(crate) fn to_new_plan(request: OpenPlan, by: &str) -> Result<NewPlan, Proble
         on,
         title: title_of(request.title.unwrap_or_default())?,
         checks: checked_checks("checks", request.checks)?,
-        strategy: request.strategy.map(wire::strategy_of),
+        strategy: request.strategy,
         max_parallel: request.max_parallel,
-        if_child_fails: match request.if_child_fails {
-            None | Some(protocol::IfChildFails::CarryOn) => IfChildFails::CarryOn,
-            Some(protocol::IfChildFails::Stop) => IfChildFails::Stop,
-        },
+        if_child_fails: request.if_child_fails.unwrap_or_default(),
         idempotency_key: request.idempotency_key,
         by: by.into(),
     })

@@ -129,8 +129,8 @@ mod tests {
     use std::io;
     use std::path::PathBuf;
 
-    use plans::{CheckState, RelPath, State, StrategyName};
-    use protocol::RequestId;
+    use plans::RelPath;
+    use protocol::{CheckState, PlanState, RequestId, SandboxStrategy};
 
     use super::*;
 
@@ -165,7 +165,7 @@ mod tests {
             (
                 PlanError::WrongState {
                     plan,
-                    state: State::Discarded,
+                    state: PlanState::Discarded,
                 },
                 ErrorCode::PlanWrongState,
                 409,
@@ -231,7 +231,7 @@ mod tests {
             ),
             (
                 PlanError::Sandbox(SandboxError::NotPossible {
-                    strategy: StrategyName::Overlay,
+                    strategy: SandboxStrategy::Overlay,
                     why: "no namespaces".to_owned(),
                 }),
                 ErrorCode::StrategyNotPossible,

@@ -4,9 +4,10 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobs::{Channel, OutputError};
+use jobs::OutputError;
 use kernel::{CancellationToken, Cause, Clock, Deadline, Scope};
 use process::{Child, Ended, StopPlan};
+use protocol::JobChannel;
 
 use super::feed::{Content, Fed, feed};
 use super::outcome::{Why, with_causes};
@@ -39,8 +40,8 @@ pub(super) async fn see_through(
     };
     let mut said = pin!(async {
         tokio::try_join!(
-            carry(child.stdout(), Channel::Stdout),
-            carry(child.stderr(), Channel::Stderr)
+            carry(child.stdout(), JobChannel::Stdout),
+            carry(child.stderr(), JobChannel::Stderr)
         )
     });
     let mut feeding = pin!(feed(child.stdin(), content, clock));

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use eventlog::{BlobId, Log, SqliteOptions};
-use jobs::{Channel, Outcome, OutputError, Verdict};
+use jobs::{Outcome, OutputError, Verdict};
 use kernel::{CancellationToken, Cause, SystemClock};
 use plans::{Changeset, Entrance, NewStay, PlanError, Stay};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
-use protocol::{BootId, HomeId, PlanId};
+use protocol::{BootId, HomeId, JobChannel, PlanId};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -212,14 +212,14 @@ impl Heard {
 }
 
 impl Sink for Heard {
-    async fn take(&self, channel: Channel, bytes: &[u8]) -> Result<(), OutputError> {
+    async fn take(&self, channel: JobChannel, bytes: &[u8]) -> Result<(), OutputError> {
         if let Some(gate) = &self.gate {
             drop(gate.acquire().await);
         }
         let place = match channel {
-            Channel::Stdout => 0,
-            Channel::Stderr => 1,
-            Channel::Note => unreachable!("a command makes no remarks"),
+            JobChannel::Stdout => 0,
+            JobChannel::Stderr => 1,
+            JobChannel::Note => unreachable!("a command makes no remarks"),
         };
         let mut said = self.said.lock().unwrap();
         said[place].extend_from_slice(bytes);

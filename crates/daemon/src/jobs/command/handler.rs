@@ -9,9 +9,7 @@ use eventlog::{BlobError, BlobId, Log};
 use jobs::{Outcome, Verdict, Work};
 use kernel::{Clock, Scope};
 use plans::{Entrance, NewStay};
-use process::{
-    Confinement, Enforcement, Processes, Spec, StandardError, StopPlan, TerminalSize, landlock_support,
-};
+use process::{Confinement, Enforcement, Processes, Spec, StandardError, StopPlan, landlock_support};
 
 use super::super::environments::Environments;
 use super::attempt::see_through;
@@ -275,10 +273,7 @@ impl CommandHandler {
                 Some(_) => StandardError::WithOutput,
                 None => StandardError::HandedOut,
             },
-            terminal: payload.terminal.map(|size| TerminalSize {
-                columns: size.columns,
-                rows: size.rows,
-            }),
+            terminal: payload.terminal,
             view: None,
         }
     }

@@ -102,7 +102,7 @@ fn result(ended: &Ended, confinement: Option<Enforcement>) -> Value {
         result.insert("left".to_owned(), json!(ended.left));
     }
     if let Some(confinement) = confinement {
-        result.insert("confinement".to_owned(), json!(confinement.name()));
+        result.insert("confinement".to_owned(), json!(confinement));
     }
     Value::Object(result)
 }
@@ -157,12 +157,13 @@ pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use process::{KeeperEnd, Killed, KilledProcess};
+    use process::{KeeperEnd, Killed};
+    use protocol::JobKilled;
 
     use super::*;
 
     fn ended(exit: Exit, killed: u64, left: &[u32]) -> Ended {
-        let some = KilledProcess {
+        let some = JobKilled {
             pid: 7,
             name: "sh".to_owned(),
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use protocol::PlanId;
+use protocol::{JobTerminal, PlanId};
 use serde::{Deserialize, Serialize};
 
 use super::title;
@@ -31,7 +31,7 @@ pub(crate) struct CommandPayload {
     pub(crate) is_of_agent: bool,
     /// The terminal that it writes to, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) terminal: Option<Terminal>,
+    pub(crate) terminal: Option<JobTerminal>,
     /// Where it may write, if that is confined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) write_below: Option<Vec<String>>,
@@ -75,13 +75,6 @@ pub(crate) enum CommandLine {
     Argv(Vec<String>),
     /// A line for `sh -c`.
     Shell(String),
-}
-
-/// The size of a terminal, in characters.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Terminal {
-    pub(crate) columns: u16,
-    pub(crate) rows: u16,
 }
 
 /// A command that cannot be run.
@@ -188,10 +181,7 @@ impl CommandPayload {
             environment: command.environment.clone().map(shareable),
             environment_is_kept: false,
             is_of_agent: false,
-            terminal: command.terminal.map(|size| Terminal {
-                columns: size.columns,
-                rows: size.rows,
-            }),
+            terminal: command.terminal,
             write_below: command.write_below.clone(),
             limits: process::Limits {
                 address_space_bytes: limits.address_space_bytes,
@@ -237,7 +227,7 @@ impl CommandPayload {
         }
         let is_usual = |length: u16| (1..=TERMINAL_LIMIT).contains(&length);
         match self.terminal {
-            Some(Terminal { columns, rows }) if !is_usual(columns) || !is_usual(rows) => Err(bad(
+            Some(JobTerminal { columns, rows }) if !is_usual(columns) || !is_usual(rows) => Err(bad(
                 "command.terminal",
                 format!("has {columns} columns and {rows} rows; both can be 1 to {TERMINAL_LIMIT}"),
             )),

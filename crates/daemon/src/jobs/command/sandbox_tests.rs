@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use eventlog::LogError;
 use jobs::Verdict;
-use plans::{Changeset, Entrance, PlanError, State};
+use plans::{Changeset, Entrance, PlanError};
 use process::{Enforcement, landlock_support};
-use protocol::PlanId;
+use protocol::{PlanId, PlanState};
 use serde_json::{Value, json};
 
 use super::bench::{Bench, Heard, outcome, until};
@@ -64,7 +64,7 @@ fn changeset() -> Changeset {
 
 /// What a result has in it for a command that ran in the sandbox.
 fn result(members: Value) -> Value {
-    let mut result = json!({ "plan": PLAN, "confinement": landlock_support().name() });
+    let mut result = json!({ "plan": PLAN, "confinement": landlock_support() });
     for (name, value) in members.as_object().unwrap() {
         result[name] = value.clone();
     }
@@ -144,7 +144,7 @@ async fn who_does_not_get_in_does_not_run() {
     let plan: PlanId = PLAN.parse().unwrap();
     let discarded = PlanError::WrongState {
         plan,
-        state: State::Discarded,
+        state: PlanState::Discarded,
     };
     let busy = PlanError::Busy {
         plan,

@@ -1,8 +1,9 @@
 //! The bytes of a command: what it says.
 
-use jobs::{Channel, Output, OutputError};
+use jobs::{Output, OutputError};
 use kernel::Scope;
 use process::Outlet;
+use protocol::JobChannel;
 use tokio::io::AsyncReadExt;
 
 /// How much is read at once: what a pipe holds.
@@ -14,11 +15,12 @@ const LAST_BYTES: usize = 1024 * 1024;
 /// Where the output of a command goes.
 pub(super) trait Sink: Sync {
     /// Takes some bytes, and waits while there is no room for them.
-    fn take(&self, channel: Channel, bytes: &[u8]) -> impl Future<Output = Result<(), OutputError>> + Send;
+    fn take(&self, channel: JobChannel, bytes: &[u8])
+    -> impl Future<Output = Result<(), OutputError>> + Send;
 }
 
 impl Sink for Output {
-    async fn take(&self, channel: Channel, bytes: &[u8]) -> Result<(), OutputError> {
+    async fn take(&self, channel: JobChannel, bytes: &[u8]) -> Result<(), OutputError> {
         self.write(channel, bytes).await
     }
 }
@@ -35,7 +37,7 @@ pub(super) struct Ending {
 /// Carries one stream of a command to its end, or as far as it is the command's. If bytes are refused the stream is closed, so that nobody waits for them to be read.
 pub(super) async fn carry(
     mut outlet: Outlet,
-    channel: Channel,
+    channel: JobChannel,
     sink: &impl Sink,
     ending: &Ending,
 ) -> Result<(), OutputError> {

@@ -10,12 +10,13 @@ use std::time::Duration;
 use eventlog::{BlobId, LogError};
 use jobs::{OutputError, Verdict};
 use process::{Enforcement, landlock_support};
+use protocol::JobTerminal;
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::bench::{Bench, Heard, code, outcome, until};
-use super::payload::{CommandLine, CommandPayload, Terminal};
+use super::payload::{CommandLine, CommandPayload};
 
 #[tokio::test]
 async fn a_command_is_run_as_it_was_asked_for() {
@@ -33,7 +34,7 @@ async fn a_command_is_run_as_it_was_asked_for() {
     let mut few_files = bench.shell("ulimit -n");
     few_files.limits.open_files = Some(55);
     let on_terminal = CommandPayload {
-        terminal: Some(Terminal {
+        terminal: Some(JobTerminal {
             columns: 91,
             rows: 17,
         }),
@@ -188,7 +189,7 @@ async fn a_confined_command_says_how_far_it_is() {
             assert!(!bench.path("in/file").exists(), "it ran");
         }
         support => {
-            let result = json!({"exit": {"code": 0}, "confinement": support.name()});
+            let result = json!({"exit": {"code": 0}, "confinement": support});
             assert_eq!(seen, outcome(Verdict::Succeeded, "", result));
             assert_eq!(heard.texts(), ["", ""]);
             assert!(bench.path("in/file").exists());
@@ -282,7 +283,7 @@ enum Stranger {
 
 #[tokio::test]
 async fn a_stranger_who_has_the_stream_open_does_not_keep_the_job() {
-    let terminal = Terminal {
+    let terminal = JobTerminal {
         columns: 80,
         rows: 24,
     };

@@ -2,7 +2,8 @@
 
 use jobs::{Ending, FailReason, Happening, Job, Moment};
 
-use super::{moment_to_wire, spoken, written};
+use super::{moment_to_wire, spoken};
+use crate::times::written;
 
 /// The moments of a job from its first on, so that it can be said how many attempts there are.
 pub(crate) fn moments_to_wire(job: &Job, moments: &[Moment]) -> Vec<protocol::JobMoment> {

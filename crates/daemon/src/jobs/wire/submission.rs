@@ -7,9 +7,9 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use eventlog::{BlobError, BlobId, Log, LogError};
-use jobs::{IfInterrupted, Lane, NewJob, Pool, Priority, RetryPolicy};
+use jobs::{Lane, NewJob, Pool, Priority, RetryPolicy};
 use plans::{Plan, PlanError, Plans};
-use protocol::{ErrorCode, HomeId, PlanId, SubmitJob};
+use protocol::{ErrorCode, HomeId, JobIfInterrupted, PlanId, SubmitJob};
 
 use crate::http::consent::StartedFor;
 use crate::http::log_problem::refusing;
@@ -104,10 +104,7 @@ pub(crate) async fn to_new_job(
         .transpose()?;
     facts.retry = retry_policy(request.max_retries, request.retry_pause_ms);
     if let Some(wish) = request.if_interrupted {
-        facts.if_interrupted = match wish {
-            protocol::JobIfInterrupted::Fail => IfInterrupted::Fail,
-            protocol::JobIfInterrupted::Repeat => IfInterrupted::Repeat,
-        };
+        facts.if_interrupted = wish;
     }
     facts.idempotency_key = request.idempotency_key;
     if let Some(bytes) = request.output_limit_bytes {
@@ -151,7 +148,10 @@ async fn plan_of(request: &SubmitJob, plans: &Plans, home_id: HomeId) -> Result<
 async fn takes_commands(plans: &Plans, id: PlanId, home_id: HomeId) -> Result<Plan, PlanError> {
     let plan = plans.get(id).await?;
     let record = &plan.record;
-    if !matches!(record.state, plans::State::Open | plans::State::Sealed) {
+    if !matches!(
+        record.state,
+        protocol::PlanState::Open | protocol::PlanState::Sealed
+    ) {
         return Err(PlanError::WrongState {
             plan: id,
             state: record.state,
@@ -209,7 +209,7 @@ fn stdin_of(request: &SubmitJob) -> Result<Option<Vec<u8>>, Problem> {
 fn check_attached(request: &SubmitJob) -> Result<(), Problem> {
     let command = &request.command;
     let is_repeated = request.max_retries.is_some_and(|retries| retries > 0)
-        || request.if_interrupted == Some(protocol::JobIfInterrupted::Repeat);
+        || request.if_interrupted == Some(JobIfInterrupted::Repeat);
     let why = match command.attach_stdin {
         true if command.stdin.is_some() || command.stdin_base64.is_some() => {
             "cannot be given together with `stdin`"

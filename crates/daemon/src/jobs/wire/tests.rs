@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use eventlog::{Sequence, Version};
 use jobs::{Attempt, FailReason, Happening, NewJob, Record, Worker};
+use protocol::JobChannel;
 use serde_json::{Value, json};
 
 use super::*;
@@ -316,7 +317,7 @@ fn output_is_text_if_it_is_and_base64_otherwise() {
         let piece = Piece {
             sequence: Sequence::from_u64(4),
             at_ms: 7,
-            channel: Channel::Stderr,
+            channel: JobChannel::Stderr,
             bytes: Arc::from(bytes),
         };
         assert_eq!(serde_json::to_value(piece_to_wire(&piece)).unwrap(), expected);

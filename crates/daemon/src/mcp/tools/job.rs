@@ -12,7 +12,7 @@ use crate::mcp::call::{Call, Reply, arguments};
 use crate::mcp::current::segment;
 use crate::mcp::error::ToolError;
 use crate::mcp::place::directory_of;
-use crate::mcp::waiting::{Waited, has_ended, output_of, patience, standing, wait_for};
+use crate::mcp::waiting::{Waited, output_of, patience, standing, wait_for};
 
 /// The longest time that a command may be given.
 const LONGEST_RUN_SECONDS: u64 = 24 * 60 * 60;
@@ -208,7 +208,7 @@ async fn list(call: &Call<'_>) -> Result<Answer, ToolError> {
 }
 
 fn shown(job: &Job) -> Answer {
-    let next = match has_ended(job) {
+    let next = match job.state.is_terminal() {
         true => "job_logs shows its output",
         false => {
             "call job_status with wait_seconds to wait for it, job_logs to see its output, job_cancel to stop it"

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::entry::{Answer, Entry, Interruption, Nature, directory_member, object, reads};
-use super::plan::{overlap_line, state_word, title_or_none};
+use super::plan::{overlap_line, title_or_none};
 use crate::mcp::call::{Call, Reply, arguments};
 use crate::mcp::current::own_plan;
 use crate::mcp::error::ToolError;
@@ -70,7 +70,7 @@ async fn one(call: &Call<'_>, plan: &Plan) -> Result<String, ToolError> {
         plan.id,
         title_or_none(&plan.title),
         plan.opened_by,
-        state_word(plan.state),
+        plan.state.as_str(),
         plan.changed_at
     );
     if plan.summary.files == 0 {

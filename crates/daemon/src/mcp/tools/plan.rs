@@ -1,6 +1,6 @@
 //! A plan is opened, and looked at.
 
-use protocol::{OpenPlan, Plan, PlanState};
+use protocol::{OpenPlan, Plan};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -137,7 +137,7 @@ pub(super) fn about(plan: &Plan) -> String {
     let mut text = format!(
         "{} is {}: {} changed",
         plan.id,
-        state_word(plan.state),
+        plan.state.as_str(),
         counted_files(plan.summary.files)
     );
     if let (Some(added), Some(removed)) = (plan.summary.added_lines, plan.summary.removed_lines) {
@@ -190,16 +190,6 @@ pub(super) fn title_or_none(title: &str) -> &str {
     match title {
         "" => "no title",
         title => title,
-    }
-}
-
-pub(super) fn state_word(state: PlanState) -> &'static str {
-    match state {
-        PlanState::Open => "open",
-        PlanState::Sealed => "sealed",
-        PlanState::Applied => "applied",
-        PlanState::Undone => "undone",
-        PlanState::Discarded => "discarded",
     }
 }
 

@@ -1,6 +1,5 @@
 //! A plan reaches the user's files, or is taken back from them. The user is asked first, unless they have allowed it.
 
-use plans::State;
 use protocol::{ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, Plan, PlanOutcome, PlanState, UndoPlan};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -130,7 +129,7 @@ async fn undo(call: &Call<'_>, given: Map<String, Value>) -> Result<Answer, Tool
     let UndoArguments { plan } = arguments(given)?;
     let ground: Ground = match &plan {
         Some(named) => plan_of(call, Some(named)).await?,
-        None => newest_of(call.app, &call.client.actor, &[State::Applied])
+        None => newest_of(call.app, &call.client.actor, &[PlanState::Applied])
             .await?
             .ok_or(ToolError::NoPlan)?,
     };

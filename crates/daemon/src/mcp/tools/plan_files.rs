@@ -334,7 +334,7 @@ async fn changed(
         _ => {}
     }
     if let Ok(id) = ground.id.parse() {
-        for overlap in &crate::plans::wire::overlaps(&call.app.plans, id) {
+        for overlap in &call.app.plans.overlaps(id) {
             text.push_str(&overlap_line(overlap));
         }
     }

@@ -1,17 +1,15 @@
 //! Changesets, and what is in them.
 
-use plans::{Changeset, ChangesetState, Entry, Recorded};
+use plans::{Changeset, Entry, Recorded};
 
-use super::{kind_name, written};
+use super::kind_name;
+use crate::times::written;
 
 pub(crate) fn changeset_to_wire(changeset: &Changeset) -> protocol::Changeset {
     let record = &changeset.record;
     protocol::Changeset {
         id: changeset.id.to_string(),
-        state: match record.state {
-            ChangesetState::Open => protocol::ChangesetState::Open,
-            ChangesetState::Closed => protocol::ChangesetState::Closed,
-        },
+        state: record.state,
         plan: record.plan.to_string(),
         actor: record.actor.to_string(),
         tool: record.tool.clone(),
@@ -23,6 +21,7 @@ pub(crate) fn changeset_to_wire(changeset: &Changeset) -> protocol::Changeset {
     }
 }
 
+/// A change. The log has both entries whole, because an undo needs them; the wire has what a person compares.
 pub(crate) fn recorded_to_wire(recorded: &Recorded) -> protocol::RecordedChange {
     let change = &recorded.change;
     let hash = |entry: &Option<Entry>| {

@@ -86,24 +86,24 @@ fn a_plan_is_told_whole() {
 #[test]
 fn a_person_is_told_when_the_workspace_of_a_plan_that_is_not_over_is_gone() {
     for (state, presence, expected) in [
-        ("open", Some(Presence::Present), None),
+        ("open", Some(WorkspaceState::Present), None),
         (
             "open",
-            Some(Presence::Missing),
+            Some(WorkspaceState::Missing),
             Some("its workspace is gone: there is nothing at its path"),
         ),
         (
             "sealed",
-            Some(Presence::Replaced),
+            Some(WorkspaceState::Replaced),
             Some("its workspace is gone: another directory is at its path"),
         ),
         (
             "open",
-            Some(Presence::Unreachable),
+            Some(WorkspaceState::Unreachable),
             Some("its workspace's file system doesn't respond"),
         ),
         ("open", None, Some("its workspace was forgotten")),
-        ("applied", Some(Presence::Missing), None),
+        ("applied", Some(WorkspaceState::Missing), None),
     ] {
         let found = notice(&plan(state), presence);
         assert_eq!(found.as_deref(), expected, "{state} {presence:?}");

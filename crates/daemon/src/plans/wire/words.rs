@@ -1,34 +1,7 @@
 //! The words for what there is of each.
 
-use plans::{Attempt, ChangeKind, CheckState, ConflictKind, State, StrategyName, WhyLeftOut};
-
-pub(super) fn state_to_wire(state: State) -> protocol::PlanState {
-    match state {
-        State::Open => protocol::PlanState::Open,
-        State::Sealed => protocol::PlanState::Sealed,
-        State::Applied => protocol::PlanState::Applied,
-        State::Undone => protocol::PlanState::Undone,
-        State::Discarded => protocol::PlanState::Discarded,
-    }
-}
-
-pub(super) fn strategy_to_wire(strategy: StrategyName) -> protocol::SandboxStrategy {
-    match strategy {
-        StrategyName::Overlay => protocol::SandboxStrategy::Overlay,
-        StrategyName::GitWorktree => protocol::SandboxStrategy::GitWorktree,
-        StrategyName::Copy => protocol::SandboxStrategy::Copy,
-    }
-}
-
-pub(super) fn check_state_to_wire(state: CheckState) -> protocol::CheckState {
-    match state {
-        CheckState::Missing => protocol::CheckState::Missing,
-        CheckState::Running => protocol::CheckState::Running,
-        CheckState::Passed => protocol::CheckState::Passed,
-        CheckState::Failed => protocol::CheckState::Failed,
-        CheckState::Outdated => protocol::CheckState::Outdated,
-    }
-}
+use plans::{ChangeKind, ConflictKind, WhyLeftOut};
+use protocol::CheckState;
 
 /// What became of a check, so that it can be said behind its command.
 pub(super) fn check_state_text(state: CheckState) -> &'static str {
@@ -50,14 +23,6 @@ pub(crate) fn kind_name(kind: ChangeKind) -> &'static str {
         ChangeKind::Rename => "rename",
         ChangeKind::Chmod => "chmod",
         ChangeKind::Symlink => "symlink",
-    }
-}
-
-pub(super) fn attempt_name(attempt: Attempt) -> &'static str {
-    match attempt {
-        Attempt::Apply => "apply",
-        Attempt::Undo => "undo",
-        Attempt::Refresh => "refresh",
     }
 }
 

@@ -2,23 +2,15 @@
 
 use std::path::Path;
 
-use plans::{
-    Entry, PlanError, Plans, Presence, RepairEnd, Repaired, Rescued, RescuedList, StuckLanding, Workspace,
-};
+use plans::{Entry, PlanError, Plans, RepairEnd, Repaired, Rescued, RescuedList, StuckLanding, Workspace};
 
-use super::words::attempt_name;
-use super::written;
+use crate::times::written;
 
 pub(crate) fn workspace_to_wire(workspace: &Workspace) -> protocol::Workspace {
     let record = &workspace.record;
     protocol::Workspace {
         id: workspace.id.to_string(),
-        state: match workspace.presence {
-            Presence::Present => protocol::WorkspaceState::Present,
-            Presence::Missing => protocol::WorkspaceState::Missing,
-            Presence::Replaced => protocol::WorkspaceState::Replaced,
-            Presence::Unreachable => protocol::WorkspaceState::Unreachable,
-        },
+        state: workspace.presence,
         root: record.root.display().to_string(),
         git: workspace.is_git,
         checks: record.checks.clone(),
@@ -31,7 +23,7 @@ pub(crate) fn workspace_to_wire(workspace: &Workspace) -> protocol::Workspace {
 
 fn stuck_to_wire(stuck: &StuckLanding) -> protocol::StuckLanding {
     protocol::StuckLanding {
-        what: stuck.what.map(|what| attempt_name(what).to_owned()),
+        what: stuck.what.map(|what| what.as_str().to_owned()),
         plans: stuck.plans.iter().map(ToString::to_string).collect(),
         since: stuck.since.map(written),
         why: stuck.why.clone(),
@@ -66,8 +58,8 @@ pub(crate) fn rescued_to_wire(rescued: &Rescued) -> protocol::Rescued {
             Some(Entry::File { size, .. }) => Some(*size),
             _ => None,
         },
-        what: attempt_name(record.what).to_owned(),
-        plans: record.plans().map(|plan| plan.to_string()).collect(),
+        what: record.what.as_str().to_owned(),
+        plans: record.plans.iter().map(ToString::to_string).collect(),
         since: written(record.since),
         why: record.why.sentence().to_owned(),
         kept_at: rescued.at.display().to_string(),

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use proptest::{collection, prelude::*};
+use protocol::JobChannel::{self, Note, Stderr, Stdout};
+use protocol::JobProgress;
 
 use super::engines::progress;
 use crate::output::{
-    Channel::{self, Note, Stderr, Stdout},
-    OutputSummary, Progress,
+    OutputSummary,
     book::{Batch, Book, Draft, Due, EVENT_BYTES},
 };
 
@@ -15,11 +16,11 @@ const UNLIMITED: u64 = u64::MAX;
 /// Stands for more text than anybody wants to see when a test fails.
 const LONG: &str = "<long>";
 
-fn piece(channel: Channel, text: &str) -> Draft {
+fn piece(channel: JobChannel, text: &str) -> Draft {
     Draft::Piece(channel, text.as_bytes().to_vec())
 }
 
-fn summary(bytes: u64, cut_bytes: u64, progress: Option<Progress>) -> OutputSummary {
+fn summary(bytes: u64, cut_bytes: u64, progress: Option<JobProgress>) -> OutputSummary {
     OutputSummary {
         bytes,
         cut_bytes,
@@ -29,7 +30,7 @@ fn summary(bytes: u64, cut_bytes: u64, progress: Option<Progress>) -> OutputSumm
 }
 
 /// What is written of pieces if it is all written at the end.
-fn written(limit_bytes: u64, pieces: &[(Channel, &str)]) -> Batch {
+fn written(limit_bytes: u64, pieces: &[(JobChannel, &str)]) -> Batch {
     let mut book = Book::new(1, limit_bytes, OutputSummary::default());
     for (channel, text) in pieces {
         book.take(*channel, text.as_bytes());
@@ -121,7 +122,7 @@ fn the_first_bytes_are_kept_exactly_and_then_the_end() {
     };
     let (first, long) = ("f".repeat(10), "x".repeat(70_000));
     let end = |bytes: usize| piece(Stdout, &"x".repeat(bytes));
-    type Case<'a> = (u64, Vec<(Channel, &'a str)>, Vec<Draft>, OutputSummary);
+    type Case<'a> = (u64, Vec<(JobChannel, &'a str)>, Vec<Draft>, OutputSummary);
     let cases: Vec<Case<'_>> = vec![
         (
             10,
@@ -268,7 +269,11 @@ fn a_long_text_of_progress_is_shortened() {
 }
 
 /// What comes of text in pieces, written at some of them.
-fn said(text: &[u8], cuts: &[(usize, bool)], limit_bytes: u64) -> (Vec<(Channel, Vec<u8>)>, OutputSummary) {
+fn said(
+    text: &[u8],
+    cuts: &[(usize, bool)],
+    limit_bytes: u64,
+) -> (Vec<(JobChannel, Vec<u8>)>, OutputSummary) {
     let mut book = Book::new(1, limit_bytes, OutputSummary::default());
     let (mut start, mut drafts) = (0, Vec::new());
     let now = Instant::now();
@@ -283,7 +288,7 @@ fn said(text: &[u8], cuts: &[(usize, bool)], limit_bytes: u64) -> (Vec<(Channel,
     book.finish();
     let last = book.batch(now);
     drafts.extend(last.drafts);
-    let mut pieces: Vec<(Channel, Vec<u8>)> = Vec::new();
+    let mut pieces: Vec<(JobChannel, Vec<u8>)> = Vec::new();
     for draft in drafts {
         match (draft, pieces.last_mut()) {
             (Draft::Progress(_), _) => {}

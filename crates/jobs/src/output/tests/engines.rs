@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, io::Write as _, time::Duration};
 use eventlog::{Commit, Lease, Log, PostgresOptions, Sequence, SqliteOptions, Version, Write};
 use kernel::{CancellationToken, SystemClock};
 use process::Tasks;
-use protocol::JobId;
+use protocol::{JobChannel, JobId, JobProgress};
 use tempfile::TempDir;
 
 use crate::{
     NewJob, UnixMs, history,
     job::{Ending, Job, OutputEnd, Record, State},
-    output::{Channel, FollowEnd, Output, OutputItem, OutputOptions, OutputTail, Progress},
+    output::{FollowEnd, Output, OutputItem, OutputOptions, OutputTail},
     state,
 };
 
@@ -38,7 +38,7 @@ pub(super) struct Bench {
 }
 
 /// What was read, with what is next to each other in one channel joined.
-pub(super) type Told = Vec<(Channel, String)>;
+pub(super) type Told = Vec<(JobChannel, String)>;
 
 pub(super) async fn sqlite() -> Bench {
     let directory = TempDir::new().unwrap();
@@ -150,7 +150,7 @@ impl Bench {
     }
 
     /// All that stands in the stream.
-    pub(super) async fn told(&self) -> (Told, Vec<Progress>) {
+    pub(super) async fn told(&self) -> (Told, Vec<JobProgress>) {
         // Nothing but a durable commit makes sure that readers see what was acknowledged before.
         let flush = Write {
             stream: eventlog::StreamId::new(&format!("flush/{}", JobId::generate())).unwrap(),
@@ -181,12 +181,12 @@ impl Bench {
 }
 
 /// What items say.
-pub(super) fn joined(items: &[OutputItem]) -> (Told, Vec<Progress>) {
-    let (mut pieces, mut said): (Vec<(Channel, Vec<u8>)>, _) = (Vec::new(), Vec::new());
+pub(super) fn joined(items: &[OutputItem]) -> (Told, Vec<JobProgress>) {
+    let (mut pieces, mut said): (Vec<(JobChannel, Vec<u8>)>, _) = (Vec::new(), Vec::new());
     for item in items {
         match item {
             OutputItem::Piece(piece) => match pieces.last_mut() {
-                Some((last, bytes)) if *last == piece.channel && piece.channel != Channel::Note => {
+                Some((last, bytes)) if *last == piece.channel && piece.channel != JobChannel::Note => {
                     bytes.extend_from_slice(&piece.bytes);
                 }
                 _ => pieces.push((piece.channel, piece.bytes.to_vec())),
@@ -203,7 +203,7 @@ pub(super) fn joined(items: &[OutputItem]) -> (Told, Vec<Progress>) {
 pub(super) fn by_channel(told: &Told) -> BTreeMap<&'static str, String> {
     let mut channels: BTreeMap<&str, String> = BTreeMap::new();
     for (channel, text) in told {
-        let name = super::super::stream::name(*channel);
+        let name = channel.as_str();
         channels.entry(name).or_default().push_str(text);
     }
     channels
@@ -230,9 +230,9 @@ pub(super) async fn in_time<T>(future: impl Future<Output = T>) -> T {
     done.expect("this takes milliseconds")
 }
 
-pub(super) fn progress(done: u64, total: Option<u64>, text: &str) -> Progress {
+pub(super) fn progress(done: u64, total: Option<u64>, text: &str) -> JobProgress {
     let text = text.to_owned();
-    Progress { done, total, text }
+    JobProgress { done, total, text }
 }
 
 /// Makes a test of a check for each engine.

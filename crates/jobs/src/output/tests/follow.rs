@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use eventlog::{Bookmark, RetentionPolicy, Sequence};
 use kernel::{CancellationToken, Cause};
-use protocol::JobId;
+use protocol::{JobChannel, JobId};
 
 use super::engines::{Bench, in_time, joined, next, on_every_engine, until_end};
 use crate::{
     history,
-    output::{Channel, FollowEnd, Output, OutputItem, OutputTail},
+    output::{FollowEnd, Output, OutputItem, OutputTail},
 };
 
 const UNLIMITED: u64 = u64::MAX;
@@ -38,9 +38,9 @@ async fn say_lines(output: &Output, count: u64) -> u64 {
     let mut bytes = 0;
     for number in 0..count {
         let channel = if number % 2 == 0 {
-            Channel::Stdout
+            JobChannel::Stdout
         } else {
-            Channel::Stderr
+            JobChannel::Stderr
         };
         let line = format!("line {number}\n");
         bytes += line.len() as u64;
@@ -65,19 +65,19 @@ async fn a_reader_follows_across_the_end(mut bench: Bench) {
     let mut items = Vec::new();
     for number in 0..20 {
         let line = format!("{number}\n");
-        output.write(Channel::Stdout, line.as_bytes()).await.unwrap();
+        output.write(JobChannel::Stdout, line.as_bytes()).await.unwrap();
         items.push(next(&mut tail).await.unwrap());
         if number == 10 {
             bench.move_job().await;
         }
     }
     let expected: String = (0..20).map(|number| format!("{number}\n")).collect();
-    assert_eq!(joined(&items).0, [(Channel::Stdout, expected)]);
-    output.write(Channel::Stdout, b"the rest").await.unwrap();
+    assert_eq!(joined(&items).0, [(JobChannel::Stdout, expected)]);
+    output.write(JobChannel::Stdout, b"the rest").await.unwrap();
     in_time(output.finish()).await.unwrap();
     let ended = bench.end_job().await;
     let (rest, job) = until_end(&mut tail).await;
-    assert_eq!(joined(&rest).0, [(Channel::Stdout, "the rest".to_owned())]);
+    assert_eq!(joined(&rest).0, [(JobChannel::Stdout, "the rest".to_owned())]);
     assert_eq!(job, ended);
     let kept = crate::output::summary(&bench.log, bench.job).await.unwrap();
     assert_eq!(

@@ -4,13 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use eventlog::{LogError, Sequence};
 use kernel::{Clock, ManualClock};
+use protocol::JobChannel;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::engines::{Bench, Told, by_channel, in_time, joined, next, on_every_engine, progress};
 use crate::{
     history,
     output::{
-        Channel, Output, OutputError, OutputItem, OutputOptions, OutputSummary, summary,
+        Output, OutputError, OutputItem, OutputOptions, OutputSummary, summary,
         writer::{self, Message},
     },
 };
@@ -43,8 +44,8 @@ async fn each_channel_keeps_its_order(bench: Bench) {
     };
     in_time(async {
         tokio::join!(
-            say(Channel::Stdout, lines("out")),
-            say(Channel::Stderr, lines("err"))
+            say(JobChannel::Stdout, lines("out")),
+            say(JobChannel::Stderr, lines("err"))
         );
     })
     .await;
@@ -66,7 +67,7 @@ async fn each_channel_keeps_its_order(bench: Bench) {
 async fn who_says_nothing_costs_nothing(bench: Bench) {
     for attempt in [1, 2] {
         let output = bench.output(attempt, UNLIMITED);
-        output.write(Channel::Stdout, b"").await.unwrap();
+        output.write(JobChannel::Stdout, b"").await.unwrap();
         assert_eq!(output.finish().await.unwrap(), OutputSummary::default());
         assert_eq!(bench.tasks.running(), 0);
     }
@@ -80,20 +81,20 @@ async fn what_is_too_long_is_cut_to_the_byte(bench: Bench) {
     // More than fits into the queue at once.
     let text: String = (0..400_000).map(|line| format!("line {line}\n")).collect();
     let output = bench.output(1, LIMIT as u64);
-    in_time(output.write(Channel::Stdout, text.as_bytes()))
+    in_time(output.write(JobChannel::Stdout, text.as_bytes()))
         .await
         .unwrap();
     let finished = in_time(output.finish()).await.unwrap();
     let left_out = text.len() - LIMIT - ENDING;
     let (told, _) = bench.told().await;
-    let note = |text: String| (Channel::Note, text);
+    let note = |text: String| (JobChannel::Note, text);
     let expected: Told = vec![
-        (Channel::Stdout, text[..LIMIT].to_owned()),
+        (JobChannel::Stdout, text[..LIMIT].to_owned()),
         note(format!(
             "output beyond {LIMIT} bytes is not kept; the end of it will follow"
         )),
         note(format!("{left_out} bytes were left out here")),
-        (Channel::Stdout, text[text.len() - ENDING..].to_owned()),
+        (JobChannel::Stdout, text[text.len() - ENDING..].to_owned()),
     ];
     assert!(told == expected, "not what was to be kept");
     assert_eq!(
@@ -105,23 +106,23 @@ async fn what_is_too_long_is_cut_to_the_byte(bench: Bench) {
 
 async fn a_later_attempt_goes_on_and_fences_the_earlier(bench: Bench) {
     let first = bench.output(1, UNLIMITED);
-    first.write(Channel::Stdout, b"one\n").await.unwrap();
+    first.write(JobChannel::Stdout, b"one\n").await.unwrap();
     first.progress(progress(1, None, "")).await.unwrap();
     first_is_written(&bench, "one\n").await;
 
     let second = bench.output(2, UNLIMITED);
-    second.write(Channel::Stderr, b"two\n").await.unwrap();
+    second.write(JobChannel::Stderr, b"two\n").await.unwrap();
     let finished = in_time(second.finish()).await.unwrap();
     assert_eq!((finished.bytes, finished.progress), (8, None));
 
-    first.write(Channel::Stdout, b"late\n").await.unwrap();
+    first.write(JobChannel::Stdout, b"late\n").await.unwrap();
     assert!(matches!(in_time(first.finish()).await, Err(OutputError::Fenced)));
     assert!(matches!(
-        first.write(Channel::Stdout, b"x").await,
+        first.write(JobChannel::Stdout, b"x").await,
         Err(OutputError::Fenced)
     ));
     let again = bench.output(2, UNLIMITED);
-    again.write(Channel::Stdout, b"late\n").await.unwrap();
+    again.write(JobChannel::Stdout, b"late\n").await.unwrap();
     assert!(
         matches!(in_time(again.finish()).await, Err(OutputError::Fenced)),
         "an attempt has one writer"
@@ -129,9 +130,9 @@ async fn a_later_attempt_goes_on_and_fences_the_earlier(bench: Bench) {
 
     let (told, _) = bench.told().await;
     let expected: Told = vec![
-        (Channel::Stdout, "one\n".to_owned()),
-        (Channel::Note, "attempt 2".to_owned()),
-        (Channel::Stderr, "two\n".to_owned()),
+        (JobChannel::Stdout, "one\n".to_owned()),
+        (JobChannel::Note, "attempt 2".to_owned()),
+        (JobChannel::Stderr, "two\n".to_owned()),
     ];
     assert_eq!(told, expected);
     in_time(bench.tasks.finished()).await;
@@ -143,7 +144,7 @@ async fn first_is_written(bench: &Bench, text: &str) {
     let mut items = Vec::new();
     while joined(&items)
         != (
-            vec![(Channel::Stdout, text.to_owned())],
+            vec![(JobChannel::Stdout, text.to_owned())],
             vec![progress(1, None, "")],
         )
     {
@@ -155,30 +156,30 @@ async fn a_later_attempt_sees_what_readers_do_not_see_yet(bench: Bench) {
     let mut expected = Told::new();
     for attempt in 1..=5 {
         let output = bench.output(attempt, UNLIMITED);
-        output.write(Channel::Stdout, b"x").await.unwrap();
+        output.write(JobChannel::Stdout, b"x").await.unwrap();
         let finished = in_time(output.finish()).await.unwrap();
         assert_eq!(finished.bytes, u64::from(attempt));
         if attempt > 1 {
-            expected.push((Channel::Note, format!("attempt {attempt}")));
+            expected.push((JobChannel::Note, format!("attempt {attempt}")));
         }
-        expected.push((Channel::Stdout, "x".to_owned()));
+        expected.push((JobChannel::Stdout, "x".to_owned()));
     }
     let late = bench.output(4, UNLIMITED);
-    late.write(Channel::Stdout, b"late").await.unwrap();
+    late.write(JobChannel::Stdout, b"late").await.unwrap();
     assert!(matches!(in_time(late.finish()).await, Err(OutputError::Fenced)));
     assert_eq!(bench.told().await.0, expected);
 }
 
 async fn a_worker_without_its_lease_is_fenced(bench: Bench) {
     let output = bench.output(1, UNLIMITED);
-    output.write(Channel::Stdout, b"one\n").await.unwrap();
+    output.write(JobChannel::Stdout, b"one\n").await.unwrap();
     let mut tail = bench.follow(0);
     assert!(matches!(next(&mut tail).await.unwrap(), OutputItem::Piece(_)));
     bench.log.release(&bench.lease).await.unwrap();
     let refused = in_time(async {
         loop {
             // The queue takes some more; then the writer has learnt it, and everybody with it.
-            if let Err(error) = output.write(Channel::Stdout, &[b'x'; 100_000]).await {
+            if let Err(error) = output.write(JobChannel::Stdout, &[b'x'; 100_000]).await {
                 return error;
             }
         }
@@ -189,7 +190,7 @@ async fn a_worker_without_its_lease_is_fenced(bench: Bench) {
         Err(OutputError::Fenced)
     ));
     assert!(matches!(in_time(output.finish()).await, Err(OutputError::Fenced)));
-    assert_eq!(bench.told().await.0, [(Channel::Stdout, "one\n".to_owned())]);
+    assert_eq!(bench.told().await.0, [(JobChannel::Stdout, "one\n".to_owned())]);
     in_time(bench.tasks.finished()).await;
 }
 
@@ -199,7 +200,7 @@ async fn what_was_taken_before_the_end_is_written(bench: Bench) {
         let mut taken = String::new();
         loop {
             let line = format!("line {}\n", taken.len());
-            match output.write(Channel::Stdout, line.as_bytes()).await {
+            match output.write(JobChannel::Stdout, line.as_bytes()).await {
                 Ok(()) => taken += &line,
                 Err(error) => return (taken, error),
             }
@@ -217,7 +218,7 @@ async fn what_was_taken_before_the_end_is_written(bench: Bench) {
     assert!(matches!(error, OutputError::Finished), "{error:?}");
     assert!(matches!(output.finish().await, Err(OutputError::Finished)));
     let (told, _) = bench.told().await;
-    assert_eq!(told, [(Channel::Stdout, taken.clone())]);
+    assert_eq!(told, [(JobChannel::Stdout, taken.clone())]);
     assert_eq!(finished.bytes, taken.len() as u64);
     in_time(bench.tasks.finished()).await;
 }
@@ -234,14 +235,14 @@ async fn the_end_loses_nothing_that_was_taken_by_any_thread() {
                 let output = output.clone();
                 tokio::spawn(async move {
                     let mut taken = 0;
-                    while output.write(Channel::Stdout, b"x").await.is_ok() {
+                    while output.write(JobChannel::Stdout, b"x").await.is_ok() {
                         taken += 1;
                     }
                     taken
                 })
             })
             .collect();
-        output.write(Channel::Stdout, b"x").await.unwrap();
+        output.write(JobChannel::Stdout, b"x").await.unwrap();
         for _ in 0..attempt {
             tokio::task::yield_now().await;
         }
@@ -265,7 +266,7 @@ async fn what_is_queued_behind_the_end_is_written() {
     messages.try_send(Message::Finish { reply }).unwrap();
     let room = Arc::new(Semaphore::new(1000));
     for _ in 0..900 {
-        let (channel, bytes) = (Channel::Note, b"n".to_vec());
+        let (channel, bytes) = (JobChannel::Note, b"n".to_vec());
         let room = Arc::clone(&room).try_acquire_owned().unwrap();
         messages
             .try_send(Message::Piece { channel, bytes, room })
@@ -286,13 +287,13 @@ async fn what_is_queued_behind_the_end_is_written() {
 async fn a_handle_that_is_dropped_loses_nothing(bench: Bench) {
     let output = bench.output(1, UNLIMITED);
     output
-        .write(Channel::Stdout, "one\n::progress 1".as_bytes())
+        .write(JobChannel::Stdout, "one\n::progress 1".as_bytes())
         .await
         .unwrap();
     drop(output);
     in_time(bench.tasks.finished()).await;
     let expected = (
-        vec![(Channel::Stdout, "one\n".to_owned())],
+        vec![(JobChannel::Stdout, "one\n".to_owned())],
         vec![progress(1, None, "")],
     );
     assert_eq!(bench.told().await, expected);
@@ -310,9 +311,9 @@ async fn progress_comes_at_last_without_another_word(bench: Bench) {
     let mut items = vec![next(&mut tail).await.unwrap()];
     for done in 2..=50 {
         say(done).await;
-        output.write(Channel::Stdout, b".").await.unwrap();
+        output.write(JobChannel::Stdout, b".").await.unwrap();
     }
-    while joined(&items).0 != [(Channel::Stdout, ".".repeat(49))] {
+    while joined(&items).0 != [(JobChannel::Stdout, ".".repeat(49))] {
         items.push(next(&mut tail).await.unwrap());
     }
     let (_, said) = joined(&items);
@@ -342,7 +343,7 @@ async fn a_log_that_fails_is_told_to_whoever_writes() {
     };
     bench.log.commit(eventlog::Commit::one(write)).await.unwrap();
     let output = bench.output(2, UNLIMITED);
-    output.write(Channel::Stdout, b"x").await.unwrap();
+    output.write(JobChannel::Stdout, b"x").await.unwrap();
     let refused = in_time(output.finish()).await;
     assert!(
         matches!(refused, Err(OutputError::Log(LogError::Corrupt(_)))),

@@ -15,12 +15,12 @@ use std::{
 use async_trait::async_trait;
 use eventlog::Log;
 use jobs::{
-    Channel, Handler, IfInterrupted, Jobs, JobsOptions, Lane, NewJob, Outcome, Priority, Requested,
-    RetryPolicy, Sharing, Verdict, Work,
+    Handler, Jobs, JobsOptions, Lane, NewJob, Outcome, Priority, Requested, RetryPolicy, Sharing, Verdict,
+    Work,
 };
 use kernel::{Clock, Deadline, SystemClock};
 use process::Tasks;
-use protocol::{BootId, HomeId};
+use protocol::{BootId, HomeId, JobChannel, JobIfInterrupted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ pub(crate) struct Asked {
     pub(crate) max_retries: u16,
     pub(crate) delay_ms: u64,
     pub(crate) time_limit_ms: Option<u64>,
-    pub(crate) if_interrupted: IfInterrupted,
+    pub(crate) if_interrupted: JobIfInterrupted,
     /// The id of a job that must have succeeded before.
     pub(crate) after: Option<String>,
     pub(crate) part: Part,
@@ -135,7 +135,7 @@ impl Handler for Player {
         for number in 0..part.says_lines {
             drop(
                 work.output
-                    .write(Channel::Stdout, format!("{number}\n").as_bytes())
+                    .write(JobChannel::Stdout, format!("{number}\n").as_bytes())
                     .await,
             );
         }

@@ -16,9 +16,7 @@ use super::serve::Site;
 use super::setup::understood;
 use super::telling::{Voice, chunk};
 use crate::client::Client;
-use crate::commands::plan::{
-    Attempt, PLANS, outcome_text, path as plan_path, post, short, state_name, summary,
-};
+use crate::commands::plan::{Attempt, PLANS, outcome_text, path as plan_path, post, short, summary};
 use crate::commands::session::{get, path};
 use crate::error::Failure;
 use crate::output::Palette;
@@ -233,7 +231,7 @@ impl Work<'_> {
                 text.push_str(&format!(
                     "- The plan `{}` is {}: {}.\n",
                     short(&plan.id),
-                    state_name(plan.state),
+                    plan.state.as_str(),
                     summary(&plan.summary)
                 ));
             }

@@ -3,9 +3,7 @@
 use protocol::{FinishOutcome, OutcomeKind, Plan, PlanFinish, PlanOutcome, PlanState, PlanUnrecorded};
 
 use crate::cli::Afterwards;
-use crate::commands::plan::{
-    Attempt, checks_text, next_lines, outcome_text_of, short, strategy_name, summary,
-};
+use crate::commands::plan::{Attempt, checks_text, next_lines, outcome_text_of, short, summary};
 use crate::output::Palette;
 
 /// That the command is about to run.
@@ -13,7 +11,7 @@ pub(super) fn begun(plan: &Plan) -> String {
     format!(
         "running in the sandbox of {} ({}); {} doesn't change until the plan is applied",
         short(&plan.id),
-        strategy_name(plan.strategy),
+        plan.strategy,
         plan.root
     )
 }
@@ -59,11 +57,7 @@ pub(in crate::commands) fn next(plan: &Plan) -> String {
         return String::new();
     }
     let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
-    format!("\n{} is {}. Next:\n{lines}", plan.id, state(plan))
-}
-
-fn state(plan: &Plan) -> &'static str {
-    crate::commands::plan::state_name(plan.state)
+    format!("\n{} is {}. Next:\n{lines}", plan.id, plan.state.as_str())
 }
 
 /// The checks, with those that have not passed.
@@ -104,7 +98,11 @@ pub(super) fn unchanged(plan: &Plan, finish: &PlanFinish) -> String {
 
 /// A plan that somebody else was faster with.
 pub(super) fn over(plan: &Plan) -> String {
-    format!("Meanwhile, {} was {} by someone else.\n", plan.id, state(plan))
+    format!(
+        "Meanwhile, {} was {} by someone else.\n",
+        plan.id,
+        plan.state.as_str()
+    )
 }
 
 /// What the daemon did with the plan, after its summary.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use protocol::{Job, JobCounts, JobList, JobState};
 use serde_json::{Value, json};
 
-use super::outcome::state_name;
 use super::times::age;
 use super::{JOBS, ask};
 use crate::cli::ListArguments;
@@ -93,7 +92,7 @@ fn rows(palette: Palette, jobs: &[Job]) -> String {
 }
 
 pub(super) fn state(job: &Job) -> Cell {
-    let name = state_name(job.state);
+    let name = job.state.as_str();
     match job.state {
         JobState::Queued => Cell::toned(name, Tone::Plain),
         JobState::Running if job.cancel.is_some() => Cell::toned("being cancelled", Tone::Warning),

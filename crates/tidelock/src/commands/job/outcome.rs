@@ -108,7 +108,7 @@ fn state_text(job: &Job) -> String {
             Some("no_handler") => with("has no handler here"),
             _ => with("failed"),
         },
-        state => state_name(state).to_owned(),
+        state => state.as_str().to_owned(),
     }
 }
 
@@ -117,16 +117,6 @@ fn killed_text(job: &Job) -> String {
         0 => String::new(),
         1 => " (1 process had to be killed)".to_owned(),
         count => format!(" ({count} processes had to be killed)"),
-    }
-}
-
-pub(super) fn state_name(state: JobState) -> &'static str {
-    match state {
-        JobState::Queued => "queued",
-        JobState::Running => "running",
-        JobState::Succeeded => "succeeded",
-        JobState::Failed => "failed",
-        JobState::Cancelled => "cancelled",
     }
 }
 

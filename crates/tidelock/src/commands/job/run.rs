@@ -91,7 +91,7 @@ fn report(answer: &Value, submitted: &JobSubmitted) -> Report {
     let job = &submitted.job;
     let mut value = answer["job"].clone();
     value["known"] = json!(submitted.known);
-    let text = format!("{} {}\n", job.id, outcome::state_name(job.state));
+    let text = format!("{} {}\n", job.id, job.state.as_str());
     let mut notes = Vec::new();
     if submitted.known {
         notes.push("this job was already submitted with the same key".to_owned());

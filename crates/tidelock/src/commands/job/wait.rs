@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &WaitArguments, context: &Context, client: &Client)
     let id = pick::find(&arguments.job.job, context, client)?;
     let answer = until_ended(&id, arguments.timeout, context, client)?;
     let job: Job = printable(&answer)?;
-    if !has_ended(&job) {
+    if !job.state.is_terminal() {
         let after = format_duration(arguments.timeout.unwrap_or_default());
         let message = format!("{id} hasn't ended after {after}");
         return Err(Failure::new(Exit::Failed, "wait_timeout", message)
@@ -65,7 +65,7 @@ pub(super) fn until_ended(
     loop {
         let job: Job = printable(&answer)?;
         let left = give_up_at.map(|at| at.saturating_duration_since(Instant::now()));
-        if has_ended(&job) || left == Some(Duration::ZERO) {
+        if job.state.is_terminal() || left == Some(Duration::ZERO) {
             return Ok(answer);
         }
         let round = left.map_or(ROUND, |left| left.min(ROUND));
@@ -96,8 +96,4 @@ fn may_come_back(error: &ClientError) -> bool {
         ClientError::Refused(refusal) => refusal.is_about_the_daemons_end(),
         _ => false,
     }
-}
-
-fn has_ended(job: &Job) -> bool {
-    !matches!(job.state, JobState::Queued | JobState::Running)
 }

@@ -3,7 +3,7 @@
 use protocol::{ChangePlan, CollectPlans, ForgetPlan, Plan, PlanForgotten, PlansCollected};
 use serde_json::json;
 
-use super::words::{short, state_name, summary};
+use super::words::{short, summary};
 use super::{PLANS, find, path, post};
 use crate::cli::{DiscardArguments, ForgetArguments, PlanGcArguments};
 use crate::client::Client;
@@ -25,7 +25,7 @@ pub(super) fn seal(wanted: &str, context: &Context, client: &Client) -> Result<R
     let text = format!(
         "{} is {}: {}.\n",
         plan.id,
-        state_name(plan.state),
+        plan.state.as_str(),
         summary(&plan.summary)
     );
     Ok(Report::success(answer, text))
@@ -48,7 +48,7 @@ pub(super) fn discard(
         (context, client),
     )?;
     let plan: Plan = printable(&answer)?;
-    let text = format!("{} is {}.\n", plan.id, state_name(plan.state));
+    let text = format!("{} is {}.\n", plan.id, plan.state.as_str());
     Ok(Report::success(answer, text))
 }
 
@@ -129,7 +129,8 @@ fn collected_text(collected: &PlansCollected, tense: Tense) -> String {
         text.push_str(&format!("  … and {} more\n", collected.sandboxes.len() - NAMED));
     }
     if !collected.kept.is_empty() {
-        let kept: Vec<&str> = collected.kept.iter().take(NAMED).map(|id| short(id)).collect();
+        let kept = collected.kept.iter().take(NAMED);
+        let kept: Vec<String> = kept.map(|id| short(&id.to_string()).to_owned()).collect();
         let more = if collected.kept.len() > NAMED { ", …" } else { "" };
         text.push_str(&format!(
             "Kept because they have unapplied work: {}{more}\n",
@@ -148,7 +149,7 @@ mod tests {
     #[test]
     fn what_was_freed_is_counted_and_what_was_kept_is_named() {
         let sandbox = |bytes| CollectedSandbox {
-            plan: "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
+            plan: "plan_01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap(),
             bytes,
         };
         let nothing = PlansCollected::default();
@@ -156,7 +157,7 @@ mod tests {
             sandboxes: vec![sandbox(2048), sandbox(10)],
             bases: 1,
             bytes: 1 << 20,
-            kept: vec!["plan_01ARZ3NDEKTSV4RRFFQ69G5WRK".to_owned()],
+            kept: vec!["plan_01ARZ3NDEKTSV4RRFFQ69G5WRK".parse().unwrap()],
         };
         let said: Vec<String> = [
             (&nothing, Tense::Was),

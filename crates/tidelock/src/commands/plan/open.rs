@@ -3,7 +3,7 @@
 use protocol::{OpenPlan, Plan};
 use serde_json::Value;
 
-use super::words::{short, state_name, strategy_name};
+use super::words::short;
 use super::{PLANS, find, post};
 use crate::cli::{NewArguments, OpenArguments};
 use crate::client::Client;
@@ -62,9 +62,9 @@ fn open(order: &OpenPlan, context: &Context, client: &Client) -> Result<Value, F
 
 fn told(plan: &Plan) -> String {
     let id = short(&plan.id);
-    let mut text = format!("{} {}\n", plan.id, state_name(plan.state));
+    let mut text = format!("{} {}\n", plan.id, plan.state.as_str());
     text.push_str(&format!("workspace  {}\n", plan.root));
-    let (strategy, root) = (strategy_name(plan.strategy), &plan.sandbox_root);
+    let (strategy, root) = (plan.strategy, &plan.sandbox_root);
     let seen = if plan.root == plan.sandbox_root {
         ", visible only to its commands"
     } else {

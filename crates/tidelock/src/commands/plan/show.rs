@@ -3,7 +3,7 @@
 use protocol::{Changeset, Plan, PlanCheck, PlanLeftOut};
 use serde_json::json;
 
-use super::words::{check_state, next, short, state, strategy_name, summary};
+use super::words::{check_state, next, short, state, summary};
 use super::{changesets, conflicts, find, get, overlaps};
 use crate::client::Client;
 use crate::commands::job::with_age;
@@ -81,7 +81,7 @@ fn pairs(plan: &Plan) -> Vec<(&'static str, Cell)> {
     if !plan.children.is_empty() {
         pairs.push(("children", text(&plan.children.join(", "))));
     }
-    let where_it_is = format!("{}, at {}", strategy_name(plan.strategy), plan.sandbox_root);
+    let where_it_is = format!("{}, at {}", plan.strategy, plan.sandbox_root);
     let changes = format!(
         "{}; {} in {}",
         summary(&plan.summary),

@@ -1,6 +1,6 @@
 //! The words for what a plan is.
 
-use protocol::{CheckState, DiffSummary, Plan, PlanCheck, PlanState, SandboxStrategy};
+use protocol::{CheckState, DiffSummary, Plan, PlanCheck, PlanState};
 
 use crate::output::{Cell, Tone};
 use crate::units::format_count;
@@ -16,32 +16,13 @@ pub(in crate::commands) fn short(id: &str) -> &str {
 }
 
 pub(super) fn state(state: PlanState) -> Cell {
-    let (name, tone) = match state {
-        PlanState::Open => ("open", Tone::Warning),
-        PlanState::Sealed => ("sealed", Tone::Plain),
-        PlanState::Applied => ("applied", Tone::Good),
-        PlanState::Undone => ("undone", Tone::Quiet),
-        PlanState::Discarded => ("discarded", Tone::Quiet),
+    let tone = match state {
+        PlanState::Open => Tone::Warning,
+        PlanState::Sealed => Tone::Plain,
+        PlanState::Applied => Tone::Good,
+        PlanState::Undone | PlanState::Discarded => Tone::Quiet,
     };
-    Cell::toned(name, tone)
-}
-
-pub(in crate::commands) fn state_name(state: PlanState) -> &'static str {
-    match state {
-        PlanState::Open => "open",
-        PlanState::Sealed => "sealed",
-        PlanState::Applied => "applied",
-        PlanState::Undone => "undone",
-        PlanState::Discarded => "discarded",
-    }
-}
-
-pub(in crate::commands) fn strategy_name(strategy: SandboxStrategy) -> &'static str {
-    match strategy {
-        SandboxStrategy::Overlay => "overlay",
-        SandboxStrategy::GitWorktree => "git-worktree",
-        SandboxStrategy::Copy => "copy",
-    }
+    Cell::toned(state.as_str(), tone)
 }
 
 pub(in crate::commands) fn is_passed(check: &PlanCheck) -> bool {
@@ -206,7 +187,7 @@ mod tests {
             PlanState::Discarded,
         ]
         .into_iter()
-        .map(|state| format!("{}:\n  {}", state_name(state), next(&plan(state)).join("\n  ")))
+        .map(|state| format!("{}:\n  {}", state.as_str(), next(&plan(state)).join("\n  ")))
         .collect();
         insta::assert_snapshot!(all.join("\n"));
     }

@@ -116,7 +116,7 @@ fn with_plan(
     (context, format, client): (&Context, Format, &Client),
 ) -> Result<End, Failure> {
     let plan: Plan = printable(&end.plan)?;
-    end.outcome = json!({ "outcome": state_word(plan.state) });
+    end.outcome = json!({ "outcome": plan.state.as_str() });
     // What cannot be shown is still there: the numbers of the plan are enough to go on.
     let summary = match read_diff(&plan.id, "", context, client) {
         Ok((_, diff)) => stat(Palette::for_stderr(), &diff, SUMMARY_FILES, columns()),
@@ -150,10 +150,6 @@ fn with_plan(
 fn has_work(plan: &Plan) -> bool {
     let has_any = plan.summary.files > 0 || !plan.not_carried.is_empty() || plan.unrecorded.is_some();
     has_any && matches!(plan.state, PlanState::Open | PlanState::Sealed)
-}
-
-fn state_word(state: PlanState) -> &'static str {
-    crate::commands::plan::state_name(state)
 }
 
 /// How a turn ended, if not well.
