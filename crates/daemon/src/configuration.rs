@@ -19,8 +19,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use protocol::PermissionRule;
 use serde::Deserialize;
-use sessions::permissions::Rule;
 use sessions::{AfterCrash, SessionsSettings};
 use toml::de::DeTable;
 
@@ -84,7 +84,7 @@ pub(crate) struct SessionsSection {
     pub(crate) turn_timeout_seconds: Option<u64>,
     pub(crate) tool_timeout_seconds: Option<u64>,
     pub(crate) max_turns: Option<usize>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<PermissionRule>,
 }
 
 /// What becomes of prompts that waited when a daemon went away.

@@ -5,10 +5,10 @@
 
 use ::jobs::ListQuery;
 use ::plans::PlanQuery;
-use ::sessions::{SessionQuery, SessionState as SessionWord};
+use ::sessions::SessionQuery;
 use protocol::{
     AwaitedMachine, Breaker, BreakerState, CheckState, Job, JobState, Machine, NeedKind, NeedList, Plan,
-    PlanOverlap, PlanState, Rescued, Server, ServerState, Session, StuckLanding, TurnState,
+    PlanOverlap, PlanState, Rescued, Server, ServerState, Session, SessionState, StuckLanding, TurnState,
     WaitingPermission, Workspace,
 };
 
@@ -281,17 +281,17 @@ pub(crate) async fn read(app: &App) -> Needs {
         sessions::wire::list(
             &app.conversations,
             &app.durable.machines,
-            sessions_in(SessionWord::Asking, READ_ASKING)
+            sessions_in(SessionState::Asking, READ_ASKING)
         ),
         sessions::wire::list(
             &app.conversations,
             &app.durable.machines,
-            sessions_in(SessionWord::Idle, READ_RESTING)
+            sessions_in(SessionState::Idle, READ_RESTING)
         ),
         sessions::wire::list(
             &app.conversations,
             &app.durable.machines,
-            sessions_in(SessionWord::Waiting, READ_WAITING)
+            sessions_in(SessionState::Waiting, READ_WAITING)
         ),
         plans::wire::list(&app.plans, &app.durable.machines, not_over),
         jobs::wire::list(&app.jobs, &app.durable.machines, failed),
@@ -423,7 +423,7 @@ fn plan_need(plan: &Plan) -> Option<PlanNeed> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use protocol::{JobState, SessionState};
+    use protocol::JobState;
 
     use super::*;
     use crate::page::examples::{NOW, check, job, overlap, plan, refused, server, session};

@@ -17,6 +17,7 @@ mod history;
 mod ids;
 mod input;
 mod jobs;
+mod lenient;
 mod log;
 mod lsp;
 mod machine;
@@ -58,6 +59,7 @@ pub use jobs::{
     JobIfInterrupted, JobKilled, JobLane, JobLimits, JobList, JobMoment, JobOutput, JobProgress, JobState,
     JobSubmitted, JobTerminal, JobWaiting, JobsCollected, RetryJob, SetJobWorkers, SubmitJob,
 };
+pub use lenient::{lenient, lenient_list};
 pub use log::{
     ARCHIVE_MEDIA_TYPE, BackupLog, LogBackup, LogCheck, LogEngine, LogIntegrity, LogServer, LogSizes,
     LogState, LogStatus, QuarantineList, QuarantinedHead, QuarantinedStream,
@@ -90,8 +92,8 @@ pub use processes::{
 };
 pub use sessions::{
     ActiveTurn, Agent, AgentChoice, AgentKind, AgentList, AnswerPermission, ArchiveSession, Attachment,
-    AwaitedMachine, CancelTurn, ClearStaleTurn, EditQueued, EventPrompt, ForkSession, IfBusy, NewAttachment,
-    OpenSession, PermissionAnswer, PermissionAnswered, PermissionOption, PermissionRule, RenameSession,
+    AwaitedMachine, CancelTurn, ClearStaleTurn, EditQueued, ForkSession, IfBusy, NewAttachment, OpenSession,
+    PermissionAnswer, PermissionAnswered, PermissionOption, PermissionRule, Prompt, RenameSession,
     RulePermission, Session, SessionCounts, SessionHistory, SessionList, SessionMoment, SessionState,
     StartTurn, StopRequest, ToolState, Turn, TurnAccepted, TurnEnd, TurnError, TurnEvent, TurnEventBody,
     TurnEventList, TurnItem, TurnList, TurnResync, TurnState, TurnTranscript, Usage, WaitingPermission,

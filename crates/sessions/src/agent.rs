@@ -6,14 +6,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use eventlog::Log;
 use kernel::{Clock, Scope};
-use protocol::{SessionId, TurnId};
+use protocol::{AgentChoice, AgentKind, SessionId, TurnError, TurnId};
 
 use crate::asking::Asker;
 use crate::desk::PlanDesk;
-use crate::prompt::{AgentChoice, Prompt};
+use crate::prompt::Prompt;
 use crate::sink::Sink;
 use crate::tools::Toolbox;
-use crate::turn::TurnError;
 
 /// Whoever does the work of a turn.
 #[async_trait]
@@ -45,29 +44,6 @@ pub struct AgentInfo {
     pub description: String,
     /// Whether it can be asked.
     pub readiness: Readiness,
-}
-
-/// What an agent is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum AgentKind {
-    /// It follows a script.
-    Rehearsal,
-    /// A model behind an interface for chat completions.
-    Model,
-    /// A program that speaks the Agent Client Protocol.
-    Acp,
-}
-
-impl AgentKind {
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rehearsal => "rehearsal",
-            Self::Model => "model",
-            Self::Acp => "acp",
-        }
-    }
 }
 
 /// Whether an agent can be asked.

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use protocol::SessionId;
+use protocol::{AgentChoice, IfBusy, PermissionRule, PlanId, SessionId, SessionState};
 
-use crate::permissions::Rule;
-use crate::prompt::{AgentChoice, Prompt};
-use crate::session::{Actor, Session, SessionState};
+use crate::prompt::Prompt;
+use crate::session::{Actor, Session};
 use crate::turn::Turn;
 
 /// A session that is wanted.
@@ -19,9 +18,9 @@ pub struct NewSession {
     /// The agent that is asked unless a prompt names another one.
     pub agent: AgentChoice,
     /// What its agents may do.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<PermissionRule>,
     /// The plan that they begin to work in, if it is there already.
-    pub plan: Option<protocol::PlanId>,
+    pub plan: Option<PlanId>,
     /// Who wants it.
     pub by: Actor,
 }
@@ -33,7 +32,7 @@ pub struct NewTurn {
     pub prompt: Prompt,
     /// Who is asked; the agent of the session if it is not given.
     pub agent: Option<AgentChoice>,
-    /// What to do if a turn runs already.
+    /// What to do if a turn runs already. If that one is being stopped, the prompt waits for its end in any case.
     pub if_busy: IfBusy,
     /// The version of the session that the caller saw: if it has moved, the prompt is refused.
     pub seen: Option<u64>,
@@ -53,16 +52,6 @@ pub enum RunOn {
     ItsMachine,
     /// This one. The session moves here, with the prompts that wait in it.
     Here,
-}
-
-/// What becomes of a prompt while a turn runs.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum IfBusy {
-    /// It waits for its turn.
-    #[default]
-    Queue,
-    /// It is refused, with the turn that runs. If that one is being stopped already, it waits for its end.
-    Refuse,
 }
 
 /// A prompt was accepted. It is on disk.
@@ -96,13 +85,4 @@ pub struct SessionQuery {
     pub before: Option<SessionId>,
     /// At most so many; 50 if it is 0.
     pub limit: u32,
-}
-
-/// How many turns there are now, as one daemon knows it.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Counts {
-    /// How many run here.
-    pub running: u64,
-    /// How many sessions have prompts that wait here.
-    pub waiting: u64,
 }

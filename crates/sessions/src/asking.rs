@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kernel::{Deadline, Scope};
-use protocol::{PermissionId, SessionId, TurnId};
+use protocol::{
+    PermissionAnswer, PermissionId, PermissionOption, PermissionRule, RulePermission, SessionId, TurnId,
+};
 
 use crate::error::SessionError;
-use crate::event::{PermissionOption, TurnEvent};
+use crate::event::TurnEvent;
 use crate::pause::LogPause;
-use crate::permissions::{Answer, Rule};
 use crate::session::{Actor, Asked};
 use crate::shared::Shared;
 use crate::sink::{Sink, SinkError};
@@ -84,7 +85,7 @@ impl Asker {
     /// the session by then.
     ///
     /// *Cancel safety*: dropped half-way, the question stays open until the turn ends.
-    pub async fn ask(&self, question: Question) -> Result<(Answer, Actor), SinkError> {
+    pub async fn ask(&self, question: Question) -> Result<(PermissionAnswer, Actor), SinkError> {
         let id = PermissionId::generate();
         let timeout = self.shared.settings.permission_timeout;
         let subject = state::subject_to_ask(question.subject);
@@ -96,7 +97,7 @@ impl Asker {
         };
         if let Err(error) = self.put(&asked).await {
             tracing::warn!(%error, turn = %self.turn, "the user cannot be asked");
-            return Ok((Answer::Deny, Actor::from("")));
+            return Ok((PermissionAnswer::Deny, Actor::from("")));
         }
         let _asking = Asking::begin(self);
         let options = match question.options.is_empty() {
@@ -158,7 +159,7 @@ impl Asker {
         }
     }
 
-    async fn wait(&self, id: PermissionId, timeout: Option<Duration>) -> Option<(Answer, Actor)> {
+    async fn wait(&self, id: PermissionId, timeout: Option<Duration>) -> Option<(PermissionAnswer, Actor)> {
         let deadline = timeout.map_or_else(Deadline::never, |timeout| {
             Deadline::after(&self.shared.clock, timeout)
         });
@@ -172,26 +173,31 @@ impl Asker {
     }
 
     /// Nobody answered in time: that is an answer too, unless somebody was faster after all.
-    async fn give_up(&self, id: PermissionId) -> (Answer, Actor) {
+    async fn give_up(&self, id: PermissionId) -> (PermissionAnswer, Actor) {
         let nobody = Actor::from("");
-        answer(&self.shared, self.session, id, (Answer::Deny, nobody.clone()))
-            .await
-            .unwrap_or((Answer::Deny, nobody))
+        answer(
+            &self.shared,
+            self.session,
+            id,
+            (PermissionAnswer::Deny, nobody.clone()),
+        )
+        .await
+        .unwrap_or((PermissionAnswer::Deny, nobody))
     }
 
     /// The rules as they are now: those of the session, then those of the daemon.
     ///
     /// *Cancel safety*: it only reads.
-    pub async fn rules(&self) -> Vec<Rule> {
+    pub async fn rules(&self) -> Vec<PermissionRule> {
         let mut rules = match store::session(&self.shared.log, self.session).await {
             Ok(session) => session.record.rules,
             // Without its rules, whatever they say, nothing is done unasked.
             Err(error) => {
                 tracing::warn!(%error, session = %self.session, "the rules of a session cannot be read");
-                vec![Rule {
+                vec![PermissionRule {
                     tool: "*".to_owned(),
                     pattern: None,
-                    permission: crate::permissions::Permission::Ask,
+                    permission: RulePermission::Ask,
                 }]
             }
         };
@@ -229,8 +235,8 @@ pub(crate) async fn answer(
     shared: &Shared,
     session: SessionId,
     permission: PermissionId,
-    (answer, by): (Answer, Actor),
-) -> Result<(Answer, Actor), SessionError> {
+    (answer, by): (PermissionAnswer, Actor),
+) -> Result<(PermissionAnswer, Actor), SessionError> {
     let mut before = None;
     let changed = shared.change(session, |found| {
         let step = state::answer(&found.record, permission, (answer, &by), shared.wall.now());
@@ -251,16 +257,16 @@ pub(crate) async fn answer(
     }
 }
 
-fn answer_in(asked: &[Asked], id: PermissionId) -> Option<(Answer, Actor)> {
+fn answer_in(asked: &[Asked], id: PermissionId) -> Option<(PermissionAnswer, Actor)> {
     let asked = asked.iter().find(|asked| asked.id == id)?;
     asked.answer.clone()
 }
 
 fn usual_options() -> Vec<PermissionOption> {
     [
-        ("Allow", Answer::Allow),
-        ("Always allow", Answer::AllowAlways),
-        ("Deny", Answer::Deny),
+        ("Allow", PermissionAnswer::Allow),
+        ("Always allow", PermissionAnswer::AllowAlways),
+        ("Deny", PermissionAnswer::Deny),
     ]
     .map(|(label, answer)| PermissionOption {
         label: label.to_owned(),

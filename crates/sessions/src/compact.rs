@@ -11,14 +11,14 @@ use std::time::Duration;
 use eventlog::{
     Commit, CommitError, HeadsOrder, HeadsQuery, Log, Sequence, StoredHead, UnixMs, Version, Write,
 };
-use protocol::TurnId;
+use protocol::{TurnId, TurnState};
 
 use crate::error::SessionError;
 use crate::follow::{Wholeness, fold};
 use crate::service::Sessions;
 use crate::store;
 use crate::streams::{TURN_KIND, turn_head, turn_stream};
-use crate::turn::{Turn, TurnState};
+use crate::turn::Turn;
 
 /// Turns with fewer events than this stay as they are: there is little to gain.
 const SMALL_TURN_EVENTS: u64 = 64;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plans::{Ground, NewPlan, Plan, PlanError, Plans, Unapplied};
-use protocol::{IfChildFails, PlanId, PlanState, SessionId, TurnId};
+use protocol::{IfChildFails, PlanId, PlanState, SessionId, TurnId, TurnState};
 use tokio::sync::OnceCell;
 
 use crate::error::SessionError;
@@ -13,7 +13,6 @@ use crate::session::{Actor, Session};
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::state::{Happening, alone};
-use crate::turn::TurnState;
 
 /// How many paths are told with a change.
 const PATHS_TOLD: usize = 50;

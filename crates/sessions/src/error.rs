@@ -2,10 +2,9 @@
 
 use eventlog::{BlobError, CommitError, LogError};
 use plans::PlanError;
-use protocol::{PermissionId, PlanId, SessionId, TurnId};
+use protocol::{PermissionId, PlanId, SessionId, TurnId, TurnState};
 
 use crate::session::Session;
-use crate::turn::TurnState;
 
 /// A request to the service was refused, or failed.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,9 @@
 use std::fmt::Write as _;
 
 use eventlog::{Log, UnixMs};
-use protocol::{SessionId, TurnId};
+use protocol::{
+    PermissionAnswer, SessionId, ToolState, TurnError, TurnId, TurnItem, TurnState, TurnTranscript, Usage,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,9 +17,7 @@ use crate::follow::transcript;
 use crate::service::Sessions;
 use crate::session::Session;
 use crate::store;
-use crate::streams::as_text;
-use crate::transcript::{Item, ToolItem, Transcript};
-use crate::turn::{Turn, TurnError, TurnState, Usage};
+use crate::turn::Turn;
 
 /// How much of the output of a tool goes into a document for people.
 const SHOWN_OUTPUT_BYTES: usize = 2000;
@@ -50,7 +50,7 @@ pub struct ExportedTurn {
     /// The turn.
     pub turn: Turn,
     /// All that was said in it so far.
-    pub transcript: Transcript,
+    pub transcript: TurnTranscript,
 }
 
 /// What comes next in a document.
@@ -151,7 +151,6 @@ async fn exported(log: &Log, id: TurnId) -> Result<ExportedTurn, SessionError> {
 
 #[derive(Serialize)]
 struct JsonSession<'a> {
-    #[serde(with = "as_text")]
     id: SessionId,
     state: &'static str,
     title: &'a str,
@@ -177,7 +176,6 @@ fn json_head(session: &Session) -> String {
 
 #[derive(Serialize)]
 struct JsonTurn<'a> {
-    #[serde(with = "as_text")]
     id: TurnId,
     state: TurnState,
     number: u64,
@@ -197,7 +195,7 @@ struct JsonTurn<'a> {
     usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a TurnError>,
-    items: &'a [Item],
+    items: &'a [TurnItem],
 }
 
 fn json_turn(exported: &ExportedTurn) -> String {
@@ -227,7 +225,9 @@ fn one_line(value: &impl Serialize) -> String {
 
 fn attachments(turn: &Turn) -> Vec<&str> {
     let attachments = turn.record.prompt.attachments.iter();
-    attachments.map(|attachment| attachment.name.as_str()).collect()
+    attachments
+        .map(|attachment| attachment.about.name.as_str())
+        .collect()
 }
 
 fn markdown_head(session: &Session) -> String {
@@ -270,59 +270,57 @@ fn markdown_turn(exported: &ExportedTurn) -> String {
     text
 }
 
-fn markdown_item(item: &Item) -> String {
+fn markdown_item(item: &TurnItem) -> String {
     match item {
-        Item::Text { text } => format!("{}\n", text.trim_end()),
-        Item::Reasoning { text } => text.lines().map(|line| format!("> {line}\n")).collect(),
-        Item::Tool(tool) => markdown_tool(tool),
-        Item::Permission {
+        TurnItem::Text { text } => format!("{}\n", text.trim_end()),
+        TurnItem::Reasoning { text } => text.lines().map(|line| format!("> {line}\n")).collect(),
+        TurnItem::Tool {
+            tool,
+            title,
+            arguments,
+            output,
+            state,
+            answer,
+            ..
+        } => {
+            let state = state.map_or("not ended", ToolState::name);
+            let asked = match arguments {
+                _ if !title.is_empty() => title.clone(),
+                Value::String(so_far) => so_far.clone(),
+                whole => whole.to_string(),
+            };
+            let said = match output.as_str() {
+                "" => answer.as_deref().unwrap_or_default(),
+                output => output,
+            };
+            fenced(&format!(
+                "{tool}: {state}\n{}{}",
+                shortened(&asked, SHOWN_ARGUMENT_BYTES),
+                shortened(said, SHOWN_OUTPUT_BYTES)
+            ))
+        }
+        TurnItem::Permission {
             tool,
             subject,
             answer,
             by,
             ..
         } => {
-            let answer = match answer {
-                Some(answer) => serde_json::to_value(answer).unwrap_or_default(),
-                None => Value::from("no answer yet"),
-            };
-            let answer = answer.as_str().unwrap_or_default();
-            let by = by.as_deref().unwrap_or_default();
-            let by = if by.is_empty() {
-                String::new()
-            } else {
-                format!(", {by}")
+            let answer = answer.map_or("no answer yet", PermissionAnswer::name);
+            let by = match by.as_deref() {
+                None | Some("") => String::new(),
+                Some(by) => format!(", {by}"),
             };
             format!("Permission for {tool} `{subject}`: {answer}{by}\n")
         }
-        Item::Plan { plan, files, .. } => format!("Plan `{plan}`: {files} files changed\n"),
-        Item::Trouble { code, text } => format!("Trouble (`{code}`): {text}\n"),
+        TurnItem::Plan { plan, files, .. } => format!("Plan `{plan}`: {files} files changed\n"),
+        TurnItem::Trouble { code, text } => format!("Trouble (`{code}`): {text}\n"),
     }
 }
 
-fn markdown_tool(tool: &ToolItem) -> String {
-    let state = match tool.state {
-        Some(state) => serde_json::to_value(state).unwrap_or_default(),
-        None => Value::from("not ended"),
-    };
-    let mut inside = format!("{}: {}\n", tool.tool, state.as_str().unwrap_or_default());
-    if tool.title.is_empty() {
-        let arguments = match &tool.arguments {
-            Value::String(so_far) => so_far.clone(),
-            whole => whole.to_string(),
-        };
-        inside += &shortened(&arguments, SHOWN_ARGUMENT_BYTES);
-    } else {
-        inside += &shortened(&tool.title, SHOWN_ARGUMENT_BYTES);
-    }
-    let said = if tool.output.is_empty() {
-        tool.answer.as_deref().unwrap_or_default()
-    } else {
-        &tool.output
-    };
-    inside += &shortened(said, SHOWN_OUTPUT_BYTES);
-    // A fence is longer than any row of backticks inside.
-    let fence = "`".repeat(longest_row_of_backticks(&inside).max(2) + 1);
+/// A block of code. Its fence is longer than any row of backticks inside.
+fn fenced(inside: &str) -> String {
+    let fence = "`".repeat(longest_row_of_backticks(inside).max(2) + 1);
     format!("{fence}\n{inside}{fence}\n")
 }
 

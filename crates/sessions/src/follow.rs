@@ -9,15 +9,14 @@ use std::sync::Arc;
 
 use eventlog::{Bookmark, EventBatch, Log, LogError, Sequence, StreamId, Tail, TailBatch, TailEnd};
 use kernel::{Cause, Scope};
-use protocol::TurnId;
+use protocol::{TurnId, TurnState, TurnTranscript};
 
 use crate::error::SessionError;
-use crate::event::TurnEvent;
+use crate::event::{TurnEvent, from_log};
 use crate::service::Sessions;
 use crate::store;
 use crate::streams::turn_stream;
-use crate::transcript::Transcript;
-use crate::turn::TurnState;
+use crate::transcript::apply_stored;
 
 /// How many events are read at a time to be folded.
 const FOLD_EVENTS: u32 = 1024;
@@ -47,7 +46,7 @@ pub enum FollowItem {
         /// The last event that is in the snapshot.
         after: Sequence,
         /// The turn up to there.
-        snapshot: Box<Transcript>,
+        snapshot: Box<TurnTranscript>,
     },
     /// The turn is over, and everything of it was handed out. There is no other item.
     End {
@@ -92,7 +91,7 @@ impl Sessions {
 
     /// What a reader of all events of a turn has by now, and the last of these events. *Cancel safety*: may be dropped at any
     /// time.
-    pub async fn transcript(&self, turn: TurnId) -> Result<(Sequence, Transcript), SessionError> {
+    pub async fn transcript(&self, turn: TurnId) -> Result<(Sequence, TurnTranscript), SessionError> {
         transcript(&self.shared.log, turn).await
     }
 }
@@ -215,18 +214,18 @@ async fn is_replaced(log: &Log, stream: &StreamId, seen: Bookmark) -> Result<boo
 /// How the turn ended, if these are its last events. After the end there is no other, so it can only be the last of them.
 fn end_of(batch: &EventBatch) -> Option<TurnState> {
     let last = batch.events().last().filter(|event| &*event.kind == "state")?;
-    match TurnEvent::from_log(last) {
+    match from_log(last) {
         Some(TurnEvent::State { state, .. }) if state.is_terminal() => Some(state),
         _ => None,
     }
 }
 
 /// A turn, folded together as far as it goes, and the last event that is in it.
-pub(crate) async fn transcript(log: &Log, turn: TurnId) -> Result<(Sequence, Transcript), SessionError> {
+pub(crate) async fn transcript(log: &Log, turn: TurnId) -> Result<(Sequence, TurnTranscript), SessionError> {
     let stream = turn_stream(turn)?;
     // Twice, since the events may be folded away between the look at the head and the first page. Then the second look finds
     // what they were folded into, and that stays.
-    let mut folded = (Sequence::START, Transcript::default());
+    let mut folded = (Sequence::START, TurnTranscript::default());
     for _ in 0..2 {
         let found = store::turn(log, turn).await?;
         if let Some(blob) = found.record.transcript {
@@ -259,9 +258,9 @@ pub(crate) enum Wholeness {
 pub(crate) async fn fold(
     log: &Log,
     stream: &StreamId,
-) -> Result<(Wholeness, Sequence, Transcript), SessionError> {
+) -> Result<(Wholeness, Sequence, TurnTranscript), SessionError> {
     let (mut wholeness, mut after, mut transcript) =
-        (Wholeness::Whole, Sequence::START, Transcript::default());
+        (Wholeness::Whole, Sequence::START, TurnTranscript::default());
     loop {
         let page = log.read(stream, after, FOLD_EVENTS).await?;
         if page.first > after.next() {
@@ -273,7 +272,7 @@ pub(crate) async fn fold(
         after = last.sequence;
         page.events
             .iter()
-            .for_each(|event| transcript.apply_stored(event));
+            .for_each(|event| apply_stored(&mut transcript, event));
         if after >= page.last {
             return Ok((wholeness, after, transcript));
         }

@@ -3,14 +3,14 @@
 //! **Invariant:** turns are read from the newest back, and no more than fit. However long a session is, this costs the same.
 
 use eventlog::{Log, Sequence};
-use protocol::TurnId;
+use protocol::{TurnId, TurnItem, TurnState, TurnTranscript};
 use serde_json::Value;
 
 use crate::error::SessionError;
 use crate::store;
 use crate::streams::turn_stream;
-use crate::transcript::{Item, ToolItem, Transcript};
-use crate::turn::{Turn, TurnState};
+use crate::transcript::apply_stored;
+use crate::turn::Turn;
 
 /// The most turns that are looked at.
 const TURNS_LIMIT: usize = 64;
@@ -94,17 +94,20 @@ fn prompt_of(turn: &Turn) -> String {
     let prompt = &turn.record.prompt;
     let mut text = cut(&prompt.text, TEXT_LIMIT_BYTES);
     for attachment in &prompt.attachments {
-        text.push_str(&format!("\n[attached: {}]", cut(&attachment.name, ITEM_BYTES)));
+        text.push_str(&format!(
+            "\n[attached: {}]",
+            cut(&attachment.about.name, ITEM_BYTES)
+        ));
     }
     text
 }
 
 /// What is known of a turn: its transcript, or its last events folded together.
-async fn transcript(log: &Log, turn: &Turn) -> Result<Transcript, SessionError> {
+async fn transcript(log: &Log, turn: &Turn) -> Result<TurnTranscript, SessionError> {
     if let Some(blob) = turn.record.transcript {
         let size = log.blob_info(blob).await?.map_or(0, |info| info.size_bytes);
         if size > TRANSCRIPT_LIMIT_BYTES {
-            return Ok(Transcript::default());
+            return Ok(TurnTranscript::default());
         }
         let contents = log.read_blobs(&[blob]).await?;
         let content = contents.into_iter().next().unwrap_or_default();
@@ -114,7 +117,7 @@ async fn transcript(log: &Log, turn: &Turn) -> Result<Transcript, SessionError> 
         });
     }
     let stream = turn_stream(turn.id)?;
-    let mut transcript = Transcript::default();
+    let mut transcript = TurnTranscript::default();
     let mut after = Sequence::from_u64(turn.last_sequence.get().saturating_sub(EVENTS_LIMIT));
     // One more page than there are events: if somebody still writes, this ends all the same.
     for _ in 0..=EVENTS_LIMIT / u64::from(PAGE_EVENTS) {
@@ -123,13 +126,13 @@ async fn transcript(log: &Log, turn: &Turn) -> Result<Transcript, SessionError> 
         after = last.sequence;
         page.events
             .iter()
-            .for_each(|event| transcript.apply_stored(event));
+            .for_each(|event| apply_stored(&mut transcript, event));
     }
     Ok(transcript)
 }
 
 /// The last items that fit, in order, and what is left of the room; nothing is left if some did not fit.
-fn fitting(transcript: Transcript, mut left: usize) -> (Vec<Said>, Option<usize>) {
+fn fitting(transcript: TurnTranscript, mut left: usize) -> (Vec<Said>, Option<usize>) {
     let mut said = Vec::new();
     for item in transcript.items.into_iter().rev() {
         let Some((item, size)) = said_of(item) else {
@@ -147,20 +150,19 @@ fn fitting(transcript: Transcript, mut left: usize) -> (Vec<Said>, Option<usize>
 }
 
 /// An item in short, and its size. What an agent thought, and what happened around it, is not told again.
-fn said_of(item: Item) -> Option<(Said, usize)> {
+fn said_of(item: TurnItem) -> Option<(Said, usize)> {
     match item {
-        Item::Text { text } if !text.trim().is_empty() => {
+        TurnItem::Text { text } if !text.trim().is_empty() => {
             let text = cut(&text, TEXT_LIMIT_BYTES);
             let size = text.len();
             Some((Said::Text(text), size))
         }
-        Item::Tool(tool) => {
-            let ToolItem {
-                tool,
-                arguments,
-                answer,
-                ..
-            } = *tool;
+        TurnItem::Tool {
+            tool,
+            arguments,
+            answer,
+            ..
+        } => {
             // A call whose arguments never were complete was never made.
             if !arguments.is_object() {
                 return None;
@@ -215,13 +217,13 @@ fn cut(text: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use protocol::ToolState;
     use serde_json::json;
 
     use super::*;
-    use crate::event::ToolState;
 
-    fn tool(arguments: Value, answer: Option<&str>) -> Item {
-        Item::Tool(Box::new(ToolItem {
+    fn tool(arguments: Value, answer: Option<&str>) -> TurnItem {
+        TurnItem::Tool {
             call: "c".to_owned(),
             tool: "write".to_owned(),
             title: String::new(),
@@ -230,19 +232,19 @@ mod tests {
             state: Some(ToolState::Done),
             answer: answer.map(str::to_owned),
             full: None,
-        }))
+        }
     }
 
-    fn text(text: &str) -> Item {
-        Item::Text {
+    fn text(text: &str) -> TurnItem {
+        TurnItem::Text {
             text: text.to_owned(),
         }
     }
 
-    fn transcript(items: Vec<Item>) -> Transcript {
-        Transcript {
+    fn transcript(items: Vec<TurnItem>) -> TurnTranscript {
+        TurnTranscript {
             items,
-            ..Transcript::default()
+            ..TurnTranscript::default()
         }
     }
 
@@ -250,7 +252,7 @@ mod tests {
     fn the_end_of_a_turn_is_what_fits() {
         let items = vec![
             text("first"),
-            Item::Reasoning {
+            TurnItem::Reasoning {
                 text: "hm".to_owned(),
             },
             tool(json!({"path": "a"}), Some("ok")),

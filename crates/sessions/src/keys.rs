@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::SessionError;
 use crate::service::Sessions;
 use crate::store;
-use crate::streams::{KEY_KIND, as_text};
+use crate::streams::KEY_KIND;
 
 /// How many keys are read, and at most removed, at a time.
 const PAGE: u32 = 256;
@@ -20,7 +20,6 @@ const PAGE: u32 = 256;
 /// What is kept of an idempotency key.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct KeyRecord {
-    #[serde(with = "as_text")]
     pub(crate) turn: TurnId,
     /// Names the prompt, to tell a repetition from another prompt.
     pub(crate) prompt: String,

@@ -3,7 +3,10 @@
 //! - [`Sessions`] is the service: it takes prompts, runs turns one after the other, and stops them.
 //! - [`Agent`] does the work of a turn; [`agents`] has those that there are.
 //! - [`Toolbox`] is what an agent can do, within a plan; [`Sink`] takes what it says and does.
-//! - [`TurnEvent`] is what a turn's stream is made of, and [`Transcript`] what a reader has in the end.
+//! - [`TurnEvent`] is what a turn's stream is made of, and a [`TurnTranscript`](protocol::TurnTranscript) what a reader has
+//!   in the end.
+//!
+//! Words that storage and the wire share (states, answers, rules, usage, transcripts) are those of `protocol`.
 //!
 //! **Who owns the state:** the log. A session is a stream that anybody may write to, by a commit on the version they saw:
 //! prompts, wishes to stop, answers to questions. A turn is a stream that only its owner writes to, and whoever buries it
@@ -58,13 +61,13 @@ mod transcript;
 mod turn;
 mod watch;
 
-pub use agent::{Agent, AgentEnd, AgentInfo, AgentKind, AgentTurn, Readiness};
-pub use answers::{Accepted, Counts, IfBusy, NewSession, NewTurn, RunOn, SessionQuery, Started};
+pub use agent::{Agent, AgentEnd, AgentInfo, AgentTurn, Readiness};
+pub use answers::{Accepted, NewSession, NewTurn, RunOn, SessionQuery, Started};
 pub use asking::{Asker, Question};
 pub use compact::Folded;
 pub use desk::PlanDesk;
 pub use error::SessionError;
-pub use event::{PermissionOption, ToolState, TurnEvent};
+pub use event::{TurnEvent, from_log};
 pub use export::{Export, ExportFormat, ExportedTurn};
 pub use follow::{FollowEnd, FollowFrom, FollowItem, TurnFollow};
 pub use machines::AwaitedMachine;
@@ -75,12 +78,12 @@ pub use ports::{
     ContextFinder, ContextFound, ContextGround, ContextOrder, FinderError, LanguageError, LanguageOrder,
     Languages, NoContextFinder, Ports, Shell, ShellEnd, ShellError, ShellOrder,
 };
-pub use prompt::{ATTACHMENT_LIMIT, AgentChoice, Attachment, PROMPT_LIMIT_BYTES, Prompt, SCRIPT_LIMIT_BYTES};
+pub use prompt::{ATTACHMENT_LIMIT, PROMPT_LIMIT_BYTES, Prompt, SCRIPT_LIMIT_BYTES, StoredAttachment};
 pub use service::Sessions;
-pub use session::{ActiveTurn, Actor, Asked, Fork, Session, SessionFacts, SessionRecord, SessionState, Stop};
+pub use session::{ActiveTurn, Actor, Asked, Fork, Session, SessionFacts, SessionRecord, Stop};
 pub use sink::{Sink, SinkError, ToolSink};
 pub use state::Happening;
 pub use store::unreadable_head;
 pub use tools::Toolbox;
-pub use transcript::{Item, ToolItem, Transcript};
-pub use turn::{Turn, TurnError, TurnRecord, TurnState, Usage};
+pub use transcript::{apply, apply_stored};
+pub use turn::{Turn, TurnRecord};

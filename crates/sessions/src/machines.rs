@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::machines::{Presence, presence};
-use protocol::{HomeId, SessionId};
+use protocol::{HomeId, SessionId, SessionState};
 
 use crate::error::SessionError;
 use crate::manage::{amend, existing};
 use crate::owner::Sharing;
 use crate::runner::go_on;
-use crate::session::{Actor, Session, SessionState};
+use crate::session::{Actor, Session};
 use crate::shared::Shared;
 use crate::state::Happening;
 use crate::store;

@@ -4,12 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{Commit, CommitError, HeadsOrder, HeadsQuery, Version, Write};
-use protocol::{SessionId, TurnId};
+use protocol::{AgentChoice, SessionId, SessionState, TurnId};
 
 use crate::answers::{NewSession, SessionQuery};
 use crate::error::SessionError;
-use crate::prompt::AgentChoice;
-use crate::session::{Actor, Fork, Session, SessionFacts, SessionRecord, SessionState};
+use crate::session::{Actor, Fork, Session, SessionFacts, SessionRecord};
 use crate::shared::Shared;
 use crate::starting::check_choice;
 use crate::state::{Happening, Step, alone, first_line};

@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::{ToolState, TurnEvent};
-use crate::permissions::Answer;
+use protocol::{PermissionAnswer, ToolState, TurnState};
+
+use crate::event::TurnEvent;
 use crate::service::Sessions;
-use crate::turn::TurnState;
 
 /// Is told what turns of this daemon do. It only counts: what it does must be quick, and nothing waits for it.
 pub trait Observer: Send + Sync + fmt::Debug {
@@ -22,7 +22,7 @@ pub trait Observer: Send + Sync + fmt::Debug {
     fn asked(&self);
 
     /// A question was answered, by somebody or by its time being over.
-    fn answered(&self, answer: Answer);
+    fn answered(&self, answer: PermissionAnswer);
 
     /// A turn ended here, so long after it began.
     fn turn_ended(&self, state: TurnState, elapsed: Duration);

@@ -8,11 +8,10 @@ use eventlog::Log;
 use kernel::Clock;
 use plans::Plans;
 use process::Tasks;
-use protocol::{BootId, HomeId};
+use protocol::{BootId, HomeId, PermissionRule};
 
 use crate::agent::Agent;
 use crate::owner::Sharing;
-use crate::permissions::Rule;
 use crate::ports::Ports;
 
 /// What the service needs.
@@ -48,7 +47,7 @@ pub struct SessionsSettings {
     /// What becomes of prompts that waited when a daemon went away.
     pub after_crash: AfterCrash,
     /// What agents may do; the rules of a session go first.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<PermissionRule>,
     /// How long an answer of the user is waited for. Then it is a no. Without it, as long as the turn lives.
     pub permission_timeout: Option<Duration>,
     /// How many turns run at once. Further ones wait.

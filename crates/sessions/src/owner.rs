@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::SessionError;
 use crate::shared::Shared;
-use crate::streams::as_text;
 
 /// How long a daemon that went away is taken for alive by others: short enough for people, long enough for a busy machine
 /// and for a database that is restarted.
@@ -43,10 +42,8 @@ pub enum Sharing {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Owner {
     /// The home. It has one daemon at a time.
-    #[serde(with = "as_text")]
     pub home: HomeId,
     /// Which life of it.
-    #[serde(with = "as_text")]
     pub boot: BootId,
 }
 

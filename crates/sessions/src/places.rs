@@ -7,9 +7,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use kernel::{Deadline, Scope, Slot};
-use protocol::{SessionId, TurnId};
+use protocol::{SessionCounts, SessionId, TurnId};
 
-use crate::answers::Counts;
 use crate::shared::Shared;
 
 /// The places. A turn runs only with one.
@@ -71,9 +70,9 @@ impl Places {
         self.lock().turns.contains_key(&turn)
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> SessionCounts {
         let inner = self.lock();
-        Counts {
+        SessionCounts {
             running: inner.turns.len() as u64,
             waiting: inner.waiting.len() as u64,
         }

@@ -1,6 +1,7 @@
 //! What is asked of an agent.
 
 use eventlog::BlobId;
+use protocol::Attachment;
 use serde::{Deserialize, Serialize};
 
 /// The most bytes in the text of a prompt. It stands in the head of its turn.
@@ -10,39 +11,15 @@ pub const ATTACHMENT_LIMIT: usize = 32;
 /// The most bytes in the script of a rehearsal.
 pub const SCRIPT_LIMIT_BYTES: usize = 128 * 1024;
 
-/// What is asked.
-#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
-pub struct Prompt {
-    /// In words.
-    pub text: String,
-    /// With it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attachments: Vec<Attachment>,
-}
+/// What is asked, as the log has it.
+pub type Prompt = protocol::Prompt<StoredAttachment>;
 
-/// Something that comes with a prompt.
+/// Something that came with a prompt, as the log has it. Only the log can read a blob, so answers leave `content` out.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
-pub struct Attachment {
-    /// What it is called.
-    pub name: String,
-    /// What it is, for example `text/plain`.
-    pub media_type: String,
-    /// How large it is.
-    pub size_bytes: u64,
+pub struct StoredAttachment {
+    /// What readers are told of it.
+    #[serde(flatten)]
+    pub about: Attachment,
     /// Its content.
-    #[serde(with = "crate::streams::as_text")]
     pub content: BlobId,
-}
-
-/// Which agent is asked, and how.
-#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
-pub struct AgentChoice {
-    /// The name of the agent; see [`AgentInfo`](crate::AgentInfo).
-    pub name: String,
-    /// The model, for an agent that has a choice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The script, for a rehearsal; its own one if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub script: Option<String>,
 }

@@ -11,6 +11,7 @@ use protocol::TurnId;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::SessionError;
+use crate::event::{TurnEvent, to_log};
 use crate::observe::Observed;
 use crate::shared::Shared;
 use crate::sink::Entry;
@@ -158,13 +159,13 @@ enum Wanted {
 }
 
 impl Gathered {
-    fn take(&mut self, event: &crate::event::TurnEvent) -> Result<(), CommitError> {
+    fn take(&mut self, event: &TurnEvent) -> Result<(), CommitError> {
         let wanted = if event.is_delta() {
             Wanted::Soon
         } else {
             Wanted::Now
         };
-        self.events.push_back((event.to_log()?, wanted));
+        self.events.push_back((to_log(event)?, wanted));
         Ok(())
     }
 

@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, Moves, MovesEnd, StoredHead};
 use kernel::Deadline;
-use protocol::{HomeId, SessionId};
+use protocol::{HomeId, SessionId, SessionState, TurnError, TurnState};
 
 use crate::error::SessionError;
 use crate::machines::{home_of, look_for};
 use crate::options::AfterCrash;
 use crate::owner::{Sharing, is_gone};
 use crate::runner::go_on;
-use crate::session::{Session, SessionState};
+use crate::session::Session;
 use crate::shared::Shared;
 use crate::state::{self, End};
 use crate::store::{self, Made, On};
 use crate::streams::{REMOVING, SESSION_KIND, TURN_KIND};
-use crate::turn::{TurnError, TurnState};
 
 /// How many heads are read at a time.
 const PAGE: u32 = 512;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use eventlog::{CommitError, Unsettled};
 use futures_util::FutureExt as _;
 use kernel::{CancellationToken, Cause};
-use protocol::SessionId;
+use protocol::{SessionId, TurnError, TurnState};
 use tokio::sync::oneshot;
 
 use crate::agent::{AgentEnd, AgentTurn};
@@ -24,7 +24,7 @@ use crate::sink::Sink;
 use crate::state::{self, End, Refused};
 use crate::store::{self, Made, On, TRIES};
 use crate::tools::{Toolbox, ToolboxOptions};
-use crate::turn::{Turn, TurnError, TurnState};
+use crate::turn::Turn;
 use crate::watch::{Questions, Why, watch};
 
 /// Begins what waits in a session, if nothing runs there and there is a place.

@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use eventlog::{Moves, Sequence, Tail, TailEnd, TailItem};
 use kernel::{CancellationToken, Cause, Deadline, Scope};
-use protocol::{PermissionId, SessionId, TurnId};
+use protocol::{AgentChoice, PermissionAnswer, PermissionId, SessionCounts, SessionId, TurnError, TurnId};
 
 use crate::agent::AgentInfo;
-use crate::answers::{Accepted, Counts, NewSession, NewTurn, SessionQuery};
+use crate::answers::{Accepted, NewSession, NewTurn, SessionQuery};
 use crate::asking;
 use crate::error::SessionError;
 use crate::machines::{self, AwaitedMachine, Machines};
 use crate::manage;
 use crate::options::SessionsOptions;
 use crate::owner::{self, Owner, Sharing, Tenure};
-use crate::permissions::Answer;
 use crate::places::Places;
-use crate::prompt::{AgentChoice, Prompt};
+use crate::prompt::Prompt;
 use crate::recover::{self, Waiting};
 use crate::runner;
 use crate::session::{Actor, Session, Stop};
@@ -25,7 +24,7 @@ use crate::starting;
 use crate::state::{self, Refused};
 use crate::store::{self, Made};
 use crate::streams::{session_stream, turn_stream};
-use crate::turn::{Turn, TurnError};
+use crate::turn::Turn;
 
 /// Sessions of one daemon. Clones are the same ones.
 #[derive(Clone, Debug)]
@@ -407,9 +406,9 @@ impl Sessions {
         &self,
         session: SessionId,
         permission: PermissionId,
-        answer: Answer,
+        answer: PermissionAnswer,
         by: Actor,
-    ) -> Result<(Answer, Actor), SessionError> {
+    ) -> Result<(PermissionAnswer, Actor), SessionError> {
         asking::answer(&self.shared, session, permission, (answer, by)).await
     }
 
@@ -482,7 +481,7 @@ impl Sessions {
 
     /// How many turns there are now.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> SessionCounts {
         self.shared.places.counts()
     }
 

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use eventlog::{Sequence, UnixMs, Version};
-use protocol::{HomeId, PermissionId, PlanId, SessionId, TurnId};
+use protocol::{
+    AgentChoice, HomeId, PermissionAnswer, PermissionId, PermissionRule, PlanId, SessionId, SessionState,
+    TurnError, TurnId, TurnState, lenient, lenient_list,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
-use crate::permissions::{Answer, Rule};
-use crate::prompt::AgentChoice;
-use crate::streams::{as_text, list_as_text, maybe_as_text};
-use crate::turn::TurnError;
 
 /// Who does something, as the daemon was told.
 pub type Actor = Arc<str>;
@@ -36,40 +35,44 @@ pub struct Session {
 pub(crate) struct Whole;
 
 /// What the head of a session says. Its size does not grow with its history.
+///
+/// It differs from [`protocol::Session`]: times are milliseconds here and RFC 3339 there, readers are told the state and the
+/// machine instead of the parts that they follow from, and only of the questions that are open.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct SessionRecord {
     /// What is known of it for good.
     pub facts: SessionFacts,
     /// The home whose machine has the directory, and runs the prompts. Older records do not say.
-    #[serde(default, with = "maybe_as_text", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<HomeId>,
     /// What it is about, in one line.
     pub title: String,
     /// The agent that is asked unless a prompt names another one.
+    #[serde(deserialize_with = "lenient")]
     pub agent: AgentChoice,
     /// What its agents may do without asking, or not at all; before the rules of the daemon.
-    #[serde(default)]
-    pub rules: Vec<Rule>,
+    #[serde(default, deserialize_with = "lenient_list")]
+    pub rules: Vec<PermissionRule>,
     /// How many of the rules, from the first on, come from answers: always allow. The newest is the first.
     #[serde(default)]
     pub learned_rules: usize,
     /// The plan that its agents work in; none before the first work, and again after that was applied or given up.
-    #[serde(default, with = "maybe_as_text", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanId>,
     /// The turn that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<ActiveTurn>,
     /// The turns that wait, in their order.
-    #[serde(default, with = "list_as_text")]
+    #[serde(default)]
     pub queue: Vec<TurnId>,
     /// The newest turn that has begun. Each names the one before it.
-    #[serde(default, with = "maybe_as_text", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<TurnId>,
     /// How many prompts were accepted. The next turn has the next number.
     pub prompts: u64,
     /// How the newest turn that is over ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_state: Option<crate::turn::TurnState>,
+    pub last_state: Option<TurnState>,
     /// Whether it was put away.
     #[serde(default)]
     pub archived: bool,
@@ -101,10 +104,8 @@ pub struct SessionFacts {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Fork {
     /// The session.
-    #[serde(with = "as_text")]
     pub session: SessionId,
     /// Its last turn that both share.
-    #[serde(with = "as_text")]
     pub turn: TurnId,
 }
 
@@ -112,7 +113,6 @@ pub struct Fork {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct ActiveTurn {
     /// The turn.
-    #[serde(with = "as_text")]
     pub turn: TurnId,
     /// The beginning of its prompt.
     pub prompt: String,
@@ -149,7 +149,6 @@ pub struct Stop {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     /// Names it.
-    #[serde(with = "as_text")]
     pub id: PermissionId,
     /// The tool that wants to do something.
     pub tool: String,
@@ -157,39 +156,7 @@ pub struct Asked {
     pub subject: String,
     /// The first answer, and whose it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<(Answer, Actor)>,
-}
-
-/// What a session is doing, in one word.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum SessionState {
-    /// Nothing. It takes a prompt.
-    Idle,
-    /// Nothing runs, and prompts wait: for a place, or for their machine.
-    Waiting,
-    /// A turn runs.
-    Running,
-    /// A turn runs, and waits for an answer of the user.
-    Asking,
-    /// A turn is being stopped.
-    Stopping,
-    /// It was put away.
-    Archived,
-}
-
-impl SessionState {
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Waiting => "waiting",
-            Self::Running => "running",
-            Self::Asking => "asking",
-            Self::Stopping => "stopping",
-            Self::Archived => "archived",
-        }
-    }
+    pub answer: Option<(PermissionAnswer, Actor)>,
 }
 
 impl SessionRecord {

@@ -7,7 +7,7 @@ use eventlog::{CommitError, Log, WallClock};
 use kernel::{CancellationToken, Clock};
 use plans::Plans;
 use process::Tasks;
-use protocol::{SessionId, TurnId};
+use protocol::{AgentChoice, SessionId, TurnId};
 
 use crate::agent::{Agent, Readiness};
 use crate::error::SessionError;
@@ -17,7 +17,6 @@ use crate::options::SessionsSettings;
 use crate::owner::{Owner, Sharing, Tenure};
 use crate::places::Places;
 use crate::ports::Ports;
-use crate::prompt::AgentChoice;
 use crate::session::Session;
 use crate::state::{Refused, Step};
 use crate::store::{self, Made, On, TRIES};

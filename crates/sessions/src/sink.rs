@@ -5,12 +5,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use protocol::PlanId;
+use protocol::{PlanId, ToolState, Usage};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::event::{ToolState, TurnEvent};
-use crate::turn::Usage;
+use crate::event::TurnEvent;
 
 /// How many events may wait for the log. An agent that is faster waits.
 const QUEUE_EVENTS: usize = 1024;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use eventlog::{CommitError, Head, Version, Write};
-use protocol::{HomeId, SessionId, TurnId};
+use protocol::{AgentChoice, HomeId, SessionId, TurnId, TurnState};
 
 use crate::answers::{Accepted, NewTurn, RunOn, Started};
 use crate::error::SessionError;
 use crate::keys::KeyRecord;
 use crate::machines::{check_directory, home_of, look_for_one};
-use crate::prompt::{ATTACHMENT_LIMIT, AgentChoice, PROMPT_LIMIT_BYTES, Prompt, SCRIPT_LIMIT_BYTES};
+use crate::prompt::{ATTACHMENT_LIMIT, PROMPT_LIMIT_BYTES, Prompt, SCRIPT_LIMIT_BYTES};
 use crate::recover::bury;
 use crate::runner;
 use crate::session::Session;
@@ -17,7 +17,6 @@ use crate::shared::Shared;
 use crate::state::{self, Draft, Refused};
 use crate::store::{self, On, TRIES};
 use crate::streams::{KEY_KIND, key_stream};
-use crate::turn::TurnState;
 
 /// Takes a prompt, durably, and begins its turn if it can.
 pub(crate) async fn start_turn(

@@ -12,17 +12,18 @@
 //! 5. The first answer to a question, and the first wish to stop, stand.
 
 use eventlog::UnixMs;
-use protocol::{HomeId, PermissionId, PlanId, TurnId};
+use protocol::{
+    AgentChoice, HomeId, IfBusy, PermissionAnswer, PermissionId, PermissionRule, PlanId, RulePermission,
+    TurnError, TurnId, TurnState, Usage,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::answers::IfBusy;
 use crate::event::{EVENT_VERSION, TurnEvent};
 use crate::owner::Owner;
-use crate::permissions::{Answer, Permission, Rule, exactly};
-use crate::prompt::{AgentChoice, Prompt};
+use crate::permissions::exactly;
+use crate::prompt::Prompt;
 use crate::session::{ActiveTurn, Actor, Asked, SessionRecord, Stop};
-use crate::streams::maybe_as_text;
-use crate::turn::{TurnError, TurnRecord, TurnState, Usage};
+use crate::turn::TurnRecord;
 
 /// How many prompts may wait in a session. They stand in its head.
 pub(crate) const QUEUE_LIMIT: usize = 256;
@@ -50,7 +51,7 @@ pub struct Happening {
     #[serde(default)]
     pub actor: String,
     /// The turn that it is about.
-    #[serde(default, with = "maybe_as_text", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
     /// What is to be said of it; may be empty.
     #[serde(default)]
@@ -217,7 +218,7 @@ pub(crate) fn begin(
             .prompt
             .attachments
             .iter()
-            .map(|attachment| attachment.name.clone())
+            .map(|attachment| attachment.about.name.clone())
             .collect(),
         started_at: now,
         owner,
@@ -423,7 +424,7 @@ pub(crate) fn ask(session: &SessionRecord, turn: TurnId, asked: Asked, now: Unix
 pub(crate) fn answer(
     session: &SessionRecord,
     permission: PermissionId,
-    (answer, by): (Answer, &Actor),
+    (answer, by): (PermissionAnswer, &Actor),
     now: UnixMs,
 ) -> Result<Step, Refused> {
     let mut next = session.clone();
@@ -437,26 +438,22 @@ pub(crate) fn answer(
     }
     asked.answer = Some((answer, by.clone()));
     let (tool, subject) = (asked.tool.clone(), asked.subject.clone());
-    if answer == Answer::AllowAlways && subject.len() <= SUBJECT_LIMIT_BYTES {
+    if answer == PermissionAnswer::AllowAlways && subject.len() <= SUBJECT_LIMIT_BYTES {
         // It is allowed what was asked, and no more: a rule for all that the tool does would lift those that deny.
-        let rule = Rule {
+        let rule = PermissionRule {
             tool,
             pattern: Some(exactly(&subject)),
-            permission: Permission::Allow,
+            permission: RulePermission::Allow,
         };
         learn(&mut next, rule);
     }
-    let text = match answer {
-        Answer::Allow => "allow",
-        Answer::AllowAlways => "allow_always",
-        Answer::Deny => "deny",
-    };
-    Ok(alone(next, Happening::new("answered", by, Some(turn), text)))
+    let happened = Happening::new("answered", by, Some(turn), answer.name());
+    Ok(alone(next, happened))
 }
 
 /// Takes a rule from an answer, before all others, and forgets the oldest ones that are too many.
-fn learn(session: &mut SessionRecord, rule: Rule) {
-    let mut learned: Vec<Rule> = session
+fn learn(session: &mut SessionRecord, rule: PermissionRule) {
+    let mut learned: Vec<PermissionRule> = session
         .rules
         .drain(..session.learned_rules.min(session.rules.len()))
         .collect();
@@ -524,10 +521,10 @@ mod tests {
         );
         let mut session: SessionRecord = serde_json::from_str(&record).unwrap();
         let allow = |session: &mut SessionRecord, pattern: String| {
-            let (tool, pattern, permission) = ("shell".to_owned(), Some(pattern), Permission::Allow);
+            let (tool, pattern, permission) = ("shell".to_owned(), Some(pattern), RulePermission::Allow);
             learn(
                 session,
-                Rule {
+                PermissionRule {
                     tool,
                     pattern,
                     permission,

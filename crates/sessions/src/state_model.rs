@@ -5,16 +5,17 @@ use std::path::PathBuf;
 
 use eventlog::UnixMs;
 use proptest::prelude::*;
-use protocol::{BootId, HomeId, PermissionId, SessionId, TurnId};
+use protocol::{
+    AgentChoice, BootId, HomeId, IfBusy, PermissionAnswer, PermissionId, SessionId, TurnError, TurnId,
+    TurnState, Usage,
+};
 
-use crate::answers::IfBusy;
 use crate::event::TurnEvent;
 use crate::owner::Owner;
-use crate::permissions::Answer;
-use crate::prompt::{AgentChoice, Prompt};
+use crate::prompt::Prompt;
 use crate::session::{Asked, SessionFacts, SessionRecord, Stop};
 use crate::state::{self, Draft, End, Refused, Step};
-use crate::turn::{TurnError, TurnRecord, TurnState, Usage};
+use crate::turn::TurnRecord;
 
 /// Something that somebody does. Numbers name one of the turns or questions so far, going round.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ enum Act {
     Edit(usize),
     Move(usize, usize),
     Ask,
-    Answer(usize, Answer),
+    Answer(usize, PermissionAnswer),
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -38,7 +39,11 @@ fn act() -> impl Strategy<Value = Act> {
         TurnState::Cancelled,
         TurnState::Interrupted,
     ]);
-    let answer = prop::sample::select(vec![Answer::Allow, Answer::AllowAlways, Answer::Deny]);
+    let answer = prop::sample::select(vec![
+        PermissionAnswer::Allow,
+        PermissionAnswer::AllowAlways,
+        PermissionAnswer::Deny,
+    ]);
     prop_oneof![
         4 => (any::<bool>(), any::<bool>()).prop_map(|(refuse, has_runner)| Act::Accept { refuse, has_runner }),
         3 => Just(Act::Begin),

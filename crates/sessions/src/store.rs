@@ -132,7 +132,7 @@ pub(crate) async fn commit(
             head: Some(turn_head(record)?),
             events: events
                 .iter()
-                .map(crate::event::TurnEvent::to_log)
+                .map(crate::event::to_log)
                 .collect::<Result<_, _>>()?,
         });
     }

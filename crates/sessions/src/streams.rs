@@ -1,4 +1,4 @@
-//! How sessions and turns stand in the log: the names of their streams, their heads, and how ids are written.
+//! How sessions and turns stand in the log: the names of their streams, and their heads.
 //!
 //! | stream | kind | status | events |
 //! |---|---|---|---|
@@ -65,75 +65,5 @@ pub(crate) fn turn_head(record: &TurnRecord) -> Result<Head, CommitError> {
     })
 }
 
-/// Ids as text.
-pub(crate) mod as_text {
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(crate) fn serialize<T: Display, S: Serializer>(id: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(id)
-    }
-
-    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-    where
-        T: FromStr<Err: Display>,
-        D: Deserializer<'de>,
-    {
-        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        text.parse().map_err(D::Error::custom)
-    }
-}
-
-/// Ids that may be missing, as text.
-pub(crate) mod maybe_as_text {
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(crate) fn serialize<T: Display, S: Serializer>(
-        id: &Option<T>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match id {
-            Some(id) => serializer.collect_str(id),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
-    where
-        T: FromStr<Err: Display>,
-        D: Deserializer<'de>,
-    {
-        let text = Option::<String>::deserialize(deserializer)?;
-        text.map(|text| text.parse().map_err(D::Error::custom))
-            .transpose()
-    }
-}
-
-/// Lists of ids, as text.
-pub(crate) mod list_as_text {
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(crate) fn serialize<T: Display, S: Serializer>(ids: &[T], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(ids.iter().map(ToString::to_string))
-    }
-
-    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
-    where
-        T: FromStr<Err: Display>,
-        D: Deserializer<'de>,
-    {
-        let texts = Vec::<String>::deserialize(deserializer)?;
-        texts
-            .iter()
-            .map(|text| text.parse().map_err(D::Error::custom))
-            .collect()
-    }
-}
+#[cfg(test)]
+mod tests;

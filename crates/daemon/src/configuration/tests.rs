@@ -1,7 +1,7 @@
 //! What can be written, and what is said about what cannot.
 
 use ::context::{CommandSettings, ContextSettings, StrategySettings, TokenizerName};
-use sessions::permissions::Permission;
+use protocol::RulePermission;
 
 use super::*;
 
@@ -108,10 +108,10 @@ fn everything_that_can_be_written_is_read() {
         (Duration::from_secs(7 * 24 * 60 * 60), 8 * 1024 * 1024, 9)
     );
     let settings = read.sessions.settings("opencode".to_owned());
-    let rule = Rule {
+    let rule = PermissionRule {
         tool: "shell".to_owned(),
         pattern: Some("git push*".to_owned()),
-        permission: Permission::Ask,
+        permission: RulePermission::Ask,
     };
     let seconds = Duration::from_secs;
     assert_eq!(
@@ -301,10 +301,10 @@ fn the_table_has_the_keys_that_are_read_and_no_others() {
         table.dedup();
         assert_eq!(table, fields_of(section, written), "{section}");
     }
-    let rule = Rule {
+    let rule = PermissionRule {
         tool: "a".to_owned(),
         pattern: Some("b".to_owned()),
-        permission: Permission::Ask,
+        permission: RulePermission::Ask,
     };
     let rule = serde_json::to_value(rule).unwrap();
     let mut fields: Vec<&str> = rule.as_object().unwrap().keys().map(String::as_str).collect();

@@ -20,7 +20,6 @@ use crate::jobs::wire::counts_to_wire;
 use crate::life::Phase;
 use crate::plans;
 use crate::processes;
-use crate::sessions;
 use crate::{system, times};
 
 /// Whether the process is alive.
@@ -101,7 +100,7 @@ pub(crate) fn current_status(app: &App) -> Status {
         jobs: Some(counts_to_wire(&app.jobs.counts())),
         plans: Some(app.plans.counts()),
         recovering: plans::wire::recovering_to_wire(&app.plans),
-        sessions: Some(sessions::wire::counts_to_wire(&app.conversations)),
+        sessions: Some(app.conversations.counts()),
         context: Some(app.contexts.counts()),
         rss_bytes: system::resident_bytes(),
     }

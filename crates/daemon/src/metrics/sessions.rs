@@ -10,8 +10,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
-use sessions::permissions::Answer;
-use sessions::{Counts, Observer, ToolState, TurnState};
+use protocol::{PermissionAnswer, SessionCounts, ToolState, TurnState};
+use sessions::Observer;
 
 /// The tools that are counted by their names. Agents that bring their own can call them what they like; those are `other`.
 const TOOLS: [&str; 11] = [
@@ -113,12 +113,7 @@ impl Observer for SessionMetrics {
         let known = TOOLS.iter().find(|known| **known == tool);
         let labels = ToolLabels {
             tool: known.copied().unwrap_or("other"),
-            state: match state {
-                ToolState::Done => "done",
-                ToolState::Failed => "failed",
-                ToolState::Denied => "denied",
-                ToolState::Cancelled => "cancelled",
-            },
+            state: state.name(),
         };
         self.tools.get_or_create(&labels).inc();
     }
@@ -127,12 +122,8 @@ impl Observer for SessionMetrics {
         self.questions.inc();
     }
 
-    fn answered(&self, answer: Answer) {
-        let answer = match answer {
-            Answer::Allow => "allow",
-            Answer::AllowAlways => "allow_always",
-            Answer::Deny => "deny",
-        };
+    fn answered(&self, answer: PermissionAnswer) {
+        let answer = answer.name();
         self.answers.get_or_create(&AnswerLabels { answer }).inc();
     }
 
@@ -143,7 +134,7 @@ impl Observer for SessionMetrics {
     }
 }
 
-pub(super) fn encode(counts: &Counts, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+pub(super) fn encode(counts: &SessionCounts, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
     for (name, help, count) in [
         ("turns_running", "Turns that run here", counts.running),
         (
@@ -166,7 +157,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Fixed(Counts);
+    struct Fixed(SessionCounts);
 
     impl Collector for Fixed {
         fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -176,7 +167,7 @@ mod tests {
 
     #[test]
     fn each_number_is_the_one_that_its_name_says() {
-        let counts = Counts {
+        let counts = SessionCounts {
             running: 1,
             waiting: 2,
         };
@@ -186,7 +177,7 @@ mod tests {
         metrics.wrote(3);
         metrics.wrote(4);
         metrics.asked();
-        metrics.answered(Answer::AllowAlways);
+        metrics.answered(PermissionAnswer::AllowAlways);
         metrics.tool_ended("shell", ToolState::Failed);
         // Whatever agents call theirs, they are one.
         metrics.tool_ended("Read `a`", ToolState::Done);

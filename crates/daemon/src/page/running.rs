@@ -3,11 +3,11 @@
 
 use ::jobs::ListQuery;
 use ::plans::PlanQuery;
-use ::sessions::{SessionQuery, SessionState as SessionWord};
+use ::sessions::SessionQuery;
 use maud::{Markup, html};
 use protocol::{
     Client, ContextIndex, ContextIndexState, Job, JobState, Plan, PlanCommand, PlanState, Server,
-    ServerState, Session,
+    ServerState, Session, SessionState,
 };
 
 use super::ansi::one_line;
@@ -59,17 +59,17 @@ pub(super) async fn read(app: &App) -> Running {
         sessions::wire::list(
             &app.conversations,
             &app.durable.machines,
-            in_state(SessionWord::Running)
+            in_state(SessionState::Running)
         ),
         sessions::wire::list(
             &app.conversations,
             &app.durable.machines,
-            in_state(SessionWord::Asking)
+            in_state(SessionState::Asking)
         ),
         sessions::wire::list(
             &app.conversations,
             &app.durable.machines,
-            in_state(SessionWord::Stopping)
+            in_state(SessionState::Stopping)
         ),
         plans::wire::list(&app.plans, &app.durable.machines, open),
         jobs::wire::list(&app.jobs, &app.durable.machines, now),
@@ -249,7 +249,7 @@ fn connected(client: &Client, now_ms: u64) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{ClientTransport, SessionState};
+    use protocol::ClientTransport;
 
     use super::super::job_state::tests::{HOSTILE, assert_harmless, job};
     use super::super::plan_state::tests::{command, plan};

@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ::sessions::{
-    Actor, AgentChoice, IfBusy, NewSession, NewTurn, Prompt, RunOn, SessionError, permissions::Answer,
-};
+use ::sessions::{Actor, NewSession, NewTurn, Prompt, RunOn, SessionError};
 use axum::extract::State;
 use axum::response::Redirect;
-use protocol::SessionId;
+use protocol::{AgentChoice, IfBusy, PermissionAnswer, SessionId};
 use serde::Deserialize;
 
 use super::form::OwnForm;
@@ -111,7 +109,7 @@ pub(super) struct ChangeForm {
     prompt: Option<String>,
     place: Option<usize>,
     permission: Option<String>,
-    answer: Option<Answer>,
+    answer: Option<PermissionAnswer>,
     title: Option<String>,
     after: Option<After>,
 }

@@ -3,9 +3,8 @@
 //! Everything is rendered with the place of the last event that is in it; `web/session.js` goes on from there. Items carry
 //! their number, so that what comes later finds the one that it belongs to.
 
-use ::sessions::{Item, ToolItem, Transcript};
 use maud::{Markup, html};
-use protocol::{PermissionAnswer, Turn, TurnState};
+use protocol::{PermissionAnswer, ToolState, Turn, TurnItem, TurnState, TurnTranscript};
 
 use super::ansi::one_line;
 use super::plan_state;
@@ -20,22 +19,20 @@ pub(super) struct ShownTurn {
     pub(super) turn: Turn,
     /// The last event that is in the transcript.
     pub(super) sequence: u64,
-    pub(super) transcript: Transcript,
+    pub(super) transcript: TurnTranscript,
 }
 
 impl ShownTurn {
     /// The state that the transcript says: it is of one moment with the rest.
     pub(super) fn state(&self) -> TurnState {
-        self.transcript
-            .state
-            .map_or(self.turn.state, crate::sessions::wire::turn_state_to_wire)
+        self.transcript.state.unwrap_or(self.turn.state)
     }
 }
 
 pub(super) fn article(shown: &ShownTurn) -> Markup {
     let (turn, transcript) = (&shown.turn, &shown.transcript);
     let state = shown.state();
-    let is_over = !matches!(state, TurnState::Queued | TurnState::Running);
+    let is_over = state.is_terminal();
     html! {
         article class="turn" data-turn=(turn.id) data-sequence=(shown.sequence) data-over[is_over] {
             div class="turn-prompt" {
@@ -62,17 +59,56 @@ pub(super) fn article(shown: &ShownTurn) -> Markup {
     }
 }
 
-fn show(item: &Item, number: Option<u64>) -> Markup {
+fn show(item: &TurnItem, number: Option<u64>) -> Markup {
     match item {
-        Item::Text { text } => html! { div class="item item-text" data-item=[number] { (visible(text)) } },
-        Item::Reasoning { text } => html! {
+        TurnItem::Text { text } => {
+            html! { div class="item item-text" data-item=[number] { (visible(text)) } }
+        }
+        TurnItem::Reasoning { text } => html! {
             details class="item item-reasoning" data-item=[number] {
                 summary { "Thinking" }
                 div class="item-body" { (visible(text)) }
             }
         },
-        Item::Tool(tool) => show_tool(tool, number),
-        Item::Permission {
+        TurnItem::Tool {
+            tool,
+            title,
+            arguments,
+            output,
+            state,
+            answer,
+            ..
+        } => {
+            let state = match state {
+                None => "running",
+                Some(ToolState::Cancelled) => "stopped",
+                Some(state) => state.name(),
+            };
+            let arguments = match arguments {
+                serde_json::Value::String(text) => text.clone(),
+                serde_json::Value::Null => String::new(),
+                arguments => serde_json::to_string_pretty(arguments).unwrap_or_default(),
+            };
+            let answer = answer.as_deref().unwrap_or_default();
+            // Most tools answer with what they have said.
+            let output = match answer.starts_with(output) {
+                true => "",
+                false => output.as_str(),
+            };
+            html! {
+                details class={ "item item-tool " (state) } data-item=[number] {
+                    summary {
+                        strong { (one_line(tool)) } " "
+                        span data-title { (besides(title, tool)) } " "
+                        span class="tool-state" data-tool-state { (state) }
+                    }
+                    pre class="tool-arguments" data-arguments { (visible(&arguments)) }
+                    pre class="tool-output" data-output-text { (visible(output)) }
+                    pre class="tool-answer" data-answer { (visible(answer)) }
+                }
+            }
+        }
+        TurnItem::Permission {
             permission,
             tool,
             subject,
@@ -82,7 +118,7 @@ fn show(item: &Item, number: Option<u64>) -> Markup {
         } => html! {
             p class="item item-note" {
                 "Asked you: " (one_line(tool)) " " code { (one_line(subject)) } " – "
-                @match answer.map(crate::sessions::wire::answer_to_wire) {
+                @match answer {
                     None => a href="#asking" data-answer-of=(permission) { "waiting for your answer" },
                     Some(PermissionAnswer::Deny) if by.as_deref().unwrap_or_default().is_empty() => "timed out without an answer",
                     Some(PermissionAnswer::Deny) => "denied",
@@ -91,55 +127,19 @@ fn show(item: &Item, number: Option<u64>) -> Markup {
                 }
             }
         },
-        Item::Plan {
+        TurnItem::Plan {
             plan, files, paths, ..
-        } => {
-            let plan = plan.to_string();
-            html! {
-                p class="item item-note" {
-                    a href=(plan_state::path(&plan)) { "Plan" } ": " (counted(*files, "file", "files")) " changed"
-                    @if let Some(first) = paths.first() {
-                        " (" code { (one_line(first)) } @if paths.len() > 1 { ", …" } ")"
-                    }
+        } => html! {
+            p class="item item-note" {
+                a href=(plan_state::path(&plan.to_string())) { "Plan" } ": " (counted(*files, "file", "files")) " changed"
+                @if let Some(first) = paths.first() {
+                    " (" code { (one_line(first)) } @if paths.len() > 1 { ", …" } ")"
                 }
             }
-        }
-        Item::Trouble { code, text } => html! {
+        },
+        TurnItem::Trouble { code, text } => html! {
             p class="item item-note item-trouble" { code { (one_line(code)) } " " (one_line(text)) }
         },
-    }
-}
-
-fn show_tool(tool: &ToolItem, number: Option<u64>) -> Markup {
-    let state = match tool.state {
-        None => "running",
-        Some(::sessions::ToolState::Done) => "done",
-        Some(::sessions::ToolState::Failed) => "failed",
-        Some(::sessions::ToolState::Denied) => "denied",
-        Some(::sessions::ToolState::Cancelled) => "stopped",
-    };
-    let arguments = match &tool.arguments {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Null => String::new(),
-        arguments => serde_json::to_string_pretty(arguments).unwrap_or_default(),
-    };
-    let answer = tool.answer.as_deref().unwrap_or_default();
-    // Most tools answer with what they have said.
-    let output = match answer.starts_with(&tool.output) {
-        true => "",
-        false => tool.output.as_str(),
-    };
-    html! {
-        details class={ "item item-tool " (state) } data-item=[number] {
-            summary {
-                strong { (one_line(&tool.tool)) } " "
-                span data-title { (besides(&tool.title, &tool.tool)) } " "
-                span class="tool-state" data-tool-state { (state) }
-            }
-            pre class="tool-arguments" data-arguments { (visible(&arguments)) }
-            pre class="tool-output" data-output-text { (visible(output)) }
-            pre class="tool-answer" data-answer { (visible(answer)) }
-        }
     }
 }
 
@@ -175,13 +175,12 @@ pub(super) fn visible(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ::sessions::{ToolState, TurnState as State};
-    use protocol::{AgentChoice, Usage};
+    use protocol::{AgentChoice, PermissionId, PlanId, Usage};
 
     use super::super::job_state::tests::HOSTILE;
     use super::*;
 
-    fn turn(state: State, items: Vec<Item>) -> ShownTurn {
+    fn turn(state: TurnState, items: Vec<TurnItem>) -> ShownTurn {
         let numbers = (0..items.len() as u64).map(Some).collect();
         ShownTurn {
             turn: Turn {
@@ -202,17 +201,17 @@ mod tests {
                 last_sequence: 9,
             },
             sequence: 9,
-            transcript: Transcript {
+            transcript: TurnTranscript {
                 items,
                 numbers,
                 state: Some(state),
-                ..Transcript::default()
+                ..TurnTranscript::default()
             },
         }
     }
 
-    fn tool(title: &str, output: &str, answer: Option<&str>) -> Item {
-        Item::Tool(Box::new(ToolItem {
+    fn tool(title: &str, output: &str, answer: Option<&str>) -> TurnItem {
+        TurnItem::Tool {
             call: String::new(),
             tool: "read".to_owned(),
             title: title.to_owned(),
@@ -221,38 +220,37 @@ mod tests {
             state: answer.map(|_| ToolState::Done),
             answer: answer.map(str::to_owned),
             full: None,
-        }))
+        }
     }
 
     #[test]
     fn whatever_an_agent_says_becomes_text() {
         let hostile = || HOSTILE.to_owned();
         let items = vec![
-            Item::Text { text: hostile() },
-            Item::Reasoning { text: hostile() },
+            TurnItem::Text { text: hostile() },
+            TurnItem::Reasoning { text: hostile() },
             tool(HOSTILE, HOSTILE, Some("another answer")),
             tool(HOSTILE, "", Some(HOSTILE)),
-            Item::Permission {
-                // We make the names of questions ourselves.
-                permission: "permission_1".to_owned(),
+            TurnItem::Permission {
+                permission: PermissionId::generate(),
                 tool: hostile(),
                 subject: hostile(),
                 options: Vec::new(),
                 answer: None,
                 by: None,
             },
-            Item::Plan {
-                plan: hostile(),
+            TurnItem::Plan {
+                plan: PlanId::generate(),
                 fingerprint: hostile(),
                 files: 1,
                 paths: vec![hostile()],
             },
-            Item::Trouble {
+            TurnItem::Trouble {
                 code: hostile(),
                 text: hostile(),
             },
         ];
-        let page = article(&turn(State::Running, items)).into_string();
+        let page = article(&turn(TurnState::Running, items)).into_string();
         for trace in ["<script>", "\u{1b}", "\u{7}", "\u{202e}"] {
             assert!(!page.contains(trace), "{trace:?}: {page}");
         }
@@ -262,17 +260,17 @@ mod tests {
 
     #[test]
     fn a_turn_says_how_far_it_goes_and_whether_it_is_over() {
-        let open = article(&turn(State::Running, Vec::new())).into_string();
+        let open = article(&turn(TurnState::Running, Vec::new())).into_string();
         assert!(open.contains("data-sequence=\"9\""), "{open}");
         assert!(!open.contains("data-over"), "{open}");
-        let over = article(&turn(State::Interrupted, Vec::new())).into_string();
+        let over = article(&turn(TurnState::Interrupted, Vec::new())).into_string();
         assert!(over.contains("data-over"), "{over}");
         assert!(over.contains(">Interrupted</span>"), "{over}");
     }
 
     #[test]
     fn nothing_of_a_tool_is_said_twice() {
-        let shown = |item: &Item| show(item, Some(4)).into_string();
+        let shown = |item: &TurnItem| show(item, Some(4)).into_string();
         let done = shown(&tool("read a.txt", "one\n", Some("one\n[exit 0]")));
         for part in [
             "data-item=\"4\"",

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::sessions::{SessionError, SessionQuery, SessionState as SessionWord};
+use ::sessions::{SessionError, SessionQuery};
 use axum::extract::State;
 use maud::{Markup, html};
-use protocol::{Agent, ErrorCode, Session, SessionId, SessionList};
+use protocol::{Agent, ErrorCode, Session, SessionId, SessionList, SessionState};
 use serde::Deserialize;
 
 use super::ansi::one_line;
@@ -102,7 +102,7 @@ pub(super) async fn unreadable(app: &App, error: SessionError) -> PageError {
 async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, PageError> {
     let before: Option<SessionId> = id::<Filter, _>(filter.before.as_deref())?;
     let wanted = SessionQuery {
-        state: (filter.show == Which::Archived).then_some(SessionWord::Archived),
+        state: (filter.show == Which::Archived).then_some(SessionState::Archived),
         before,
         limit: SHOWN,
         directory: None,
@@ -255,8 +255,6 @@ fn start_form(visitor: &Visitor, directories: &[String], agents: &[Agent]) -> Ma
 
 #[cfg(test)]
 mod tests {
-    use protocol::SessionState;
-
     use super::super::job_state::tests::{HOSTILE, NOW, assert_harmless};
     use super::super::session_state::tests::session;
     use super::*;

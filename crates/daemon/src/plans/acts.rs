@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::sessions::{SessionError, SessionQuery, SessionState, TurnError};
+use ::sessions::{SessionError, SessionQuery};
 use jobs::Requested;
 use kernel::Deadline;
 use machines::{Presence, presence};
@@ -11,7 +11,7 @@ use plans::{
     Actor, ApplyOrder, Attempt, CalledOff, Forgotten, GcPolicy, Outcome, Plan, PlanError, Run, Running,
     Unapplied, UndoOrder,
 };
-use protocol::{JobId, OutcomeKind, PlanId, PlansCollected};
+use protocol::{JobId, OutcomeKind, PlanId, PlansCollected, SessionState, TurnError};
 
 use crate::app::App;
 

@@ -1,20 +1,18 @@
-//! Sessions in the words of the interface, for programs and for the page alike.
+//! Sessions as they are answered, for programs and for the page alike.
+//!
+//! Most of a session and of a turn is sent as it is stored. What is made here is what readers get instead of what the log
+//! has: times in RFC 3339 instead of milliseconds, the machine instead of its home, the open questions instead of all.
 
-mod moments;
-mod requests;
-mod turns;
-mod words;
+mod attachments;
 
-use eventlog::UnixMs;
+use eventlog::{Event, UnixMs};
 use machines::{Machines, Presence};
-use sessions::{ActiveTurn, AgentInfo, Readiness, Session, SessionError, SessionQuery, Sessions};
+use sessions::{
+    Accepted, ActiveTurn, AgentInfo, Happening, Readiness, Session, SessionError, SessionQuery, Sessions,
+    Started, Turn,
+};
 
-pub(crate) use moments::moment_to_wire;
-pub(crate) use requests::{attachments_of, choice_of, rule_of};
-pub(crate) use turns::{accepted_to_wire, turn_to_wire};
-pub(crate) use words::{answer_of, answer_to_wire, state_of, turn_state_to_wire};
-
-use words::{kind_to_wire, rule_to_wire, state_to_wire};
+pub(crate) use attachments::attachments_of;
 
 use crate::durable::machine_to_wire;
 use crate::times::rfc3339_ms;
@@ -67,13 +65,13 @@ pub(crate) fn to_wire(session: &Session) -> protocol::Session {
     let record = &session.record;
     protocol::Session {
         id: session.id.to_string(),
-        state: state_to_wire(record.state()),
+        state: record.state(),
         version: session.version.get(),
         title: record.title.clone(),
         directory: record.facts.directory.display().to_string(),
         machine: None,
         waits_for: None,
-        agent: choice_to_wire(&record.agent),
+        agent: record.agent.clone(),
         opened_by: record.facts.opened_by.to_string(),
         opened_at: written(record.facts.opened_at),
         changed_at: written(record.changed_at),
@@ -81,7 +79,7 @@ pub(crate) fn to_wire(session: &Session) -> protocol::Session {
         active: record.active.as_ref().map(active_to_wire),
         queue: record.queue.iter().map(ToString::to_string).collect(),
         last_turn: record.last_turn.map(|turn| turn.to_string()),
-        last_state: record.last_state.map(turn_state_to_wire),
+        last_state: record.last_state,
         prompts: record.prompts,
         archived: record.archived,
         forked_from: record
@@ -93,7 +91,7 @@ pub(crate) fn to_wire(session: &Session) -> protocol::Session {
                 turn: Some(fork.turn.to_string()),
             }),
         forks: record.forks,
-        rules: record.rules.iter().map(rule_to_wire).collect(),
+        rules: record.rules.clone(),
     }
 }
 
@@ -121,6 +119,58 @@ fn active_to_wire(active: &ActiveTurn) -> protocol::ActiveTurn {
     }
 }
 
+/// A turn.
+pub(crate) fn turn_to_wire(turn: &Turn) -> protocol::Turn {
+    let record = &turn.record;
+    let attachments = record.prompt.attachments.iter();
+    protocol::Turn {
+        id: turn.id.to_string(),
+        state: record.state,
+        session: record.session.to_string(),
+        number: record.number,
+        prompt: record.prompt.text.clone(),
+        attachments: attachments.map(|attachment| attachment.about.clone()).collect(),
+        agent: record.agent.clone(),
+        by: record.by.to_string(),
+        accepted_at: written(record.accepted_at),
+        started_at: record.started_at.map(written),
+        ended_at: record.ended_at.map(written),
+        plan: record.plan.map(|plan| plan.to_string()),
+        usage: record.usage,
+        error: record.error.clone(),
+        last_sequence: turn.last_sequence.get(),
+    }
+}
+
+/// A prompt that was accepted.
+pub(crate) fn accepted_to_wire(
+    sessions: &Sessions,
+    machines: &Machines,
+    accepted: &Accepted,
+) -> protocol::TurnAccepted {
+    protocol::TurnAccepted {
+        session: shown(sessions, machines, &accepted.session),
+        turn: turn_to_wire(&accepted.turn),
+        new: accepted.started == Started::New,
+    }
+}
+
+/// Something that happened to a session. What cannot be read still has its place, its time and its name.
+pub(crate) fn moment_to_wire(event: &Event) -> protocol::SessionMoment {
+    let happening: Option<Happening> = serde_json::from_slice(&event.body).ok();
+    let (actor, turn, text) = happening
+        .map(|happening| (happening.actor, happening.turn, happening.text))
+        .unwrap_or_default();
+    protocol::SessionMoment {
+        sequence: event.sequence.get(),
+        at: rfc3339_ms(event.at_ms),
+        event: event.kind.to_string(),
+        actor,
+        turn: turn.map(|turn| turn.to_string()),
+        text,
+    }
+}
+
 /// The agents, by name.
 pub(crate) fn agents_to_wire(sessions: &Sessions) -> protocol::AgentList {
     let default = sessions.default_agent();
@@ -138,26 +188,10 @@ fn agent_to_wire(info: &AgentInfo, default: &str) -> protocol::Agent {
     protocol::Agent {
         id: info.name.clone(),
         state: state.to_owned(),
-        kind: kind_to_wire(info.kind),
+        kind: info.kind,
         description: info.description.clone(),
         missing,
         default: info.name == default,
-    }
-}
-
-pub(crate) fn counts_to_wire(sessions: &Sessions) -> protocol::SessionCounts {
-    let counts = sessions.counts();
-    protocol::SessionCounts {
-        running: counts.running,
-        waiting: counts.waiting,
-    }
-}
-
-pub(crate) fn choice_to_wire(choice: &sessions::AgentChoice) -> protocol::AgentChoice {
-    protocol::AgentChoice {
-        name: choice.name.clone(),
-        model: choice.model.clone(),
-        script: choice.script.clone(),
     }
 }
 

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::ids::{ChangesetId, PermissionId, PlanId};
+use crate::lenient::lenient;
+
 use super::session::AgentChoice;
 use super::turn::{Attachment, TurnError, TurnState, Usage};
 
@@ -22,22 +25,27 @@ pub struct TurnEvent {
 ///
 /// Most events are of an item: a piece of text, a piece of reasoning, a call of a tool. Items are numbered from 0 in the
 /// order in which they began; several can grow at the same time.
+// The log stores the same JSON, but with the place of an attachment's content, which only the log can use: there `A` is
+// another type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum TurnEventBody {
+pub enum TurnEventBody<A = Attachment> {
     /// The prompt was accepted. It is the first event of every turn.
     Accepted {
         /// The version of these events.
         v: u32,
         /// What was asked.
-        prompt: EventPrompt,
+        #[schema(value_type = Prompt)]
+        prompt: Prompt<A>,
         /// Who is asked.
+        #[serde(deserialize_with = "lenient")]
         agent: AgentChoice,
     },
     /// The prompt was changed while it waited.
     Edited {
         /// What is asked now.
-        prompt: EventPrompt,
+        #[schema(value_type = Prompt)]
+        prompt: Prompt<A>,
     },
     /// The turn is in another state now. After one that is terminal there is no other event.
     State {
@@ -111,7 +119,7 @@ pub enum TurnEventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         item: Option<u64>,
         /// Names the question.
-        permission: String,
+        permission: PermissionId,
         /// The tool.
         tool: String,
         /// What is to be done, in one line.
@@ -125,7 +133,7 @@ pub enum TurnEventBody {
     /// The question was answered. The first answer counts.
     PermissionAnswered {
         /// Names the question.
-        permission: String,
+        permission: PermissionId,
         /// The answer.
         answer: PermissionAnswer,
         /// Whose it is; empty if nobody answered in time.
@@ -134,14 +142,14 @@ pub enum TurnEventBody {
     /// What the plan of the turn comes to has changed.
     PlanChanged {
         /// The plan.
-        plan: String,
+        plan: PlanId,
         /// Names what is in it now.
         fingerprint: String,
         /// How many files it changes.
         files: u64,
         /// The changeset that the newest changes went to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        changeset: Option<String>,
+        changeset: Option<ChangesetId>,
         /// The paths that were just changed; the first of them, if there are many.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         paths: Vec<String>,
@@ -163,14 +171,59 @@ pub enum TurnEventBody {
     Unknown,
 }
 
+impl<A> TurnEventBody<A> {
+    /// Its kind, as JSON has it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Accepted { .. } => "accepted",
+            Self::Edited { .. } => "edited",
+            Self::State { .. } => "state",
+            Self::Text { .. } => "text",
+            Self::Reasoning { .. } => "reasoning",
+            Self::ToolCall { .. } => "tool_call",
+            Self::ToolArguments { .. } => "tool_arguments",
+            Self::ToolStarted { .. } => "tool_started",
+            Self::ToolOutput { .. } => "tool_output",
+            Self::ToolEnded { .. } => "tool_ended",
+            Self::PermissionAsked { .. } => "permission_asked",
+            Self::PermissionAnswered { .. } => "permission_answered",
+            Self::PlanChanged { .. } => "plan_changed",
+            Self::Usage { .. } => "usage",
+            Self::Trouble { .. } => "trouble",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether it is a piece of something that grows. A crash may lose the last ones of these, and nothing else.
+    #[must_use]
+    pub fn is_delta(&self) -> bool {
+        matches!(
+            self,
+            Self::Text { .. } | Self::Reasoning { .. } | Self::ToolArguments { .. } | Self::ToolOutput { .. }
+        )
+    }
+}
+
 /// A prompt, in an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct EventPrompt {
+#[schema(as = EventPrompt)]
+pub struct Prompt<A = Attachment> {
     /// In words.
     pub text: String,
     /// With it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attachments: Vec<Attachment>,
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Attachment>)]
+    pub attachments: Vec<A>,
+}
+
+impl<A> Default for Prompt<A> {
+    fn default() -> Self {
+        Self {
+            text: String::new(),
+            attachments: Vec::new(),
+        }
+    }
 }
 
 /// How a call of a tool ended.
@@ -187,6 +240,19 @@ pub enum ToolState {
     Cancelled,
 }
 
+impl ToolState {
+    /// Its name, as JSON has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Denied => "denied",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// What a user answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -197,6 +263,18 @@ pub enum PermissionAnswer {
     AllowAlways,
     /// No. It is also what silence means.
     Deny,
+}
+
+impl PermissionAnswer {
+    /// Its name, as JSON has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::AllowAlways => "allow_always",
+            Self::Deny => "deny",
+        }
+    }
 }
 
 /// An answer that the user can give.
@@ -299,7 +377,7 @@ pub enum TurnItem {
     /// A question to the user.
     Permission {
         /// Names it.
-        permission: String,
+        permission: PermissionId,
         /// The tool.
         tool: String,
         /// What is to be done.
@@ -316,7 +394,7 @@ pub enum TurnItem {
     /// What the plan came to.
     Plan {
         /// The plan.
-        plan: String,
+        plan: PlanId,
         /// Names what was in it then.
         fingerprint: String,
         /// How many files it changed.

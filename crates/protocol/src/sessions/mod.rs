@@ -7,8 +7,8 @@ mod turn;
 
 pub use agents::{Agent, AgentKind, AgentList};
 pub use events::{
-    EventPrompt, PermissionAnswer, PermissionOption, ToolState, TurnEnd, TurnEvent, TurnEventBody,
-    TurnEventList, TurnItem, TurnResync, TurnTranscript,
+    PermissionAnswer, PermissionOption, Prompt, ToolState, TurnEnd, TurnEvent, TurnEventBody, TurnEventList,
+    TurnItem, TurnResync, TurnTranscript,
 };
 pub use session::{
     ActiveTurn, AgentChoice, AnswerPermission, ArchiveSession, AwaitedMachine, ForkSession, OpenSession,

@@ -85,6 +85,21 @@ pub enum SessionState {
     Archived,
 }
 
+impl SessionState {
+    /// Its name, as JSON has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Asking => "asking",
+            Self::Stopping => "stopping",
+            Self::Archived => "archived",
+        }
+    }
+}
+
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Session {

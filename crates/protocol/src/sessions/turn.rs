@@ -89,6 +89,27 @@ pub enum TurnState {
     Interrupted,
 }
 
+impl TurnState {
+    /// Its name, as JSON has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// Whether it never changes again.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        !matches!(self, Self::Queued | Self::Running)
+    }
+}
+
 /// A turn: one prompt and everything that followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Turn {
@@ -153,6 +174,19 @@ pub struct Usage {
     pub requests: u64,
     /// What that cost, in millionths; 0 if no price is known.
     pub cost_micros: u64,
+}
+
+impl Usage {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            requests: self.requests.saturating_add(other.requests),
+            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
+        }
+    }
 }
 
 /// A prompt was accepted, and is on disk.

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use eventlog::{Bookmark, Commit, SqliteOptions, UnixMs, Version, Write};
 use kernel::{CancellationToken, Clock, ManualClock};
-use protocol::SessionId;
+use protocol::{AgentChoice, SessionId, Usage};
 use tempfile::TempDir;
 
 use super::*;
-use crate::prompt::{AgentChoice, Prompt};
+use crate::event::to_log;
+use crate::prompt::Prompt;
 use crate::streams::turn_head;
-use crate::turn::{TurnRecord, Usage};
+use crate::turn::TurnRecord;
 
 /// Something that should take milliseconds, on a machine that has a lot to do.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -90,7 +91,7 @@ impl Turns {
             stream: turn_stream(turn).unwrap(),
             expected,
             head: Some(turn_head(&record).unwrap()),
-            events: events.iter().map(|event| event.to_log().unwrap()).collect(),
+            events: events.iter().map(|event| to_log(event).unwrap()).collect(),
         };
         self.log.commit(Commit::one(write)).await.unwrap();
     }
@@ -99,7 +100,7 @@ impl Turns {
         let follow = TurnFollow::open(&self.log, turn, from, &self.token.scope()).await;
         Reader {
             follow: follow.unwrap(),
-            has: Transcript::default(),
+            has: TurnTranscript::default(),
             at: match from {
                 FollowFrom::After(place) => place.sequence.get(),
                 _ => 0,
@@ -109,15 +110,15 @@ impl Turns {
     }
 
     /// What somebody has who has read so many events from the start.
-    pub(crate) async fn prefix(&self, turn: TurnId, events: u64) -> Transcript {
+    pub(crate) async fn prefix(&self, turn: TurnId, events: u64) -> TurnTranscript {
         let stream = turn_stream(turn).unwrap();
         let page = self.log.read(&stream, Sequence::START, 10_000).await.unwrap();
-        let mut has = Transcript::default();
+        let mut has = TurnTranscript::default();
         let before = page
             .events
             .iter()
             .take_while(|event| event.sequence.get() <= events);
-        before.for_each(|event| has.apply_stored(event));
+        before.for_each(|event| apply_stored(&mut has, event));
         has
     }
 
@@ -130,7 +131,7 @@ impl Turns {
 /// Somebody who keeps what they are told.
 pub(crate) struct Reader {
     pub(crate) follow: TurnFollow,
-    pub(crate) has: Transcript,
+    pub(crate) has: TurnTranscript,
     pub(crate) at: u64,
     pub(crate) resyncs: u64,
 }
@@ -144,7 +145,7 @@ impl Reader {
                 for event in batch.events() {
                     self.at += 1;
                     assert_eq!(event.sequence.get(), self.at, "nothing is missing or comes twice");
-                    self.has.apply_stored(event);
+                    apply_stored(&mut self.has, event);
                 }
                 None
             }

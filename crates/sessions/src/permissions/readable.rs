@@ -1,18 +1,20 @@
 //! Which files may be shown to an agent that did not name them.
 
-use super::{Permission, Rule, decide};
+use protocol::{PermissionRule, RulePermission};
+
+use super::decide;
 
 /// Which files may be shown to an agent that did not name them. Who may not read a file without asking does not get it in
 /// another way either.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Readable {
     tool: &'static str,
-    rules: Vec<Rule>,
+    rules: Vec<PermissionRule>,
 }
 
 impl Readable {
     /// What these rules let a tool show.
-    pub(crate) fn by(tool: &'static str, rules: Vec<Rule>) -> Self {
+    pub(crate) fn by(tool: &'static str, rules: Vec<PermissionRule>) -> Self {
         Self { tool, rules }
     }
 
@@ -25,7 +27,7 @@ impl Readable {
     /// Whether everything may be shown, so that nobody needs to ask file by file.
     #[must_use]
     pub fn is_everything(&self) -> bool {
-        let is_allowed = |rule: &Rule| rule.permission == Permission::Allow;
+        let is_allowed = |rule: &PermissionRule| rule.permission == RulePermission::Allow;
         self.rules.iter().all(is_allowed)
     }
 
@@ -34,7 +36,7 @@ impl Readable {
     pub fn allows(&self, path: &str) -> bool {
         [self.tool, "read"]
             .iter()
-            .all(|tool| decide(&self.rules, tool, path) == Permission::Allow)
+            .all(|tool| decide(&self.rules, tool, path) == RulePermission::Allow)
     }
 }
 
@@ -42,8 +44,8 @@ impl Readable {
 mod tests {
     use super::*;
 
-    fn rule(tool: &str, pattern: Option<&str>, permission: Permission) -> Rule {
-        Rule {
+    fn rule(tool: &str, pattern: Option<&str>, permission: RulePermission) -> PermissionRule {
+        PermissionRule {
             tool: tool.to_owned(),
             pattern: pattern.map(str::to_owned),
             permission,
@@ -54,15 +56,23 @@ mod tests {
     fn what_may_not_be_read_is_not_shown() {
         let all = [
             (Vec::new(), true, true),
-            (vec![rule("*", None, Permission::Allow)], true, true),
-            (vec![rule("read", Some("*.env"), Permission::Deny)], false, false),
-            (vec![rule("read", Some("*.env"), Permission::Ask)], false, false),
+            (vec![rule("*", None, RulePermission::Allow)], true, true),
             (
-                vec![rule("context", Some("*.env"), Permission::Deny)],
+                vec![rule("read", Some("*.env"), RulePermission::Deny)],
                 false,
                 false,
             ),
-            (vec![rule("shell", None, Permission::Deny)], false, true),
+            (
+                vec![rule("read", Some("*.env"), RulePermission::Ask)],
+                false,
+                false,
+            ),
+            (
+                vec![rule("context", Some("*.env"), RulePermission::Deny)],
+                false,
+                false,
+            ),
+            (vec![rule("shell", None, RulePermission::Deny)], false, true),
         ];
         for (rules, is_everything, shows_secret) in all {
             let readable = Readable::by("context", rules.clone());

@@ -6,19 +6,20 @@
 //! A pattern for the shell is held against the whole line, and a line can hold several commands: `git *` matches
 //! `git log; rm -r src` too. Whoever allows by pattern allows that.
 
-use super::{Permission, Rule};
-
-/// What is to be done about a wish.
-pub type Decision = Permission;
+use protocol::{PermissionRule, RulePermission};
 
 /// What the rules say about a tool that wants to do something: the first one that speaks of it counts. Without one, it is
 /// allowed: it happens in a sandbox, and nothing of it reaches the workspace before the user applies it.
 #[must_use]
-pub fn decide<'a>(rules: impl IntoIterator<Item = &'a Rule>, tool: &str, subject: &str) -> Decision {
+pub fn decide<'a>(
+    rules: impl IntoIterator<Item = &'a PermissionRule>,
+    tool: &str,
+    subject: &str,
+) -> RulePermission {
     rules
         .into_iter()
         .find(|rule| speaks_of(rule, tool) && matches_subject(rule, subject))
-        .map_or(Permission::Allow, |rule| rule.permission)
+        .map_or(RulePermission::Allow, |rule| rule.permission)
 }
 
 /// A pattern that matches exactly this subject.
@@ -35,11 +36,11 @@ pub fn exactly(subject: &str) -> String {
 }
 
 /// Whether a rule is about a tool at all.
-pub(crate) fn speaks_of(rule: &Rule, tool: &str) -> bool {
+pub(crate) fn speaks_of(rule: &PermissionRule, tool: &str) -> bool {
     rule.tool == "*" || rule.tool == tool
 }
 
-fn matches_subject(rule: &Rule, subject: &str) -> bool {
+fn matches_subject(rule: &PermissionRule, subject: &str) -> bool {
     rule.pattern
         .as_deref()
         .is_none_or(|pattern| matches(pattern, subject))
@@ -139,15 +140,15 @@ mod tests {
         }
     }
 
-    fn rule(text: &str) -> Rule {
+    fn rule(text: &str) -> PermissionRule {
         let mut words = text.splitn(3, ' ');
         let permission = match words.next() {
-            Some("allow") => Permission::Allow,
-            Some("ask") => Permission::Ask,
-            Some("deny") => Permission::Deny,
+            Some("allow") => RulePermission::Allow,
+            Some("ask") => RulePermission::Ask,
+            Some("deny") => RulePermission::Deny,
             other => panic!("{other:?}"),
         };
-        Rule {
+        PermissionRule {
             tool: words.next().unwrap().to_owned(),
             pattern: words.next().map(str::to_owned),
             permission,
@@ -156,8 +157,8 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_speaks_of_it_counts() {
-        use Permission::{Allow, Ask, Deny};
-        let cases: &[(&[&str], &str, &str, Permission)] = &[
+        use RulePermission::{Allow, Ask, Deny};
+        let cases: &[(&[&str], &str, &str, RulePermission)] = &[
             (&[], "write", "a", Allow),
             (&["deny write"], "write", "a", Deny),
             (&["deny write"], "read", "a", Allow),
@@ -179,7 +180,7 @@ mod tests {
             (&["deny w*"], "write", "a", Allow),
         ];
         for (rules, tool, subject, expected) in cases {
-            let rules: Vec<Rule> = rules.iter().map(|text| rule(text)).collect();
+            let rules: Vec<PermissionRule> = rules.iter().map(|text| rule(text)).collect();
             assert_eq!(
                 decide(&rules, tool, subject),
                 *expected,

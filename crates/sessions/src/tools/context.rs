@@ -1,6 +1,7 @@
 //! `context`: the pieces of the code that belong to a question.
 
 use async_trait::async_trait;
+use protocol::PermissionRule;
 use serde::Deserialize;
 
 use super::error::ToolError;
@@ -11,7 +12,7 @@ use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{SHOWN_LIMIT_BYTES, beginning, one_line};
 use super::tool::{About, Told, Tool};
-use crate::permissions::{Readable, Rule};
+use crate::permissions::Readable;
 use crate::ports::{ContextFound, ContextGround, ContextOrder, Ports};
 
 /// How many tokens an answer has if nobody says so.
@@ -106,7 +107,7 @@ impl Context {
     pub(super) async fn find(
         &self,
         options: &ToolboxOptions,
-        rules: Vec<Rule>,
+        rules: Vec<PermissionRule>,
     ) -> Result<ContextFound, ToolError> {
         let readable = Readable::by(Self::NAME, rules);
         let ground = match options.desk.existing().await? {

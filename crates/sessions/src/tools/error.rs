@@ -4,8 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use plans::{PlanError, RelPath, TreeError};
-
-use crate::event::ToolState;
+use protocol::ToolState;
 
 /// A call of a tool did not do what it should.
 #[derive(Debug, thiserror::Error)]

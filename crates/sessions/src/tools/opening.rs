@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use protocol::{RulePermission, ToolState};
 use serde_json::json;
 
 use super::context::Context;
@@ -11,8 +12,7 @@ use super::spec::ToolboxOptions;
 use super::text::{beginning, bounded, one_line};
 use super::tool::Tool;
 use super::toolbox::Toolbox;
-use crate::event::ToolState;
-use crate::permissions::{Permission, decide};
+use crate::permissions::decide;
 use crate::sink::Sink;
 
 /// How long the finder may take. It answers with what it has by then.
@@ -45,7 +45,7 @@ impl Toolbox {
         };
         let about = opening.about();
         let rules = patience.within(options.asker.rules()).await.ok()?;
-        let is_allowed = |subject: &String| decide(&rules, Context::NAME, subject) == Permission::Allow;
+        let is_allowed = |subject: &String| decide(&rules, Context::NAME, subject) == RulePermission::Allow;
         if !about.subjects.iter().all(is_allowed) {
             return None;
         }

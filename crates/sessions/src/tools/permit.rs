@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 
 use plans::{RelPath, WalkOver};
+use protocol::{PermissionAnswer, PermissionRule, RulePermission};
 
 use super::error::ToolError;
 use super::running::{self, Patience};
 use super::spec::ToolboxOptions;
 use super::tool::About;
 use crate::asking::Question;
-use crate::permissions::{self, Answer, Permission, Rule, decide};
+use crate::permissions::{self, decide};
 
 /// Asks the rules, and the user where they say so. The rules as they were then.
 pub(super) async fn permit(
@@ -17,13 +18,13 @@ pub(super) async fn permit(
     tool: &'static str,
     about: &About,
     item: u64,
-) -> Result<Vec<Rule>, ToolError> {
+) -> Result<Vec<PermissionRule>, ToolError> {
     let mut rules = options.asker.rules().await;
     for subject in &about.subjects {
         match decide(&rules, tool, subject) {
-            Permission::Allow => {}
-            Permission::Deny => return Err(by_rule(tool, subject)),
-            Permission::Ask => {
+            RulePermission::Allow => {}
+            RulePermission::Deny => return Err(by_rule(tool, subject)),
+            RulePermission::Ask => {
                 ask(options, tool, subject, item).await?;
                 // The answer may have become a rule.
                 rules = options.asker.rules().await;
@@ -57,14 +58,14 @@ async fn ask(
         .await
         .map_err(|_| ToolError::Cancelled)?;
     match answer {
-        Answer::Allow | Answer::AllowAlways => Ok(()),
-        Answer::Deny if options.scope.is_cancelled() => Err(ToolError::Cancelled),
-        Answer::Deny if by.is_empty() => Err(ToolError::Denied(
+        PermissionAnswer::Allow | PermissionAnswer::AllowAlways => Ok(()),
+        PermissionAnswer::Deny if options.scope.is_cancelled() => Err(ToolError::Cancelled),
+        PermissionAnswer::Deny if by.is_empty() => Err(ToolError::Denied(
             "nobody answered in time whether this may be done, so it was not done. Go on without it, or say what you \
              would need."
                 .to_owned(),
         )),
-        Answer::Deny => Err(ToolError::Denied(
+        PermissionAnswer::Deny => Err(ToolError::Denied(
             "the user does not want this to be done. Do not try it again in another way; go on without it, or ask what \
              to do instead."
                 .to_owned(),
@@ -81,10 +82,10 @@ fn by_rule(tool: &str, subject: &str) -> ToolError {
 }
 
 /// Whether a rule says anything but yes about a tool.
-fn can_refuse(rules: &[Rule], tool: &str) -> bool {
+fn can_refuse(rules: &[PermissionRule], tool: &str) -> bool {
     rules
         .iter()
-        .any(|rule| rule.permission != Permission::Allow && permissions::speaks_of(rule, tool))
+        .any(|rule| rule.permission != RulePermission::Allow && permissions::speaks_of(rule, tool))
 }
 
 /// Whether everything below a directory may be touched. Nobody is asked file by file: what needs a question must be named by
@@ -93,7 +94,7 @@ async fn permit_below(
     options: &ToolboxOptions,
     tool: &'static str,
     directory: &RelPath,
-    rules: &[Rule],
+    rules: &[PermissionRule],
 ) -> Result<(), ToolError> {
     let (directory, rules) = (directory.clone(), rules.to_vec());
     let patience = Patience::new(options);
@@ -106,9 +107,9 @@ async fn permit_below(
         explorer.walk(Some(&directory), WalkOver::Everything, &mut |path, _| {
             let subject = path.to_string();
             refused = patience.check().and_then(|()| match decide(&rules, tool, &subject) {
-                Permission::Allow => Ok(()),
-                Permission::Deny => Err(by_rule(tool, &subject)),
-                Permission::Ask => Err(ToolError::Denied(format!(
+                RulePermission::Allow => Ok(()),
+                RulePermission::Deny => Err(by_rule(tool, &subject)),
+                RulePermission::Ask => Err(ToolError::Denied(format!(
                     "the user must be asked about `{subject}`, which is below it. Call `{tool}` for that path first."
                 ))),
             });

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use kernel::{Deadline, Scope};
 use plans::{ChangeFiles, Explorer, FileOperation};
-use protocol::PlanId;
+use protocol::{PermissionRule, PlanId};
 
 use super::error::ToolError;
 use super::place::Place;
 use super::spec::ToolboxOptions;
-use crate::permissions::Rule;
 use crate::sink::ToolSink;
 
 /// What a tool has while it runs.
@@ -19,7 +18,7 @@ pub(super) struct Running<'a> {
     pub(super) options: &'a ToolboxOptions,
     pub(super) sink: &'a ToolSink,
     /// The rules by which it was allowed.
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<PermissionRule>,
     pub(super) patience: Patience,
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use protocol::ToolState;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot};
 
@@ -15,7 +16,6 @@ use super::running::{self, Running};
 use super::spec::{Access, ToolboxOptions};
 use super::text::{BothEnds, TextPieces, one_line};
 use super::tool::{About, Told, Tool};
-use crate::event::ToolState;
 use crate::ports::{Ports, ShellEnd, ShellOrder};
 use crate::sink::ToolSink;
 

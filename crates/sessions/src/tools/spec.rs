@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Clock, Scope};
+use protocol::ToolState;
 use serde_json::Value;
 
 use crate::asking::Asker;
 use crate::desk::PlanDesk;
-use crate::event::ToolState;
 use crate::ports::Ports;
 
 /// What a toolbox is made of.

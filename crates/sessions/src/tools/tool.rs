@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use async_trait::async_trait;
 use plans::RelPath;
+use protocol::ToolState;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -13,7 +14,6 @@ use super::order::Touches;
 use super::parameters::{self, Parameter};
 use super::running::Running;
 use super::spec::{Access, ToolSpec, ToolboxOptions};
-use crate::event::ToolState;
 use crate::ports::Ports;
 
 /// A tool. A value of it is one call whose arguments are good.

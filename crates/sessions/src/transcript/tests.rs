@@ -1,15 +1,15 @@
 //! Folding, anywhere and in any order.
 
 use proptest::prelude::*;
-use protocol::{PermissionId, PlanId};
+use protocol::{AgentChoice, PermissionId, PlanId, ToolState};
 use serde_json::json;
 
 use super::*;
-use crate::prompt::{AgentChoice, Prompt};
+use crate::prompt::Prompt;
 
-fn folded(events: &[TurnEvent]) -> Transcript {
-    let mut transcript = Transcript::default();
-    events.iter().for_each(|event| transcript.apply(event));
+fn folded(events: &[TurnEvent]) -> TurnTranscript {
+    let mut transcript = TurnTranscript::default();
+    events.iter().for_each(|event| apply(&mut transcript, event));
     transcript
 }
 
@@ -80,8 +80,8 @@ fn items_grow_beside_each_other_and_stay_in_their_order() {
         },
         output(3, "a"),
         arguments(2, "\"ls\"}"),
-        answered(Answer::Allow, "me"),
-        answered(Answer::Deny, "late"),
+        answered(PermissionAnswer::Allow, "me"),
+        answered(PermissionAnswer::Deny, "late"),
         TurnEvent::ToolStarted {
             item: 2,
             title: "ls".to_owned(),
@@ -140,14 +140,14 @@ fn what_is_not_known_is_passed_over() {
         kind: "x".into(),
         body: body.as_bytes().into(),
     };
-    let mut transcript = Transcript::default();
+    let mut transcript = TurnTranscript::default();
     for body in [
         r#"{"kind":"text","item":0,"delta":"a","since":"version 2"}"#,
         r#"{"kind":"hologram","item":0,"delta":"b"}"#,
         r#"{"kind":"text","item":0}"#,
         "nothing",
     ] {
-        transcript.apply_stored(&stored(body));
+        apply_stored(&mut transcript, &stored(body));
     }
     assert_eq!(transcript, folded(&[text(0, "a")]));
 }
@@ -185,7 +185,7 @@ fn any_event() -> impl Strategy<Value = TurnEvent> {
         }),
         (permissions, delta).prop_map(|(permission, by)| TurnEvent::PermissionAnswered {
             permission,
-            answer: Answer::Deny,
+            answer: PermissionAnswer::Deny,
             by,
         }),
         delta.prop_map(|text| TurnEvent::Trouble {
@@ -204,32 +204,32 @@ proptest! {
     ) {
         let at = at.index(events.len() + 1);
         let snapshot = serde_json::to_string(&folded(&events[..at])).unwrap();
-        let mut resumed: Transcript = serde_json::from_str(&snapshot).unwrap();
-        events[at..].iter().for_each(|event| resumed.apply(event));
+        let mut resumed: TurnTranscript = serde_json::from_str(&snapshot).unwrap();
+        events[at..].iter().for_each(|event| apply(&mut resumed, event));
         prop_assert_eq!(resumed, folded(&events));
     }
 }
 
 #[test]
 fn what_goes_on_from_a_snapshot_without_numbers_begins_items_of_its_own() {
-    let text = |text: &str| Item::Text {
+    let text = |text: &str| TurnItem::Text {
         text: text.to_owned(),
     };
-    let mut snapshot = serde_json::to_value(Transcript {
+    let mut snapshot = serde_json::to_value(TurnTranscript {
         items: vec![text("a"), text("b")],
-        ..Transcript::default()
+        ..TurnTranscript::default()
     })
     .unwrap();
     snapshot.as_object_mut().unwrap().remove("numbers").unwrap();
-    let mut transcript: Transcript = serde_json::from_value(snapshot).unwrap();
+    let mut transcript: TurnTranscript = serde_json::from_value(snapshot).unwrap();
     for (item, delta) in [(7, "c"), (8, "d"), (7, "e"), (8, "f")] {
         let delta = delta.to_owned();
-        transcript.apply(&TurnEvent::Text { item, delta });
+        apply(&mut transcript, &TurnEvent::Text { item, delta });
     }
-    let expected = Transcript {
+    let expected = TurnTranscript {
         items: vec![text("a"), text("b"), text("ce"), text("df")],
         numbers: vec![None, None, Some(7), Some(8)],
-        ..Transcript::default()
+        ..TurnTranscript::default()
     };
     assert_eq!(transcript, expected);
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use kernel::SystemClock;
-use sessions::permissions::{Answer, Permission, Rule};
-use sessions::{AgentChoice, Attachment, NewSession, SessionState, TurnEvent, TurnState, Usage};
+use protocol::{
+    AgentChoice, Attachment, PermissionAnswer, PermissionRule, RulePermission, SessionState, TurnState, Usage,
+};
+use sessions::{NewSession, StoredAttachment, TurnEvent};
 
 use crate::acp_kit::{AcpKit, error_of, own, says, story};
 use crate::kit::prompt;
@@ -106,15 +108,15 @@ async fn what_it_writes_by_itself_is_recorded_as_its_turn_and_stays_in_the_sandb
 async fn the_user_is_asked_with_the_options_of_the_agent() {
     let cases = [
         (
-            Answer::Allow,
+            PermissionAnswer::Allow,
             r#"{"optionId":"own-allow_once","outcome":"selected"}"#,
         ),
         (
-            Answer::AllowAlways,
+            PermissionAnswer::AllowAlways,
             r#"{"optionId":"own-allow_always","outcome":"selected"}"#,
         ),
         (
-            Answer::Deny,
+            PermissionAnswer::Deny,
             r#"{"optionId":"own-reject_once","outcome":"selected"}"#,
         ),
     ];
@@ -157,10 +159,10 @@ async fn rules_decide_before_the_user_is_asked() {
             name: "scripted".to_owned(),
             ..AgentChoice::default()
         },
-        rules: vec![Rule {
+        rules: vec![PermissionRule {
             tool: "*".to_owned(),
             pattern: None,
-            permission: Permission::Deny,
+            permission: RulePermission::Deny,
         }],
         plan: None,
         by: "ann".into(),
@@ -270,10 +272,12 @@ async fn what_comes_with_a_prompt_is_handed_over() {
     let session = kit.kit.session().await;
     let put = kit.kit.log.put_blob(&b"notes"[..]).await.unwrap();
     let mut new = prompt("attached");
-    new.prompt.attachments = vec![Attachment {
-        name: "notes.md".to_owned(),
-        media_type: "text/markdown".to_owned(),
-        size_bytes: 5,
+    new.prompt.attachments = vec![StoredAttachment {
+        about: Attachment {
+            name: "notes.md".to_owned(),
+            media_type: "text/markdown".to_owned(),
+            size_bytes: 5,
+        },
         content: put.0,
     }];
     let turn = kit.kit.sessions.start_turn(session, new).await.unwrap().turn.id;

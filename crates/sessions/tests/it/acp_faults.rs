@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use sessions::{AgentChoice, NewSession, Readiness, SessionError, TurnState};
+use protocol::{AgentChoice, TurnState};
+use sessions::{NewSession, Readiness, SessionError};
 
 use crate::acp_kit::{AcpKit, own, says};
 use crate::kit::PATIENCE;

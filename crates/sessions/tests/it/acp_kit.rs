@@ -11,9 +11,9 @@ use eventlog::{Log, Sequence, SqliteOptions, TailItem};
 use kernel::{CancellationToken, SystemClock};
 use plans::{FileFound, RelPath};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
-use protocol::{BootId, HomeId, SessionId, TurnId};
+use protocol::{BootId, HomeId, SessionId, TurnId, TurnState};
 use sessions::agents::acp::{AcpAgent, AcpSettings};
-use sessions::{NoContextFinder, Ports, Shell, ShellEnd, ShellError, ShellOrder, Turn, TurnEvent, TurnState};
+use sessions::{NoContextFinder, Ports, Shell, ShellEnd, ShellError, ShellOrder, Turn, TurnEvent, from_log};
 use tokio::sync::mpsc;
 
 use crate::kit::{Kit, NoLanguages, PATIENCE};
@@ -158,7 +158,7 @@ impl AcpKit {
         let found = async {
             loop {
                 if let TailItem::Event(event) = tail.next().await.unwrap()
-                    && let Some(event) = TurnEvent::from_log(&event)
+                    && let Some(event) = from_log(&event)
                     && is_it(&event)
                 {
                     return event;

@@ -9,9 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use kernel::{CancellationToken, Deadline, SystemClock};
-use protocol::SessionId;
+use protocol::{SessionId, TurnState};
 use serde_json::{Value, json};
-use sessions::TurnState;
 
 use crate::acp_kit::{AcpKit, story};
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use eventlog::{HeadsOrder, HeadsQuery};
-use sessions::permissions::Answer;
-use sessions::{AgentEnd, Asker, NewTurn, Question, Started, TurnState};
+use protocol::{PermissionAnswer, TurnState};
+use sessions::{AgentEnd, Asker, NewTurn, Question, Started};
 
 use crate::kit::{Kit, prompt};
 
@@ -71,7 +71,7 @@ async fn the_keys_of_a_session_that_was_removed_go() {
 }
 
 /// Asks, and lets somebody answer.
-async fn answered(kit: &Kit, session: protocol::SessionId, asker: &Asker, subject: &str) -> Answer {
+async fn answered(kit: &Kit, session: protocol::SessionId, asker: &Asker, subject: &str) -> PermissionAnswer {
     let question = Question {
         item: None,
         tool: "shell".to_owned(),
@@ -92,7 +92,7 @@ async fn answered(kit: &Kit, session: protocol::SessionId, asker: &Asker, subjec
     };
     let answer = kit
         .sessions
-        .answer(session, open, Answer::AllowAlways, "ann".into());
+        .answer(session, open, PermissionAnswer::AllowAlways, "ann".into());
     answer.await.unwrap();
     asking.await.unwrap().unwrap().0
 }
@@ -105,9 +105,15 @@ async fn what_is_too_long_to_be_remembered_is_allowed_once() {
     let turn = kit.send(session, "work").await.turn.id;
     let led = kit.puppet.next().await;
     let asker = led.turn.asker.clone();
-    assert_eq!(answered(&kit, session, &asker, "make").await, Answer::AllowAlways);
+    assert_eq!(
+        answered(&kit, session, &asker, "make").await,
+        PermissionAnswer::AllowAlways
+    );
     let huge = "x".repeat(2 << 20);
-    assert_eq!(answered(&kit, session, &asker, &huge).await, Answer::AllowAlways);
+    assert_eq!(
+        answered(&kit, session, &asker, &huge).await,
+        PermissionAnswer::AllowAlways
+    );
     let rules = kit.get(session).await.record.rules;
     let patterns: Vec<_> = rules.iter().map(|rule| rule.pattern.as_deref()).collect();
     assert_eq!(patterns, [Some("make")]);

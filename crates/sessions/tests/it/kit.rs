@@ -13,13 +13,13 @@ use eventlog::{Faults, Log, Sequence, SqliteOptions};
 use kernel::{CancellationToken, Clock, Deadline, SystemClock};
 use plans::{LandingSteps, Plans, PlansOptions, PlansSettings};
 use process::{KeeperProgram, Processes, ProcessesOptions, Tasks};
-use protocol::{BootId, HomeId, SessionId, TurnId};
+use protocol::{AgentChoice, AgentKind, BootId, HomeId, IfBusy, SessionId, TurnId};
 use serde_json::Value;
 use sessions::{
-    Accepted, Agent, AgentChoice, AgentEnd, AgentInfo, AgentKind, AgentTurn, ContextFinder, IfBusy,
-    LanguageError, LanguageOrder, Languages, NewSession, NewTurn, NoContextFinder, Ports, Prompt, Readiness,
-    RunOn, Session, Sessions, SessionsOptions, SessionsSettings, Sharing, Shell, ShellEnd, ShellError,
-    ShellOrder, Turn, TurnEvent,
+    Accepted, Agent, AgentEnd, AgentInfo, AgentTurn, ContextFinder, LanguageError, LanguageOrder, Languages,
+    NewSession, NewTurn, NoContextFinder, Ports, Prompt, Readiness, RunOn, Session, Sessions,
+    SessionsOptions, SessionsSettings, Sharing, Shell, ShellEnd, ShellError, ShellOrder, Turn, TurnEvent,
+    from_log,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -325,7 +325,7 @@ impl Kit {
         let (mut events, mut after) = (Vec::new(), Sequence::default());
         loop {
             let page = self.log.read(&stream, after, 500).await.unwrap();
-            events.extend(page.events.iter().filter_map(TurnEvent::from_log));
+            events.extend(page.events.iter().filter_map(from_log));
             match page.events.last() {
                 Some(last) => after = last.sequence,
                 None => return events,

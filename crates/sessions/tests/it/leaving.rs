@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-use protocol::{SessionId, TurnId};
-use sessions::{AgentEnd, SessionState, TurnState};
+use protocol::{SessionId, SessionState, TurnId, TurnState};
+use sessions::AgentEnd;
 
 use crate::kit::{Kit, prompt};
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use eventlog::Fault;
-use protocol::{SessionId, TurnId};
-use sessions::{AgentEnd, SessionState, TurnEvent, TurnState};
+use protocol::{SessionId, SessionState, TurnId, TurnState};
+use sessions::{AgentEnd, TurnEvent};
 
 use crate::kit::{Kit, PATIENCE};
 

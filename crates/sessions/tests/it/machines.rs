@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use kernel::{CancellationToken, Deadline, SystemClock};
 use machines::{Claimed, Elsewhere, Identity, Place, Presence, claim};
-use protocol::{BootId, HomeId, SessionId, TurnId};
+use protocol::{AgentChoice, BootId, HomeId, SessionId, SessionState, TurnId, TurnState};
 use sessions::{
-    AfterCrash, Agent, AgentChoice, AgentEnd, NewSession, NewTurn, Ports, RunOn, SessionError, SessionState,
-    Sessions, SessionsOptions, SessionsSettings, Sharing, TurnState,
+    AfterCrash, Agent, AgentEnd, NewSession, NewTurn, Ports, RunOn, SessionError, Sessions, SessionsOptions,
+    SessionsSettings, Sharing,
 };
 
 use crate::kit::{Agents, Echo, Kit, NoLanguages, PATIENCE, Puppet, prompt};

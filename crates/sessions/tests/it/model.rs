@@ -1,8 +1,9 @@
 //! The agent `model`, against a scripted server, through the real service.
 
+use protocol::{AgentChoice, Attachment, ToolState, TurnState, Usage};
 use serde_json::{Value, json};
 use sessions::agents::model::ModelPrices;
-use sessions::{AgentChoice, Attachment, NewTurn, ToolState, TurnEvent, TurnState, Usage};
+use sessions::{NewTurn, StoredAttachment, TurnEvent};
 
 use crate::kit::{PATIENCE, prompt};
 use crate::model_kit::{KEY, ModelKit, responses, steps};
@@ -170,10 +171,12 @@ async fn what_comes_with_a_prompt_is_sent() {
     let mut attachments = Vec::new();
     for (name, media_type, content) in contents {
         let (id, info) = kit.kit.log.put_blob(content).await.unwrap();
-        attachments.push(Attachment {
-            name: name.to_owned(),
-            media_type: media_type.to_owned(),
-            size_bytes: info.size_bytes,
+        attachments.push(StoredAttachment {
+            about: Attachment {
+                name: name.to_owned(),
+                media_type: media_type.to_owned(),
+                size_bytes: info.size_bytes,
+            },
             content: id,
         });
     }

@@ -1,9 +1,9 @@
 //! What becomes of a turn when the server of its model misbehaves: each fault has an end with a name, and what had come stays.
 
 use kernel::BreakerSettings;
+use protocol::{ToolState, TurnState};
 use serde_json::{Value, json};
 use sessions::agents::model::ModelSettings;
-use sessions::{ToolState, TurnState};
 
 use crate::kit::PATIENCE;
 use crate::model_kit::{KEY, ModelKit, SHORT, responses, steps};

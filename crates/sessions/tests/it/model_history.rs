@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use protocol::TurnState;
 use serde_json::{Value, json};
-use sessions::TurnState;
 
 use crate::model_kit::{ModelKit, responses};
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{BreakerSettings, CircuitBreaker, SystemClock};
-use protocol::SessionId;
+use protocol::{SessionId, ToolState, TurnState};
 use serde_json::{Value, json};
 use sessions::agents::model::{ApiKey, ModelAgent, ModelSettings};
-use sessions::{NewTurn, ToolState, Turn, TurnEvent, TurnState};
+use sessions::{NewTurn, Turn, TurnEvent};
 
 use crate::finder::FakeFinder;
 use crate::kit::{Kit, prompt};

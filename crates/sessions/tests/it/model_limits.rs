@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use protocol::TurnState;
 use serde_json::{Value, json};
-use sessions::TurnState;
 use sessions::agents::model::{ModelPrices, ModelSettings};
 
 use crate::model_kit::{ModelKit, SHORT, responses, steps};

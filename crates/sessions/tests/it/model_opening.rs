@@ -1,7 +1,8 @@
 //! What the agent `model` knows of the code before its first step.
 
+use protocol::{ToolState, TurnState};
 use serde_json::json;
-use sessions::{ContextGround, ToolState, TurnEvent, TurnState};
+use sessions::{ContextGround, TurnEvent};
 
 use crate::model_kit::{Ended, ModelKit, responses};
 

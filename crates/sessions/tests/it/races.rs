@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use eventlog::{Sequence, StreamId, TailItem};
 use kernel::CancellationToken;
-use protocol::{SessionId, TurnId};
+use protocol::{AgentChoice, IfBusy, SessionId, SessionState, TurnId, TurnState};
 use sessions::agents::rehearsal::Rehearsal;
-use sessions::{AgentChoice, IfBusy, SessionError, SessionState, TurnEvent, TurnState};
+use sessions::{SessionError, TurnEvent, from_log};
 
 use crate::kit::{Kit, PATIENCE, prompt};
 
@@ -86,7 +86,7 @@ async fn heard(kit: &Kit, turn: TurnId) -> (String, TurnState) {
         let TailItem::Event(event) = item.unwrap().unwrap() else {
             panic!("nothing was dropped here")
         };
-        match TurnEvent::from_log(&event) {
+        match from_log(&event) {
             Some(TurnEvent::Text { delta, .. }) => text.push_str(&delta),
             Some(TurnEvent::State { state, .. }) if state.is_terminal() => return (text, state),
             _ => {}

@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use protocol::TurnId;
+use protocol::{AgentChoice, PermissionAnswer, SessionState, ToolState, TurnId, TurnState};
 use sessions::agents::rehearsal::Rehearsal;
-use sessions::permissions::Answer;
-use sessions::{AgentChoice, SessionError, SessionState, ToolState, TurnEvent, TurnRecord, TurnState};
+use sessions::{SessionError, TurnEvent, TurnRecord};
 
 use crate::kit::{Kit, PATIENCE, prompt};
 
@@ -85,7 +84,7 @@ async fn how_a_script_ends_is_how_its_turn_ends() {
     for (script, code, text) in cases {
         let turn = begin(&kit, "more", script).await;
         if script.contains("ask") {
-            answer(&kit, turn, Answer::Allow).await;
+            answer(&kit, turn, PermissionAnswer::Allow).await;
         }
         let record = kit.end(turn).await.record;
         let error = record.error.unwrap();
@@ -229,7 +228,7 @@ steps:
 }
 
 /// Answers the question of a turn, as soon as it is asked.
-async fn answer(kit: &Kit, turn: TurnId, answer: Answer) {
+async fn answer(kit: &Kit, turn: TurnId, answer: PermissionAnswer) {
     let session = kit.sessions.turn(turn).await.unwrap().record.session;
     let began = Instant::now();
     loop {
@@ -251,9 +250,9 @@ async fn answer(kit: &Kit, turn: TurnId, answer: Answer) {
 async fn a_question_holds_the_script_and_its_answer_is_said() {
     let kit = kit().await;
     for (given, said) in [
-        (Answer::Allow, "bob has answered: allow.\n"),
-        (Answer::AllowAlways, "bob has answered: allow always.\n"),
-        (Answer::Deny, "bob has answered: deny.\n"),
+        (PermissionAnswer::Allow, "bob has answered: allow.\n"),
+        (PermissionAnswer::AllowAlways, "bob has answered: allow always.\n"),
+        (PermissionAnswer::Deny, "bob has answered: deny.\n"),
     ] {
         let turn = begin(&kit, "p", "steps: [ask: may I?, say: '{{answer}} it is']").await;
         answer(&kit, turn, given).await;

@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use kernel::{Clock, ManualClock};
-use protocol::TurnId;
-use sessions::permissions::{Answer, Permission};
-use sessions::{
-    AgentEnd, IfBusy, Question, SessionError, SessionState, Started, TurnEvent, TurnState, Usage,
-};
+use protocol::{IfBusy, PermissionAnswer, RulePermission, SessionState, TurnId, TurnState, Usage};
+use sessions::{AgentEnd, Question, SessionError, Started, TurnEvent};
 
 use crate::kit::{Kit, PATIENCE, prompt};
 
@@ -220,17 +217,17 @@ async fn a_question_is_answered_once() {
         tokio::task::yield_now().await;
     };
     let answer = |answer, by: &str| kit.sessions.answer(session, asked, answer, by.into());
-    let first = answer(Answer::AllowAlways, "ann").await.unwrap();
-    let second = answer(Answer::Deny, "bob").await.unwrap();
+    let first = answer(PermissionAnswer::AllowAlways, "ann").await.unwrap();
+    let second = answer(PermissionAnswer::Deny, "bob").await.unwrap();
     assert_eq!(
         (first.clone(), second),
-        ((Answer::AllowAlways, "ann".into()), first)
+        ((PermissionAnswer::AllowAlways, "ann".into()), first)
     );
-    assert_eq!(asking.await.unwrap().unwrap().0, Answer::AllowAlways);
+    assert_eq!(asking.await.unwrap().unwrap().0, PermissionAnswer::AllowAlways);
     let rules = led.turn.asker.rules().await;
     assert_eq!(
         (rules[0].tool.as_str(), rules[0].permission),
-        ("shell", Permission::Allow)
+        ("shell", RulePermission::Allow)
     );
     led.end(AgentEnd::Done);
 }
@@ -249,7 +246,7 @@ async fn silence_means_no_where_the_settings_have_a_limit() {
         options: Vec::new(),
     };
     let (answer, by) = led.turn.asker.ask(question).await.unwrap();
-    assert_eq!((answer, &*by), (Answer::Deny, ""));
+    assert_eq!((answer, &*by), (PermissionAnswer::Deny, ""));
     assert_eq!(kit.get(session).await.record.state(), SessionState::Running);
     led.end(AgentEnd::Done);
 }
@@ -287,9 +284,11 @@ async fn a_question_waits_as_long_as_it_takes() {
         tokio::task::yield_now().await;
     }
     let asked = kit.get(session).await.record.active.unwrap().asked[0].id;
-    let answer = kit.sessions.answer(session, asked, Answer::Allow, "ann".into());
-    assert_eq!(answer.await.unwrap().0, Answer::Allow);
-    assert_eq!(asking.await.unwrap().unwrap().0, Answer::Allow);
+    let answer = kit
+        .sessions
+        .answer(session, asked, PermissionAnswer::Allow, "ann".into());
+    assert_eq!(answer.await.unwrap().0, PermissionAnswer::Allow);
+    assert_eq!(asking.await.unwrap().unwrap().0, PermissionAnswer::Allow);
     // From here on its time counts again.
     let over = tokio::spawn(async move { led.turn.scope.wait().await });
     while !over.is_finished() {

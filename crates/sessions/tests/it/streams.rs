@@ -4,21 +4,22 @@ use std::time::Duration;
 
 use eventlog::Sequence;
 use kernel::CancellationToken;
-use protocol::TurnId;
+use protocol::{ToolState, TurnId, TurnState, TurnTranscript};
 use serde_json::{Value, json};
-use sessions::{
-    AgentEnd, ExportFormat, FollowFrom, FollowItem, ToolState, Transcript, TurnEvent, TurnFollow, TurnState,
-};
+use sessions::{AgentEnd, ExportFormat, FollowFrom, FollowItem, TurnEvent, TurnFollow, apply, apply_stored};
 
 use crate::kit::{Kit, Led, PATIENCE};
 
 /// Reads on until the end; says what the reader has, how it was told to start over, and how the turn ended.
-async fn to_the_end(mut follow: TurnFollow, mut has: Transcript) -> (Transcript, u64, TurnState) {
+async fn to_the_end(mut follow: TurnFollow, mut has: TurnTranscript) -> (TurnTranscript, u64, TurnState) {
     let mut resyncs = 0;
     loop {
         let item = tokio::time::timeout(PATIENCE, follow.next()).await.unwrap();
         match item.unwrap().unwrap() {
-            FollowItem::Events(batch) => batch.events().iter().for_each(|event| has.apply_stored(event)),
+            FollowItem::Events(batch) => batch
+                .events()
+                .iter()
+                .for_each(|event| apply_stored(&mut has, event)),
             FollowItem::Resync { snapshot, .. } => {
                 has = *snapshot;
                 resyncs += 1;
@@ -28,10 +29,10 @@ async fn to_the_end(mut follow: TurnFollow, mut has: Transcript) -> (Transcript,
     }
 }
 
-async fn folded(kit: &Kit, turn: TurnId) -> Transcript {
-    let mut folded = Transcript::default();
+async fn folded(kit: &Kit, turn: TurnId) -> TurnTranscript {
+    let mut folded = TurnTranscript::default();
     let events: Vec<TurnEvent> = kit.events(turn).await;
-    events.iter().for_each(|event| folded.apply(event));
+    events.iter().for_each(|event| apply(&mut folded, event));
     folded
 }
 
@@ -64,7 +65,7 @@ async fn readers_of_a_turn_have_what_the_log_has_before_and_after_it_is_folded()
         follow(first, FollowFrom::Start).await.unwrap(),
         follow(second, FollowFrom::Start).await.unwrap(),
     ]
-    .map(|follow| tokio::spawn(to_the_end(follow, Transcript::default())));
+    .map(|follow| tokio::spawn(to_the_end(follow, TurnTranscript::default())));
     for _ in 0..2 {
         let led = kit.puppet.next().await;
         work(&led).await;
@@ -94,7 +95,7 @@ async fn readers_of_a_turn_have_what_the_log_has_before_and_after_it_is_folded()
             "{events:?}"
         );
         let after = FollowFrom::After(Sequence::from_u64(7).into());
-        let resumed = to_the_end(follow(turn, after).await.unwrap(), Transcript::default()).await;
+        let resumed = to_the_end(follow(turn, after).await.unwrap(), TurnTranscript::default()).await;
         assert_eq!(resumed, (has, 1, TurnState::Done));
     }
     assert_eq!(

@@ -6,8 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, prop_oneof};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use protocol::ToolState;
 use serde_json::{Value, json};
-use sessions::{ToolState, TurnEvent};
+use sessions::TurnEvent;
 
 use super::kit::PATIENCE;
 use super::tools_kit::Bench;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use protocol::ToolState::{Denied, Done, Failed};
 use serde_json::json;
 use sessions::ContextGround;
-use sessions::ToolState::{Denied, Done, Failed};
 
 use super::tools_kit::Bench;
 

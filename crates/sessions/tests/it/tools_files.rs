@@ -1,8 +1,9 @@
 //! Tools that read and write files, on a real plan.
 
+use protocol::ToolState;
+use protocol::ToolState::{Done, Failed};
 use serde_json::{Value, json};
-use sessions::ToolState::{Done, Failed};
-use sessions::{ToolState, TurnEvent};
+use sessions::TurnEvent;
 
 use super::tools_kit::Bench;
 

@@ -6,13 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use kernel::SystemClock;
-use protocol::{JobId, TurnId};
+use protocol::{AgentChoice, JobId, PermissionRule, RulePermission, ToolState, TurnId};
 use serde_json::{Value, json};
-use sessions::permissions::{Permission, Rule};
 use sessions::tools::{ToolAnswer, ToolCall, ToolboxOptions};
 use sessions::{
-    AgentChoice, ContextFinder, LanguageError, LanguageOrder, Languages, NewSession, Ports, Shell, ShellEnd,
-    ShellError, ShellOrder, ToolState, Toolbox, TurnEvent,
+    ContextFinder, LanguageError, LanguageOrder, Languages, NewSession, Ports, Shell, ShellEnd, ShellError,
+    ShellOrder, Toolbox, TurnEvent,
 };
 use tokio::sync::{Barrier, mpsc};
 
@@ -106,15 +105,15 @@ impl Languages for FakeLanguages {
 }
 
 /// `allow|ask|deny TOOL [PATTERN]`.
-pub(crate) fn rule(text: &str) -> Rule {
+pub(crate) fn rule(text: &str) -> PermissionRule {
     let mut words = text.splitn(3, ' ');
     let permission = match words.next() {
-        Some("allow") => Permission::Allow,
-        Some("ask") => Permission::Ask,
-        Some("deny") => Permission::Deny,
+        Some("allow") => RulePermission::Allow,
+        Some("ask") => RulePermission::Ask,
+        Some("deny") => RulePermission::Deny,
         other => panic!("{other:?}"),
     };
-    Rule {
+    PermissionRule {
         tool: words.next().unwrap().to_owned(),
         pattern: words.next().map(str::to_owned),
         permission,

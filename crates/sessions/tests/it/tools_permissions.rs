@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use protocol::ToolState::{Cancelled, Denied, Done};
+use protocol::{PermissionAnswer, SessionState};
 use serde_json::json;
-use sessions::ToolState::{Cancelled, Denied, Done};
-use sessions::permissions::Answer;
-use sessions::{SessionState, TurnEvent};
+use sessions::TurnEvent;
 
 use super::kit::PATIENCE;
 use super::tools_kit::Bench;
@@ -68,7 +68,7 @@ async fn rules_deny_by_tool_and_by_what_it_wants() {
 }
 
 /// Waits until something is asked, and answers it.
-async fn answer(bench: &Bench, answer: Answer) -> String {
+async fn answer(bench: &Bench, answer: PermissionAnswer) -> String {
     let session = bench.led.turn.session;
     let asked = tokio::time::timeout(PATIENCE, async {
         loop {
@@ -94,9 +94,15 @@ async fn answer(bench: &Bench, answer: Answer) -> String {
 async fn the_user_is_asked_and_the_answer_counts() {
     let bench = Bench::with(&[("a", "1"), ("b", "1")], &["ask * a", "ask move"]).await;
     let write = |text| json!({"path": "a", "text": text});
-    let (found, asked) = tokio::join!(bench.ask("write", write("2")), answer(&bench, Answer::Allow));
+    let (found, asked) = tokio::join!(
+        bench.ask("write", write("2")),
+        answer(&bench, PermissionAnswer::Allow)
+    );
     assert_eq!((found.0, asked.as_str()), (Done, "write a"));
-    let (found, _) = tokio::join!(bench.ask("write", write("3")), answer(&bench, Answer::Deny));
+    let (found, _) = tokio::join!(
+        bench.ask("write", write("3")),
+        answer(&bench, PermissionAnswer::Deny)
+    );
     assert_eq!(found.0, Denied);
     assert!(
         found.1.starts_with("the user does not want this to be done."),
@@ -106,8 +112,8 @@ async fn the_user_is_asked_and_the_answer_counts() {
     // A move is asked about at both ends.
     let moving = bench.ask("move", json!({"from": "b", "to": "c"}));
     let (found, asked) = tokio::join!(moving, async {
-        let first = answer(&bench, Answer::Allow).await;
-        (first, answer(&bench, Answer::Allow).await)
+        let first = answer(&bench, PermissionAnswer::Allow).await;
+        (first, answer(&bench, PermissionAnswer::Allow).await)
     });
     assert_eq!(
         (found.0, asked),
@@ -115,7 +121,7 @@ async fn the_user_is_asked_and_the_answer_counts() {
     );
     let (found, _) = tokio::join!(
         bench.ask("read", json!({"path": "a"})),
-        answer(&bench, Answer::AllowAlways)
+        answer(&bench, PermissionAnswer::AllowAlways)
     );
     assert_eq!(found, (Done, "2".to_owned()));
     // From now on nobody is asked.
@@ -151,11 +157,14 @@ async fn always_means_what_was_asked_and_no_more() {
     let line = |line: &str| json!({ "line": line });
     let (found, asked) = tokio::join!(
         bench.ask("shell", line("say *")),
-        answer(&bench, Answer::AllowAlways)
+        answer(&bench, PermissionAnswer::AllowAlways)
     );
     assert_eq!((found.0, asked.as_str()), (Done, "shell say *"));
     assert_eq!(bench.ask("shell", line("say *")).await.0, Done);
     assert_eq!(bench.ask("shell", line("rm x")).await.0, Denied);
-    let (found, _) = tokio::join!(bench.ask("shell", line("say x")), answer(&bench, Answer::Deny));
+    let (found, _) = tokio::join!(
+        bench.ask("shell", line("say x")),
+        answer(&bench, PermissionAnswer::Deny)
+    );
     assert_eq!(found.0, Denied);
 }

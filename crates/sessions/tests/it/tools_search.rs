@@ -1,7 +1,7 @@
 //! Searching a plan's sandbox.
 
+use protocol::ToolState::{Done, Failed};
 use serde_json::json;
-use sessions::ToolState::{Done, Failed};
 
 use super::tools_kit::Bench;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use protocol::ToolState::{Cancelled, Done, Failed};
 use serde_json::json;
-use sessions::ToolState::{Cancelled, Done, Failed};
 use sessions::TurnEvent;
 
 use super::kit::PATIENCE;

@@ -1,7 +1,9 @@
 //! What a reader of a turn has, put together from what it was told: written down from the description of the events, and not
 //! taken from the daemon, so that the two can be compared.
 
-use protocol::{PermissionAnswer, TurnEvent, TurnEventBody, TurnItem, TurnResync, TurnState, TurnTranscript};
+use protocol::{
+    PermissionAnswer, PermissionId, TurnEvent, TurnEventBody, TurnItem, TurnResync, TurnState, TurnTranscript,
+};
 use serde_json::Value;
 
 /// What a reader has of a turn.
@@ -45,13 +47,13 @@ impl Has {
     }
 
     /// A question that is open.
-    pub(crate) fn question(&self) -> Option<String> {
+    pub(crate) fn question(&self) -> Option<PermissionId> {
         self.turn.items.iter().find_map(|item| match item {
             TurnItem::Permission {
                 permission,
                 answer: None,
                 ..
-            } => Some(permission.clone()),
+            } => Some(*permission),
             _ => None,
         })
     }
@@ -82,7 +84,7 @@ impl Has {
             } => self.begin(
                 None,
                 TurnItem::Permission {
-                    permission: permission.clone(),
+                    permission: *permission,
                     tool: tool.clone(),
                     subject: subject.clone(),
                     options: options.clone(),
@@ -94,7 +96,7 @@ impl Has {
                 permission,
                 answer,
                 by,
-            } => self.answered(permission, *answer, by),
+            } => self.answered(*permission, *answer, by),
             TurnEventBody::PlanChanged {
                 plan,
                 fingerprint,
@@ -104,7 +106,7 @@ impl Has {
             } => self.begin(
                 None,
                 TurnItem::Plan {
-                    plan: plan.clone(),
+                    plan: *plan,
                     fingerprint: fingerprint.clone(),
                     files: *files,
                     paths: paths.clone(),
@@ -157,7 +159,7 @@ impl Has {
         self.turn.numbers.push(number);
     }
 
-    fn answered(&mut self, asked: &str, given: PermissionAnswer, whose: &str) {
+    fn answered(&mut self, asked: PermissionId, given: PermissionAnswer, whose: &str) {
         for item in &mut self.turn.items {
             if let TurnItem::Permission {
                 permission,
@@ -165,7 +167,7 @@ impl Has {
                 by,
                 ..
             } = item
-                && permission == asked
+                && *permission == asked
             {
                 assert_eq!(*answer, None, "it is answered twice: {asked}");
                 (*answer, *by) = (Some(given), Some(whose.to_owned()));

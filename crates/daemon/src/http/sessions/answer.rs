@@ -13,7 +13,6 @@ use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
 use crate::http::problem::Problem;
-use crate::sessions::wire;
 
 /// Answers a question. The first answer counts, and is told to all who answer.
 #[utoipa::path(
@@ -36,15 +35,14 @@ pub(crate) async fn answer(
     Actor(actor): Actor,
     body::Json(request): body::Json<AnswerPermission>,
 ) -> Result<Json<PermissionAnswered>, Problem> {
-    let answer = wire::answer_of(request.answer);
     match app
         .conversations
-        .answer(session, permission, answer, actor.into())
+        .answer(session, permission, request.answer, actor.into())
         .await
     {
         Ok((answer, by)) => Ok(Json(PermissionAnswered {
             permission: permission.to_string(),
-            answer: wire::answer_to_wire(answer),
+            answer: answer,
             by: by.to_string(),
         })),
         Err(error) => Err(session_problem_of(&app, error).await),

@@ -88,8 +88,7 @@ pub(crate) async fn set_agent(
     Actor(actor): Actor,
     body::Json(request): body::Json<AgentChoice>,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let choice = wire::choice_of(request);
-    let set = app.conversations.set_agent(id, choice, actor.into()).await;
+    let set = app.conversations.set_agent(id, request, actor.into()).await;
     answer(&app, set).await
 }
 

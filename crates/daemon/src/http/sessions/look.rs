@@ -60,7 +60,7 @@ pub(crate) async fn list(
         None => None,
     };
     let query = SessionQuery {
-        state: parameters.state.map(wire::state_of),
+        state: parameters.state,
         directory,
         before: before.map_err(|problem| {
             Problem::new(protocol::ErrorCode::InvalidQuery, problem.detail()).in_field("before")

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use protocol::{ErrorCode, OpenSession};
-use sessions::{AgentChoice, NewSession};
+use protocol::{AgentChoice, ErrorCode, OpenSession, PermissionRule};
+use sessions::NewSession;
 
 use super::problems::session_problem_of;
 use crate::app::App;
@@ -46,13 +46,10 @@ pub(crate) async fn open(
     let new = NewSession {
         directory: PathBuf::from(request.directory),
         title: request.title.unwrap_or_default(),
-        agent: match request.agent {
-            Some(agent) => wire::choice_of(agent),
-            None => AgentChoice {
-                name: app.conversations.default_agent().to_owned(),
-                ..AgentChoice::default()
-            },
-        },
+        agent: request.agent.unwrap_or_else(|| AgentChoice {
+            name: app.conversations.default_agent().to_owned(),
+            ..AgentChoice::default()
+        }),
         rules: checked_rules(request.rules)?,
         plan: request.plan.as_deref().map(plan_id).transpose()?,
         by: actor.into(),
@@ -66,7 +63,7 @@ pub(crate) async fn open(
     }
 }
 
-fn checked_rules(rules: Vec<protocol::PermissionRule>) -> Result<Vec<sessions::permissions::Rule>, Problem> {
+fn checked_rules(rules: Vec<PermissionRule>) -> Result<Vec<PermissionRule>, Problem> {
     if rules.len() > RULES_LIMIT {
         return Err(invalid("rules", &format!("has more than {RULES_LIMIT} entries")));
     }
@@ -87,7 +84,7 @@ fn checked_rules(rules: Vec<protocol::PermissionRule>) -> Result<Vec<sessions::p
         let why = format!("has more than {RULES_LIMIT_BYTES} bytes in all");
         return Err(invalid("rules", &why));
     }
-    Ok(rules.into_iter().map(wire::rule_of).collect())
+    Ok(rules)
 }
 
 fn plan_id(text: &str) -> Result<protocol::PlanId, Problem> {

@@ -121,8 +121,7 @@ fn sentence(error: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{PermissionId, RequestId};
-    use sessions::TurnState;
+    use protocol::{PermissionId, RequestId, TurnState};
 
     use super::*;
 

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use protocol::StartTurn;
-use sessions::{IfBusy, NewTurn, Prompt, RunOn, Started};
+use sessions::{NewTurn, Prompt, RunOn, Started};
 
 use super::TheSession;
 use super::problems::session_problem_of;
@@ -58,11 +58,8 @@ pub(crate) async fn start(
             text: request.prompt,
             attachments: wire::attachments_of(&app.durable.log, request.attachments).await?,
         },
-        agent: request.agent.map(wire::choice_of),
-        if_busy: match request.if_busy {
-            None | Some(protocol::IfBusy::Queue) => IfBusy::Queue,
-            Some(protocol::IfBusy::Refuse) => IfBusy::Refuse,
-        },
+        agent: request.agent,
+        if_busy: request.if_busy.unwrap_or_default(),
         seen: request.seen,
         run_on: match request.here {
             true => RunOn::Here,

@@ -12,9 +12,9 @@ use axum::response::Response;
 use eventlog::Event;
 use http::HeaderMap;
 use kernel::{Clock, Deadline};
-use protocol::{ErrorCode, TurnEnd};
+use protocol::{ErrorCode, TurnEnd, TurnTranscript};
 use serde::{Deserialize, Serialize};
-use sessions::{FollowEnd, FollowFrom, FollowItem, Transcript, TurnFollow};
+use sessions::{FollowEnd, FollowFrom, FollowItem, TurnFollow};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::TheTurn;
@@ -26,7 +26,6 @@ use crate::http::pieces::{Piece, Source};
 use crate::http::problem::Problem;
 use crate::http::query::Query;
 use crate::http::sse::{HEARTBEAT, NOTHING_NEW, OPENING, stream_of, take_place};
-use crate::sessions::wire::turn_state_to_wire;
 
 /// Names the form in which all readers of a turn get its events.
 const FORM: &str = "server-sent events of a turn";
@@ -127,7 +126,7 @@ fn describe(item: &FollowItem) -> Bytes {
         FollowItem::End { sequence, state } => {
             let end = TurnEnd {
                 sequence: sequence.get(),
-                state: turn_state_to_wire(*state),
+                state: *state,
             };
             let data = serde_json::to_string(&end).unwrap_or_default();
             Bytes::from(format!("event: end\ndata: {data}\n\n"))
@@ -139,7 +138,7 @@ fn describe(item: &FollowItem) -> Bytes {
 #[derive(Serialize)]
 struct Resync<'a> {
     after: u64,
-    snapshot: &'a Transcript,
+    snapshot: &'a TurnTranscript,
 }
 
 /// Events as all readers get them.

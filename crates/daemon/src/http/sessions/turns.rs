@@ -9,9 +9,9 @@ use axum::handler::Handler;
 use axum::response::{IntoResponse, Response};
 use eventlog::{Event, Sequence};
 use kernel::Deadline;
-use protocol::{SessionId, TurnEventList, TurnId, TurnList};
+use protocol::{SessionId, TurnEventList, TurnId, TurnList, TurnTranscript};
 use serde::Deserialize;
-use sessions::{SessionError, Transcript, Turn};
+use sessions::{SessionError, Turn};
 
 use super::cancel::checked_wait;
 use super::problems::session_problem_of;
@@ -224,7 +224,7 @@ fn event_to_wire(event: &Event) -> protocol::TurnEvent {
         ("turn" = String, Path, description = "The id of the turn."),
     ),
     responses(
-        (status = 200, description = "The transcript.", body = protocol::TurnTranscript),
+        (status = 200, description = "The transcript.", body = TurnTranscript),
         (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
          content_type = "application/problem+json"),
     ),
@@ -232,7 +232,7 @@ fn event_to_wire(event: &Event) -> protocol::TurnEvent {
 pub(crate) async fn transcript(
     State(app): State<Arc<App>>,
     turn: TheTurn,
-) -> Result<Json<Transcript>, Problem> {
+) -> Result<Json<TurnTranscript>, Problem> {
     let found = match find(&app, turn).await {
         Ok(found) => app.conversations.transcript(found.id).await,
         Err(error) => Err(error),

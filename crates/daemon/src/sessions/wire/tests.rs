@@ -3,22 +3,24 @@
 use std::sync::Arc;
 
 use eventlog::{BlobId, Event, Sequence};
-use protocol::{ChangesetId, PermissionId, PlanId, TurnId};
-use serde_json::{Value, json};
-use sessions::permissions::Answer;
-use sessions::{
-    AgentChoice, Attachment, PermissionOption, Prompt, ToolState, TurnError, TurnEvent, TurnState, Usage,
+use protocol::{
+    AgentChoice, Attachment, ChangesetId, PermissionAnswer, PermissionId, PermissionOption, PlanId,
+    ToolState, TurnError, TurnId, TurnState, Usage,
 };
+use serde_json::{Value, json};
+use sessions::{Prompt, StoredAttachment, TurnEvent};
 
 use super::moment_to_wire;
 
 fn prompt() -> Prompt {
     Prompt {
         text: "do it".to_owned(),
-        attachments: vec![Attachment {
-            name: "a.txt".to_owned(),
-            media_type: "text/plain".to_owned(),
-            size_bytes: 3,
+        attachments: vec![StoredAttachment {
+            about: Attachment {
+                name: "a.txt".to_owned(),
+                media_type: "text/plain".to_owned(),
+                size_bytes: 3,
+            },
             content: BlobId::from_bytes([7; 32]),
         }],
     }
@@ -76,7 +78,7 @@ fn events() -> Vec<TurnEvent> {
             subject: "make".to_owned(),
             options: vec![PermissionOption {
                 label: "Always".to_owned(),
-                answer: Answer::AllowAlways,
+                answer: PermissionAnswer::AllowAlways,
                 id: "always".to_owned(),
             }],
             timeout_ms: Some(600_000),
@@ -131,7 +133,11 @@ fn events() -> Vec<TurnEvent> {
             full: Some("job_1".to_owned()),
         });
     }
-    for answer in [Answer::Allow, Answer::AllowAlways, Answer::Deny] {
+    for answer in [
+        PermissionAnswer::Allow,
+        PermissionAnswer::AllowAlways,
+        PermissionAnswer::Deny,
+    ] {
         events.push(TurnEvent::PermissionAnswered {
             permission,
             answer,

@@ -11,14 +11,14 @@ use lifecycle::{
     ClientLease, LifecycleError, LifecycleManager, LifecycleOptions, LifecycleSettings, Patience, ServerKey,
 };
 use process::{Processes, Tasks};
+use protocol::{AgentKind, TurnError};
 
 use super::drive::Drive;
 use super::launch::{Launcher, in_words};
 use super::settings::AcpSettings;
 use super::site::{Left, Site, Sites};
-use crate::agent::{Agent, AgentEnd, AgentInfo, AgentKind, AgentTurn};
+use crate::agent::{Agent, AgentEnd, AgentInfo, AgentTurn};
 use crate::ports::Ports;
-use crate::turn::TurnError;
 
 /// How long all processes have to end when the daemon ends.
 const CLOSE_TIME: Duration = Duration::from_secs(10);

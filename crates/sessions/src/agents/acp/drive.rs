@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use kernel::{CancellationToken, Cause, Deadline};
 use process::Tasks;
-use protocol::PlanId;
+use protocol::{PlanId, ToolState, TurnError, Usage};
 use serde_json::{Value, json};
 
 use super::files::{Files, Roots};
@@ -24,10 +24,8 @@ use super::wire::{
     StopReason,
 };
 use crate::agent::{AgentEnd, AgentTurn};
-use crate::event::ToolState;
 use crate::ports::Ports;
-use crate::prompt::Attachment;
-use crate::turn::{TurnError, Usage};
+use crate::prompt::StoredAttachment;
 
 /// The most of a text that goes into the prompt itself; and the most of a picture.
 const ATTACHMENT_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
@@ -202,7 +200,7 @@ impl Drive {
             match self.attached(attachment).await {
                 Ok(block) => blocks.push(block),
                 Err(text) => {
-                    let text = format!("`{}` cannot be given to the agent: {text}", attachment.name);
+                    let text = format!("`{}` cannot be given to the agent: {text}", attachment.about.name);
                     return Err(AgentEnd::failed("acp_attachment", text));
                 }
             }
@@ -210,15 +208,15 @@ impl Drive {
         Ok(blocks)
     }
 
-    async fn attached(&self, attachment: &Attachment) -> Result<Value, String> {
-        if attachment.size_bytes > ATTACHMENT_LIMIT_BYTES {
+    async fn attached(&self, attachment: &StoredAttachment) -> Result<Value, String> {
+        if attachment.about.size_bytes > ATTACHMENT_LIMIT_BYTES {
             return Err(format!("it has more than {ATTACHMENT_LIMIT_BYTES} bytes"));
         }
         let contents = self.turn.log.read_blobs(&[attachment.content]).await;
         let contents = contents.map_err(|error| error.to_string())?;
         let content = contents.into_iter().next().ok_or("its content is gone")?;
         let can = &self.server.initialized().agent_capabilities.prompt_capabilities;
-        let (name, media_type) = (&attachment.name, &attachment.media_type);
+        let (name, media_type) = (&attachment.about.name, &attachment.about.media_type);
         if media_type.starts_with("image/") {
             return match can.image {
                 true => {

@@ -39,10 +39,10 @@ fn in_words(turns: &[Past]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use protocol::TurnState;
     use serde_json::Value;
 
     use super::*;
-    use crate::turn::TurnState;
 
     #[test]
     fn what_was_said_is_told_in_order() {

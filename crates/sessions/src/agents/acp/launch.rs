@@ -8,13 +8,13 @@ use kernel::{Clock, Deadline, Scope};
 use lifecycle::{AfterCrash, Failure, Launch, LaunchFailure, LifecycleSettings, ServerGeneration, ServerKey};
 use plans::{NewStay, Stay};
 use process::{Child, Confinement, Limits, Processes, Spec, StandardError, StopPlan, Tasks};
+use protocol::TurnError;
 use serde_json::json;
 
 use super::server::{AcpServer, exit_of, leave};
 use super::settings::AcpSettings;
 use super::site::{Site, Sites};
 use super::wire::{CallEnd, Closed, Connection, Initialized, PROTOCOL_VERSION};
-use crate::turn::TurnError;
 
 /// How a process is stopped that did not come up. One that closed its output is most likely about to end, and how it does is
 /// worth knowing.

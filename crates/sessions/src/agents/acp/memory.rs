@@ -4,7 +4,7 @@ use eventlog::{BadName, Commit, Head, Log, StreamId, Version, Write};
 use protocol::{SessionId, TurnId};
 use serde::{Deserialize, Serialize};
 
-use crate::streams::{acp_stream, as_text};
+use crate::streams::acp_stream;
 
 /// A session that an agent keeps.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,6 @@ pub(super) struct Remembered {
     /// How it calls the session.
     pub(super) id: String,
     /// The last turn that it knows. If others came after it, the agent does not know them.
-    #[serde(with = "as_text")]
     pub(super) after: TurnId,
 }
 

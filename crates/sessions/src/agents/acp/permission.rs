@@ -3,12 +3,12 @@
 use std::pin::pin;
 
 use kernel::Scope;
+use protocol::{PermissionAnswer, PermissionOption, PermissionRule, RulePermission};
 use serde_json::{Value, json};
 
 use super::wire::{PermissionKind, RequestPermission, RpcError, ToolUpdate};
 use crate::asking::{Asker, Question};
-use crate::event::PermissionOption;
-use crate::permissions::{Answer, Permission, Rule, decide};
+use crate::permissions::decide;
 
 /// The most of what is asked that is shown.
 const SUBJECT_LIMIT_CHARS: usize = 500;
@@ -40,10 +40,10 @@ pub(super) async fn answer(
     request: &RequestPermission,
     ends: &Ends,
 ) -> Result<Value, RpcError> {
-    let answer = match rule_for(asker, &wish, Permission::Ask).await {
-        Permission::Allow => Answer::Allow,
-        Permission::Deny => Answer::Deny,
-        Permission::Ask => match ask(asker, wish, options(request), ends).await {
+    let answer = match rule_for(asker, &wish, RulePermission::Ask).await {
+        RulePermission::Allow => PermissionAnswer::Allow,
+        RulePermission::Deny => PermissionAnswer::Deny,
+        RulePermission::Ask => match ask(asker, wish, options(request), ends).await {
             Some(answer) => answer,
             None => return Ok(json!({ "outcome": { "outcome": "cancelled" } })),
         },
@@ -56,19 +56,19 @@ pub(super) async fn answer(
 pub(super) async fn allows(asker: &Asker, wish: Wish, ends: &Ends) -> Result<(), RpcError> {
     let tool = wish.tool.clone();
     let denied = || RpcError::failed(format!("`{tool}` is not allowed here"));
-    match rule_for(asker, &wish, Permission::Allow).await {
-        Permission::Allow => Ok(()),
-        Permission::Deny => Err(denied()),
-        Permission::Ask => match ask(asker, wish, Vec::new(), ends).await {
-            Some(Answer::Allow | Answer::AllowAlways) => Ok(()),
-            Some(Answer::Deny) | None => Err(denied()),
+    match rule_for(asker, &wish, RulePermission::Allow).await {
+        RulePermission::Allow => Ok(()),
+        RulePermission::Deny => Err(denied()),
+        RulePermission::Ask => match ask(asker, wish, Vec::new(), ends).await {
+            Some(PermissionAnswer::Allow | PermissionAnswer::AllowAlways) => Ok(()),
+            Some(PermissionAnswer::Deny) | None => Err(denied()),
         },
     }
 }
 
-async fn rule_for(asker: &Asker, wish: &Wish, otherwise: Permission) -> Permission {
+async fn rule_for(asker: &Asker, wish: &Wish, otherwise: RulePermission) -> RulePermission {
     let mut rules = asker.rules().await;
-    rules.push(Rule {
+    rules.push(PermissionRule {
         tool: "*".to_owned(),
         pattern: None,
         permission: otherwise,
@@ -77,7 +77,12 @@ async fn rule_for(asker: &Asker, wish: &Wish, otherwise: Permission) -> Permissi
 }
 
 /// Asks the user; nothing if the turn is over first.
-async fn ask(asker: &Asker, wish: Wish, options: Vec<PermissionOption>, ends: &Ends) -> Option<Answer> {
+async fn ask(
+    asker: &Asker,
+    wish: Wish,
+    options: Vec<PermissionOption>,
+    ends: &Ends,
+) -> Option<PermissionAnswer> {
     let question = Question {
         item: wish.item,
         tool: wish.tool,
@@ -110,22 +115,24 @@ fn options(request: &RequestPermission) -> Vec<PermissionOption> {
     options.collect()
 }
 
-fn meaning(kind: PermissionKind) -> Answer {
+fn meaning(kind: PermissionKind) -> PermissionAnswer {
     match kind {
-        PermissionKind::AllowOnce => Answer::Allow,
-        PermissionKind::AllowAlways => Answer::AllowAlways,
-        PermissionKind::RejectOnce | PermissionKind::RejectAlways | PermissionKind::Other => Answer::Deny,
+        PermissionKind::AllowOnce => PermissionAnswer::Allow,
+        PermissionKind::AllowAlways => PermissionAnswer::AllowAlways,
+        PermissionKind::RejectOnce | PermissionKind::RejectAlways | PermissionKind::Other => {
+            PermissionAnswer::Deny
+        }
     }
 }
 
 /// The option of the agent that comes closest to an answer. It never allows more than was answered, and where there is
 /// nothing that denies, nothing is chosen.
-fn outcome(request: &RequestPermission, answer: Answer) -> Value {
+fn outcome(request: &RequestPermission, answer: PermissionAnswer) -> Value {
     use PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
     let wanted: &[PermissionKind] = match answer {
-        Answer::Allow => &[AllowOnce],
-        Answer::AllowAlways => &[AllowAlways, AllowOnce],
-        Answer::Deny => &[RejectOnce, RejectAlways],
+        PermissionAnswer::Allow => &[AllowOnce],
+        PermissionAnswer::AllowAlways => &[AllowAlways, AllowOnce],
+        PermissionAnswer::Deny => &[RejectOnce, RejectAlways],
     };
     let chosen = wanted
         .iter()
@@ -179,21 +186,21 @@ mod tests {
             assert_eq!(outcome(&request(kinds), answer), expected, "{kinds:?} {answer:?}");
         };
         let all = ["allow_always", "allow_once", "reject_always", "reject_once"];
-        check(&all, Answer::Allow, Some("id-allow_once"));
-        check(&all, Answer::AllowAlways, Some("id-allow_always"));
-        check(&all, Answer::Deny, Some("id-reject_once"));
+        check(&all, PermissionAnswer::Allow, Some("id-allow_once"));
+        check(&all, PermissionAnswer::AllowAlways, Some("id-allow_always"));
+        check(&all, PermissionAnswer::Deny, Some("id-reject_once"));
         check(
             &["allow_once", "reject_always"],
-            Answer::AllowAlways,
+            PermissionAnswer::AllowAlways,
             Some("id-allow_once"),
         );
         check(
             &["allow_once", "reject_always"],
-            Answer::Deny,
+            PermissionAnswer::Deny,
             Some("id-reject_always"),
         );
-        check(&["allow_always"], Answer::Allow, None);
-        check(&["allow_once", "whatever"], Answer::Deny, None);
+        check(&["allow_always"], PermissionAnswer::Allow, None);
+        check(&["allow_once", "whatever"], PermissionAnswer::Deny, None);
     }
 
     #[test]

@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lifecycle::ServerKey;
 use plans::{Changeset, PlanError, Plans};
-use protocol::PlanId;
+use protocol::{PlanId, TurnError};
 
 use crate::session::Actor;
-use crate::turn::TurnError;
 
 /// The turns that want a process, by its key.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use protocol::ToolState;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -10,7 +11,6 @@ use super::files::Roots;
 use super::permission::{Wish, subject_of, tool_of};
 use super::terminals::Terminals;
 use super::wire::{Chunk, PlanUpdate, ToolContent, ToolStatus, ToolUpdate, text_of};
-use crate::event::ToolState;
 use crate::sink::{Sink, SinkError, ToolSink};
 
 /// How many calls of tools of a turn are kept apart. What an agent tells of further ones is passed over.

@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use eventlog::WallClock;
 use http::HeaderValue;
 use kernel::{CircuitBreaker, Clock};
+use protocol::AgentKind;
 
 use super::connect::Connector;
 use super::endpoint::Endpoint;
 use super::settings::ModelSettings;
 use super::turn;
-use crate::agent::{Agent, AgentEnd, AgentInfo, AgentKind, AgentTurn, Readiness};
+use crate::agent::{Agent, AgentEnd, AgentInfo, AgentTurn, Readiness};
 
 /// A model behind an interface for chat completions.
 #[derive(Debug)]

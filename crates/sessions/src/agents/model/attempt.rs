@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kernel::{Circuit, Deadline, Open, Permit};
+use protocol::{ToolState, Usage};
 
 use super::agent::{Core, Ready};
 use super::connect::Reply;
@@ -15,9 +16,7 @@ use super::retry;
 use super::turn::{Halt, Limit};
 use super::wire::{Answer, Chunk, EventReader, Fault, Piece, Refusal, StreamItem};
 use crate::agent::AgentTurn;
-use crate::event::ToolState;
 use crate::sink::{SinkError, ToolSink};
-use crate::turn::Usage;
 
 /// How long it is waited for the usage after the end of an answer. Some servers never close their side.
 const AFTER_FINISH: Duration = Duration::from_secs(5);

@@ -7,12 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use eventlog::{BlobError, Log};
+use protocol::TurnState;
 
 use super::wire::{Call, Message, Part, body, size_of};
 use crate::history::{Past, Said};
-use crate::prompt::{Attachment, Prompt};
+use crate::prompt::{Prompt, StoredAttachment};
 use crate::tools::ToolSpec;
-use crate::turn::TurnState;
 
 /// About how many bytes of text are a token. Code has fewer than prose, and it is better to leave out too much.
 pub(super) const TOKEN_BYTES: usize = 3;
@@ -210,7 +210,7 @@ pub(super) async fn prompt(log: &Log, prompt: &Prompt) -> (Vec<Part>, Vec<String
         match attached(log, attachment).await {
             Ok(part) => parts.push(part),
             Err(why) => {
-                let text = format!("the attachment `{}` was not sent: {why}", attachment.name);
+                let text = format!("the attachment `{}` was not sent: {why}", attachment.about.name);
                 parts.push(Part::Text(format!("[{text}]")));
                 missing.push(text);
             }
@@ -248,15 +248,15 @@ pub(super) fn with_context(mut prompt: Vec<Part>, found: &str) -> Vec<Part> {
     prompt
 }
 
-async fn attached(log: &Log, attachment: &Attachment) -> Result<Part, String> {
-    let media_type = attachment.media_type.to_ascii_lowercase();
+async fn attached(log: &Log, attachment: &StoredAttachment) -> Result<Part, String> {
+    let media_type = attachment.about.media_type.to_ascii_lowercase();
     let media_type = media_type.split(';').next().unwrap_or_default().trim();
     let unread = |error: BlobError| format!("it cannot be read ({error})");
     if matches!(
         media_type,
         "image/png" | "image/jpeg" | "image/gif" | "image/webp"
     ) {
-        if attachment.size_bytes > ATTACHED_IMAGE_BYTES {
+        if attachment.about.size_bytes > ATTACHED_IMAGE_BYTES {
             return Err("it is too large for a model".to_owned());
         }
         let content = log.read_blobs(&[attachment.content]).await.map_err(unread)?;
@@ -267,18 +267,18 @@ async fn attached(log: &Log, attachment: &Attachment) -> Result<Part, String> {
     let Some(text) = text_of(&content, is_whole) else {
         return Err(format!("a model cannot read {media_type}"));
     };
-    let note = match attachment.size_bytes.saturating_sub(text.len() as u64) {
+    let note = match attachment.about.size_bytes.saturating_sub(text.len() as u64) {
         0 => String::new(),
         more => format!("\n[… {more} bytes left out]"),
     };
     Ok(Part::Text(format!(
         "Attached file `{}`:\n{text}{note}",
-        attachment.name
+        attachment.about.name
     )))
 }
 
 /// As much of a content as is sent, and whether that is all of it.
-async fn beginning(log: &Log, attachment: &Attachment) -> Result<(Vec<u8>, bool), BlobError> {
+async fn beginning(log: &Log, attachment: &StoredAttachment) -> Result<(Vec<u8>, bool), BlobError> {
     let mut reader = log.read_blob(attachment.content).await?;
     let mut content = Vec::new();
     while let Some(piece) = reader.next_chunk().await? {

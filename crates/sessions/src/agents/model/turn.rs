@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kernel::Deadline;
+use protocol::{ToolState, Usage};
 use serde_json::{Map, Value};
 
 use super::agent::{Core, Ready};
@@ -11,11 +12,9 @@ use super::conversation::{self, Conversation, Fitted};
 use super::settings::{ModelLimits, ModelSettings};
 use super::wire::{Call, Fault, Finish, Message, Refusal, Why};
 use crate::agent::{AgentEnd, AgentTurn};
-use crate::event::ToolState;
 use crate::history;
 use crate::sink::SinkError;
 use crate::tools::ToolCall;
-use crate::turn::Usage;
 
 /// How many calls with broken arguments a turn survives. The model is told each time; one that cannot write JSON would go on
 /// for ever.

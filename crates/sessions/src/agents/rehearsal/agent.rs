@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use protocol::{AgentChoice, AgentKind};
 
 use super::default_script;
 use super::script::Script;
 use super::stage::Stage;
-use crate::agent::{Agent, AgentEnd, AgentInfo, AgentKind, AgentTurn, Readiness};
-use crate::prompt::AgentChoice;
+use crate::agent::{Agent, AgentEnd, AgentInfo, AgentTurn, Readiness};
 
 /// An agent that does what a script says: that of the prompt, or its own one.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kernel::Deadline;
+use protocol::PermissionAnswer;
 
 use super::calls::call_of;
 use super::filling::{FILLED_LIMIT_BYTES, Fillings, TooLong, fill};
@@ -11,7 +12,6 @@ use super::script::{Action, SAID_LIMIT_BYTES, STEP_LIMIT, Script, Speech};
 use super::words::words;
 use crate::agent::{AgentEnd, AgentTurn};
 use crate::asking::Question;
-use crate::permissions::Answer;
 use crate::sink::SinkError;
 use crate::tools::ToolCall;
 
@@ -169,9 +169,9 @@ impl<'a> Stage<'a> {
             return Err(Stopped::Cancelled);
         }
         let said = match answer {
-            Answer::Allow => "allow",
-            Answer::AllowAlways => "allow always",
-            Answer::Deny => "deny",
+            PermissionAnswer::Allow => "allow",
+            PermissionAnswer::AllowAlways => "allow always",
+            PermissionAnswer::Deny => "deny",
         };
         self.answer = said.to_owned();
         let text = match &*by {

@@ -15,7 +15,7 @@ use super::schema::ContentBlock;
 use super::serve::{Site, note};
 use super::setup::understood;
 use super::telling::{Voice, chunk};
-use crate::client::{Client, path_segment};
+use crate::client::Client;
 use crate::commands::plan::short;
 use crate::commands::session::prompt::text_of;
 use crate::commands::session::{ask, get, path, turn_path};
@@ -178,10 +178,7 @@ pub(super) fn answer(site: &Site, asked: &Asked, result: Option<Value>, client: 
     };
     match asked.chosen(result) {
         Chosen::Answer(answer) => {
-            let path = path(
-                &asked.session,
-                &format!("/permissions/{}", path_segment(&asked.permission)),
-            );
+            let path = path(&asked.session, &format!("/permissions/{}", asked.permission));
             let wish = AnswerPermission { answer };
             // The first answer counts, so a second one changes nothing.
             let sent = ask(&site.context, client, Repeat::Harmless, |client| {

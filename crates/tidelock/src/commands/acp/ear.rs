@@ -41,7 +41,7 @@ impl Ear<'_> {
     /// Whether somebody answered elsewhere while the editor was being asked.
     fn tell_answer(&self, answered: &Answered) -> io::Result<()> {
         let (outbox, id) = (&self.site.outbox, &self.open.id);
-        if !self.site.questions.withdraw(outbox, id, &answered.permission)? {
+        if !self.site.questions.withdraw(outbox, id, answered.permission)? {
             return Ok(());
         }
         let who = if answered.by.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use protocol::{PermissionAnswer, PermissionOption};
+use protocol::{PermissionAnswer, PermissionId, PermissionOption};
 use serde_json::{Value, json};
 
 use super::outbox::Outbox;
@@ -22,7 +22,7 @@ pub(super) struct Questions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) session: String,
-    pub(super) permission: String,
+    pub(super) permission: PermissionId,
     /// What can be answered, as the editor names it, and what that means.
     options: Vec<(String, PermissionAnswer)>,
 }
@@ -44,7 +44,7 @@ impl Questions {
         let options = options(&question.options);
         let asked = Asked {
             session: session.to_owned(),
-            permission: question.permission.clone(),
+            permission: question.permission,
             options: options
                 .iter()
                 .map(|(id, option)| (id.clone(), option.answer))
@@ -74,7 +74,12 @@ impl Questions {
     }
 
     /// Somebody else was faster. Returns whether the editor was still being asked.
-    pub(super) fn withdraw(&self, outbox: &Outbox, session: &str, permission: &str) -> io::Result<bool> {
+    pub(super) fn withdraw(
+        &self,
+        outbox: &Outbox,
+        session: &str,
+        permission: PermissionId,
+    ) -> io::Result<bool> {
         self.withdraw_those(outbox, |asked| {
             asked.session == session && asked.permission == permission
         })
@@ -191,7 +196,7 @@ mod tests {
     fn answers_are_understood_and_what_was_not_offered_is_none() {
         let asked = Asked {
             session: "s".to_owned(),
-            permission: "p".to_owned(),
+            permission: PermissionId::generate(),
             options: vec![("yes".to_owned(), PermissionAnswer::Allow)],
         };
         let selected = |id: &str| Some(json!({ "outcome": { "outcome": "selected", "optionId": id } }));

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use protocol::{PermissionAnswer, PermissionOption, TurnEvent, TurnEventBody, TurnItem, TurnResync};
+use protocol::{
+    PermissionAnswer, PermissionId, PermissionOption, TurnEvent, TurnEventBody, TurnItem, TurnResync,
+};
 use serde_json::{Value, json};
 
 use super::tools::{ToolCall, kind, title_of};
@@ -41,7 +43,7 @@ pub(super) fn chunk(voice: Voice, message: &str, text: &str) -> Value {
 /// A question that nobody has answered yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Question {
-    pub(super) permission: String,
+    pub(super) permission: PermissionId,
     pub(super) options: Vec<PermissionOption>,
     /// The call that it is about, as the editor knows it.
     pub(super) call: Value,
@@ -50,7 +52,7 @@ pub(super) struct Question {
 /// An answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answered {
-    pub(super) permission: String,
+    pub(super) permission: PermissionId,
     pub(super) answer: PermissionAnswer,
     /// Empty if nobody answered in time.
     pub(super) by: String,
@@ -86,7 +88,7 @@ pub(super) struct Telling {
     pieces: Vec<Piece>,
     open: Vec<Question>,
     /// All that were ever asked, so that a snapshot does not ask again.
-    known: Vec<String>,
+    known: Vec<PermissionId>,
     answered: Vec<Answered>,
     troubles: usize,
     has_changes: bool,
@@ -172,12 +174,12 @@ impl Telling {
                 subject,
                 options,
                 ..
-            } => self.asked(*item, permission, tool, subject, options),
+            } => self.asked(*item, *permission, tool, subject, options),
             TurnEventBody::PermissionAnswered {
                 permission,
                 answer,
                 by,
-            } => self.answered(permission, *answer, by),
+            } => self.answered(*permission, *answer, by),
             TurnEventBody::PlanChanged { .. } => self.has_changes = true,
             TurnEventBody::Trouble { text, .. } => self.trouble(text),
             // The prompt is told before the turn is, and its end after it. The arguments of a tool come once more when they
@@ -228,9 +230,9 @@ impl Telling {
                     answer,
                     by,
                 } => {
-                    self.asked(None, permission, tool, subject, options);
+                    self.asked(None, *permission, tool, subject, options);
                     if let Some(answer) = answer {
-                        self.answered(permission, *answer, by.as_deref().unwrap_or_default());
+                        self.answered(*permission, *answer, by.as_deref().unwrap_or_default());
                     }
                 }
                 TurnItem::Plan { .. } => self.has_changes = true,
@@ -304,15 +306,15 @@ impl Telling {
     fn asked(
         &mut self,
         item: Option<u64>,
-        permission: &str,
+        permission: PermissionId,
         tool: &str,
         subject: &str,
         options: &[PermissionOption],
     ) {
-        if self.known.iter().any(|known| known == permission) {
+        if self.known.contains(&permission) {
             return;
         }
-        self.known.push(permission.to_owned());
+        self.known.push(permission);
         let call = match item.and_then(|item| self.items.get(&item)) {
             Some(Told::Tool(call)) => call.in_question(subject),
             _ => json!({
@@ -322,18 +324,18 @@ impl Telling {
             }),
         };
         self.open.push(Question {
-            permission: permission.to_owned(),
+            permission,
             options: options.to_vec(),
             call,
         });
     }
 
-    fn answered(&mut self, permission: &str, answer: PermissionAnswer, by: &str) {
+    fn answered(&mut self, permission: PermissionId, answer: PermissionAnswer, by: &str) {
         let before = self.open.len();
         self.open.retain(|question| question.permission != permission);
         if self.open.len() < before {
             self.answered.push(Answered {
-                permission: permission.to_owned(),
+                permission,
                 answer,
                 by: by.to_owned(),
             });
@@ -487,42 +489,43 @@ mod tests {
     #[test]
     fn a_question_is_open_until_the_first_answer() {
         let mut telling = telling();
-        let asked = |permission: &str| TurnEventBody::PermissionAsked {
+        let [first, second] = [(); 2].map(|()| PermissionId::generate());
+        let asked = |permission: PermissionId| TurnEventBody::PermissionAsked {
             item: Some(1),
-            permission: permission.to_owned(),
+            permission,
             tool: "shell".to_owned(),
             subject: "rm x".to_owned(),
             options: Vec::new(),
             timeout_ms: None,
         };
-        let answered = |permission: &str, by: &str| TurnEventBody::PermissionAnswered {
-            permission: permission.to_owned(),
+        let answered = |permission: PermissionId, by: &str| TurnEventBody::PermissionAnswered {
+            permission,
             answer: PermissionAnswer::Deny,
             by: by.to_owned(),
         };
         hear(
             &mut telling,
             1,
-            [called(1), asked("p1"), asked("p2"), answered("p1", "ann")],
+            [called(1), asked(first), asked(second), answered(first, "ann")],
         );
         assert_eq!(telling.open_questions(5), [], "what comes may answer them");
-        let open: Vec<&str> = telling
+        let open: Vec<PermissionId> = telling
             .open_questions(4)
             .iter()
-            .map(|open| open.permission.as_str())
+            .map(|open| open.permission)
             .collect();
-        assert_eq!(open, ["p2"]);
+        assert_eq!(open, [second]);
         assert_eq!(
             telling.open_questions(4)[0].call,
             json!({ "toolCallId": "turn_x-1", "title": "shell: rm x", "kind": "execute" })
         );
         let expected = Answered {
-            permission: "p1".to_owned(),
+            permission: first,
             answer: PermissionAnswer::Deny,
             by: "ann".to_owned(),
         };
         assert_eq!(telling.take_answered(), [expected]);
-        hear(&mut telling, 5, [answered("p1", "bob"), asked("p1")]);
+        hear(&mut telling, 5, [answered(first, "bob"), asked(first)]);
         assert_eq!(
             (telling.take_answered().len(), telling.open_questions(6).len()),
             (0, 1)

@@ -82,7 +82,7 @@ pub(super) fn run(
     let mut notes = Vec::new();
     if let Some(turn) = value.get("turn") {
         let turn: Turn = printable(turn)?;
-        let name = super::words::turn_state_name(turn.state);
+        let name = turn.state.name();
         let why = super::words::why(&turn);
         let because = if why.is_empty() { why } else { format!(": {why}") };
         notes.push(format!("{} is {name}{because}", turn.id));

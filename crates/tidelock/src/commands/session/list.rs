@@ -1,10 +1,10 @@
 //! Sessions, one a line.
 
-use protocol::{Session, SessionList};
+use protocol::{Session, SessionList, TurnState};
 use serde_json::{Value, json};
 
 use super::pick::PAGE_SESSIONS;
-use super::words::{agent, state, turn_state_name};
+use super::words::{agent, state};
 use super::{SESSIONS, get};
 use crate::cli::SessionListArguments;
 use crate::client::{Client, path_segment};
@@ -70,7 +70,7 @@ fn rows(palette: Palette, sessions: &[Session]) -> String {
     ];
     let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
     rows.extend(sessions.iter().map(|session| {
-        let last = session.last_state.map_or("-", turn_state_name);
+        let last = session.last_state.map_or("-", TurnState::name);
         vec![
             Cell::new(&session.id),
             state(session.state),

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use protocol::{
-    PermissionAnswer, PermissionOption, TurnEvent, TurnEventBody, TurnItem, TurnState, TurnTranscript, Usage,
+    PermissionAnswer, PermissionId, PermissionOption, TurnEvent, TurnEventBody, TurnItem, TurnState,
+    TurnTranscript, Usage,
 };
 
 use super::answer::answer_word;
@@ -31,7 +32,7 @@ pub(super) enum Prompts {
 /// A question that is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
-    pub(super) permission: String,
+    pub(super) permission: PermissionId,
     pub(super) tool: String,
     pub(super) subject: String,
     pub(super) options: Vec<PermissionOption>,
@@ -136,7 +137,7 @@ impl Scene {
                 options,
                 ..
             } => self.asked(Question {
-                permission: permission.clone(),
+                permission: *permission,
                 tool: tool.clone(),
                 subject: subject.clone(),
                 options: options.clone(),
@@ -145,7 +146,7 @@ impl Scene {
                 permission,
                 answer,
                 by,
-            } => self.answered(permission, *answer, by),
+            } => self.answered(*permission, *answer, by),
             TurnEventBody::Usage { total } => self.usage = *total,
             TurnEventBody::Trouble { text, .. } => self.trouble(text),
             // The end of the turn tells what the plan comes to. The arguments of a tool are in its title.
@@ -245,7 +246,7 @@ impl Scene {
         self.questions.push((question, None));
     }
 
-    fn answered(&mut self, permission: &str, answer: PermissionAnswer, by: &str) {
+    fn answered(&mut self, permission: PermissionId, answer: PermissionAnswer, by: &str) {
         let known = self.questions.iter_mut();
         let Some((_, told)) = known
             .filter(|(_, told)| told.is_none())
@@ -325,13 +326,13 @@ impl Scene {
                     by,
                 } => {
                     self.asked(Question {
-                        permission: permission.clone(),
+                        permission: *permission,
                         tool: tool.clone(),
                         subject: subject.clone(),
                         options: options.clone(),
                     });
                     if let Some(answer) = answer {
-                        self.answered(permission, *answer, by.as_deref().unwrap_or_default());
+                        self.answered(*permission, *answer, by.as_deref().unwrap_or_default());
                     }
                 }
                 TurnItem::Trouble { text, .. } => {

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use protocol::{TurnEvent, TurnResync, Usage};
+use protocol::{PermissionId, TurnEvent, TurnResync, Usage};
 use serde_json::{Value, json};
 
 use super::follow::{Listener, Said};
@@ -22,7 +22,7 @@ pub(super) struct Teller {
     scene: Scene,
     typed: Option<Typed>,
     /// The question whose answer is waited for.
-    asking: Option<String>,
+    asking: Option<PermissionId>,
     /// For programs: what has not been written yet.
     pending: String,
     beginning: Beginning,
@@ -115,7 +115,7 @@ impl Listener for Teller {
             return output::write(io::stdout(), &pending);
         }
         let open = self.scene.open_questions().next().cloned();
-        let asked = open.as_ref().map(|question| question.permission.clone());
+        let asked = open.as_ref().map(|question| question.permission);
         if asked != self.asking {
             self.asking = asked;
             match (&mut self.typed, &open) {

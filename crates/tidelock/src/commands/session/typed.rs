@@ -67,7 +67,7 @@ fn read(client: &Client, session: &str, question: &Mutex<Option<Question>>) {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .as_ref()
-            .map(|question| (question.permission.clone(), choices(question)));
+            .map(|question| (question.permission, choices(question)));
         // A line that nobody asked for.
         let Some((permission, choices)) = asked else {
             continue;
@@ -77,7 +77,7 @@ fn read(client: &Client, session: &str, question: &Mutex<Option<Question>>) {
             continue;
         };
         let request = AnswerPermission { answer };
-        let path = permission_path(session, &permission);
+        let path = permission_path(session, &permission.to_string());
         if let Err(error) = client.post::<Value>(&path, Some(&request)) {
             let text = format!("note: couldn't send the answer: {}\n{choices}", chain(&error));
             drop(output::write(io::stderr(), &text));

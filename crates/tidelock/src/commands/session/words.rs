@@ -6,15 +6,13 @@ use crate::output::{Cell, Tone};
 use crate::units::format_count;
 
 pub(super) fn state(state: SessionState) -> Cell {
-    let (name, tone) = match state {
-        SessionState::Idle => ("idle", Tone::Plain),
-        SessionState::Waiting => ("waiting", Tone::Warning),
-        SessionState::Running => ("running", Tone::Good),
-        SessionState::Asking => ("asking", Tone::Warning),
-        SessionState::Stopping => ("stopping", Tone::Warning),
-        SessionState::Archived => ("archived", Tone::Quiet),
+    let tone = match state {
+        SessionState::Idle => Tone::Plain,
+        SessionState::Waiting | SessionState::Asking | SessionState::Stopping => Tone::Warning,
+        SessionState::Running => Tone::Good,
+        SessionState::Archived => Tone::Quiet,
     };
-    Cell::toned(name, tone)
+    Cell::toned(state.name(), tone)
 }
 
 /// What prompts wait for that are to run on another machine.
@@ -32,18 +30,7 @@ pub(super) fn turn_state(state: TurnState) -> Cell {
         TurnState::Running | TurnState::Done => Tone::Good,
         TurnState::Failed => Tone::Bad,
     };
-    Cell::toned(turn_state_name(state), tone)
-}
-
-pub(super) fn turn_state_name(state: TurnState) -> &'static str {
-    match state {
-        TurnState::Queued => "queued",
-        TurnState::Running => "running",
-        TurnState::Done => "done",
-        TurnState::Failed => "failed",
-        TurnState::Cancelled => "cancelled",
-        TurnState::Interrupted => "interrupted",
-    }
+    Cell::toned(state.name(), tone)
 }
 
 /// Whether an agent can be asked.

@@ -1,12 +1,11 @@
-//! What is asked for in the words of the interface, read.
+//! What comes with a prompt, on its way into the log.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use eventlog::{BlobError, Log, LogError};
-use sessions::permissions::Rule;
-use sessions::{ATTACHMENT_LIMIT, AgentChoice, Attachment};
+use protocol::Attachment;
+use sessions::{ATTACHMENT_LIMIT, StoredAttachment};
 
-use super::words::permission_of;
 use crate::http::Problem;
 use crate::http::log_problem::refusing;
 use crate::jobs::wire::invalid;
@@ -18,31 +17,13 @@ const BYTES: &str = "application/octet-stream";
 /// The longest name of an attachment, and of its media type. They stand in the head of a turn.
 const NAME_LIMIT_BYTES: usize = 255;
 
-/// Which agent is asked.
-pub(crate) fn choice_of(choice: protocol::AgentChoice) -> AgentChoice {
-    AgentChoice {
-        name: choice.name,
-        model: choice.model,
-        script: choice.script,
-    }
-}
-
-/// A rule of a session.
-pub(crate) fn rule_of(rule: protocol::PermissionRule) -> Rule {
-    Rule {
-        tool: rule.tool,
-        pattern: rule.pattern,
-        permission: permission_of(rule.permission),
-    }
-}
-
 /// Puts what comes with a prompt into the log. If the prompt is not taken then, it is collected later.
 ///
 /// *Cancel safety*: dropped half-way, some of it may be there, and is collected later.
 pub(crate) async fn attachments_of(
     log: &Log,
     new: Vec<protocol::NewAttachment>,
-) -> Result<Vec<Attachment>, Problem> {
+) -> Result<Vec<StoredAttachment>, Problem> {
     if new.len() > ATTACHMENT_LIMIT {
         let why = format!("has more than {ATTACHMENT_LIMIT} entries");
         return Err(invalid("attachments", &why));
@@ -53,19 +34,14 @@ pub(crate) async fn attachments_of(
         read.push(read_one(index, attachment)?);
     }
     let mut kept = Vec::with_capacity(read.len());
-    for (name, media_type, content) in read {
-        let (id, _) = log.put_blob(content.as_slice()).await.map_err(not_kept)?;
-        kept.push(Attachment {
-            name,
-            media_type,
-            size_bytes: content.len() as u64,
-            content: id,
-        });
+    for (about, bytes) in read {
+        let (content, _) = log.put_blob(bytes.as_slice()).await.map_err(not_kept)?;
+        kept.push(StoredAttachment { about, content });
     }
     Ok(kept)
 }
 
-fn read_one(index: usize, new: protocol::NewAttachment) -> Result<(String, String, Vec<u8>), Problem> {
+fn read_one(index: usize, new: protocol::NewAttachment) -> Result<(Attachment, Vec<u8>), Problem> {
     let field = |name: &str| format!("attachments.{index}.{name}");
     let (usual, content) = match (new.text, new.base64) {
         (Some(_), Some(_)) => {
@@ -79,12 +55,13 @@ fn read_one(index: usize, new: protocol::NewAttachment) -> Result<(String, Strin
             (BYTES, content)
         }
     };
-    let name = checked(&field("name"), new.name)?;
-    let media_type = checked(
-        &field("media_type"),
-        new.media_type.unwrap_or_else(|| usual.to_owned()),
-    )?;
-    Ok((name, media_type, content))
+    let media_type = new.media_type.unwrap_or_else(|| usual.to_owned());
+    let about = Attachment {
+        name: checked(&field("name"), new.name)?,
+        media_type: checked(&field("media_type"), media_type)?,
+        size_bytes: content.len() as u64,
+    };
+    Ok((about, content))
 }
 
 fn checked(field: &str, text: String) -> Result<String, Problem> {
