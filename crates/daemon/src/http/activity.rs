@@ -10,11 +10,12 @@ use kernel::{Deadline, Scope};
 use protocol::{ActivityKind, ActivityList};
 use serde::Deserialize;
 
-use super::lists::{self, Listed};
-use super::log_problem::read_failed;
+use super::lists::{self, Moving};
+use super::log_problem::ReadLog;
 use super::lsp::Servers;
 use super::problem::Problem;
 use super::query::{Query, checked_limit};
+use super::sse::OpenStream;
 use crate::activity::{PREFIXES, newest};
 use crate::app::App;
 
@@ -43,18 +44,14 @@ pub(crate) struct Parameters {
         ("kind" = Option<ActivityKind>, Query, description = "Only what happened to things of this kind."),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "How many at most; 50 if it is left out."),
     ),
-    responses(
-        (status = 200, description = "What happened.", body = ActivityList),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "What happened.", body = ActivityList), ReadLog),
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Query(parameters): Query<Parameters>,
 ) -> Result<Json<ActivityList>, Problem> {
     let limit = checked_limit(parameters.limit, USUAL_LIMIT, MOST)?;
-    let activity = newest(&app, parameters.kind, limit).await.map_err(read_failed)?;
+    let activity = newest(&app, parameters.kind, limit).await?;
     Ok(Json(ActivityList { activity }))
 }
 
@@ -66,8 +63,7 @@ pub(crate) async fn list(
     get, path = "/v1/activity/events", operation_id = "follow_activity", tag = "daemon",
     responses(
         (status = 200, description = "What happened, again and again.", content((String = "text/event-stream"))),
-        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        OpenStream,
     ),
 )]
 pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Problem> {
@@ -76,7 +72,12 @@ pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Prob
         moves: PREFIXES.map(|prefix| app.durable.log.moved(prefix)),
         servers: Servers::of(&app).await,
     };
-    lists::follow(app, changes)
+    lists::follow(app, "activity", changes, |app| {
+        Box::pin(async move {
+            let activity = newest(app, None, TOLD).await?;
+            Ok::<_, LogError>(ActivityList { activity })
+        })
+    })
 }
 
 /// Tells when something has happened, wherever that is.
@@ -85,11 +86,7 @@ struct Changes {
     servers: Servers,
 }
 
-impl Listed for Changes {
-    const NAME: &'static str = "activity";
-    type List = ActivityList;
-    type Error = LogError;
-
+impl Moving for Changes {
     async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
         let [sessions, plans, jobs, breakers] = &mut self.moves;
         tokio::select! {
@@ -99,10 +96,5 @@ impl Listed for Changes {
             moved = breakers.next(silence.clone(), scope) => moved,
             moved = self.servers.moved(silence.clone(), scope) => moved,
         }
-    }
-
-    async fn read(&self, app: &App) -> Result<ActivityList, LogError> {
-        let activity = newest(app, None, TOLD).await?;
-        Ok(ActivityList { activity })
     }
 }

@@ -26,11 +26,10 @@ pub(crate) struct Parameters {
 /// The last lives of the daemons of this home, newest first; the first one is the daemon that answers.
 #[utoipa::path(
     get, path = "/v1/boots", operation_id = "list_boots", tag = "daemon",
-    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "How many at most; 20 if it is left out.")),
-    responses(
-        (status = 200, description = "The lives.", body = BootList),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
+    params(
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "How many at most; 20 if it is left out."),
     ),
+    responses((status = 200, description = "The lives.", body = BootList)),
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,

@@ -13,10 +13,18 @@ use protocol::{
 };
 
 use super::body;
-use super::log_problem::not_changed;
+use super::log_problem::{ChangeBreakers, not_changed};
 use super::problem::Problem;
+use super::refusals::families;
 use crate::app::{App, whole_ms_up};
 use crate::durable::{Change, OverrideError, Who};
+
+families! {
+    Find = [InvalidName, BreakerUnknown];
+    Reset = [StaleGeneration] + Find + ChangeBreakers;
+    Force = [InvalidName] + ChangeBreakers;
+    Record = [InvalidName, BreakerLimitReached];
+}
 
 /// The longest name of a breaker: room for a path or an address, not for a document.
 const NAME_LIMIT_BYTES: usize = 128;
@@ -76,11 +84,7 @@ pub(crate) fn all(app: &App) -> BreakerList {
 /// One breaker.
 #[utoipa::path(
     get, path = "/v1/breakers/{name}", operation_id = "show_breaker", tag = "breakers",
-    params(("name" = String, Path, description = "The name, percent-encoded.")),
-    responses(
-        (status = 200, description = "The breaker.", body = Breaker),
-        (status = 404, description = "`breaker_unknown`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The breaker.", body = Breaker), Find),
 )]
 pub(crate) async fn show(State(app): State<Arc<App>>, name: BreakerName) -> Result<Json<Breaker>, Problem> {
     find(&app, &name).map(Json)
@@ -93,15 +97,9 @@ pub(crate) async fn show_named_reset(State(app): State<Arc<App>>) -> Result<Json
 
 /// Closes a breaker; with a generation, only if it is still the one that the caller saw.
 #[utoipa::path(
-    post, path = "/v1/breakers/{name}/reset", operation_id = "reset_breaker", tag = "breakers", request_body = Option<ResetBreaker>,
-    params(("name" = String, Path, description = "The name, percent-encoded.")),
-    responses(
-        (status = 200, description = "The breaker after the reset.", body = Breaker),
-        (status = 404, description = "`breaker_unknown`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`, with the breaker as `current`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    post, path = "/v1/breakers/{name}/reset", operation_id = "reset_breaker", tag = "breakers",
+    request_body = Option<ResetBreaker>,
+    responses((status = 200, description = "The breaker after the reset.", body = Breaker), Reset),
 )]
 pub(crate) async fn reset(
     State(app): State<Arc<App>>,
@@ -127,10 +125,7 @@ pub(crate) async fn reset(
 /// Closes all breakers in one step.
 #[utoipa::path(
     post, path = "/v1/breakers/reset", operation_id = "reset_all_breakers", tag = "breakers",
-    responses(
-        (status = 200, description = "How many there are.", body = ResetBreakers),
-        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "How many there are.", body = ResetBreakers), ChangeBreakers),
 )]
 pub(crate) async fn reset_all(State(app): State<Arc<App>>, who: Who) -> Result<Json<ResetBreakers>, Problem> {
     let changed = app.durable.overrides.reset_all(who).await;
@@ -141,12 +136,11 @@ pub(crate) async fn reset_all(State(app): State<Arc<App>>, who: Who) -> Result<J
 
 /// Holds a breaker open or closed until it is reset.
 #[utoipa::path(
-    post, path = "/v1/breakers/{name}/force", operation_id = "force_breaker", tag = "breakers", request_body = ForceBreaker,
-    params(("name" = String, Path, description = "The name, percent-encoded.")),
+    post, path = "/v1/breakers/{name}/force", operation_id = "force_breaker", tag = "breakers",
+    request_body = ForceBreaker,
     responses(
         (status = 200, description = "The breaker after the change, which is on disk.", body = Breaker),
-        (status = 503, description = "`breaker_limit_reached` or `log_refusing`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        Force,
     ),
 )]
 pub(crate) async fn force(
@@ -167,13 +161,9 @@ pub(crate) async fn force(
 
 /// Notes how a call ended that the caller made by itself.
 #[utoipa::path(
-    post, path = "/v1/breakers/{name}/record", operation_id = "record_outcome", tag = "breakers", request_body = RecordOutcome,
-    params(("name" = String, Path, description = "The name, percent-encoded.")),
-    responses(
-        (status = 200, description = "The breaker after the report.", body = Breaker),
-        (status = 503, description = "`breaker_limit_reached`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    post, path = "/v1/breakers/{name}/record", operation_id = "record_outcome", tag = "breakers",
+    request_body = RecordOutcome,
+    responses((status = 200, description = "The breaker after the report.", body = Breaker), Record),
 )]
 pub(crate) async fn record(
     State(app): State<Arc<App>>,

@@ -16,12 +16,17 @@ use plans::PlanError;
 use process::Belongs;
 use protocol::{ErrorCode, PlanId};
 
-use super::log_problem::read_failed;
-use super::plan_problem;
+use super::log_problem::ReadLog;
 use super::problem::Problem;
+use super::refusals::families;
 use crate::app::App;
 use crate::configuration::ApplyWord;
 use crate::jobs::CommandPayload;
+
+families! {
+    /// The user's files are changed.
+    ChangeUserFiles = [ApplyNotAllowed] + ReadLog;
+}
 
 /// The process at the other end of a connection, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -66,7 +71,7 @@ pub(crate) async fn may_apply(app: &App, peer: Peer, plans: &[PlanId]) -> Result
         let is_child = match app.plans.get(*id).await {
             Ok(plan) => plan.record.facts.parent.is_some(),
             Err(PlanError::NotFound(_)) => continue,
-            Err(error) => return Err(plan_problem(&app.plans, error).await),
+            Err(error) => return Err(error.into()),
         };
         if !is_child {
             return may_change_workspace(app, peer).await;
@@ -99,7 +104,7 @@ async fn is_free(app: &App, id: &str) -> Result<bool, Problem> {
     let Ok(id) = id.parse() else {
         return Ok(false);
     };
-    let payload = app.jobs.payload(id).await.map_err(read_failed)?;
+    let payload = app.jobs.payload(id).await?;
     let payload = payload.and_then(|payload| CommandPayload::decode(&payload).ok());
     Ok(payload.is_some_and(|payload| payload.plan.is_none() && !payload.is_of_agent))
 }

@@ -12,12 +12,17 @@ use protocol::{BreakerEventList, ErrorCode};
 use serde::Deserialize;
 
 use super::breakers::BreakerName;
-use super::log_problem::read_failed;
+use super::log_problem::ReadLog;
 use super::problem::Problem;
 use super::query::{Query, checked_limit};
-use super::sse::{self, EVENT_STREAM};
+use super::refusals::families;
+use super::sse::{self, EVENT_STREAM, OpenStream};
 use crate::app::App;
 use crate::durable::{BreakerHistory, event_to_wire};
+
+families! {
+    ReadEvents = [InvalidName] + ReadLog + OpenStream;
+}
 
 /// How many events are in a page, unless the caller says so.
 const USUAL_LIMIT: u32 = 100;
@@ -26,12 +31,24 @@ const MOST: u32 = 1000;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What may be asked of a history.
+/// Which part of a history is asked for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Parameters {
+pub(crate) struct Part {
     after: Option<u64>,
     limit: Option<u32>,
+}
+
+impl Part {
+    /// Where it begins.
+    pub(super) fn after(&self) -> Sequence {
+        Sequence::from_u64(self.after.unwrap_or_default())
+    }
+
+    /// How much of it is asked for.
+    pub(super) fn limit(&self) -> Result<u32, Problem> {
+        checked_limit(self.limit, USUAL_LIMIT, MOST)
+    }
 }
 
 /// What was done to a breaker by hand, oldest first.
@@ -43,41 +60,32 @@ pub(crate) struct Parameters {
 #[utoipa::path(
     get, path = "/v1/breakers/{name}/events", operation_id = "list_breaker_events", tag = "breakers",
     params(
-        ("name" = String, Path, description = "The name, percent-encoded."),
         ("after" = Option<u64>, Query, description = "Only events after this place; from the start if it is left out."),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000,
          description = "How many at most; 100 if it is left out. A stream has no limit."),
         ("Last-Event-ID" = Option<u64>, Header, description = "For a stream: goes before `after`."),
     ),
     responses(
-        (status = 200, description = "The events.", content(
-            (BreakerEventList = "application/json"),
-            (String = "text/event-stream"),
-        )),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The events.",
+         content((BreakerEventList = "application/json"), (String = "text/event-stream"))),
+        ReadEvents,
     ),
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     name: BreakerName,
-    Query(parameters): Query<Parameters>,
+    Query(part): Query<Part>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let history = BreakerHistory::of(app.durable.holder, name.as_str()).map_err(Problem::internal)?;
-    let after = parameters.after.unwrap_or_default();
     if wants_stream(&headers) {
-        let after = last_event_id(&headers)?.unwrap_or(Sequence::from_u64(after).into());
+        let after = last_event_id(&headers)?.unwrap_or(part.after().into());
         let tail = app.durable.log.tail(&history.stream, after, &app.life.scope());
         return sse::answer(&app, tail, told);
     }
-    let limit = checked_limit(parameters.limit, USUAL_LIMIT, MOST)?;
     let past = history
-        .after(&app.durable.log, after, limit)
-        .await
-        .map_err(read_failed)?;
+        .after(&app.durable.log, part.after().get(), part.limit()?)
+        .await?;
     let list = BreakerEventList {
         events: past.events,
         first: past.first,
@@ -103,7 +111,7 @@ pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
         })
 }
 
-/// Where a reader goes on that comes back.
+/// Where a reader that reconnects resumes.
 pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<Bookmark>, Problem> {
     let id = headers
         .get(LAST_EVENT_ID)

@@ -17,7 +17,8 @@ use http::header::{
 use http::{HeaderMap, Method, StatusCode};
 use protocol::{ErrorCode, RequestId};
 
-use super::problem::{Problem, write_problem};
+use super::problem::{Problem, add_current, write_problem};
+use super::refusals::declares;
 use crate::app::App;
 use crate::metrics::RequestLabels;
 
@@ -65,7 +66,17 @@ pub(crate) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
 
     let asked = Asked::of(&method, &route);
     let in_flight = app.metrics.request_begins();
-    let mut response = match catch_panic(next.run(request)).await {
+    let answer = async {
+        let mut response = next.run(request).await;
+        debug_assert!(
+            declares(&method, &route, &response),
+            "{method} {route} does not declare what it answers with: {:?}",
+            response.extensions().get::<Problem>()
+        );
+        add_current(&app, &mut response).await;
+        response
+    };
+    let mut response = match catch_panic(answer).await {
         Ok(response) => response,
         Err(panic) => {
             tracing::error!(%request_id, %method, path, panic, "a handler panicked");

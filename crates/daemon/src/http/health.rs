@@ -13,6 +13,7 @@ use protocol::{
 
 use super::log_problem::refusing;
 use super::problem::Problem;
+use super::refusals::families;
 use crate::access::CODE_LIFETIME;
 use crate::app::{App, whole_ms};
 use crate::durable::machine_to_wire;
@@ -21,6 +22,10 @@ use crate::life::Phase;
 use crate::plans;
 use crate::processes;
 use crate::{system, times};
+
+families! {
+    Ready = [NotReady, LogRefusing];
+}
 
 /// Whether the process is alive.
 #[utoipa::path(
@@ -36,10 +41,7 @@ pub(crate) async fn health() -> Json<Health> {
 /// Whether the daemon takes work.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readiness", tag = "daemon", security(()),
-    responses(
-        (status = 200, description = "It takes work.", body = Readiness),
-        (status = 503, description = "`not_ready` or `log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "It takes work.", body = Readiness), Ready),
 )]
 pub(crate) async fn readiness(State(app): State<Arc<App>>) -> Result<Json<Readiness>, Problem> {
     let detail = match &*app.life.phase() {

@@ -1,110 +1,116 @@
-//! Lists that are told again after each change, as a stream of server-sent events.
+//! Lists as streams of server-sent events: the list now, and again after each change.
 //!
-//! They tell the level, not the edge: each event is the whole list as it is then, so that several changes may be one event
-//! and a reader that comes late, or comes back, needs nothing from before.
+//! Each event is the whole list, so several changes can be one event, and a reader that connects late or reconnects needs
+//! no earlier event.
 
 use std::error::Error;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::response::Response;
-use eventlog::MovesEnd;
+use eventlog::{Moves, MovesEnd};
+use jobs::JobMoves;
 use kernel::{Deadline, Scope};
 use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::pieces::{Piece, Source};
 use super::problem::Problem;
-use super::sse::{HEARTBEAT, NOTHING_NEW, OPENING, named, stream_of, take_place};
+use super::sse::{HEARTBEAT, NOTHING_NEW, named, stream_of, take_place};
 use crate::app::App;
 
-/// The shortest time between two events. Things can move by the thousand in a second; nobody can look as often, and the
-/// list has to be read each time.
+/// The shortest time between two events. Thousands of things can change in a second, and each event costs a read of the
+/// list.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// How many of the newest are told, where there can be many. Older ones are asked for page by page.
+/// How many of the newest are sent where there can be many. Readers page through older ones.
 pub(super) const NEWEST: u32 = 50;
 
-/// A list that is told. Whoever makes one sees to it that no change from then on is missed; it is read afterwards.
-pub(super) trait Listed: Send + 'static {
-    /// The name of its events.
-    const NAME: &'static str;
-    type List: Serialize;
-    type Error: Error + Send + Sync + 'static;
-
+/// Says when a list may have changed. It misses no change from the moment it is created, and the list is read after that.
+pub(super) trait Moving: Send + 'static {
     /// Waits until something may have changed since the last time.
     fn moved(
         &mut self,
         silence: Deadline,
         scope: &Scope,
     ) -> impl Future<Output = Result<(), MovesEnd>> + Send;
-
-    /// The list as it is.
-    fn read(&self, app: &App) -> impl Future<Output = Result<Self::List, Self::Error>> + Send;
 }
 
-/// Answers with the list now, and again after each change.
-pub(super) fn follow(app: Arc<App>, listed: impl Listed) -> Result<Response, Problem> {
+impl Moving for Moves {
+    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
+        self.next(silence, scope).await
+    }
+}
+
+impl Moving for JobMoves {
+    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
+        self.next(silence, scope).await
+    }
+}
+
+/// Reads a list as it is now.
+pub(super) type Read<L, E> = for<'a> fn(&'a App) -> Pin<Box<dyn Future<Output = Result<L, E>> + Send + 'a>>;
+
+/// Answers with the list now, and again after each change, as events of this name.
+pub(super) fn follow<L, E>(
+    app: Arc<App>,
+    name: &'static str,
+    moves: impl Moving,
+    read: Read<L, E>,
+) -> Result<Response, Problem>
+where
+    L: Serialize + 'static,
+    E: Error + Send + Sync + 'static,
+{
     let place = take_place(&app)?;
-    Ok(stream_of(Changes {
+    let changes = Changes {
         scope: app.life.scope(),
         app,
-        listed,
-        told: Told::Nothing,
-        _place: place,
-    }))
+        name,
+        moves,
+        read,
+        breath: None,
+    };
+    Ok(stream_of(place, changes))
 }
 
 /// Where the pieces of the stream come from.
-struct Changes<L> {
+struct Changes<M, L, E> {
     app: Arc<App>,
     scope: Scope,
-    listed: L,
-    told: Told,
-    _place: OwnedSemaphorePermit,
+    name: &'static str,
+    moves: M,
+    read: Read<L, E>,
+    /// When the next list may follow the one that was sent.
+    breath: Option<Deadline>,
 }
 
-/// What the reader has been told.
-enum Told {
-    Nothing,
-    /// How soon to come back.
-    Opening,
-    /// The list, and when the next one may follow.
-    List {
-        breath: Deadline,
-    },
-}
-
-impl<L: Listed> Source for Changes<L> {
+impl<M, L, E> Source for Changes<M, L, E>
+where
+    M: Moving,
+    L: Serialize + 'static,
+    E: Error + Send + Sync + 'static,
+{
     async fn next(mut self) -> Piece<Self> {
-        match &self.told {
-            Told::Nothing => {
-                self.told = Told::Opening;
-                return Some((self, Ok(Bytes::from_static(OPENING.as_bytes()))));
-            }
-            Told::Opening => {}
-            Told::List { breath } => {
-                let silence = Deadline::after(&self.app.clock, HEARTBEAT);
-                breath.clone().passed().await;
-                match self.listed.moved(silence, &self.scope).await {
-                    Ok(()) => {}
-                    Err(MovesEnd::DeadlineExceeded) => {
-                        return Some((self, Ok(Bytes::from_static(NOTHING_NEW.as_bytes()))));
-                    }
-                    // The daemon drains. The end of the stream tells the reader to come back to the next one.
-                    Err(MovesEnd::Cancelled(_)) => return None,
+        if let Some(breath) = self.breath.clone() {
+            let silence = Deadline::after(&self.app.clock, HEARTBEAT);
+            breath.passed().await;
+            match self.moves.moved(silence, &self.scope).await {
+                Ok(()) => {}
+                Err(MovesEnd::DeadlineExceeded) => {
+                    return Some((self, Ok(Bytes::from_static(NOTHING_NEW.as_bytes()))));
                 }
+                // The daemon drains. The end of the stream tells the reader to come back to the next one.
+                Err(MovesEnd::Cancelled(_)) => return None,
             }
         }
-        self.told = Told::List {
-            breath: Deadline::after(&self.app.clock, BREATH),
-        };
-        let piece = match self.listed.read(&self.app).await {
-            Ok(list) => Ok(Bytes::from(named(L::NAME, &list))),
+        self.breath = Some(Deadline::after(&self.app.clock, BREATH));
+        let piece = match (self.read)(&self.app).await {
+            Ok(list) => Ok(Bytes::from(named(self.name, &list))),
             Err(error) => {
-                tracing::warn!(%error, list = L::NAME, "a stream ends because its list cannot be read");
+                tracing::warn!(%error, list = self.name, "a stream ends because its list cannot be read");
                 Err(io::Error::other(error))
             }
         };

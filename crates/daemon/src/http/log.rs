@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use super::blocking;
 use super::body;
-use super::log_problem::{not_backed_up, read_failed, reason_text};
+use super::log_problem::{BackUpLog, ReadLog, not_backed_up, reason_text};
 use super::pieces::{Piece, Source, body_of};
 use super::problem::Problem;
 use crate::app::App;
@@ -32,14 +32,11 @@ const QUEUE_PIECES: usize = 4;
 /// The state of the log, and its sizes at this moment.
 #[utoipa::path(
     get, path = "/v1/log", operation_id = "show_log", tag = "log",
-    responses(
-        (status = 200, description = "The state of the log.", body = LogStatus),
-        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The state of the log.", body = LogStatus), ReadLog),
 )]
 pub(crate) async fn show(State(app): State<Arc<App>>) -> Result<Json<LogStatus>, Problem> {
     let durable = &app.durable;
-    let sizes = durable.health.measure().await.map_err(read_failed)?;
+    let sizes = durable.health.measure().await?;
     let refusal = durable.health.refusal();
     Ok(Json(LogStatus {
         engine: durable.engine,
@@ -69,14 +66,11 @@ fn server_to_wire(server: &ServerInfo) -> LogServer {
 /// Reads the whole log, and lists what is not as it was written. It takes as long as the log is large.
 #[utoipa::path(
     post, path = "/v1/log/check", operation_id = "check_log", tag = "log",
-    responses(
-        (status = 200, description = "What was found.", body = LogCheck),
-        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "What was found.", body = LogCheck), ReadLog),
 )]
 pub(crate) async fn check(State(app): State<Arc<App>>) -> Result<Json<LogCheck>, Problem> {
     let checked = app.durable.log.check_with(unreadable).await;
-    let problems = checked.map_err(read_failed)?;
+    let problems = checked?;
     let state = if problems.is_empty() {
         LogIntegrity::Whole
     } else {
@@ -90,15 +84,7 @@ pub(crate) async fn check(State(app): State<Arc<App>>) -> Result<Json<LogCheck>,
 /// daemon can be started on.
 #[utoipa::path(
     post, path = "/v1/log/backup", operation_id = "back_up_log", tag = "log", request_body = BackupLog,
-    responses(
-        (status = 200, description = "The copy is on disk.", body = LogBackup),
-        (status = 409, description = "`backup_exists`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`backup_failed` or `log_failed`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 501, description = "`backup_not_supported`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The copy is on disk.", body = LogBackup), BackUpLog),
 )]
 pub(crate) async fn back_up(
     State(app): State<Arc<App>>,

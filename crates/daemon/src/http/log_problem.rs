@@ -1,4 +1,4 @@
-//! Failures of the log on their way out.
+//! Errors of the log as problems, and the codes that reading and writing it can fail with.
 
 use std::error::Error;
 
@@ -6,22 +6,34 @@ use eventlog::{BackupError, CommitError, LogError};
 use protocol::ErrorCode;
 
 use super::breakers::{limit_reached, to_wire};
-use super::problem::Problem;
+use super::problem::{Problem, describe};
+use super::refusals::families;
 use crate::durable::OverrideError;
 
-/// The log could not be read.
-pub(crate) fn read_failed(error: LogError) -> Problem {
-    if error.is_outage() {
-        return Problem::new(
-            ErrorCode::LogRefusing,
-            sentence("The log does not answer", &error),
-        );
-    }
-    let detail = sentence("The log could not be read", &error);
-    Problem::new(ErrorCode::LogFailed, detail).because(error)
+families! {
+    /// The log is read.
+    ReadLog = [LogFailed, LogRefusing];
+    /// Something is committed to the log.
+    WriteLog = [LogRefusing, NotStorable];
+    /// The log is copied.
+    BackUpLog = [BackupExists, BackupNotSupported, BackupFailed, LogFailed];
+    /// Breakers are changed by hand.
+    ChangeBreakers = [BreakerLimitReached, LogRefusing, ShuttingDown];
 }
 
-/// What the log has of one thing cannot be read. It is quarantined.
+/// The log could not be read.
+impl From<LogError> for Problem {
+    fn from(error: LogError) -> Self {
+        if error.is_outage() {
+            let detail = sentence("The log does not answer", &error);
+            return Self::new(ErrorCode::LogRefusing, detail);
+        }
+        let detail = sentence("The log could not be read", &error);
+        Self::new(ErrorCode::LogFailed, detail).because(error)
+    }
+}
+
+/// A head in the log cannot be read. It is quarantined.
 pub(crate) fn unreadable(error: &dyn Error) -> Problem {
     Problem::new(ErrorCode::RecordUnreadable, sentence("Damaged", error))
 }
@@ -33,7 +45,7 @@ pub(crate) fn refusing(reason: &LogError) -> Problem {
 
 /// Why a log refuses writes, in words.
 pub(crate) fn reason_text(reason: &LogError) -> String {
-    chain(reason)
+    describe(reason)
 }
 
 /// A change by hand was not made.
@@ -57,13 +69,15 @@ pub(crate) fn not_changed(error: OverrideError, unknown: impl FnOnce() -> Proble
 }
 
 /// Something that must be durable was not written.
-pub(crate) fn not_committed(error: CommitError) -> Problem {
-    match error {
-        CommitError::Log(reason) => refusing(&reason),
-        CommitError::NotStorable(_) => {
-            Problem::new(ErrorCode::NotStorable, sentence("Nothing was stored", &error))
+impl From<CommitError> for Problem {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Log(reason) => refusing(&reason),
+            CommitError::NotStorable(_) => {
+                Self::new(ErrorCode::NotStorable, sentence("Nothing was stored", &error))
+            }
+            error => Self::internal(error),
         }
-        error => Problem::internal(error),
     }
 }
 
@@ -90,16 +104,5 @@ pub(crate) fn not_backed_up(error: BackupError) -> Problem {
 }
 
 fn sentence(beginning: &str, error: &dyn Error) -> String {
-    format!("{beginning}: {}.", chain(error))
-}
-
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
+    format!("{beginning}: {}.", describe(error))
 }

@@ -15,6 +15,7 @@ mod finish;
 pub(crate) mod guard;
 pub(crate) mod health;
 mod idempotency;
+mod ids;
 mod jobs;
 mod lists;
 mod log;
@@ -28,9 +29,10 @@ pub(crate) mod problem;
 mod processes;
 mod quarantine;
 mod query;
-mod refusals;
+pub(crate) mod refusals;
 mod refused_lines;
 mod rescued;
+mod routes;
 mod sessions;
 mod sse;
 mod who;
@@ -49,12 +51,10 @@ use protocol::ErrorCode;
 pub(crate) use blocking::blocking;
 pub(crate) use body::read_body;
 pub(crate) use finish::{REQUEST_ID_HEADER, finish};
-pub(crate) use jobs::not_submitted;
 pub use openapi::openapi_json;
-pub(crate) use plans::{plan_problem, read_plan_file, to_new_plan};
+pub(crate) use plans::{read_plan_file, to_new_plan};
 pub(crate) use problem::Problem;
 pub(crate) use refused_lines::RefusedLines;
-pub(crate) use sessions::session_problem_of;
 pub(crate) use sse::{EVENT_STREAM, take_place};
 
 use crate::app::App;
@@ -121,6 +121,7 @@ fn for_callers() -> Router<Arc<App>> {
         .route("/v1/breakers/{name}/force", post(breakers::force))
         .route("/v1/breakers/{name}/record", post(breakers::record))
         .merge(lsp::router())
+        .merge(lsp::queries::router())
         .merge(jobs::router())
         .merge(plans::router())
         .merge(sessions::router())

@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::refusals;
 use super::{
     activity, boots, breakers, clients, config, context, events, health, jobs, log, lsp, needs, plans,
-    processes, quarantine, sessions,
+    processes, quarantine, rescued, sessions, workspaces,
 };
 
 #[derive(OpenApi)]
@@ -80,19 +80,27 @@ impl Modify for BearerToken {
     }
 }
 
+/// The description of the whole interface.
+pub(super) fn description() -> utoipa::openapi::OpenApi {
+    let mut document = Description::openapi();
+    document.merge(lsp::Description::openapi());
+    document.merge(lsp::queries::Description::openapi());
+    document.merge(jobs::Description::openapi());
+    document.merge(plans::Description::openapi());
+    document.merge(workspaces::Description::openapi());
+    document.merge(rescued::Description::openapi());
+    document.merge(sessions::Description::openapi());
+    document.merge(context::Description::openapi());
+    refusals::describe(&mut document);
+    document
+}
+
 /// The description as it is served, and as it is kept in the repository.
 ///
 /// # Errors
-/// When it cannot be written as JSON, which would be a mistake in one of the types.
+/// When it cannot be written as JSON, which would be a bug in one of the types.
 pub fn openapi_json() -> Result<String, serde_json::Error> {
-    let mut document = Description::openapi();
-    document.merge(lsp::description());
-    document.merge(jobs::description());
-    document.merge(plans::description());
-    document.merge(sessions::description());
-    document.merge(context::description());
-    refusals::describe(&mut document);
-    let mut text = serde_json::to_string_pretty(&document)?;
+    let mut text = serde_json::to_string_pretty(&description())?;
     text.push('\n');
     Ok(text)
 }

@@ -5,13 +5,17 @@
 //! carries the problem unwritten until it gets there; see `finish`.
 
 use std::error::Error;
+use std::iter;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
-use protocol::{Current, ErrorCode, RequestId};
+use protocol::{Current, ErrorCode, JobId, PlanId, RequestId, SessionId, TurnId};
+
+use crate::app::App;
+use crate::{jobs, plans, sessions};
 
 /// An error answer that has no request id yet.
 #[derive(Clone, Debug)]
@@ -21,7 +25,17 @@ pub(crate) struct Problem {
     position: Option<Position>,
     field: Option<String>,
     current: Option<Current>,
+    subject: Option<Subject>,
     internal: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+/// What a caller has to look at before it tries again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Subject {
+    Job(JobId),
+    Plan(PlanId),
+    Session(SessionId),
+    Turn(TurnId),
 }
 
 /// What an answer with the status 401 asks for. Browsers do not know the scheme, and ask nobody for a password.
@@ -42,11 +56,12 @@ impl Problem {
             position: None,
             field: None,
             current: None,
+            subject: None,
             internal: None,
         }
     }
 
-    /// Something that should not happen. The cause goes to the log only.
+    /// A bug or a failure inside the daemon. The cause goes to the log only.
     pub(crate) fn internal(cause: impl Error + Send + Sync + 'static) -> Self {
         let problem = Self::new(
             ErrorCode::Internal,
@@ -88,6 +103,12 @@ impl Problem {
 
     pub(crate) fn with_current(mut self, current: impl Into<Current>) -> Self {
         self.current = Some(current.into());
+        self
+    }
+
+    /// Adds what it is about, which is read and sent as `current`.
+    pub(crate) fn about(mut self, subject: Subject) -> Self {
+        self.subject = Some(subject);
         self
     }
 
@@ -139,6 +160,37 @@ impl IntoResponse for Problem {
     }
 }
 
+/// Adds what a problem is about as it is now, as far as it can be read.
+///
+/// *Cancel safety*: it only reads.
+pub(crate) async fn add_current(app: &App, response: &mut Response) {
+    if let Some(problem) = response.extensions_mut().get_mut::<Problem>()
+        && let Some(subject) = problem.subject.take()
+        && let Some(current) = read(app, subject).await
+    {
+        problem.current = Some(current);
+    }
+}
+
+async fn read(app: &App, subject: Subject) -> Option<Current> {
+    let machines = &app.durable.machines;
+    Some(match subject {
+        Subject::Job(id) => {
+            let job = app.jobs.get(id).await.ok()??;
+            jobs::wire::view(&app.jobs, machines, &job).await.ok()?.into()
+        }
+        Subject::Plan(id) => plans::wire::current(&app.plans, id).await?.into(),
+        Subject::Session(id) => {
+            let session = app.conversations.get(id).await.ok()?;
+            sessions::wire::shown(&app.conversations, machines, &session).into()
+        }
+        Subject::Turn(id) => {
+            let turn = app.conversations.turn(id).await.ok()?;
+            sessions::wire::turn_to_wire(&turn).into()
+        }
+    })
+}
+
 /// Writes a problem that the response still carries.
 pub(crate) fn write_problem(response: &mut Response, request_id: RequestId) {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else {
@@ -162,15 +214,16 @@ fn set_media_type(headers: &mut HeaderMap) {
 }
 
 /// An error with everything that led to it, in one line.
-fn describe(error: &(dyn Error + Send + Sync)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
+pub(super) fn describe(error: &dyn Error) -> String {
+    let causes = iter::successors(Some(error), |&error| error.source());
+    Vec::from_iter(causes.map(ToString::to_string)).join(": ")
+}
+
+/// An error as a sentence.
+pub(super) fn sentence(error: &str) -> String {
+    let mut characters = error.chars();
+    let first = characters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(characters).chain(['.']).collect()
 }
 
 #[cfg(test)]
@@ -183,7 +236,7 @@ mod tests {
     fn an_internal_cause_is_described_for_the_log_and_not_for_the_caller() {
         let cause = io::Error::other(io::Error::other("the disk is full of secrets"));
         let problem = Problem::internal(cause);
-        let described = problem.internal_cause().map(describe).unwrap();
+        let described = problem.internal_cause().map(|cause| describe(cause)).unwrap();
         assert!(described.contains("secrets"), "{described}");
         let body = serde_json::to_string(&problem.into_body(RequestId::generate())).unwrap();
         assert!(!body.contains("secrets"), "{body}");

@@ -8,8 +8,13 @@ use process::Why;
 use protocol::{ErrorCode, ProcessExplanation, ProcessList};
 
 use super::problem::Problem;
+use super::refusals::families;
 use crate::app::App;
 use crate::processes::{self, to_wire};
+
+families! {
+    FindProcess = [ProcessNotFound];
+}
 
 /// All processes that the daemon owns.
 #[utoipa::path(
@@ -25,10 +30,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ProcessList> {
 #[utoipa::path(
     get, path = "/v1/processes/{pid}", operation_id = "explain_process", tag = "processes",
     params(("pid" = u32, Path, description = "The process id.")),
-    responses(
-        (status = 200, description = "Whose it is.", body = ProcessExplanation),
-        (status = 404, description = "`process_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "Whose it is.", body = ProcessExplanation), FindProcess),
 )]
 pub(crate) async fn explain(
     State(app): State<Arc<App>>,

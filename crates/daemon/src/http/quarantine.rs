@@ -10,22 +10,25 @@ use http::StatusCode;
 use protocol::{ErrorCode, QuarantineList, QuarantinedHead, QuarantinedStream};
 use serde::Deserialize;
 
-use super::log_problem::{not_committed, read_failed};
+use super::log_problem::{ReadLog, WriteLog};
 use super::problem::Problem;
 use super::query::Query;
+use super::refusals::families;
 use crate::app::App;
 use crate::durable::quarantine::{self, QuarantineError};
+
+families! {
+    FindQuarantined = [NotQuarantined] + ReadLog;
+    DropQuarantined = [StaleGeneration] + FindQuarantined + WriteLog;
+}
 
 /// The heads that were found unreadable since the daemon started. They stay in the log and are left out of lists.
 #[utoipa::path(
     get, path = "/v1/log/quarantine", operation_id = "list_quarantine", tag = "log",
-    responses(
-        (status = 200, description = "What is quarantined.", body = QuarantineList),
-        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "What is quarantined.", body = QuarantineList), ReadLog),
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<QuarantineList>, Problem> {
-    let list = quarantine::list(&app.durable.log).await.map_err(read_failed)?;
+    let list = quarantine::list(&app.durable.log).await?;
     let to_wire =
         |(quarantined, stored): (eventlog::Quarantined, Option<eventlog::StoredHead>)| QuarantinedStream {
             stream: quarantined.stream,
@@ -42,12 +45,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<QuarantineL
 /// What is stored of a head that cannot be read.
 #[utoipa::path(
     get, path = "/v1/log/quarantine/{stream}", operation_id = "show_quarantined", tag = "log",
-    params(("stream" = String, Path, description = "The name of the stream, with `/` as `%2F`.")),
-    responses(
-        (status = 200, description = "What is stored.", body = QuarantinedHead),
-        (status = 404, description = "`not_quarantined`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "What is stored.", body = QuarantinedHead), FindQuarantined),
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
@@ -79,16 +77,8 @@ pub(crate) struct Seen {
 /// Drops a head that cannot be read, and its events, for good.
 #[utoipa::path(
     delete, path = "/v1/log/quarantine/{stream}", operation_id = "drop_quarantined", tag = "log",
-    params(
-        ("stream" = String, Path, description = "The name of the stream, with `/` as `%2F`."),
-        ("version" = u64, Query, description = "The version that you saw."),
-    ),
-    responses(
-        (status = 204, description = "It is gone."),
-        (status = 404, description = "`not_quarantined`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    params(("version" = u64, Query, description = "The version that you saw.")),
+    responses((status = 204, description = "It is gone."), DropQuarantined),
 )]
 pub(crate) async fn forget(
     State(app): State<Arc<App>>,
@@ -107,11 +97,11 @@ fn problem(error: QuarantineError) -> Problem {
             ErrorCode::NotQuarantined,
             format!("`{}` is not there, or can be read.", stream.escape_debug()),
         ),
-        QuarantineError::Log(error) => read_failed(error),
+        QuarantineError::Log(error) => error.into(),
         QuarantineError::Commit(CommitError::Conflict { .. }) => Problem::new(
             ErrorCode::StaleGeneration,
             "The stream has moved on since you looked at it.",
         ),
-        QuarantineError::Commit(error) => not_committed(error),
+        QuarantineError::Commit(error) => error.into(),
     }
 }

@@ -1,6 +1,7 @@
 //! The query of a request, explained when it is wrong.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Query as AxumQuery};
 use http::request::Parts;
@@ -51,5 +52,20 @@ pub(crate) fn checked_limit(wanted: Option<u32>, usual: u32, most: u32) -> Resul
             let detail = format!("`limit` is {limit}, and must lie between 1 and {most}.");
             Err(Problem::new(ErrorCode::InvalidQuery, detail).in_field("limit"))
         }
+    }
+}
+
+/// How long one request may wait for something: as long as a connection is sure to be kept open by those in between.
+/// Whoever wants to wait longer asks again.
+const LONGEST_WAIT_MS: u64 = 60_000;
+
+/// A time to wait that a caller asked for, if it is within bounds.
+pub(crate) fn checked_wait(wait_ms: Option<u64>) -> Result<Option<Duration>, Problem> {
+    match wait_ms {
+        Some(wait_ms) if wait_ms > LONGEST_WAIT_MS => {
+            let detail = format!("`wait_ms` is {wait_ms}, and must not be more than {LONGEST_WAIT_MS}.");
+            Err(Problem::new(ErrorCode::InvalidQuery, detail).in_field("wait_ms"))
+        }
+        wait_ms => Ok(wait_ms.map(Duration::from_millis)),
     }
 }

@@ -1,65 +1,161 @@
-//! What every route answers before its handler is asked, for the description.
+//! The problems that each operation can answer with, for the description.
 //!
-//! A handler describes its own answers. What stands before all of them (`guard`, `body`, `query`) is added here, in one
-//! place, so that no handler has to repeat it and none can forget it.
+//! A family of acts declares its error codes once, next to the function that turns its errors into problems, and an
+//! operation names its families among its responses. `ErrorCode` knows the status of each code. What stands before every
+//! handler (`guard`, `body`, `query`) is added here, so that no handler has to repeat it.
 
-use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
-use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::OnceLock;
 
-/// Answers to a request that does not come from a caller of ours, or comes too late.
-const TO_ALL: &[(&str, &str)] = &[
-    (
-        "403",
-        "`origin_not_allowed`: the request comes from a foreign page",
-    ),
-    ("421", "`host_not_allowed`: the request is for another host"),
+use axum::response::Response;
+use http::Method;
+use protocol::ErrorCode;
+use utoipa::PartialSchema;
+use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Required, ResponseBuilder};
+
+use super::openapi::description;
+use super::problem::Problem;
+
+/// Declares families of acts: the codes that they can fail with, and the families that they build on.
+macro_rules! families {
+    ($($(#[$doc:meta])* $name:ident = [$($code:ident),* $(,)?] $(+ $more:ident)*;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub(crate) struct $name;
+
+        impl utoipa::IntoResponses for $name {
+            fn responses() -> $crate::http::refusals::Declared {
+                let codes: &[protocol::ErrorCode] = &[$(protocol::ErrorCode::$code),*];
+                let more: Vec<$crate::http::refusals::Declared> =
+                    vec![$(<$more as utoipa::IntoResponses>::responses()),*];
+                let declared = $crate::http::refusals::declare(codes).into_iter();
+                declared.chain(more.into_iter().flatten()).collect()
+            }
+        }
+    )*};
+}
+pub(crate) use families;
+
+/// Responses by status and code. [`describe`] makes one response of all that have the same status.
+pub(crate) type Declared = BTreeMap<String, RefOr<utoipa::openapi::Response>>;
+
+/// Codes to a request that comes from somebody else.
+const TO_ALL: &[ErrorCode] = &[ErrorCode::OriginNotAllowed, ErrorCode::HostNotAllowed];
+
+/// Codes to a caller who does not prove who it is.
+const TO_CALLERS: &[ErrorCode] = &[ErrorCode::Unauthorized];
+
+/// Codes to a change that comes with the cookie of the page.
+const TO_CHANGES: &[ErrorCode] = &[ErrorCode::FormTokenInvalid];
+
+/// Codes while the daemon stops. `/healthz` and `/readyz` say so in their own words.
+const WHEN_STOPPING: &[ErrorCode] = &[ErrorCode::ShuttingDown];
+
+/// Codes to a body that is wrong.
+const TO_BODIES: &[ErrorCode] = &[
+    ErrorCode::MalformedJson,
+    ErrorCode::RequestTimeout,
+    ErrorCode::BodyTooLarge,
+    ErrorCode::UnsupportedMediaType,
+    ErrorCode::InvalidRequest,
 ];
 
-/// Answers to a caller who does not prove who it is.
-const TO_CALLERS: &[(&str, &str)] = &[("401", "`unauthorized`")];
+/// Codes to a query that is wrong.
+const TO_QUERIES: &[ErrorCode] = &[ErrorCode::InvalidQuery];
 
-/// Answers while the daemon stops. `/healthz` and `/readyz` say so in their own words.
-const WHEN_STOPPING: &[(&str, &str)] = &[("503", "`shutting_down`")];
+/// Codes that any request can get, and that no operation declares: a bug of the daemon, and a body where none is read.
+const UNDECLARED: [ErrorCode; 2] = [ErrorCode::Internal, ErrorCode::BodyTooLarge];
 
-/// Answers to a body that is wrong.
-const TO_BODIES: &[(&str, &str)] = &[
-    ("400", "`malformed_json`"),
-    ("408", "`request_timeout`: the body did not arrive in time"),
-    ("413", "`body_too_large`"),
-    ("415", "`unsupported_media_type`"),
-    ("422", "`invalid_request`"),
+/// What the parameters in a path are, by how the path ends there.
+const PATH_PARAMETERS: &[(&str, &str)] = &[
+    ("/breakers/{name}", "The name, percent-encoded."),
+    ("/jobs/{id}", "The id of the job."),
+    ("/plans/{id}", "The id of the plan."),
+    ("/rescued/{id}", "The id of the rescued content."),
+    ("/servers/{id}", "The id, percent-encoded."),
+    ("/sessions/{id}", "The id of the session."),
+    ("/workspaces/{id}", "The id of the workspace."),
+    ("/{changeset}", "The id of the changeset."),
+    ("/{permission}", "The id of the question."),
+    ("/{stream}", "The name of the stream, with `/` as `%2F`."),
+    ("/{turn}", "The id of the turn."),
 ];
 
-/// Answers to a query that is wrong.
-const TO_QUERIES: &[(&str, &str)] = &[("400", "`invalid_query`")];
+/// Codes as responses of a family.
+pub(crate) fn declare(codes: &[ErrorCode]) -> Declared {
+    let response = |code: &ErrorCode| {
+        let key = format!("{} {}", code.status(), code.as_str());
+        (key, RefOr::T(ResponseBuilder::new().build()))
+    };
+    codes.iter().map(response).collect()
+}
 
-/// Adds the answers that stand before every handler. What a handler says itself about a status stays.
+/// Completes the description: the parameters in paths, what stands before every handler, and one response for each status
+/// with all codes that can come with it.
 pub(super) fn describe(document: &mut OpenApi) {
     for (path, item) in &mut document.paths.paths {
         let is_asked_while_stopping = matches!(path.as_str(), "/healthz" | "/readyz");
-        for operation in operations(item) {
-            add(operation, TO_ALL);
+        for (method, operation) in operations(item) {
+            add_path_parameters(path, operation);
+            let mut before = declare(TO_ALL);
             if !is_asked_while_stopping {
-                add(operation, WHEN_STOPPING);
+                before.extend(declare(WHEN_STOPPING));
             }
             // An operation that says nothing about security has that of the whole document.
             if operation.security.is_none() {
-                add(operation, TO_CALLERS);
+                before.extend(declare(TO_CALLERS));
+                if !method.is_safe() {
+                    before.extend(declare(TO_CHANGES));
+                }
             }
             if operation.request_body.is_some() {
-                add(operation, TO_BODIES);
+                before.extend(declare(TO_BODIES));
             }
             if has_query(operation) {
-                add(operation, TO_QUERIES);
+                before.extend(declare(TO_QUERIES));
             }
+            operation.responses.responses.extend(before);
+            merge(&mut operation.responses.responses);
         }
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    [&mut item.get, &mut item.put, &mut item.post, &mut item.delete]
+/// Whether the description says that a request can be answered so. What it does not describe may be answered in any way.
+pub(super) fn declares(method: &Method, route: &str, response: &Response) -> bool {
+    static DECLARED: OnceLock<HashSet<(Method, String, String)>> = OnceLock::new();
+    let Some(problem) = response.extensions().get::<Problem>() else {
+        return true;
+    };
+    let declared = DECLARED.get_or_init(|| {
+        let mut document = description();
+        let mut declared = HashSet::new();
+        for (path, item) in &mut document.paths.paths {
+            for (method, operation) in operations(item) {
+                declared.insert((method.clone(), path.clone(), String::new()));
+                for response in operation.responses.responses.values() {
+                    let RefOr::T(response) = response else { continue };
+                    let codes = response.description.split('`').skip(1).step_by(2);
+                    declared.extend(codes.map(|code| (method.clone(), path.clone(), code.to_owned())));
+                }
+            }
+        }
+        declared
+    });
+    let has = |code: &str| declared.contains(&(method.clone(), route.to_owned(), code.to_owned()));
+    UNDECLARED.contains(&problem.code()) || has(problem.code().as_str()) || !has("")
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
+    let operations = [
+        (Method::GET, &mut item.get),
+        (Method::PUT, &mut item.put),
+        (Method::POST, &mut item.post),
+        (Method::DELETE, &mut item.delete),
+    ];
+    operations
         .into_iter()
-        .flatten()
+        .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
 fn has_query(operation: &Operation) -> bool {
@@ -70,28 +166,64 @@ fn has_query(operation: &Operation) -> bool {
     })
 }
 
-fn add(operation: &mut Operation, answers: &[(&str, &str)]) {
-    for (status, description) in answers {
+fn add_path_parameters(path: &str, operation: &mut Operation) {
+    let ends = path.match_indices('}').map(|(end, _)| &path[..=end]);
+    let parameters = ends.filter_map(|place| {
+        let (_, description) = PATH_PARAMETERS
+            .iter()
+            .find(|(ending, _)| place.ends_with(ending))?;
+        let name = place.rsplit('{').next().unwrap_or_default().trim_end_matches('}');
+        let parameter = ParameterBuilder::new()
+            .name(name)
+            .parameter_in(ParameterIn::Path)
+            .required(Required::True)
+            .description(Some(*description))
+            .schema(Some(String::schema()));
+        Some(RefOr::T(parameter.build()))
+    });
+    let parameters: Vec<_> = parameters.collect();
+    if !parameters.is_empty() {
+        let all = operation.parameters.get_or_insert_default();
+        drop(all.splice(..0, parameters));
+    }
+}
+
+/// Makes one response for each status of what families declare.
+fn merge(responses: &mut Declared) {
+    let mut codes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    responses.retain(|key, _| match key.split_once(' ') {
+        Some((status, code)) => {
+            let of_status = codes.entry(status.to_owned()).or_default();
+            of_status.insert(format!("`{code}`"));
+            false
+        }
+        None => true,
+    });
+    for (status, codes) in codes {
         let problem = ContentBuilder::new()
             .schema(Some(Ref::from_schema_name("Problem")))
             .build();
         let response = ResponseBuilder::new()
-            .description(*description)
+            .description(Vec::from_iter(codes).join(", "))
             .content(protocol::PROBLEM_MEDIA_TYPE, problem)
             .build();
-        operation
-            .responses
-            .responses
-            .entry((*status).to_owned())
-            .or_insert(RefOr::T(response));
+        responses.insert(status, RefOr::T(response));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
     use serde_json::Value;
 
+    use super::*;
     use crate::openapi_json;
+
+    fn document() -> Value {
+        serde_json::from_str(&openapi_json().unwrap()).unwrap()
+    }
 
     /// The statuses that the description has for a route.
     fn statuses(document: &Value, path: &str, method: &str) -> Vec<String> {
@@ -99,9 +231,15 @@ mod tests {
         responses.keys().cloned().collect()
     }
 
+    /// The operations of the description, by path.
+    fn all_operations(document: &Value) -> impl Iterator<Item = (&String, &Value)> {
+        let paths = document["paths"].as_object().unwrap().iter();
+        paths.flat_map(|(path, item)| item.as_object().unwrap().values().map(move |found| (path, found)))
+    }
+
     #[test]
     fn what_stands_before_a_handler_is_described_with_it() {
-        let document: Value = serde_json::from_str(&openapi_json().unwrap()).unwrap();
+        let document = document();
         for (path, method, expected) in [
             ("/healthz", "get", "200 403 421"),
             ("/openapi.json", "get", "200 403 421 503"),
@@ -115,5 +253,86 @@ mod tests {
         ] {
             assert_eq!(statuses(&document, path, method).join(" "), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn a_status_lists_all_codes_of_its_families() {
+        let document = document();
+        let described = |path: &str, status: &str| {
+            let response = &document["paths"][path]["post"]["responses"][status];
+            response["description"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(described("/v1/breakers/{name}/reset", "404"), "`breaker_unknown`");
+        assert_eq!(
+            described("/v1/breakers/{name}/reset", "503"),
+            "`breaker_limit_reached`, `log_refusing`, `shutting_down`"
+        );
+    }
+
+    #[test]
+    fn every_parameter_in_a_path_is_described() {
+        let document = document();
+        for (path, operation) in all_operations(&document) {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let in_path = parameters.filter(|parameter| parameter["in"] == "path");
+            assert_eq!(in_path.count(), path.matches('{').count(), "{path}");
+        }
+    }
+
+    /// A code that a handler or a mapping of errors names, and that no operation of its family declares, is missing in a
+    /// family.
+    #[test]
+    fn every_code_that_a_family_can_answer_with_is_declared() {
+        let document = document();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        for (sources, paths) in [
+            (
+                ["http/plans", "http/workspaces.rs", "http/rescued.rs"].as_slice(),
+                ["/v1/plans", "/v1/workspaces", "/v1/rescued", "/v1/jobs"].as_slice(),
+            ),
+            (&["http/jobs", "jobs/wire"], &["/v1/jobs"]),
+            (&["http/sessions", "sessions/wire"], &["/v1/sessions"]),
+            (&["http/context"], &["/v1/context"]),
+            (&["http/lsp", "language_servers"], &["/v1/lsp"]),
+            (&["http/breakers.rs", "http/events.rs"], &["/v1/breakers"]),
+            (&["http/quarantine.rs", "http/log.rs"], &["/v1/log"]),
+            (&["http", "plans"], &["/"]),
+        ] {
+            let operations = all_operations(&document)
+                .filter(|(path, _)| paths.iter().any(|beginning| path.starts_with(beginning)));
+            let declared: String = operations
+                .map(|(_, found)| found["responses"].to_string())
+                .collect();
+            for file in sources.iter().flat_map(|file| rust_files(source.join(file))) {
+                let text = fs::read_to_string(&file).unwrap();
+                let text = text.split("#[cfg(test)]").next().unwrap();
+                for code in named_in(text) {
+                    let is_declared = declared.contains(&format!("`{}`", code.as_str()));
+                    assert!(is_declared, "{} names {code:?}", file.display());
+                }
+            }
+        }
+    }
+
+    /// The codes that a source names as `ErrorCode::…`, apart from those that no operation declares.
+    fn named_in(text: &str) -> impl Iterator<Item = ErrorCode> {
+        let names = text.split("ErrorCode::").skip(1).filter_map(|rest| {
+            let end = rest.find(|letter: char| !letter.is_alphanumeric())?;
+            ErrorCode::ALL
+                .into_iter()
+                .find(|code| format!("{code:?}") == rest[..end])
+        });
+        let fallbacks = [ErrorCode::NotFound, ErrorCode::MethodNotAllowed];
+        names.filter(move |code| !UNDECLARED.contains(code) && !fallbacks.contains(code))
+    }
+
+    fn rust_files(path: PathBuf) -> Vec<PathBuf> {
+        if path.is_file() {
+            return vec![path];
+        }
+        let entries = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<PathBuf> = entries.flat_map(rust_files).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
+        files
     }
 }

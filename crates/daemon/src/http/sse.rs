@@ -5,6 +5,7 @@
 //! leaves a write waiting for too long is cut off like everybody else. A stream on which nothing happens has no write
 //! waiting, so it may stay for as long as its heartbeats are taken.
 
+use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,33 +21,37 @@ use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 
 use super::pieces::{Piece, Source, body_of};
 use super::problem::Problem;
+use super::refusals::families;
 use crate::app::App;
+
+families! {
+    /// A stream is opened.
+    OpenStream = [StreamLimitReached];
+}
 
 /// The media type of a stream.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
-/// How long a stream may be silent. A reader that hears nothing for some times as long can give it up for dead.
+/// How long a stream may be silent. A reader that hears nothing for several times as long can assume it is dead.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// What a browser waits before it comes back, in milliseconds: as long as a daemon takes to start afresh.
-pub(super) const OPENING: &str = "retry: 1000\n\n";
+/// How long a browser waits before it reconnects, in milliseconds: as long as a daemon takes to restart.
+const OPENING: &str = "retry: 1000\n\n";
 
-/// What is sent when nothing has happened for that long. Readers pass over it.
+/// The heartbeat of a silent stream. Readers ignore it.
 pub(super) const NOTHING_NEW: &str = ": nothing new\n\n";
 
 /// Answers with a stream of what is in a tail. `tell` writes one event of it.
 pub(super) fn answer(app: &App, tail: Tail, tell: fn(&Event) -> String) -> Result<Response, Problem> {
     let events = Events {
-        opening: Some(OPENING),
         tail,
         tell,
         clock: Arc::clone(&app.clock),
-        _place: take_place(app)?,
     };
-    Ok(stream_of(events))
+    Ok(stream_of(take_place(app)?, events))
 }
 
-/// One of the places for streams. It is given back with the stream that holds it.
+/// Takes one of the places for streams. The stream that holds it gives it back when it is dropped.
 pub(crate) fn take_place(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
     Arc::clone(&app.streams)
         .try_acquire_owned()
@@ -59,25 +64,43 @@ pub(crate) fn take_place(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
         })
 }
 
-/// The answer whose body comes from a source of events.
-pub(super) fn stream_of(source: impl Source) -> Response {
-    ([(CONTENT_TYPE, EVENT_STREAM)], body_of(source)).into_response()
+/// Answers with a stream: first how soon to reconnect, then what the source has.
+pub(super) fn stream_of(place: OwnedSemaphorePermit, source: impl Source) -> Response {
+    let stream = Stream {
+        is_open: false,
+        source,
+        _place: place,
+    };
+    ([(CONTENT_TYPE, EVENT_STREAM)], body_of(stream)).into_response()
 }
 
-/// Where the pieces of a stream come from.
+/// A stream that has one of the places.
+struct Stream<S> {
+    is_open: bool,
+    source: S,
+    _place: OwnedSemaphorePermit,
+}
+
+impl<S: Source> Source for Stream<S> {
+    async fn next(mut self) -> Piece<Self> {
+        if !self.is_open {
+            self.is_open = true;
+            return Some((self, Ok(Bytes::from_static(OPENING.as_bytes()))));
+        }
+        let (source, bytes) = self.source.next().await?;
+        Some((Self { source, ..self }, bytes))
+    }
+}
+
+/// What is in a tail of the log.
 struct Events {
-    opening: Option<&'static str>,
     tail: Tail,
     tell: fn(&Event) -> String,
     clock: Arc<dyn Clock>,
-    _place: OwnedSemaphorePermit,
 }
 
 impl Source for Events {
     async fn next(mut self) -> Piece<Self> {
-        if let Some(opening) = self.opening.take() {
-            return Some((self, Ok(Bytes::from_static(opening.as_bytes()))));
-        }
         let silence = Deadline::after(&self.clock, HEARTBEAT).passed();
         let text = tokio::select! {
             biased;
@@ -100,12 +123,12 @@ impl Source for Events {
     }
 }
 
-/// An event that has a place, so that a reader can come back to it.
-pub(super) fn numbered(id: u64, name: &str, data: &impl Serialize) -> String {
+/// An event with an id, from which a reader can resume.
+pub(super) fn numbered(id: impl Display, name: &str, data: &impl Serialize) -> String {
     format!("id: {id}\n{}", named(name, data))
 }
 
-/// An event that stands for itself.
+/// An event without an id.
 pub(super) fn named(name: &str, data: &impl Serialize) -> String {
     // A struct of strings and numbers always becomes JSON, and JSON in one line is one line of data.
     let data = serde_json::to_string(data).unwrap_or_default();

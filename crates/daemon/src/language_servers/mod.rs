@@ -4,7 +4,7 @@
 
 mod answers;
 mod for_context;
-mod problems;
+pub(crate) mod problems;
 mod questions;
 mod servers;
 mod start;
@@ -22,7 +22,6 @@ use protocol::{
 
 use crate::durable::TrustedConfigs;
 use crate::http::Problem;
-use crate::http::log_problem::not_committed;
 
 pub(crate) use answers::{
     calls, code_actions, completions, diagnostics, edit, hover, locations, signatures, symbols,
@@ -205,7 +204,7 @@ impl LanguageServers {
             return Err(Problem::new(ErrorCode::StaleGeneration, detail));
         }
         let added = self.trusted.add(&request.hash, &request.path).await;
-        added.map_err(not_committed)?;
+        added?;
         self.languages.trust_has_changed();
         tracing::info!(
             path = request.path,

@@ -1,9 +1,24 @@
-//! What goes wrong with language servers, as problems.
+//! Errors of language servers as problems, and the codes that each act on a server can fail with.
 
 use lsp::{AskError, LifecycleError, QueryError, RequestError, SentError};
 use protocol::ErrorCode;
 
 use crate::http::Problem;
+use crate::http::log_problem::WriteLog;
+use crate::http::refusals::families;
+
+families! {
+    Find = [InvalidName, ServerNotFound];
+    /// A process of a server is started, stopped or waited for.
+    Process = [ServerRestarting, ServerFailed, ServerStopped, ServerTimeout, ShuttingDown];
+    Change = [StaleGeneration] + Find + Process;
+    /// The servers of a path are looked for.
+    ReadConfig = [FileNotUsable];
+    TrustConfig = [StaleGeneration] + ReadConfig + WriteLog;
+    Start = [ServerNotFound, NoServerForFile, ServerNotInstalled] + ReadConfig + Process;
+    Ask = [QueryUnsupported, ServerNotReady, PositionInvalid, ServerError, ServerProtocol] + Start;
+    Request = [ServerNotReady, ServerError, ServerProtocol] + Find + Process;
+}
 
 /// The problem of a question that was not answered.
 pub(super) fn to_problem(error: AskError) -> Problem {

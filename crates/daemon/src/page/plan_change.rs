@@ -17,7 +17,7 @@ use super::plan_actions::Action;
 use super::plan_notice::PlanNotice;
 use super::plan_state::{path, titled};
 use crate::app::App;
-use crate::http::{Problem, plan_problem};
+use crate::http::Problem;
 use crate::plans::{CheckError, Which, apply, discard, forget, refresh, run_checks, undo};
 
 /// Who asks, as it is written into the plan.
@@ -64,20 +64,19 @@ async fn notice(app: &App, form: &ChangeForm) -> PlanNotice {
     };
     let plan = match app.plans.get(id).await {
         Ok(plan) => plan,
-        Err(error) => return refused(app, form.id.clone(), error).await,
+        Err(error) => return refused(form.id.clone(), error),
     };
     let title = titled(&plan.record.facts.title, &form.id);
     match act(app, id, form).await {
         Ok(done) => done.named(title),
         Err(Failed::Plan(PlanError::Stale { .. })) => PlanNotice::Moved { title },
-        Err(Failed::Plan(error)) => refused(app, title, error).await,
+        Err(Failed::Plan(error)) => refused(title, error),
         Err(Failed::Other(reason)) => PlanNotice::refused(title, &reason),
     }
 }
 
-async fn refused(app: &App, title: String, error: PlanError) -> PlanNotice {
-    let problem: Problem = plan_problem(&app.plans, error).await;
-    PlanNotice::refused(title, problem.detail())
+fn refused(title: String, error: PlanError) -> PlanNotice {
+    PlanNotice::refused(title, Problem::from(error).detail())
 }
 
 /// Why a button did nothing.

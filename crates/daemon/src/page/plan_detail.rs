@@ -28,7 +28,7 @@ use super::plan_text::exact;
 use super::sign_in::Visitor;
 use super::{plan_changesets, plan_conflicts, plan_lanes, plan_parts, plan_timeline};
 use crate::app::App;
-use crate::http::plan_problem;
+use crate::http::Problem;
 use crate::plans::{Shown, diff, wire};
 use crate::times::now_ms;
 
@@ -80,7 +80,7 @@ pub(super) async fn show(
     };
     let changes = match diff(&app.plans, shown).await {
         Ok(changes) => changes,
-        Err(error) => return Err(unreadable(&app, error).await),
+        Err(error) => return Err(unreadable(error)),
     };
     let live_path = format!(
         "/live{}?diff={}",
@@ -119,7 +119,7 @@ pub(super) async fn find(app: &App, id: Result<Path<String>, PathRejection>) -> 
     match read(app, id).await {
         Ok(detail) => Ok(detail),
         Err(PlanError::NotFound(_)) => Err(not_there(&text)),
-        Err(error) => Err(unreadable(app, error).await),
+        Err(error) => Err(unreadable(error)),
     }
 }
 
@@ -174,14 +174,14 @@ fn bad_address() -> PageError {
 }
 
 /// A plan, or the list of them, cannot be read.
-pub(super) async fn unreadable(app: &App, error: PlanError) -> PageError {
+pub(super) fn unreadable(error: PlanError) -> PageError {
     let code = match &error {
         PlanError::NotFound(_) => ErrorCode::PlanNotFound,
         PlanError::ChangesetNotFound(_) => ErrorCode::ChangesetNotFound,
         PlanError::Closing => ErrorCode::ShuttingDown,
         _ => ErrorCode::LogFailed,
     };
-    let problem = plan_problem(&app.plans, error).await;
+    let problem = Problem::from(error);
     PageError::new(
         code,
         html! { p { (problem.detail()) } p { a href="/plans" { "All plans" } } },

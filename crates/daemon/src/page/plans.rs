@@ -125,7 +125,7 @@ async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, P
             REFRESH,
             &content(&list, filter, now_ms()),
         )),
-        Err(error) => Err(unreadable(app, error).await),
+        Err(error) => Err(unreadable(error)),
     }
 }
 

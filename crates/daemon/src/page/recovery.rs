@@ -23,7 +23,7 @@ use super::plan_text::{exact, exact_words};
 use super::sign_in::Visitor;
 use crate::app::App;
 use crate::durable::quarantine;
-use crate::http::plan_problem;
+use crate::http::Problem;
 use crate::plans::wire::{recovering_to_wire, rescued_list_to_wire, workspace_to_wire};
 
 const REFRESH: Duration = Duration::from_secs(5);
@@ -51,12 +51,12 @@ struct Shown {
 async fn live(app: &App, visitor: &Visitor) -> Result<Markup, PageError> {
     let quarantined = match quarantine::list(&app.durable.log).await {
         Ok(list) => list.into_iter().map(|(quarantined, _)| quarantined).collect(),
-        Err(error) => return Err(unreadable(app, error.into()).await),
+        Err(error) => return Err(unreadable(error.into())),
     };
     let (workspaces, rescued) = tokio::join!(app.plans.workspaces(), app.plans.rescued());
     let (workspaces, rescued) = match (workspaces, rescued) {
         (Ok(workspaces), Ok(rescued)) => (workspaces, rescued_list_to_wire(&rescued)),
-        (Err(error), _) | (_, Err(error)) => return Err(unreadable(app, error).await),
+        (Err(error), _) | (_, Err(error)) => return Err(unreadable(error)),
     };
     let workspaces = workspaces.iter().map(workspace_to_wire);
     let shown = Shown {
@@ -204,7 +204,7 @@ pub(super) async fn restore(
             };
             match app.plans.restore_rescued(order).await {
                 Ok(restored) => done(restored.path.to_string(), "was restored."),
-                Err(error) => PlanNotice::refused(fields.id, plan_problem(&app.plans, error).await.detail()),
+                Err(error) => PlanNotice::refused(fields.id, Problem::from(error).detail()),
             }
         }
     };
@@ -219,7 +219,7 @@ pub(super) async fn drop_it(
         Err(_) => PlanNotice::refused(fields.id, "There is no such rescued content."),
         Ok(id) => match app.plans.drop_rescued(id).await {
             Ok(_) => done(fields.id, "was dropped."),
-            Err(error) => PlanNotice::refused(fields.id, plan_problem(&app.plans, error).await.detail()),
+            Err(error) => PlanNotice::refused(fields.id, Problem::from(error).detail()),
         },
     };
     answered(&app, &visitor, notice)
@@ -246,7 +246,7 @@ pub(super) async fn repair(
                 ),
                 RepairEnd::Stuck(stuck) => PlanNotice::refused(fields.id, &stuck.why),
             },
-            Err(error) => PlanNotice::refused(fields.id, plan_problem(&app.plans, error).await.detail()),
+            Err(error) => PlanNotice::refused(fields.id, Problem::from(error).detail()),
         },
     };
     answered(&app, &visitor, notice)

@@ -13,7 +13,7 @@ use super::form::OwnForm;
 use super::notice::Notice;
 use super::session_state::path;
 use crate::app::App;
-use crate::http::session_problem_of;
+use crate::http::Problem;
 
 /// Who asks, as it is written into the session.
 const BY: &str = "the page";
@@ -33,7 +33,7 @@ pub(super) async fn start(
     match begin(&app, fields).await {
         Ok(session) => Redirect::to(&path(&session.to_string())),
         Err(error) => {
-            let reason = session_problem_of(&app, error).await.detail().to_owned();
+            let reason = Problem::from(error).detail().to_owned();
             app.sessions.leave_notice(
                 visitor.session.id,
                 Notice::Session {
@@ -143,7 +143,7 @@ pub(super) async fn change(
             done.to,
         ),
         Err(error) => {
-            let text = session_problem_of(&app, error).await.detail().to_owned();
+            let text = Problem::from(error).detail().to_owned();
             (Some(Notice::Session { done: false, text }), here)
         }
     };

@@ -109,7 +109,7 @@ async fn find(app: &App, id: Result<Path<String>, PathRejection>) -> Result<Deta
     match read(app, id).await {
         Ok(detail) => Ok(detail),
         Err(SessionError::NotFound(_)) => Err(not_there(&text)),
-        Err(error) => Err(unreadable(app, error).await),
+        Err(error) => Err(unreadable(error)),
     }
 }
 
@@ -138,7 +138,7 @@ async fn read_conversation(
     };
     match fold(app, id, before).await {
         Ok(conversation) => Ok(conversation),
-        Err(error) => Err(unreadable(app, error).await),
+        Err(error) => Err(unreadable(error)),
     }
 }
 

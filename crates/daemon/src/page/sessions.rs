@@ -19,7 +19,7 @@ use super::plan_text::{counted, exact};
 use super::session_state::{badge, path, title};
 use super::sign_in::Visitor;
 use crate::app::App;
-use crate::http::session_problem_of;
+use crate::http::Problem;
 use crate::sessions::wire;
 use crate::times::now_ms;
 
@@ -85,14 +85,14 @@ pub(super) async fn show_live(
 }
 
 /// Sessions cannot be read.
-pub(super) async fn unreadable(app: &App, error: SessionError) -> PageError {
+pub(super) fn unreadable(error: SessionError) -> PageError {
     let code = match &error {
         SessionError::NotFound(_) => ErrorCode::SessionNotFound,
         SessionError::TurnNotFound(_) => ErrorCode::TurnNotFound,
         SessionError::Closed => ErrorCode::ShuttingDown,
         _ => ErrorCode::LogFailed,
     };
-    let problem = session_problem_of(app, error).await;
+    let problem = Problem::from(error);
     PageError::new(
         code,
         html! { p { (problem.detail()) } p { a href="/sessions" { "All sessions" } } },
@@ -109,7 +109,7 @@ async fn live(app: &App, visitor: &Visitor, filter: &Filter) -> Result<Markup, P
     };
     let list = match wire::list(&app.conversations, &app.durable.machines, wanted).await {
         Ok(list) => list,
-        Err(error) => return Err(unreadable(app, error).await),
+        Err(error) => return Err(unreadable(error)),
     };
     let directories = known_directories(app, &list).await;
     let agents = wire::agents_to_wire(&app.conversations).agents;

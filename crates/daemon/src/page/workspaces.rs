@@ -20,7 +20,7 @@ use super::plan_text::{exact, exact_words};
 use super::plans;
 use super::sign_in::Visitor;
 use crate::app::App;
-use crate::http::plan_problem;
+use crate::http::Problem;
 use crate::plans::wire::workspace_to_wire;
 
 /// Nobody watches this for long.
@@ -47,7 +47,7 @@ async fn live(app: &App, visitor: &Visitor) -> Result<Markup, PageError> {
             let workspaces: Vec<Workspace> = workspaces.iter().map(workspace_to_wire).collect();
             Ok(live_part(app, visitor, REFRESH, &content(&workspaces, visitor)))
         }
-        Err(error) => Err(unreadable(app, error).await),
+        Err(error) => Err(unreadable(error)),
     }
 }
 
@@ -168,7 +168,7 @@ async fn forgotten(app: &App, text: &str) -> PlanNotice {
     );
     match app.plans.forget_workspace(id).await {
         Ok(()) => PlanNotice::Forgotten { root },
-        Err(error) => PlanNotice::refused(root, plan_problem(&app.plans, error).await.detail()),
+        Err(error) => PlanNotice::refused(root, Problem::from(error).detail()),
     }
 }
 

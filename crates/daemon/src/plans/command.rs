@@ -11,8 +11,7 @@ use protocol::{ErrorCode, HomeId, JobId, OpenPlan, PlanState, SubmitJob};
 
 use crate::app::App;
 use crate::http::consent::StartedFor;
-use crate::http::log_problem::read_failed;
-use crate::http::{Problem, not_submitted, plan_problem, to_new_plan};
+use crate::http::{Problem, to_new_plan};
 use crate::jobs::wire::to_new_job;
 
 /// Who forgets a plan that came to nothing.
@@ -85,9 +84,7 @@ async fn open_for_command(
     let mut opened = open_once(app, &new).await?;
     if let (plan, Opened::GivenBack) = &opened {
         // An earlier request with the same key could not submit its command, nor forget its plan.
-        if let Err(error) = app.plans.forget(plan.id, Arc::from(DAEMON), None).await {
-            return Err(plan_problem(&app.plans, error).await);
-        }
+        app.plans.forget(plan.id, Arc::from(DAEMON), None).await?;
         opened = open_once(app, &new).await?;
     }
     Ok(opened)
@@ -95,19 +92,16 @@ async fn open_for_command(
 
 async fn open_once(app: &App, new: &NewPlan) -> Result<(Plan, Opened), Problem> {
     let job = JobId::generate().to_string();
-    let opened = match app.plans.open_plan_for(new.clone(), job).await {
-        Ok(opened) => opened,
-        Err(error) => return Err(plan_problem(&app.plans, error).await),
-    };
+    let opened = app.plans.open_plan_for(new.clone(), job).await?;
     let plan = opened.plan;
     if !opened.known {
         return Ok((plan, Opened::Now));
     }
     let Some(job) = job_of(&plan) else {
         // It was opened for something else.
-        return Err(plan_problem(&app.plans, PlanError::KeyReused(plan.id)).await);
+        return Err(PlanError::KeyReused(plan.id).into());
     };
-    match app.jobs.get(job).await.map_err(read_failed)? {
+    match app.jobs.get(job).await? {
         Some(job) => Ok((plan, Opened::Before(Box::new(job)))),
         None if plan.record.state == PlanState::Discarded => Ok((plan, Opened::GivenBack)),
         None => Ok((plan, Opened::Beside)),
@@ -150,9 +144,9 @@ async fn submit(
         Ok(submitted) => Ok(submitted),
         Err(error) => match app.jobs.get(id).await {
             Ok(Some(job)) => Ok(Submitted::Known(job)),
-            Ok(None) if !error.may_be_taken() => Err(NotSubmitted::Surely(not_submitted(app, error).await)),
-            Ok(None) => Err(NotSubmitted::Perhaps(not_submitted(app, error).await)),
-            Err(unread) => Err(NotSubmitted::Perhaps(read_failed(unread))),
+            Ok(None) if !error.may_be_taken() => Err(NotSubmitted::Surely(Problem::from(error))),
+            Ok(None) => Err(NotSubmitted::Perhaps(Problem::from(error))),
+            Err(unread) => Err(NotSubmitted::Perhaps(Problem::from(unread))),
         },
     }
 }

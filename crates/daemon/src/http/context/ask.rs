@@ -7,13 +7,14 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use context::TokenizerName;
-use protocol::{ContextAnswer, ContextQuestion, ContextTokenizer, ErrorCode};
+use protocol::{ContextAnswer, ContextQuestion, ContextTokenizer};
 use sessions::permissions::Readable;
 
-use super::problems::question_problem;
+use super::problems;
 use crate::app::App;
 use crate::context::{FocusFrom, Ground, Question, wire};
 use crate::http::body;
+use crate::http::ids::id_in;
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
 
@@ -26,14 +27,7 @@ use crate::jobs::wire::invalid;
     post, path = "/v1/context", operation_id = "ask_context", tag = "context", request_body = ContextQuestion,
     responses(
         (status = 200, description = "What was found, which may be nothing.", body = ContextAnswer),
-        (status = 404, description = "`plan_not_found`, `strategy_not_found` or `focus_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 409, description = "`plan_elsewhere` or `plan_busy`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 410, description = "`sandbox_gone`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request`, `context_empty`, `context_too_large`, `path_not_allowed` or \
-          `workspace_unusable`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`shutting_down`", body = protocol::Problem, content_type = "application/problem+json"),
+        problems::Ask,
     ),
 )]
 pub(crate) async fn ask(
@@ -43,10 +37,8 @@ pub(crate) async fn ask(
     let plan = request.plan.clone();
     let question = question_of(request)?;
     // Whoever goes away drops this, and what runs for it is cancelled.
-    match app.contexts.ask(question, &app.life.scope()).await {
-        Ok(answered) => Ok(Json(wire::answer_to_wire(answered, plan))),
-        Err(error) => Err(question_problem(&app.plans, error).await),
-    }
+    let answered = app.contexts.ask(question, &app.life.scope()).await?;
+    Ok(Json(wire::answer_to_wire(answered, plan)))
 }
 
 /// Reads a question.
@@ -57,13 +49,7 @@ fn question_of(request: ContextQuestion) -> Result<Question, Problem> {
         }
         (None, None) => return Err(invalid("directory", "is missing, and so is `plan`")),
         (Some(directory), None) => Ground::Directory(directory_of(&directory)?),
-        (None, Some(plan)) => match plan.parse() {
-            Ok(plan) => Ground::Plan(plan),
-            Err(_) => {
-                let detail = format!("`{}` is not the id of a plan.", plan.escape_debug());
-                return Err(Problem::new(ErrorCode::PlanNotFound, detail).in_field("plan"));
-            }
-        },
+        (None, Some(plan)) => Ground::Plan(id_in("plan", &plan)?),
     };
     if request.deadline_ms == Some(0) {
         return Err(invalid("deadline_ms", "must be at least 1"));

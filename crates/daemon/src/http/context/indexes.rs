@@ -9,7 +9,7 @@ use protocol::{
 };
 
 use super::ask::directory_of;
-use super::problems::question_problem;
+use super::problems;
 use crate::app::App;
 use crate::context::wire;
 use crate::http::body;
@@ -18,8 +18,10 @@ use crate::http::problem::Problem;
 /// The strategies that there are, as they are set.
 #[utoipa::path(
     get, path = "/v1/context/strategies", operation_id = "list_context_strategies", tag = "context",
-    responses((status = 200, description = "The strategies, in the order in which they are reported.",
-               body = ContextStrategyList)),
+    responses(
+        (status = 200, description = "The strategies, in the order in which they are reported.",
+         body = ContextStrategyList),
+    ),
 )]
 pub(crate) async fn strategies(State(app): State<Arc<App>>) -> Json<ContextStrategyList> {
     let strategies = app.contexts.strategies().into_iter();
@@ -45,8 +47,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ContextIndexList> 
     request_body = ChangeContextIndex,
     responses(
         (status = 200, description = "The index, which is being made.", body = ContextIndex),
-        (status = 422, description = "`invalid_request` or `workspace_unusable`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        problems::ChangeIndex,
     ),
 )]
 pub(crate) async fn rebuild(
@@ -54,10 +55,8 @@ pub(crate) async fn rebuild(
     body::Json(request): body::Json<ChangeContextIndex>,
 ) -> Result<Json<ContextIndex>, Problem> {
     let directory = directory_of(&request.directory)?;
-    match app.contexts.rebuild(directory).await {
-        Ok(index) => Ok(Json(wire::index_to_wire(&index))),
-        Err(error) => Err(question_problem(&app.plans, error).await),
-    }
+    let index = app.contexts.rebuild(directory).await?;
+    Ok(Json(wire::index_to_wire(&index)))
 }
 
 /// Removes the index of a workspace. The next question about it makes it anew.
@@ -66,8 +65,7 @@ pub(crate) async fn rebuild(
     request_body = ChangeContextIndex,
     responses(
         (status = 200, description = "Whether there was one.", body = ContextIndexRemoved),
-        (status = 422, description = "`invalid_request` or `workspace_unusable`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        problems::ChangeIndex,
     ),
 )]
 pub(crate) async fn remove(
@@ -75,11 +73,9 @@ pub(crate) async fn remove(
     body::Json(request): body::Json<ChangeContextIndex>,
 ) -> Result<Json<ContextIndexRemoved>, Problem> {
     let directory = directory_of(&request.directory)?;
-    match app.contexts.forget(directory, &app.life.scope()).await {
-        Ok((root, removed)) => Ok(Json(ContextIndexRemoved {
-            root: root.display().to_string(),
-            removed,
-        })),
-        Err(error) => Err(question_problem(&app.plans, error).await),
-    }
+    let (root, removed) = app.contexts.forget(directory, &app.life.scope()).await?;
+    Ok(Json(ContextIndexRemoved {
+        root: root.display().to_string(),
+        removed,
+    }))
 }

@@ -1,23 +1,28 @@
-//! What goes wrong with questions about code, as problems.
+//! Errors of questions about code as problems, and the codes that each can fail with.
 
 use context::ContextError;
-use plans::Plans;
 use protocol::ErrorCode;
 
 use crate::context::QuestionError;
-use crate::http::plans::{plan_problem, sentence};
-use crate::http::problem::Problem;
+use crate::http::log_problem::ReadLog;
+use crate::http::plans::problems::ReadSandbox;
+use crate::http::problem::{Problem, sentence};
+use crate::http::refusals::families;
 
-/// A question was not answered.
-///
-/// *Cancel safety*: it only reads.
-pub(crate) async fn question_problem(plans: &Plans, error: QuestionError) -> Problem {
-    match error {
-        QuestionError::Plan(error) => plan_problem(plans, error).await,
-        QuestionError::Context(error) => context_problem(error),
-        QuestionError::Focus(_) => told(ErrorCode::PathNotAllowed, &error).in_field("focus"),
-        QuestionError::NoSuchStrategy { ref field, .. } => {
-            told(ErrorCode::StrategyNotFound, &error).in_field(field.clone())
+families! {
+    ChangeIndex = [WorkspaceUnusable, ShuttingDown] + ReadLog;
+    Ask = [StrategyNotFound, FocusNotFound, ContextEmpty, ContextTooLarge, PathNotAllowed] + ChangeIndex + ReadSandbox;
+}
+
+impl From<QuestionError> for Problem {
+    fn from(error: QuestionError) -> Self {
+        match error {
+            QuestionError::Plan(error) => error.into(),
+            QuestionError::Context(error) => context_problem(error),
+            QuestionError::Focus(_) => told(ErrorCode::PathNotAllowed, &error).in_field("focus"),
+            QuestionError::NoSuchStrategy { ref field, .. } => {
+                told(ErrorCode::StrategyNotFound, &error).in_field(field.clone())
+            }
         }
     }
 }

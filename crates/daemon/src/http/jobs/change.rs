@@ -8,15 +8,17 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use jobs::{GcPolicy, Requested};
-use protocol::{CancelJob, CollectJobs, JobCounts, JobSubmitted, JobsCollected, RetryJob, SetJobWorkers};
+use protocol::{
+    CancelJob, CollectJobs, JobCounts, JobId, JobSubmitted, JobsCollected, RetryJob, SetJobWorkers,
+};
 
-use super::TheJob;
-use super::problems::not_changed;
+use super::problems;
 use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
 use crate::http::consent::{Peer, may_change_workspace};
-use crate::http::log_problem::{not_committed, read_failed};
+use crate::http::ids::Id;
+use crate::http::log_problem::{ReadLog, WriteLog};
 use crate::http::problem::Problem;
 use crate::jobs::MOST_WORKERS;
 use crate::jobs::wire::{counts_to_wire, invalid, view};
@@ -32,18 +34,11 @@ const USUAL_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// once nothing of it runs any more. To ask twice is to ask once.
 #[utoipa::path(
     post, path = "/v1/jobs/{id}/cancel", operation_id = "cancel_job", tag = "jobs", request_body = Option<CancelJob>,
-    params(("id" = String, Path, description = "The id of the job.")),
-    responses(
-        (status = 200, description = "The job; the wish is on disk.", body = protocol::Job),
-        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`job_ended`, with the job as `current`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The job; the wish is on disk.", body = protocol::Job), problems::Cancel),
 )]
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
-    TheJob(id): TheJob,
+    Id(id): Id<JobId>,
     Actor(actor): Actor,
     body::OptionalJson(request): body::OptionalJson<CancelJob>,
 ) -> Result<Json<protocol::Job>, Problem> {
@@ -55,15 +50,9 @@ pub(crate) async fn cancel(
         by: actor,
         why: request.why,
     };
-    let job = match app.jobs.cancel(id, requested).await {
-        Ok(job) => job,
-        Err(error) => return Err(not_changed(&app, error).await),
-    };
+    let job = app.jobs.cancel(id, requested).await?;
     tracing::info!(job = %id, "a job is to be cancelled");
-    view(&app.jobs, &app.durable.machines, &job)
-        .await
-        .map(Json)
-        .map_err(read_failed)
+    Ok(Json(view(&app.jobs, &app.durable.machines, &job).await?))
 }
 
 /// Submits a job that has ended once more, as a new one that names it in `retry_of`.
@@ -72,21 +61,11 @@ pub(crate) async fn cancel(
 /// that of the daemon.
 #[utoipa::path(
     post, path = "/v1/jobs/{id}/retry", operation_id = "retry_job", tag = "jobs", request_body = Option<RetryJob>,
-    params(("id" = String, Path, description = "The id of the job that has ended.")),
-    responses(
-        (status = 201, description = "The new job.", body = JobSubmitted),
-        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`job_not_ended`, with the job as `current`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 429, description = "`jobs_full`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 201, description = "The new job.", body = JobSubmitted), problems::Retry),
 )]
 pub(crate) async fn retry(
     State(app): State<Arc<App>>,
-    TheJob(id): TheJob,
+    Id(id): Id<JobId>,
     Actor(actor): Actor,
     peer: Peer,
     body::OptionalJson(request): body::OptionalJson<RetryJob>,
@@ -96,13 +75,8 @@ pub(crate) async fn retry(
         .environments
         .retry(&app.jobs, id, &actor, request.environment)
         .await;
-    let job = match retried {
-        Ok(job) => job,
-        Err(error) => return Err(not_changed(&app, error).await),
-    };
-    let job = view(&app.jobs, &app.durable.machines, &job)
-        .await
-        .map_err(read_failed)?;
+    let job = retried?;
+    let job = view(&app.jobs, &app.durable.machines, &job).await?;
     let submitted = JobSubmitted {
         job,
         known: false,
@@ -114,10 +88,7 @@ pub(crate) async fn retry(
 /// Forgets jobs that have ended, with their output. One that others wait for is kept.
 #[utoipa::path(
     post, path = "/v1/jobs/gc", operation_id = "collect_jobs", tag = "jobs", request_body = Option<CollectJobs>,
-    responses(
-        (status = 200, description = "What was forgotten.", body = JobsCollected),
-        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "What was forgotten.", body = JobsCollected), ReadLog),
 )]
 pub(crate) async fn collect(
     State(app): State<Arc<App>>,
@@ -128,7 +99,7 @@ pub(crate) async fn collect(
         output_budget_bytes: None,
         keep_newest: request.keep_newest.unwrap_or_default(),
     };
-    let collected = app.jobs.collect(policy).await.map_err(read_failed)?;
+    let collected = app.jobs.collect(policy).await?;
     tracing::info!(jobs = collected.jobs, "jobs that had ended were forgotten");
     Ok(Json(collected))
 }
@@ -137,11 +108,7 @@ pub(crate) async fn collect(
 /// begun.
 #[utoipa::path(
     put, path = "/v1/jobs/workers", operation_id = "set_job_workers", tag = "jobs", request_body = SetJobWorkers,
-    responses(
-        (status = 200, description = "How many there are now.", body = JobCounts),
-        (status = 422, description = "`invalid_request`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "How many there are now.", body = JobCounts), WriteLog),
 )]
 pub(crate) async fn set_workers(
     State(app): State<Arc<App>>,
@@ -155,10 +122,7 @@ pub(crate) async fn set_workers(
         let why = format!("must lie between 0 and {MOST_WORKERS}");
         return Err(invalid("max_workers", &why));
     };
-    app.job_workers
-        .choose(&app.jobs, max_workers)
-        .await
-        .map_err(not_committed)?;
+    app.job_workers.choose(&app.jobs, max_workers).await?;
     tracing::info!(max_workers, "the number of workers was changed");
     // The service takes the wish in when it comes to it; whoever asked is told what they asked for.
     let counts = JobCounts {

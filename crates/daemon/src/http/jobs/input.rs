@@ -17,10 +17,10 @@ use protocol::{
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 
-use super::TheJob;
 use super::look::find;
-use super::problems::not_changed;
+use super::problems;
 use crate::app::App;
+use crate::http::ids::Id;
 use crate::http::problem::Problem;
 use crate::http::sse::take_place;
 use crate::jobs::{ClientInput, Input, Taken};
@@ -33,20 +33,11 @@ use crate::server::{Switch, Switched};
 /// says that it was cut off.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/input", operation_id = "feed_job", tag = "jobs",
-    params(("id" = String, Path, description = "The id of the job.")),
-    responses(
-        (status = 101, description = "The connection goes on as `tidelock-input`."),
-        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`job_ended`, or somebody feeds it already", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 101, description = "The connection goes on as `tidelock-input`."), problems::Feed),
 )]
 pub(crate) async fn connect(
     State(app): State<Arc<App>>,
-    TheJob(id): TheJob,
+    Id(id): Id<JobId>,
     request: Request,
 ) -> Result<Response, Problem> {
     let asks = request
@@ -59,7 +50,7 @@ pub(crate) async fn connect(
     }
     let job = find(&app, id).await?;
     if job.record.state.is_terminal() {
-        return Err(not_changed(&app, ChangeError::Ended { job: Box::new(job) }).await);
+        return Err(ChangeError::Ended { job: Box::new(job) }.into());
     }
     let Some(input) = app.job_inputs.client(id) else {
         let detail = "Somebody sends input to this job already.";

@@ -11,17 +11,16 @@ use jobs::FollowEnd;
 use protocol::{JobChannel, JobId};
 use serde::Deserialize;
 
-use super::TheJob;
 use super::look::find;
-use super::problems::not_found;
+use super::problems::{self, not_found};
 use super::said::{Following, Form, Kept};
 use crate::app::App;
 use crate::http::events::{bookmark, last_event_id, wants_stream};
-use crate::http::log_problem::read_failed;
+use crate::http::ids::Id;
 use crate::http::pieces::body_of;
 use crate::http::problem::Problem;
 use crate::http::query::Query;
-use crate::http::sse::{stream_of, take_place};
+use crate::http::sse::{OpenStream, stream_of, take_place};
 
 /// The media type of one JSON object a line.
 const LINES: &str = "application/x-ndjson";
@@ -50,7 +49,6 @@ pub(crate) struct LogParameters {
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/logs", operation_id = "read_job_logs", tag = "jobs",
     params(
-        ("id" = String, Path, description = "The id of the job."),
         ("after" = Option<String>, Query,
          description = "Only what came after this place, a number or the id of an event; from the start if it is left out."),
         ("follow" = Option<bool>, Query,
@@ -59,19 +57,15 @@ pub(crate) struct LogParameters {
         ("Last-Event-ID" = Option<String>, Header, description = "With `follow`: goes before `after`."),
     ),
     responses(
-        (status = 200, description = "The output.", content(
-            (String = "application/x-ndjson"),
-            (String = "text/event-stream"),
-        )),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        (status = 200, description = "The output.",
+         content((String = "application/x-ndjson"), (String = "text/event-stream"))),
+        problems::Read,
+        OpenStream,
     ),
 )]
 pub(crate) async fn logs(
     State(app): State<Arc<App>>,
-    TheJob(id): TheJob,
+    Id(id): Id<JobId>,
     Query(parameters): Query<LogParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -88,10 +82,10 @@ pub(crate) async fn logs(
             // A stream that ends at once tells the reader to come back to the next daemon.
             Ok(()) | Err(FollowEnd::Cancelled(_)) => {}
             Err(FollowEnd::NotFound) => return Err(not_found(id)),
-            Err(FollowEnd::Log(error)) => return Err(read_failed(error)),
+            Err(FollowEnd::Log(error)) => return Err(Problem::from(error)),
         }
         let place = take_place(&app)?;
-        return Ok(stream_of(Following::new(app, id, tail, channel, place)));
+        return Ok(stream_of(place, Following::new(app, id, tail, channel)));
     }
     let form = match channel {
         None => Form::Lines(JobChannel::ALL.to_vec()),
@@ -111,19 +105,14 @@ pub(crate) struct OutputParameters {
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/output", operation_id = "read_job_output", tag = "jobs",
     params(
-        ("id" = String, Path, description = "The id of the job."),
         ("channel" = Option<JobChannel>, Query,
          description = "Only what came this way; standard output and standard error as they came if it is left out."),
     ),
-    responses(
-        (status = 200, description = "The bytes.", content_type = "application/octet-stream"),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The bytes.", content_type = "application/octet-stream"), problems::Read),
 )]
 pub(crate) async fn output(
     State(app): State<Arc<App>>,
-    TheJob(id): TheJob,
+    Id(id): Id<JobId>,
     Query(parameters): Query<OutputParameters>,
 ) -> Result<Response, Problem> {
     let form = match parameters.channel {
@@ -142,7 +131,7 @@ async fn kept(
     media_type: &'static str,
 ) -> Result<Response, Problem> {
     find(app, id).await?;
-    let summary = app.jobs.output_summary(id).await.map_err(read_failed)?;
+    let summary = app.jobs.output_summary(id).await?;
     let tail = app.jobs.follow(id, after, &app.life.scope());
     let kept = Kept::new(tail, (after, summary.last_sequence), form);
     Ok(([(CONTENT_TYPE, media_type)], body_of(kept)).into_response())

@@ -1,30 +1,30 @@
 //! Jobs are looked at.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use eventlog::Sequence;
 use jobs::ListQuery;
 use kernel::Deadline;
 use protocol::{ErrorCode, JobHistory, JobId, JobList, JobState};
 use serde::Deserialize;
 
-use super::TheJob;
-use super::problems::{not_followed, not_found};
+use super::problems::{self, not_followed, not_found};
 use crate::app::App;
-use crate::http::log_problem::read_failed;
+use crate::http::ids::Id;
+use crate::http::lists::{self, NEWEST};
+use crate::http::log_problem::ReadLog;
 use crate::http::problem::Problem;
-use crate::http::query::{Query, checked_limit};
+use crate::http::query::{Query, checked_limit, checked_wait};
+use crate::http::sse::OpenStream;
 use crate::jobs::wire::{self, moments_to_wire, view};
 
 /// How many jobs are in a page, unless the caller says so.
 const USUAL_LIMIT: u32 = 50;
 /// How many jobs are in a page at most. One has about a kilobyte.
 const MOST: u32 = 500;
-/// How long one request may wait for the end of a job. Whoever wants to wait longer asks again.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// What may be asked of the list.
 #[derive(Debug, Deserialize)]
@@ -45,11 +45,7 @@ pub(crate) struct ListParameters {
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 500,
          description = "How many at most; 50 if it is left out."),
     ),
-    responses(
-        (status = 200, description = "The jobs.", body = JobList),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The jobs.", body = JobList), ReadLog),
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
@@ -60,10 +56,30 @@ pub(crate) async fn list(
         before: parameters.before.as_deref().map(before_of).transpose()?,
         limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
     };
-    wire::list(&app.jobs, &app.durable.machines, query)
-        .await
-        .map(Json)
-        .map_err(read_failed)
+    Ok(Json(wire::list(&app.jobs, &app.durable.machines, query).await?))
+}
+
+/// The newest jobs now, and again after each change.
+///
+/// Each event is named `jobs`, and its data is a `JobList` with the newest 50. The first one comes at once. Several
+/// changes in a short time may be one event. The stream ends when the daemon does.
+#[utoipa::path(
+    get, path = "/v1/jobs/events", operation_id = "follow_jobs", tag = "jobs",
+    responses(
+        (status = 200, description = "The jobs, again and again.", content((String = "text/event-stream"))),
+        OpenStream,
+    ),
+)]
+pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    let moves = app.jobs.moves();
+    lists::follow(app, "jobs", moves, |app| {
+        let newest = ListQuery {
+            state: None,
+            before: None,
+            limit: NEWEST,
+        };
+        Box::pin(wire::list(&app.jobs, &app.durable.machines, newest))
+    })
 }
 
 /// What may be asked of a job.
@@ -77,51 +93,39 @@ pub(crate) struct ShowParameters {
 #[utoipa::path(
     get, path = "/v1/jobs/{id}", operation_id = "show_job", tag = "jobs",
     params(
-        ("id" = String, Path, description = "The id of the job."),
         ("wait_ms" = Option<u64>, Query, maximum = 60_000,
          description = "How long to wait for its end, at most a minute; not at all if it is left out."),
     ),
-    responses(
-        (status = 200, description = "The job.", body = protocol::Job),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The job.", body = protocol::Job), problems::Read),
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
-    TheJob(id): TheJob,
+    Id(id): Id<JobId>,
     Query(parameters): Query<ShowParameters>,
 ) -> Result<Json<protocol::Job>, Problem> {
-    let job = match parameters.wait_ms {
+    let job = match checked_wait(parameters.wait_ms)? {
         None => find(&app, id).await?,
-        Some(wait_ms) => {
-            let deadline = Deadline::after(&app.clock, checked_wait(wait_ms)?);
+        Some(wait) => {
+            let deadline = Deadline::after(&app.clock, wait);
             let ended = app.jobs.wait(id, &deadline, &app.life.scope()).await;
             ended.map_err(|end| not_followed(id, end))?
         }
     };
-    view(&app.jobs, &app.durable.machines, &job)
-        .await
-        .map(Json)
-        .map_err(read_failed)
+    Ok(Json(view(&app.jobs, &app.durable.machines, &job).await?))
 }
 
 /// What has happened to a job, oldest first.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/history", operation_id = "show_job_history", tag = "jobs",
-    params(("id" = String, Path, description = "The id of the job.")),
-    responses(
-        (status = 200, description = "The moments of its life.", body = JobHistory),
-        (status = 404, description = "`job_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The moments of its life.", body = JobHistory), problems::Read),
 )]
 pub(crate) async fn history(
     State(app): State<Arc<App>>,
-    TheJob(id): TheJob,
+    Id(id): Id<JobId>,
 ) -> Result<Json<JobHistory>, Problem> {
     let job = find(&app, id).await?;
     let moments = app.jobs.timeline(id, Sequence::from_u64(0)).await;
-    let moments = moments.map_err(read_failed)?;
+    let moments = moments?;
     Ok(Json(JobHistory {
         moments: moments_to_wire(&job, &moments),
     }))
@@ -129,7 +133,7 @@ pub(crate) async fn history(
 
 /// The job of an id.
 pub(super) async fn find(app: &App, id: JobId) -> Result<jobs::Job, Problem> {
-    let found = app.jobs.get(id).await.map_err(read_failed)?;
+    let found = app.jobs.get(id).await?;
     found.ok_or_else(|| not_found(id))
 }
 
@@ -138,16 +142,4 @@ fn before_of(text: &str) -> Result<JobId, Problem> {
         let detail = format!("In `before`: `{}` is not the id of a job.", text.escape_debug());
         Problem::new(ErrorCode::InvalidQuery, detail).in_field("before")
     })
-}
-
-fn checked_wait(wait_ms: u64) -> Result<Duration, Problem> {
-    let wait = Duration::from_millis(wait_ms);
-    if wait > LONGEST_WAIT {
-        let detail = format!(
-            "`wait_ms` is {wait_ms}, and must not be more than {}.",
-            LONGEST_WAIT.as_millis()
-        );
-        return Err(Problem::new(ErrorCode::InvalidQuery, detail).in_field("wait_ms"));
-    }
-    Ok(wait)
 }

@@ -1,65 +1,70 @@
-//! What goes wrong with jobs, as problems.
+//! Errors of jobs as problems, and the codes that each act on a job can fail with.
 
 use eventlog::LogError;
-use jobs::{ChangeError, FollowEnd, Job, SubmitError};
+use jobs::{ChangeError, FollowEnd, SubmitError};
 use protocol::{ErrorCode, JobId};
 
-use crate::app::App;
-use crate::http::log_problem::{not_committed, read_failed, refusing};
-use crate::http::problem::Problem;
-use crate::jobs::wire::{invalid, view};
+use crate::http::consent::ChangeUserFiles;
+use crate::http::log_problem::{ReadLog, WriteLog, refusing};
+use crate::http::problem::{Problem, Subject, sentence};
+use crate::http::refusals::families;
+use crate::http::sse::OpenStream;
+use crate::jobs::wire::invalid;
 
-/// There is no such job.
+families! {
+    Read = [JobNotFound, ShuttingDown] + ReadLog;
+    Submit = [JobsFull, InvalidRequest, JobDependencyNotFound, IdempotencyKeyReused, ShuttingDown] + WriteLog;
+    Cancel = [JobEnded] + Read + WriteLog;
+    Retry = [JobNotEnded] + Read + Submit + ChangeUserFiles;
+    Feed = [JobEnded, InvalidRequest] + Read + OpenStream;
+}
+
 pub(super) fn no_job(detail: impl Into<String>) -> Problem {
     Problem::new(ErrorCode::JobNotFound, detail)
 }
 
-/// There is no job of this id.
 pub(super) fn not_found(id: JobId) -> Problem {
     no_job(format!("There is no job {id}."))
 }
 
-/// A job was not taken.
-pub(crate) async fn not_submitted(app: &App, error: SubmitError) -> Problem {
-    match error {
-        SubmitError::Full { .. } => Problem::new(ErrorCode::JobsFull, sentence(&error.to_string())),
-        SubmitError::Invalid { field, why } => invalid(field, &why),
-        SubmitError::UnknownDependency { id } => {
-            let detail = format!("There is no job {id} to wait for.");
-            Problem::new(ErrorCode::JobDependencyNotFound, detail).in_field("after")
-        }
-        SubmitError::KeyReused { id } => {
-            let problem = Problem::new(ErrorCode::IdempotencyKeyReused, sentence(&error.to_string()));
-            match app.jobs.get(id).await {
-                Ok(Some(job)) => with_job(app, problem, &job).await,
-                _ => problem,
+impl From<SubmitError> for Problem {
+    fn from(error: SubmitError) -> Self {
+        let detail = sentence(&error.to_string());
+        match error {
+            SubmitError::Full { .. } => Self::new(ErrorCode::JobsFull, detail),
+            SubmitError::Invalid { field, why } => invalid(field, &why),
+            SubmitError::UnknownDependency { id } => {
+                let detail = format!("There is no job {id} to wait for.");
+                Self::new(ErrorCode::JobDependencyNotFound, detail).in_field("after")
             }
+            SubmitError::KeyReused { id } => {
+                Self::new(ErrorCode::IdempotencyKeyReused, detail).about(Subject::Job(id))
+            }
+            SubmitError::NoHandler { .. } => Self::new(ErrorCode::InvalidRequest, detail),
+            SubmitError::Draining => shutting_down(),
+            SubmitError::Commit(error) => error.into(),
+            SubmitError::Log(reason) => not_written(&reason),
         }
-        SubmitError::NoHandler { .. } => {
-            Problem::new(ErrorCode::InvalidRequest, sentence(&error.to_string()))
-        }
-        SubmitError::Draining => shutting_down(),
-        SubmitError::Commit(error) => not_committed(error),
-        SubmitError::Log(reason) => not_written(&reason),
     }
 }
 
-/// A job was not changed.
-pub(super) async fn not_changed(app: &App, error: ChangeError) -> Problem {
-    let detail = sentence(&error.to_string());
-    match error {
-        ChangeError::NotFound { .. } | ChangeError::Forgotten { .. } => no_job(detail),
-        ChangeError::Ended { job } => with_job(app, Problem::new(ErrorCode::JobEnded, detail), &job).await,
-        ChangeError::NotEnded { job } => {
-            with_job(app, Problem::new(ErrorCode::JobNotEnded, detail), &job).await
+impl From<ChangeError> for Problem {
+    fn from(error: ChangeError) -> Self {
+        let detail = sentence(&error.to_string());
+        match error {
+            ChangeError::NotFound { .. } | ChangeError::Forgotten { .. } => no_job(detail),
+            ChangeError::Ended { job } => Self::new(ErrorCode::JobEnded, detail).about(Subject::Job(job.id)),
+            ChangeError::NotEnded { job } => {
+                Self::new(ErrorCode::JobNotEnded, detail).about(Subject::Job(job.id))
+            }
+            ChangeError::Submit(error) => error.into(),
+            ChangeError::Commit(error) => error.into(),
+            ChangeError::Log(reason) => not_written(&reason),
         }
-        ChangeError::Submit(error) => not_submitted(app, error).await,
-        ChangeError::Commit(error) => not_committed(error),
-        ChangeError::Log(reason) => not_written(&reason),
     }
 }
 
-/// A wait for a job came to nothing.
+/// Waiting for a job failed.
 pub(super) fn not_followed(id: JobId, end: FollowEnd) -> Problem {
     match end {
         FollowEnd::NotFound => not_found(id),
@@ -67,15 +72,7 @@ pub(super) fn not_followed(id: JobId, end: FollowEnd) -> Problem {
             ErrorCode::ShuttingDown,
             format!("The daemon is shutting down ({cause})."),
         ),
-        FollowEnd::Log(error) => read_failed(error),
-    }
-}
-
-/// The problem with the job that it is about, as far as it can be read.
-async fn with_job(app: &App, problem: Problem, job: &Job) -> Problem {
-    match view(&app.jobs, &app.durable.machines, job).await {
-        Ok(job) => problem.with_current(job),
-        Err(_) => problem,
+        FollowEnd::Log(error) => error.into(),
     }
 }
 
@@ -88,16 +85,4 @@ fn not_written(reason: &LogError) -> Problem {
 
 fn shutting_down() -> Problem {
     Problem::new(ErrorCode::ShuttingDown, "The daemon takes no more jobs.")
-}
-
-/// An error as a sentence.
-fn sentence(error: &str) -> String {
-    let mut characters = error.chars();
-    let first = characters.next().map(char::to_uppercase);
-    first
-        .into_iter()
-        .flatten()
-        .chain(characters)
-        .chain(['.'])
-        .collect()
 }

@@ -14,11 +14,10 @@ use kernel::Deadline;
 use protocol::{JobChannel, JobId, JobWaiting, Resync};
 use serde::Serialize;
 use serde_json::json;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::app::App;
 use crate::http::pieces::{Piece, Source};
-use crate::http::sse::{HEARTBEAT, NOTHING_NEW, OPENING};
+use crate::http::sse::{HEARTBEAT, NOTHING_NEW, named, numbered};
 use crate::jobs::wire::{ended, piece_to_wire, waiting_text};
 
 /// How often it is looked what a job waits for, while it waits and somebody follows it. What begins sooner is not told of.
@@ -26,14 +25,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// What a job says, as events, until it has ended.
 pub(super) struct Following {
-    opening: Option<&'static str>,
     app: Arc<App>,
     tail: OutputTail,
     channel: Option<JobChannel>,
     told: Told,
     id: JobId,
     waits: Waits,
-    _place: OwnedSemaphorePermit,
 }
 
 /// Whether the job waits for something before it can run, and whether the reader knows.
@@ -52,22 +49,14 @@ enum Told {
 }
 
 impl Following {
-    pub(super) fn new(
-        app: Arc<App>,
-        id: JobId,
-        tail: OutputTail,
-        channel: Option<JobChannel>,
-        place: OwnedSemaphorePermit,
-    ) -> Self {
+    pub(super) fn new(app: Arc<App>, id: JobId, tail: OutputTail, channel: Option<JobChannel>) -> Self {
         Self {
-            opening: Some(OPENING),
             tail,
             app,
             channel,
             told: Told::NotTheEnd,
             id,
             waits: Waits::Perhaps(None),
-            _place: place,
         }
     }
 
@@ -90,27 +79,26 @@ impl Following {
         }
         let text = waiting_text(&waiting, job.record.facts.lane.as_ref(), self.app.jobs.now());
         *told = Some(waiting);
-        Some(event("waiting", None, &JobWaiting { waiting_for: text }))
+        Some(named("waiting", &JobWaiting { waiting_for: text }))
     }
 
     /// An item as an event, if the reader wants it.
     fn event(&mut self, item: OutputItem) -> Option<String> {
         let event = match item {
             OutputItem::Piece(piece) if self.channel.is_none_or(|wanted| wanted == piece.channel) => {
-                event("output", Some(self.tail.place()), &piece_to_wire(&piece))
+                numbered(self.tail.place(), "output", &piece_to_wire(&piece))
             }
             OutputItem::Progress { progress, .. } if self.channel.is_none() => {
-                event("progress", Some(self.tail.place()), &progress)
+                numbered(self.tail.place(), "progress", &progress)
             }
             OutputItem::Piece(_) | OutputItem::Progress { .. } => return None,
             OutputItem::Resync { after } => {
-                event("resync", Some(after.into()), &Resync { after: after.get() })
+                numbered(Bookmark::from(after), "resync", &Resync { after: after.get() })
             }
             OutputItem::End(job, output) => {
                 self.told = Told::TheEnd;
-                event(
+                named(
                     "end",
-                    None,
                     &ended(&self.app.jobs, &self.app.durable.machines, &job, &output),
                 )
             }
@@ -121,9 +109,6 @@ impl Following {
 
 impl Source for Following {
     async fn next(mut self) -> Piece<Self> {
-        if let Some(opening) = self.opening.take() {
-            return Some((self, Ok(Bytes::from_static(opening.as_bytes()))));
-        }
         if self.told == Told::TheEnd {
             return None;
         }
@@ -229,15 +214,6 @@ impl Source for Kept {
             }
         }
         None
-    }
-}
-
-fn event(name: &str, id: Option<Bookmark>, data: &impl Serialize) -> String {
-    // A struct of strings and numbers always becomes JSON, and JSON in one line is one line of data.
-    let data = serde_json::to_string(data).unwrap_or_default();
-    match id {
-        Some(id) => format!("id: {id}\nevent: {name}\ndata: {data}\n\n"),
-        None => format!("event: {name}\ndata: {data}\n\n"),
     }
 }
 

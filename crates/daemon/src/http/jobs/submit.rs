@@ -9,14 +9,13 @@ use http::{HeaderMap, StatusCode};
 use jobs::Submitted;
 use protocol::{FinishThen, JobSubmitted, PlanId, SubmitJob};
 
-use super::problems::not_submitted;
+use super::problems;
 use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
-use crate::http::consent::{Peer, StartedFor, may_apply, may_change_workspace};
+use crate::http::consent::{ChangeUserFiles, Peer, StartedFor, may_apply, may_change_workspace};
 use crate::http::idempotency::one_key;
-use crate::http::log_problem::read_failed;
-use crate::http::plan_problem;
+use crate::http::plans;
 use crate::http::problem::Problem;
 use crate::jobs::wire::{invalid, to_new_job, view};
 use crate::plans::{submit_in_new_plan, wire};
@@ -27,28 +26,13 @@ use crate::plans::{submit_in_new_plan, wire};
 /// key is the same job. With `open`, a plan is opened for it: after a crash both are there, or neither.
 #[utoipa::path(
     post, path = "/v1/jobs", operation_id = "submit_job", tag = "jobs", request_body = SubmitJob,
-    params(
-        ("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`."),
-    ),
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`.")),
     responses(
         (status = 200, description = "It was submitted before with the same idempotency key.", body = JobSubmitted),
         (status = 201, description = "It is new.", body = JobSubmitted),
-        (status = 403, description = "`apply_not_allowed`: a command in a sandbox starts one outside", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 409, description = "`idempotency_key_reused`, with the job that has it as `current`",
-         body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`workspace_gone` or `sandbox_gone`, with `open`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `job_dependency_not_found`; with `open` also \
-          `workspace_unusable`, `strategy_not_possible` or `plan_too_deep`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 429, description = "`jobs_full`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 507, description = "`sandboxes_full`, with `open`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        problems::Submit,
+        plans::problems::Open,
+        ChangeUserFiles,
     ),
 )]
 pub(crate) async fn submit(
@@ -76,18 +60,12 @@ pub(crate) async fn submit(
     request.idempotency_key = one_key(&headers, request.idempotency_key)?;
     if let Some(open) = request.open.take() {
         let (plan, submitted) = submit_in_new_plan(&app, open, request, actor.into(), started_for).await?;
-        let plan = match wire::show(&app.plans, &app.durable.machines, &plan).await {
-            Ok(plan) => plan,
-            Err(error) => return Err(plan_problem(&app.plans, error).await),
-        };
+        let plan = wire::show(&app.plans, &app.durable.machines, &plan).await?;
         return answer(&app, &submitted, Some(Box::new(plan))).await;
     }
     let place = (&app.durable.log, app.durable.home_id);
     let new = to_new_job(request, &actor, started_for, place, &app.plans).await?;
-    let submitted = match app.environments.submit(&app.jobs, new).await {
-        Ok(submitted) => submitted,
-        Err(error) => return Err(not_submitted(&app, error).await),
-    };
+    let submitted = app.environments.submit(&app.jobs, new).await?;
     answer(&app, &submitted, None).await
 }
 
@@ -100,9 +78,7 @@ async fn answer(
         Submitted::New(_) => (StatusCode::CREATED, false),
         Submitted::Known(_) => (StatusCode::OK, true),
     };
-    let job = view(&app.jobs, &app.durable.machines, submitted.job())
-        .await
-        .map_err(read_failed)?;
+    let job = view(&app.jobs, &app.durable.machines, submitted.job()).await?;
     Ok((status, Json(JobSubmitted { job, known, plan })).into_response())
 }
 

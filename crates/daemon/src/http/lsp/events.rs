@@ -11,8 +11,9 @@ use kernel::{Deadline, Scope};
 use protocol::ServerList;
 
 use crate::app::App;
-use crate::http::lists::{self, Listed};
+use crate::http::lists::{self, Moving};
 use crate::http::problem::Problem;
+use crate::http::sse::OpenStream;
 
 /// A count that no count is.
 const NEVER_SEEN: u64 = u64::MAX;
@@ -25,13 +26,15 @@ const NEVER_SEEN: u64 = u64::MAX;
     get, path = "/v1/lsp/events", operation_id = "follow_servers", tag = "lsp",
     responses(
         (status = 200, description = "The servers, again and again.", content((String = "text/event-stream"))),
-        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        OpenStream,
     ),
 )]
 pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     let servers = Servers::of(&app).await;
-    lists::follow(app, servers)
+    lists::follow(app, "servers", servers, |app| {
+        let servers = app.language_servers.list();
+        Box::pin(ready(Ok::<_, Infallible>(ServerList { servers })))
+    })
 }
 
 /// Tells when one of them has changed.
@@ -58,11 +61,7 @@ impl Servers {
     }
 }
 
-impl Listed for Servers {
-    const NAME: &'static str = "servers";
-    type List = ServerList;
-    type Error = Infallible;
-
+impl Moving for Servers {
     async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
         tokio::select! {
             biased;
@@ -72,11 +71,5 @@ impl Listed for Servers {
             }
             () = silence.passed() => Err(MovesEnd::DeadlineExceeded),
         }
-    }
-
-    async fn read(&self, app: &App) -> Result<ServerList, Infallible> {
-        Ok(ServerList {
-            servers: app.language_servers.list(),
-        })
     }
 }

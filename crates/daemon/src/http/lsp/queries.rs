@@ -5,257 +5,113 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::routing::post;
-use axum::{Json, Router};
+use lsp::Answered;
 use protocol::{
     CallsAnswer, CodeActionsAnswer, CodeQuery, CompletionsAnswer, DiagnosticsAnswer, EditAnswer, HoverAnswer,
     LocationsAnswer, RawAnswer, RawRequest, SignatureAnswer, SymbolsAnswer,
 };
-use utoipa::OpenApi;
 
 use super::servers::ServerId;
 use crate::app::App;
 use crate::http::body;
 use crate::http::problem::Problem;
-use crate::language_servers::{self as answers, Verb};
+use crate::http::routes::routes;
+use crate::language_servers::{self as answers, Verb, problems};
 use crate::metrics::QueryLabels;
 
-/// The paths of questions.
-pub(super) fn router() -> Router<Arc<App>> {
-    Router::new()
-        .route("/v1/lsp/servers/{id}/request", post(request))
-        .route("/v1/lsp/diagnostics", post(diagnostics))
-        .route("/v1/lsp/hover", post(hover))
-        .route("/v1/lsp/completions", post(completions))
-        .route("/v1/lsp/definition", post(definition))
-        .route("/v1/lsp/declaration", post(declaration))
-        .route("/v1/lsp/type-definition", post(type_definition))
-        .route("/v1/lsp/implementation", post(implementation))
-        .route("/v1/lsp/references", post(references))
-        .route("/v1/lsp/rename", post(rename))
-        .route("/v1/lsp/code-actions", post(code_actions))
-        .route("/v1/lsp/format", post(format))
-        .route("/v1/lsp/signature", post(signature))
-        .route("/v1/lsp/symbols", post(symbols))
-        .route("/v1/lsp/workspace-symbols", post(workspace_symbols))
-        .route("/v1/lsp/calls", post(calls))
-}
-
-/// The part of the description that is about questions.
-#[derive(OpenApi)]
-#[openapi(paths(
-    request,
-    diagnostics,
-    hover,
-    completions,
-    definition,
-    declaration,
-    type_definition,
-    implementation,
-    references,
-    rename,
-    code_actions,
-    format,
-    signature,
-    symbols,
-    workspace_symbols,
-    calls,
-))]
-pub(super) struct Description;
-
-/// A handler that asks one question.
-macro_rules! question {
-    ($(#[$doc:meta])* $name:ident, $verb:ident, $path:literal, $id:literal, $answer:ident, $convert:path, $takes:literal) => {
-        $(#[$doc])*
-        #[utoipa::path(
-            post, path = $path, operation_id = $id, tag = "lsp",
-            request_body(content = CodeQuery, description = $takes),
-            responses(
-                (status = 200, description = "The answer, which may be that there is nothing.", body = $answer),
-                (status = 404, description = "`no_server_for_file` or `server_not_found`", body = protocol::Problem,
-                 content_type = "application/problem+json"),
-                (status = 409, description = "`server_stopped`", body = protocol::Problem,
-                 content_type = "application/problem+json"),
-                (status = 422, description = "`file_not_usable`, `position_invalid` or `invalid_request`",
-                 body = protocol::Problem, content_type = "application/problem+json"),
-                (status = 424, description = "`server_not_installed`", body = protocol::Problem,
-                 content_type = "application/problem+json"),
-                (status = 501, description = "`query_unsupported`", body = protocol::Problem,
-                 content_type = "application/problem+json"),
-                (status = 502, description = "`server_failed`, `server_error` or `server_protocol`",
-                 body = protocol::Problem, content_type = "application/problem+json"),
-                (status = 503, description = "`server_not_ready` or `server_restarting`", body = protocol::Problem,
-                 content_type = "application/problem+json"),
-                (status = 504, description = "`server_timeout`", body = protocol::Problem,
-                 content_type = "application/problem+json"),
-            ),
-        )]
-        async fn $name(
-            State(app): State<Arc<App>>,
-            body::Json(query): body::Json<CodeQuery>,
-        ) -> Result<Json<$answer>, Problem> {
-            let scope = app.life.scope();
-            let asked_at = app.clock.now();
-            let answered = app.language_servers.ask(Verb::$verb, query, &scope).await?;
-            let labels = QueryLabels::new(stringify!($name), &answered);
-            let elapsed = app.clock.now().saturating_duration_since(asked_at);
-            app.metrics.query_answered(labels, elapsed);
-            Ok(Json($convert(answered)))
+/// Declares one handler for each question, with its path and what it takes, and routes to all of them.
+macro_rules! questions {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident = $verb:ident, $path:literal as $id:literal, takes $takes:literal, $convert:ident -> $answer:ident;
+    )*) => {
+        routes! {
+            "/v1/lsp/servers/{id}/request" => post request;
+            $($path => post $name;)*
         }
+
+        $(
+            $(#[$doc])*
+            #[utoipa::path(
+                post, path = $path, operation_id = $id, tag = "lsp",
+                request_body(
+                    content = CodeQuery,
+                    description = concat!("Takes ", $takes, " and what all questions take.")
+                ),
+                responses(
+                    (status = 200, description = "The answer, which may be that there is nothing.", body = $answer),
+                    problems::Ask,
+                ),
+            )]
+            async fn $name(
+                State(app): State<Arc<App>>,
+                body::Json(query): body::Json<CodeQuery>,
+            ) -> Result<Json<$answer>, Problem> {
+                let answered = ask(&app, Verb::$verb, stringify!($name), query).await?;
+                Ok(Json(answers::$convert(answered)))
+            }
+        )*
     };
 }
 
-question!(
+questions! {
     /// What is wrong with a file, as it is on disk now. All servers of its language are asked.
-    diagnostics,
-    Diagnostics,
-    "/v1/lsp/diagnostics",
-    "diagnostics",
-    DiagnosticsAnswer,
-    answers::diagnostics,
-    "Takes `path` and what all questions take."
-);
-question!(
+    diagnostics = Diagnostics, "/v1/lsp/diagnostics" as "diagnostics",
+        takes "`path`", diagnostics -> DiagnosticsAnswer;
     /// What stands at a place.
-    hover,
-    Hover,
-    "/v1/lsp/hover",
-    "hover",
-    HoverAnswer,
-    answers::hover,
-    "Takes `path`, `line`, `column` and what all questions take."
-);
-question!(
+    hover = Hover, "/v1/lsp/hover" as "hover",
+        takes "`path`, `line`, `column`", hover -> HoverAnswer;
     /// What could stand at a place.
-    completions,
-    Completions,
-    "/v1/lsp/completions",
-    "completions",
-    CompletionsAnswer,
-    answers::completions,
-    "Takes `path`, `line`, `column` and what all questions take."
-);
-question!(
+    completions = Completions, "/v1/lsp/completions" as "completions",
+        takes "`path`, `line`, `column`", completions -> CompletionsAnswer;
     /// Where a thing is defined.
-    definition,
-    Definition,
-    "/v1/lsp/definition",
-    "definition",
-    LocationsAnswer,
-    answers::locations,
-    "Takes `path`, `line`, `column` and what all questions take."
-);
-question!(
+    definition = Definition, "/v1/lsp/definition" as "definition",
+        takes "`path`, `line`, `column`", locations -> LocationsAnswer;
     /// Where a thing is declared.
-    declaration,
-    Declaration,
-    "/v1/lsp/declaration",
-    "declaration",
-    LocationsAnswer,
-    answers::locations,
-    "Takes `path`, `line`, `column` and what all questions take."
-);
-question!(
+    declaration = Declaration, "/v1/lsp/declaration" as "declaration",
+        takes "`path`, `line`, `column`", locations -> LocationsAnswer;
     /// Where the type of a thing is defined.
-    type_definition,
-    TypeDefinition,
-    "/v1/lsp/type-definition",
-    "type_definition",
-    LocationsAnswer,
-    answers::locations,
-    "Takes `path`, `line`, `column` and what all questions take."
-);
-question!(
+    type_definition = TypeDefinition, "/v1/lsp/type-definition" as "type_definition",
+        takes "`path`, `line`, `column`", locations -> LocationsAnswer;
     /// What implements a thing.
-    implementation,
-    Implementation,
-    "/v1/lsp/implementation",
-    "implementation",
-    LocationsAnswer,
-    answers::locations,
-    "Takes `path`, `line`, `column` and what all questions take."
-);
-question!(
+    implementation = Implementation, "/v1/lsp/implementation" as "implementation",
+        takes "`path`, `line`, `column`", locations -> LocationsAnswer;
     /// Where a thing is used.
-    references,
-    References,
-    "/v1/lsp/references",
-    "references",
-    LocationsAnswer,
-    answers::locations,
-    "Takes `path`, `line`, `column`, `without_declaration` and what all questions take."
-);
-question!(
+    references = References, "/v1/lsp/references" as "references",
+        takes "`path`, `line`, `column`, `without_declaration`", locations -> LocationsAnswer;
     /// What would have to be edited for another name. Nothing is changed.
-    rename,
-    Rename,
-    "/v1/lsp/rename",
-    "rename",
-    EditAnswer,
-    answers::edit,
-    "Takes `path`, `line`, `column`, `new_name` and what all questions take."
-);
-question!(
+    rename = Rename, "/v1/lsp/rename" as "rename",
+        takes "`path`, `line`, `column`, `new_name`", edit -> EditAnswer;
     /// What the servers could do about a piece of code. Nothing is changed.
-    code_actions,
-    CodeActions,
-    "/v1/lsp/code-actions",
-    "code_actions",
-    CodeActionsAnswer,
-    answers::code_actions,
-    "Takes `path`, `line`, `column`, `end_line`, `end_column`, `kinds` and what all questions take."
-);
-question!(
+    code_actions = CodeActions, "/v1/lsp/code-actions" as "code_actions",
+        takes "`path`, `line`, `column`, `end_line`, `end_column`, `kinds`", code_actions -> CodeActionsAnswer;
     /// What would have to be edited for a well-formatted file, or a part of it. Nothing is changed.
-    format,
-    Format,
-    "/v1/lsp/format",
-    "format",
-    EditAnswer,
-    answers::edit,
-    "Takes `path`; for a part `line`, `column`, `end_line`, `end_column` and what all questions take."
-);
-question!(
+    format = Format, "/v1/lsp/format" as "format",
+        takes "`path`; for a part `line`, `column`, `end_line`, `end_column`", edit -> EditAnswer;
     /// What can be passed to the call around a place.
-    signature,
-    Signature,
-    "/v1/lsp/signature",
-    "signature",
-    SignatureAnswer,
-    answers::signatures,
-    "Takes `path`, `line`, `column` and what all questions take."
-);
-question!(
+    signature = Signature, "/v1/lsp/signature" as "signature",
+        takes "`path`, `line`, `column`", signatures -> SignatureAnswer;
     /// What a file defines.
-    symbols,
-    Symbols,
-    "/v1/lsp/symbols",
-    "document_symbols",
-    SymbolsAnswer,
-    answers::symbols,
-    "Takes `path` and what all questions take."
-);
-question!(
+    symbols = Symbols, "/v1/lsp/symbols" as "document_symbols",
+        takes "`path`", symbols -> SymbolsAnswer;
     /// What in the workspace has such a name.
-    workspace_symbols,
-    WorkspaceSymbols,
-    "/v1/lsp/workspace-symbols",
-    "workspace_symbols",
-    SymbolsAnswer,
-    answers::symbols,
-    "Takes `path` (a file or a directory), `query` and what all questions take."
-);
-question!(
+    workspace_symbols = WorkspaceSymbols, "/v1/lsp/workspace-symbols" as "workspace_symbols",
+        takes "`path` (a file or a directory), `query`", symbols -> SymbolsAnswer;
     /// Who calls a thing, or whom it calls.
-    calls,
-    Calls,
-    "/v1/lsp/calls",
-    "calls",
-    CallsAnswer,
-    answers::calls,
-    "Takes `path`, `line`, `column`, `direction` and what all questions take."
-);
+    calls = Calls, "/v1/lsp/calls" as "calls",
+        takes "`path`, `line`, `column`, `direction`", calls -> CallsAnswer;
+}
+
+async fn ask(app: &App, verb: Verb, name: &'static str, query: CodeQuery) -> Result<Answered, Problem> {
+    let asked_at = app.clock.now();
+    let answered = app.language_servers.ask(verb, query, &app.life.scope()).await?;
+    let elapsed = app.clock.now().saturating_duration_since(asked_at);
+    app.metrics
+        .query_answered(QueryLabels::new(name, &answered), elapsed);
+    Ok(answered)
+}
 
 /// Sends a request of the protocol itself, for what has no path of its own.
 ///
@@ -263,20 +119,8 @@ question!(
 /// meanwhile, the answer is `server_restarting`.
 #[utoipa::path(
     post, path = "/v1/lsp/servers/{id}/request", operation_id = "request_of_server", tag = "lsp",
-    params(("id" = String, Path, description = "The id of the server.")),
     request_body = RawRequest,
-    responses(
-        (status = 200, description = "What the server answered.", body = RawAnswer),
-        (status = 404, description = "`server_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 409, description = "`server_stopped`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 502, description = "`server_error`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`server_restarting`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 504, description = "`server_timeout`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "What the server answered.", body = RawAnswer), problems::Request),
 )]
 async fn request(
     State(app): State<Arc<App>>,

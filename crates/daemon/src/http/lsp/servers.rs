@@ -20,6 +20,7 @@ use crate::app::App;
 use crate::http::body;
 use crate::http::problem::Problem;
 use crate::http::query::Query;
+use crate::language_servers::problems;
 
 /// The id of a server that a request is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,17 +59,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<ServerList> {
 /// Starts the servers for a path, or one of them by name, and waits until they answer.
 #[utoipa::path(
     post, path = "/v1/lsp/servers", operation_id = "start_servers", tag = "lsp", request_body = StartServer,
-    responses(
-        (status = 200, description = "The servers, which answer.", body = ServerList),
-        (status = 404, description = "`server_not_found` or `no_server_for_file`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `file_not_usable`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 424, description = "`server_not_installed`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 502, description = "`server_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 504, description = "`server_timeout`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The servers, which answer.", body = ServerList), problems::Start),
 )]
 pub(crate) async fn start(
     State(app): State<Arc<App>>,
@@ -85,11 +76,7 @@ pub(crate) async fn start(
 /// One language server.
 #[utoipa::path(
     get, path = "/v1/lsp/servers/{id}", operation_id = "show_server", tag = "lsp",
-    params(("id" = String, Path, description = "The id, percent-encoded.")),
-    responses(
-        (status = 200, description = "The server.", body = Server),
-        (status = 404, description = "`server_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The server.", body = Server), problems::Find),
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
@@ -102,13 +89,7 @@ pub(crate) async fn show(
 #[utoipa::path(
     post, path = "/v1/lsp/servers/{id}/stop", operation_id = "stop_server", tag = "lsp",
     request_body = Option<ChangeServer>,
-    params(("id" = String, Path, description = "The id, percent-encoded.")),
-    responses(
-        (status = 200, description = "The server, stopped.", body = Server),
-        (status = 404, description = "`server_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`, with the server as `current`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The server, stopped.", body = Server), problems::Change),
 )]
 pub(crate) async fn stop(
     State(app): State<Arc<App>>,
@@ -122,15 +103,7 @@ pub(crate) async fn stop(
 #[utoipa::path(
     post, path = "/v1/lsp/servers/{id}/restart", operation_id = "restart_server", tag = "lsp",
     request_body = Option<ChangeServer>,
-    params(("id" = String, Path, description = "The id, percent-encoded.")),
-    responses(
-        (status = 200, description = "The server, which answers.", body = Server),
-        (status = 404, description = "`server_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`, with the server as `current`, or `server_stopped`",
-         body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 502, description = "`server_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 504, description = "`server_timeout`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The server, which answers.", body = Server), problems::Change),
 )]
 pub(crate) async fn restart(
     State(app): State<Arc<App>>,
@@ -143,8 +116,11 @@ pub(crate) async fn restart(
 /// Stops all servers at once, and waits until they have gone. They stay stopped until they are started by hand.
 #[utoipa::path(
     post, path = "/v1/lsp/stop", operation_id = "stop_servers", tag = "lsp",
-    responses((status = 200, description = "Those that had a process. One that does not go is still `stopping`.",
-               body = ServerList)),
+    responses(
+        (status = 200, description = "Those that had a process. One that does not go is still `stopping`.",
+         body = ServerList),
+        problems::Process,
+    ),
 )]
 pub(crate) async fn stop_all(State(app): State<Arc<App>>) -> Result<Json<ServerList>, Problem> {
     let servers = app.language_servers.stop_all(&app.life.scope()).await?;
@@ -155,11 +131,7 @@ pub(crate) async fn stop_all(State(app): State<Arc<App>>) -> Result<Json<ServerL
 /// Whether a server lives and answers. The state is told in every state, also while it restarts.
 #[utoipa::path(
     get, path = "/v1/lsp/servers/{id}/health", operation_id = "check_server", tag = "lsp",
-    params(("id" = String, Path, description = "The id, percent-encoded.")),
-    responses(
-        (status = 200, description = "How it is.", body = ServerHealth),
-        (status = 404, description = "`server_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "How it is.", body = ServerHealth), problems::Find),
 )]
 pub(crate) async fn health(
     State(app): State<Arc<App>>,
@@ -172,11 +144,7 @@ pub(crate) async fn health(
 /// What a server said lately, and what happened to it.
 #[utoipa::path(
     get, path = "/v1/lsp/servers/{id}/log", operation_id = "show_server_log", tag = "lsp",
-    params(("id" = String, Path, description = "The id, percent-encoded.")),
-    responses(
-        (status = 200, description = "The last lines, oldest first.", body = ServerLog),
-        (status = 404, description = "`server_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The last lines, oldest first.", body = ServerLog), problems::Find),
 )]
 pub(crate) async fn log(
     State(app): State<Arc<App>>,
@@ -196,12 +164,7 @@ pub(crate) struct ConfigParameters {
 #[utoipa::path(
     get, path = "/v1/lsp/config", operation_id = "show_lsp_config", tag = "lsp",
     params(("workspace" = String, Query, description = "The workspace, as an absolute path.")),
-    responses(
-        (status = 200, description = "The configuration.", body = LspConfig),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`file_not_usable`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The configuration.", body = LspConfig), problems::ReadConfig),
 )]
 pub(crate) async fn config(
     State(app): State<Arc<App>>,
@@ -217,13 +180,7 @@ pub(crate) async fn config(
 /// Lets a repository's configuration take effect, as it was shown.
 #[utoipa::path(
     post, path = "/v1/lsp/config/trust", operation_id = "trust_lsp_config", tag = "lsp", request_body = TrustConfig,
-    responses(
-        (status = 200, description = "It is trusted.", body = Trusted),
-        (status = 409, description = "`stale_generation`: it has another hash by now", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `file_not_usable`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "It is trusted.", body = Trusted), problems::TrustConfig),
 )]
 pub(crate) async fn trust(
     State(app): State<Arc<App>>,

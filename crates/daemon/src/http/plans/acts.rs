@@ -13,12 +13,12 @@ use protocol::{
     ApplyPlans, ChangePlan, CollectPlans, CommitPlans, PlanId, PlanOutcome, PlansCollected, UndoPlan,
 };
 
-use super::problems::plan_problem;
-use super::{ThePlan, changeset_id, plan_id};
+use super::problems;
 use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
 use crate::http::consent::{Peer, may_apply};
+use crate::http::ids::{Id, id_in, id_of};
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
 use crate::plans;
@@ -39,19 +39,7 @@ const MESSAGE_LIMIT_BYTES: usize = 64 * 1024;
     post, path = "/v1/plans/apply", operation_id = "apply_plans", tag = "plans", request_body = ApplyPlans,
     responses(
         (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
-        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`, `checks_not_passed`, `plan_wrong_state` or `plan_busy` with the plan as \
-          `current`, `plan_elsewhere`, `git_commit_refused`, `landing_stuck`, `path_not_permitted`, `path_read_only` or \
-          `special_file_in_the_way`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `plans_not_together`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        problems::Apply,
     ),
 )]
 pub(crate) async fn apply(
@@ -79,25 +67,14 @@ pub(crate) async fn apply(
 /// The answer has the status 200 whatever the outcome, as for an apply.
 #[utoipa::path(
     post, path = "/v1/plans/{id}/undo", operation_id = "undo_plan", tag = "plans", request_body = Option<UndoPlan>,
-    params(("id" = String, Path, description = "The id of the plan.")),
     responses(
         (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
-        (status = 403, description = "`apply_not_allowed`: a command in a sandbox asks for it", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`; \
-          `landing_stuck`, `path_not_permitted`, `path_read_only` or `special_file_in_the_way`",
-         body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`workspace_gone`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        problems::Undo,
     ),
 )]
 pub(crate) async fn undo(
     State(app): State<Arc<App>>,
-    ThePlan(plan): ThePlan,
+    Id(plan): Id<PlanId>,
     Actor(actor): Actor,
     peer: Peer,
     body::OptionalJson(request): body::OptionalJson<UndoPlan>,
@@ -107,7 +84,7 @@ pub(crate) async fn undo(
     }
     let order = UndoOrder {
         plan,
-        changeset: request.changeset.as_deref().map(changeset_id).transpose()?,
+        changeset: request.changeset.as_deref().map(id_of).transpose()?,
         seen: request.version,
         by: actor.into(),
         run: wire::run_of(request.dry_run),
@@ -121,21 +98,14 @@ pub(crate) async fn undo(
 #[utoipa::path(
     post, path = "/v1/plans/{id}/refresh", operation_id = "refresh_plan", tag = "plans",
     request_body = Option<ChangePlan>,
-    params(("id" = String, Path, description = "The id of the plan.")),
     responses(
         (status = 200, description = "What became of it: done, or conflicted and nothing was changed.", body = PlanOutcome),
-        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation`, `plan_wrong_state` or `plan_busy`, with the plan as `current`; \
-          `landing_stuck`, `path_not_permitted`, `path_read_only` or `special_file_in_the_way`",
-         body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed` or `content_damaged`", body = protocol::Problem, content_type = "application/problem+json"),
+        problems::Land,
     ),
 )]
 pub(crate) async fn refresh(
     State(app): State<Arc<App>>,
-    ThePlan(plan): ThePlan,
+    Id(plan): Id<PlanId>,
     Actor(actor): Actor,
     body::OptionalJson(request): body::OptionalJson<ChangePlan>,
 ) -> Result<Json<PlanOutcome>, Problem> {
@@ -146,32 +116,20 @@ pub(crate) async fn refresh(
 /// Takes sandboxes away of plans that are over. One with unapplied work never goes by itself.
 #[utoipa::path(
     post, path = "/v1/plans/gc", operation_id = "collect_plans", tag = "plans", request_body = Option<CollectPlans>,
-    responses(
-        (status = 200, description = "What was or would be freed.", body = PlansCollected),
-        (status = 500, description = "`log_failed` or `sandbox_failed`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "What was or would be freed.", body = PlansCollected), problems::Collect),
 )]
 pub(crate) async fn collect(
     State(app): State<Arc<App>>,
     body::OptionalJson(request): body::OptionalJson<CollectPlans>,
 ) -> Result<Json<PlansCollected>, Problem> {
     let age = request.older_than_ms.map_or(USUAL_AGE, Duration::from_millis);
-    match plans::collect(&app, age, wire::run_of(request.dry_run)).await {
-        Ok(collected) => Ok(Json(collected)),
-        Err(error) => Err(plan_problem(&app.plans, error).await),
-    }
+    let collected = plans::collect(&app, age, wire::run_of(request.dry_run)).await?;
+    Ok(Json(collected))
 }
 
 async fn answer(app: &App, outcome: Result<Outcome, PlanError>) -> Result<Json<PlanOutcome>, Problem> {
-    let outcome = match outcome {
-        Ok(outcome) => wire::outcome_to_wire(&app.plans, &app.durable.machines, &outcome).await,
-        Err(error) => Err(error),
-    };
-    match outcome {
-        Ok(outcome) => Ok(Json(outcome)),
-        Err(error) => Err(plan_problem(&app.plans, error).await),
-    }
+    let outcome = wire::outcome_to_wire(&app.plans, &app.durable.machines, &outcome?).await?;
+    Ok(Json(outcome))
 }
 
 fn several(ids: &[String]) -> Result<Vec<PlanId>, Problem> {
@@ -184,7 +142,7 @@ fn several(ids: &[String]) -> Result<Vec<PlanId>, Problem> {
     let mut plans = Vec::with_capacity(ids.len());
     for (index, id) in ids.iter().enumerate() {
         let field = format!("plans.{index}");
-        let plan = plan_id(id).map_err(|problem| problem.in_field(&field))?;
+        let plan = id_in(&field, id)?;
         if plans.contains(&plan) {
             return Err(invalid(&field, "is there twice"));
         }

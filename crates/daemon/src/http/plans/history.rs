@@ -8,63 +8,40 @@ use axum::response::Response;
 use eventlog::{Event, Sequence};
 use http::HeaderMap;
 use plans::Moment;
-use protocol::PlanHistory;
+use protocol::{PlanHistory, PlanId};
 use serde::Deserialize;
 
-use super::ThePlan;
-use super::problems::plan_problem;
+use super::problems;
 use crate::app::App;
-use crate::http::events::last_event_id;
+use crate::http::events::{Part, last_event_id};
+use crate::http::ids::Id;
 use crate::http::problem::Problem;
-use crate::http::query::{Query, checked_limit};
+use crate::http::query::Query;
 use crate::http::sse;
+use crate::http::sse::OpenStream;
 use crate::plans::wire::moment_to_wire;
-
-/// How many moments are in a page, unless the caller says so.
-const USUAL_LIMIT: u32 = 100;
-/// How many moments are in a page at most. One has about two hundred bytes.
-const MOST: u32 = 1000;
-
-/// What may be asked of a history.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct HistoryParameters {
-    after: Option<u64>,
-    limit: Option<u32>,
-}
 
 /// What has happened to a plan, oldest first.
 #[utoipa::path(
     get, path = "/v1/plans/{id}/history", operation_id = "show_plan_history", tag = "plans",
     params(
-        ("id" = String, Path, description = "The id of the plan."),
         ("after" = Option<u64>, Query, description = "Only what came after this place; from the start if it is left out."),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000,
          description = "How many at most; 100 if it is left out."),
     ),
-    responses(
-        (status = 200, description = "The moments of its life.", body = PlanHistory),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The moments of its life.", body = PlanHistory), problems::Read),
 )]
 pub(crate) async fn history(
     State(app): State<Arc<App>>,
-    ThePlan(id): ThePlan,
-    Query(parameters): Query<HistoryParameters>,
+    Id(id): Id<PlanId>,
+    Query(part): Query<Part>,
 ) -> Result<Json<PlanHistory>, Problem> {
-    let after = Sequence::from_u64(parameters.after.unwrap_or_default());
-    let limit = checked_limit(parameters.limit, USUAL_LIMIT, MOST)?;
-    let moments = match app.plans.get(id).await {
-        Ok(_) => app.plans.timeline(id, after, limit).await,
-        Err(error) => Err(error),
-    };
-    match moments {
-        Ok(moments) => Ok(Json(PlanHistory {
-            moments: moments.iter().map(moment_to_wire).collect(),
-        })),
-        Err(error) => Err(plan_problem(&app.plans, error).await),
-    }
+    let limit = part.limit()?;
+    app.plans.get(id).await?;
+    let moments = app.plans.timeline(id, part.after(), limit).await?;
+    Ok(Json(PlanHistory {
+        moments: moments.iter().map(moment_to_wire).collect(),
+    }))
 }
 
 /// What may be asked of a stream.
@@ -82,34 +59,27 @@ pub(crate) struct FollowParameters {
 #[utoipa::path(
     get, path = "/v1/plans/{id}/events", operation_id = "follow_plan", tag = "plans",
     params(
-        ("id" = String, Path, description = "The id of the plan."),
         ("after" = Option<u64>, Query, description = "Only what came after this place; from the start if it is left out."),
         ("Last-Event-ID" = Option<u64>, Header, description = "Goes before `after`."),
     ),
     responses(
         (status = 200, description = "The moments, as they come.", content((String = "text/event-stream"))),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        problems::Read,
+        OpenStream,
     ),
 )]
 pub(crate) async fn follow(
     State(app): State<Arc<App>>,
-    ThePlan(id): ThePlan,
+    Id(id): Id<PlanId>,
     Query(parameters): Query<FollowParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let after = Sequence::from_u64(parameters.after.unwrap_or_default());
     let after = last_event_id(&headers)?.map_or(after, |seen| seen.sequence);
-    if let Err(error) = app.plans.get(id).await {
-        return Err(plan_problem(&app.plans, error).await);
-    }
+    app.plans.get(id).await?;
     let scope = app.life.scope();
-    match app.plans.follow(id, after, &scope) {
-        Ok(tail) => sse::answer(&app, tail, told),
-        Err(error) => Err(plan_problem(&app.plans, error).await),
-    }
+    let tail = app.plans.follow(id, after, &scope)?;
+    sse::answer(&app, tail, told)
 }
 
 fn told(event: &Event) -> String {

@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use plans::{Plan, PlanQuery, RelPath};
+use axum::response::Response;
+use plans::{Plan, PlanError, PlanQuery, RelPath};
 use protocol::{ErrorCode, PlanFile, PlanId, PlanList, PlanState, StrategyList};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
 
-use super::ThePlan;
-use super::problems::plan_problem;
+use super::problems;
 use crate::app::App;
+use crate::http::ids::Id;
+use crate::http::lists::{self, NEWEST};
 use crate::http::problem::Problem;
 use crate::http::query::{Query, checked_limit};
+use crate::http::sse::OpenStream;
 use crate::plans::wire;
 
 /// How many plans are in a page, unless the caller says so.
@@ -50,38 +53,51 @@ pub(crate) struct ListParameters {
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 500,
          description = "How many at most; 50 if it is left out."),
     ),
-    responses(
-        (status = 200, description = "The plans.", body = PlanList),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The plans.", body = PlanList), problems::List),
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Query(parameters): Query<ListParameters>,
 ) -> Result<Json<PlanList>, Problem> {
     let mut query = PlanQuery {
-        workspace: id_in("workspace", parameters.workspace.as_deref())?,
-        parent: id_in("parent", parameters.parent.as_deref())?,
+        workspace: queried_id("workspace", parameters.workspace.as_deref())?,
+        parent: queried_id("parent", parameters.parent.as_deref())?,
         states: states_of(parameters.state.as_deref())?,
-        before: id_in("before", parameters.before.as_deref())?,
+        before: queried_id("before", parameters.before.as_deref())?,
         limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
     };
     if let Some(directory) = parameters.directory {
-        let found = match wire::workspace_of(&app.plans, &absolute(directory)?).await {
-            Ok(found) => found.map(|workspace| workspace.id),
-            Err(error) => return Err(plan_problem(&app.plans, error).await),
-        };
+        let found = wire::workspace_of(&app.plans, &absolute(directory)?).await?;
+        let found = found.map(|workspace| workspace.id);
         match (found, query.workspace) {
             (Some(found), None) => query.workspace = Some(found),
             (Some(found), Some(wanted)) if found == wanted => {}
             _ => return Ok(Json(nothing())),
         }
     }
-    match wire::list(&app.plans, &app.durable.machines, query).await {
-        Ok(list) => Ok(Json(list)),
-        Err(error) => Err(plan_problem(&app.plans, error).await),
-    }
+    Ok(Json(wire::list(&app.plans, &app.durable.machines, query).await?))
+}
+
+/// The newest plans now, and again after each change.
+///
+/// Each event is named `plans`, and its data is a `PlanList` with the newest 50. The first one comes at once. Several
+/// changes in a short time may be one event. The stream ends when the daemon does.
+#[utoipa::path(
+    get, path = "/v1/plans/events", operation_id = "follow_plans", tag = "plans",
+    responses(
+        (status = 200, description = "The plans, again and again.", content((String = "text/event-stream"))),
+        OpenStream,
+    ),
+)]
+pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    let moves = app.plans.moves();
+    lists::follow(app, "plans", moves, |app| {
+        let newest = PlanQuery {
+            limit: NEWEST,
+            ..PlanQuery::default()
+        };
+        Box::pin(wire::list(&app.plans, &app.durable.machines, newest))
+    })
 }
 
 /// How sandboxes can be made here.
@@ -96,29 +112,19 @@ pub(crate) async fn strategies(State(app): State<Arc<App>>) -> Json<StrategyList
 /// One plan.
 #[utoipa::path(
     get, path = "/v1/plans/{id}", operation_id = "show_plan", tag = "plans",
-    params(("id" = String, Path, description = "The id of the plan.")),
-    responses(
-        (status = 200, description = "The plan.", body = protocol::Plan),
-        (status = 404, description = "`plan_not_found`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The plan.", body = protocol::Plan), problems::Read),
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
-    ThePlan(id): ThePlan,
+    Id(id): Id<PlanId>,
 ) -> Result<Json<protocol::Plan>, Problem> {
-    let plan = match app.plans.get(id).await {
-        Ok(plan) => plan,
-        Err(error) => return Err(plan_problem(&app.plans, error).await),
-    };
+    let plan = app.plans.get(id).await?;
     shown(&app, &plan).await
 }
 
 /// A plan as an answer.
 pub(super) async fn shown(app: &App, plan: &Plan) -> Result<Json<protocol::Plan>, Problem> {
-    match wire::show(&app.plans, &app.durable.machines, plan).await {
-        Ok(plan) => Ok(Json(plan)),
-        Err(error) => Err(plan_problem(&app.plans, error).await),
-    }
+    Ok(Json(wire::show(&app.plans, &app.durable.machines, plan).await?))
 }
 
 /// What may be asked of a file.
@@ -132,22 +138,13 @@ pub(crate) struct FileParameters {
 #[utoipa::path(
     get, path = "/v1/plans/{id}/file", operation_id = "read_plan_file", tag = "plans",
     params(
-        ("id" = String, Path, description = "The id of the plan."),
         ("path" = Option<String>, Query, description = "The path from the root of the workspace; the root if it is left out."),
     ),
-    responses(
-        (status = 200, description = "What is there.", body = PlanFile),
-        (status = 404, description = "`plan_not_found` or `file_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 409, description = "`plan_elsewhere` or `file_refused`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 410, description = "`sandbox_gone`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 422, description = "`path_not_allowed`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "What is there.", body = PlanFile), problems::ReadFile),
 )]
 pub(crate) async fn file(
     State(app): State<Arc<App>>,
-    ThePlan(id): ThePlan,
+    Id(id): Id<PlanId>,
     Query(parameters): Query<FileParameters>,
 ) -> Result<Json<PlanFile>, Problem> {
     read_file(&app, id, &parameters.path.unwrap_or_default())
@@ -159,18 +156,13 @@ pub(crate) async fn file(
 pub(crate) async fn read_file(app: &App, id: PlanId, text: &str) -> Result<PlanFile, Problem> {
     let path: Option<RelPath> = match text {
         "" => None,
-        text => match text.parse() {
-            Ok(path) => Some(path),
-            Err(bad) => {
-                let problem = plan_problem(&app.plans, plans::PlanError::BadPath(bad)).await;
-                return Err(problem.in_field("path"));
-            }
-        },
+        text => Some(
+            text.parse()
+                .map_err(|bad| Problem::from(PlanError::BadPath(bad)).in_field("path"))?,
+        ),
     };
-    match app.plans.read_file(id, path).await {
-        Ok(found) => Ok(wire::file_to_wire(text, found)),
-        Err(error) => Err(plan_problem(&app.plans, error).await),
-    }
+    let found = app.plans.read_file(id, path).await?;
+    Ok(wire::file_to_wire(text, found))
 }
 
 fn nothing() -> PlanList {
@@ -188,7 +180,7 @@ fn absolute(directory: String) -> Result<PathBuf, Problem> {
     }
 }
 
-fn id_in<T: std::str::FromStr>(field: &str, text: Option<&str>) -> Result<Option<T>, Problem> {
+fn queried_id<T: std::str::FromStr>(field: &str, text: Option<&str>) -> Result<Option<T>, Problem> {
     let parsed = text.map(str::parse).transpose();
     parsed.map_err(|_| {
         let text = text.unwrap_or_default().escape_debug();

@@ -10,12 +10,12 @@ use http::{HeaderMap, StatusCode};
 use plans::{Ground, NewPlan};
 use protocol::OpenPlan;
 
-use super::plan_id;
-use super::problems::plan_problem;
+use super::problems;
 use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
 use crate::http::idempotency::one_key;
+use crate::http::ids::id_in;
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
 use crate::plans::wire;
@@ -33,24 +33,11 @@ const CHECK_LIMIT_BYTES: usize = 4096;
 /// read and written. A second request with the same idempotency key is the same plan.
 #[utoipa::path(
     post, path = "/v1/plans", operation_id = "open_plan", tag = "plans", request_body = OpenPlan,
-    params(
-        ("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`."),
-    ),
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key`.")),
     responses(
         (status = 200, description = "It was opened before with the same idempotency key.", body = protocol::Plan),
         (status = 201, description = "It is new.", body = protocol::Plan),
-        (status = 404, description = "`plan_not_found`, for the parent", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 409, description = "`idempotency_key_reused` with the plan that has it as `current`, `plan_wrong_state` \
-          or `plan_elsewhere` for the parent", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`workspace_gone` or `sandbox_gone`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request`, `workspace_unusable`, `strategy_not_possible` or `plan_too_deep`",
-         body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`sandbox_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 507, description = "`sandboxes_full`", body = protocol::Problem, content_type = "application/problem+json"),
+        problems::Open,
     ),
 )]
 pub(crate) async fn open(
@@ -61,18 +48,13 @@ pub(crate) async fn open(
 ) -> Result<Response, Problem> {
     request.idempotency_key = one_key(&headers, request.idempotency_key)?;
     let new = to_new_plan(request, &actor)?;
-    let opened = match app.plans.open_plan(new).await {
-        Ok(opened) => opened,
-        Err(error) => return Err(plan_problem(&app.plans, error).await),
-    };
+    let opened = app.plans.open_plan(new).await?;
     let status = match opened.known {
         true => StatusCode::OK,
         false => StatusCode::CREATED,
     };
-    match wire::show(&app.plans, &app.durable.machines, &opened.plan).await {
-        Ok(plan) => Ok((status, Json(plan)).into_response()),
-        Err(error) => Err(plan_problem(&app.plans, error).await),
-    }
+    let plan = wire::show(&app.plans, &app.durable.machines, &opened.plan).await?;
+    Ok((status, Json(plan)).into_response())
 }
 
 pub(crate) fn to_new_plan(request: OpenPlan, by: &str) -> Result<NewPlan, Problem> {
@@ -81,7 +63,7 @@ pub(crate) fn to_new_plan(request: OpenPlan, by: &str) -> Result<NewPlan, Proble
             return Err(invalid("directory", "cannot be given together with `parent`"));
         }
         (None, None) => return Err(invalid("directory", "is missing, and so is `parent`")),
-        (None, Some(parent)) => Ground::Plan(plan_id(&parent).map_err(|problem| problem.in_field("parent"))?),
+        (None, Some(parent)) => Ground::Plan(id_in("parent", &parent)?),
         (Some(directory), None) => Ground::Directory(absolute(directory)?),
     };
     if request.max_parallel == Some(0) {

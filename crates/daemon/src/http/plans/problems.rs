@@ -1,29 +1,54 @@
-//! What goes wrong with plans, as problems.
+//! Errors of plans and workspaces as problems, and the codes that each act on them can fail with.
 
 use eventlog::{BlobError, LogError};
-use plans::{PlanError, Plans, SandboxError};
+use plans::{PlanError, SandboxError};
 use protocol::{ErrorCode, PlanId};
 
-use crate::http::log_problem::{not_committed, read_failed, unreadable};
-use crate::http::problem::Problem;
-use crate::plans::wire::{checks_text, current};
+use crate::http::consent::ChangeUserFiles;
+use crate::http::log_problem::{ReadLog, WriteLog, unreadable};
+use crate::http::problem::{Problem, Subject, sentence};
+use crate::http::refusals::families;
+use crate::plans::wire::checks_text;
 
-/// Something was not done to a plan or a workspace. Where it depends on what the plan is, the plan goes with it.
-///
-/// *Cancel safety*: it only reads.
-pub(crate) async fn plan_problem(plans: &Plans, error: PlanError) -> Problem {
-    let about = subject(&error);
-    let problem = without_plan(error);
-    match about {
-        None => problem,
-        Some(id) => match current(plans, id).await {
-            Some(plan) => problem.with_current(plan),
-            None => problem,
-        },
+families! {
+    List = [RecordUnreadable, SandboxFailed, ShuttingDown] + ReadLog;
+    Read = [PlanNotFound] + List;
+    ReadChangeset = [ChangesetNotFound] + Read;
+    CloseChangeset = [PlanBusy] + ReadChangeset + WriteLog;
+    /// The sandbox of a plan is read.
+    ReadSandbox = [PlanBusy, PlanElsewhere, SandboxGone, FileRefused] + Read;
+    ReadFile = [FileNotFound, PathNotAllowed] + ReadSandbox;
+    WriteFiles = [NoActiveChangeset, ChangesetClosed, PlanWrongState, FileStale] + ReadFile + ReadChangeset + WriteLog;
+    Change = [PlanWrongState, StaleGeneration] + ReadSandbox + WriteLog;
+    Discard = [PlanHasWork] + Change;
+    Collect = [] + List + WriteLog;
+    /// A workspace is used. An apply or undo that was interrupted in it is finished or undone first.
+    UseWorkspace = [WorkspaceUnusable, WorkspaceNotFound, WorkspaceGone, LandingStuck] + List + WriteLog;
+    Open = [PlanTooDeep, PlanWrongState, SandboxesFull, StrategyNotPossible, IdempotencyKeyReused]
+        + UseWorkspace + ReadSandbox;
+    /// Files of the user are written.
+    WriteWorkspace = [PathNotPermitted, PathReadOnly, SpecialFileInTheWay, ContentDamaged, DiskFull] + UseWorkspace;
+    Land = [] + WriteWorkspace + Change;
+    Apply = [ChecksNotPassed, PlansNotTogether, GitCommitRefused] + Land + ChangeUserFiles;
+    Undo = [ChangesetNotFound] + Land + ChangeUserFiles;
+    FindRescued = [RescuedNotFound] + List;
+    Restore = [RestoreOccupied, PathNotAllowed, FileRefused] + FindRescued + WriteWorkspace;
+    FindWorkspace = [WorkspaceNotFound] + List + WriteLog;
+    ForgetWorkspace = [WorkspaceInUse] + FindWorkspace;
+    RepairWorkspace = [] + WriteWorkspace;
+}
+
+/// An error that depends on the state of the plan carries the plan.
+impl From<PlanError> for Problem {
+    fn from(error: PlanError) -> Self {
+        match subject(&error) {
+            None => without_plan(error),
+            Some(id) => without_plan(error).about(Subject::Plan(id)),
+        }
     }
 }
 
-/// The plan that the caller has to look at to decide again.
+/// The plan that the caller has to look at before it tries again.
 fn subject(error: &PlanError) -> Option<PlanId> {
     match error {
         PlanError::WrongState { plan, .. }
@@ -96,32 +121,19 @@ fn without_plan(error: PlanError) -> Problem {
         PlanError::Blob(BlobError::Log(LogError::Closed)) | PlanError::Log(LogError::Closed) => {
             return shutting_down();
         }
-        PlanError::Blob(BlobError::Log(error)) | PlanError::Log(error) => return read_failed(error),
+        PlanError::Blob(BlobError::Log(error)) | PlanError::Log(error) => return error.into(),
         PlanError::Blob(error) => return Problem::internal(error),
         PlanError::Unreadable { .. } => return unreadable(&error),
-        PlanError::Commit(error) => return not_committed(error),
+        PlanError::Commit(error) => return error.into(),
     };
     Problem::new(code, detail)
 }
 
-/// The daemon takes no more work.
 pub(super) fn shutting_down() -> Problem {
     Problem::new(
         ErrorCode::ShuttingDown,
         "The daemon takes no more changes of plans.",
     )
-}
-
-/// An error as a sentence.
-pub(in crate::http) fn sentence(error: &str) -> String {
-    let mut characters = error.chars();
-    let first = characters.next().map(char::to_uppercase);
-    first
-        .into_iter()
-        .flatten()
-        .chain(characters)
-        .chain(['.'])
-        .collect()
 }
 
 #[cfg(test)]

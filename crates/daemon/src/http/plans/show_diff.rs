@@ -7,12 +7,12 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use protocol::PlanDiff;
+use protocol::{PlanDiff, PlanId};
 use serde::Deserialize;
 
-use super::problems::plan_problem;
-use super::{ThePlan, changeset_id};
+use super::problems;
 use crate::app::App;
+use crate::http::ids::{Id, id_of};
 use crate::http::problem::Problem;
 use crate::http::query::Query;
 use crate::plans::{Shown, diff as diff_of, patch};
@@ -43,29 +43,24 @@ enum Format {
 #[utoipa::path(
     get, path = "/v1/plans/{id}/diff", operation_id = "diff_plan", tag = "plans",
     params(
-        ("id" = String, Path, description = "The id of the plan."),
         ("changeset" = Option<String>, Query, description = "Only what this changeset did."),
         ("format" = Option<String>, Query, description = "`json` or `patch`; as `Accept` says if it is left out."),
     ),
     responses(
-        (status = 200, description = "The difference.", content(
-            (PlanDiff = "application/json"),
-            (String = "text/x-diff"),
-        )),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`plan_not_found` or `changeset_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        (status = 200, description = "The difference.",
+         content((PlanDiff = "application/json"), (String = "text/x-diff"))),
+        problems::ReadChangeset,
     ),
 )]
 pub(crate) async fn diff(
     State(app): State<Arc<App>>,
-    ThePlan(plan): ThePlan,
+    Id(plan): Id<PlanId>,
     Query(parameters): Query<DiffParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let shown = Shown {
         plan,
-        changeset: parameters.changeset.as_deref().map(changeset_id).transpose()?,
+        changeset: parameters.changeset.as_deref().map(id_of).transpose()?,
     };
     let format = parameters.format.unwrap_or_else(|| accepted(&headers));
     let answer = match format {
@@ -76,10 +71,8 @@ pub(crate) async fn diff(
             .await
             .map(|patch| ([(CONTENT_TYPE, PATCH)], patch).into_response()),
     };
-    match answer {
-        Ok(answer) => Ok(answer),
-        Err(error) => Err(plan_problem(&app.plans, error).await),
-    }
+    let answer = answer?;
+    Ok(answer)
 }
 
 fn accepted(headers: &HeaderMap) -> Format {

@@ -10,19 +10,17 @@ use protocol::{CancelTurn, ClearStaleTurn, SessionId, TurnId};
 use serde::Deserialize;
 use sessions::{Session, SessionError};
 
-use super::problems::session_problem_of;
-use super::{TheSession, turn_id};
+use super::look::shown;
+use super::problems;
 use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::ids::{Id, id_in};
 use crate::http::problem::Problem;
-use crate::http::query::Query;
-use crate::sessions::wire;
+use crate::http::query::{Query, checked_wait};
 
 /// How long the end of a turn is waited for, unless the caller says so. A turn that is stopped has to end its processes.
-const USUAL_WAIT_MS: u64 = 10_000;
-/// How long it is waited for at most: as long as a connection is sure to be kept open by those in between.
-pub(super) const LONGEST_WAIT_MS: u64 = 60_000;
+const USUAL_WAIT: Duration = Duration::from_secs(10);
 
 /// What may be asked of a stop.
 #[derive(Debug, Deserialize)]
@@ -39,43 +37,27 @@ pub(crate) struct CancelParameters {
     post, path = "/v1/sessions/{id}/cancel", operation_id = "cancel_turn", tag = "sessions",
     request_body = Option<CancelTurn>,
     params(
-        ("id" = String, Path, description = "The id of the session."),
         ("wait_ms" = Option<u64>, Query, maximum = 60000,
          description = "How long to wait for its end; 10 seconds if it is left out, 0 for not at all."),
     ),
     responses(
         (status = 200, description = "The session as it is now.", body = protocol::Session),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 409, description = "`turn_not_active`, with the session as `current`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing`", body = protocol::Problem, content_type = "application/problem+json"),
+        problems::CancelTurn,
     ),
 )]
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
-    TheSession(id): TheSession,
+    Id(id): Id<SessionId>,
     Query(parameters): Query<CancelParameters>,
     Actor(actor): Actor,
     body::OptionalJson(request): body::OptionalJson<CancelTurn>,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let turn = request.turn.as_deref().map(turn_id).transpose();
-    let turn = turn.map_err(|problem| problem.in_field("turn"))?;
-    let wait_ms = checked_wait(parameters.wait_ms)?.unwrap_or(USUAL_WAIT_MS);
+    let turn = request.turn.as_deref().map(|id| id_in("turn", id)).transpose()?;
+    let wait = checked_wait(parameters.wait_ms)?.unwrap_or(USUAL_WAIT);
     let why = request.why.unwrap_or_default();
-    let stopped = app.conversations.cancel_turn(id, turn, actor.into(), why).await;
-    let stopped = match stopped {
-        Ok(session) => see_the_end(&app, session, turn, Duration::from_millis(wait_ms)).await,
-        Err(error) => Err(error),
-    };
-    match stopped {
-        Ok(session) => Ok(Json(wire::shown(
-            &app.conversations,
-            &app.durable.machines,
-            &session,
-        ))),
-        Err(error) => Err(session_problem_of(&app, error).await),
-    }
+    let session = app.conversations.cancel_turn(id, turn, actor.into(), why).await?;
+    let session = see_the_end(&app, session, turn, wait).await?;
+    Ok(shown(&app, &session))
 }
 
 /// The session once the turn that is being stopped is over, or as it is when the time is.
@@ -102,29 +84,19 @@ async fn see_the_end(
 #[utoipa::path(
     post, path = "/v1/sessions/{id}/clear-stale-turn", operation_id = "clear_stale_turn", tag = "sessions",
     request_body = ClearStaleTurn,
-    params(("id" = String, Path, description = "The id of the session.")),
     responses(
         (status = 200, description = "The session as it is now.", body = protocol::Session),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 409, description = "`stale_generation` or `turn_not_active` with the session as `current`, or \
-          `turn_not_stale`", body = protocol::Problem, content_type = "application/problem+json"),
+        problems::ClearStaleTurn,
     ),
 )]
 pub(crate) async fn clear_stale_turn(
     State(app): State<Arc<App>>,
-    TheSession(id): TheSession,
+    Id(id): Id<SessionId>,
     body::Json(request): body::Json<ClearStaleTurn>,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let turn = turn_id(&request.turn).map_err(|problem| problem.in_field("turn"))?;
-    match clear(&app, id, request.seen, turn).await {
-        Ok(session) => Ok(Json(wire::shown(
-            &app.conversations,
-            &app.durable.machines,
-            &session,
-        ))),
-        Err(error) => Err(session_problem_of(&app, error).await),
-    }
+    let turn = id_in("turn", &request.turn)?;
+    let session = clear(&app, id, request.seen, turn).await?;
+    Ok(shown(&app, &session))
 }
 
 async fn clear(app: &App, id: SessionId, seen: u64, turn: TurnId) -> Result<Session, SessionError> {
@@ -144,15 +116,4 @@ async fn clear(app: &App, id: SessionId, seen: u64, turn: TurnId) -> Result<Sess
     }
     // It is decided on what the caller saw: if it moves from here on, the commit is refused.
     app.conversations.clear_stale_turn(id, &session).await
-}
-
-/// A time to wait that a caller asked for, if it is within bounds.
-pub(super) fn checked_wait(wait_ms: Option<u64>) -> Result<Option<u64>, Problem> {
-    match wait_ms {
-        Some(wait_ms) if wait_ms > LONGEST_WAIT_MS => {
-            let detail = format!("`wait_ms` is {wait_ms}, and must not be more than {LONGEST_WAIT_MS}.");
-            Err(Problem::new(protocol::ErrorCode::InvalidQuery, detail).in_field("wait_ms"))
-        }
-        wait_ms => Ok(wait_ms),
-    }
 }

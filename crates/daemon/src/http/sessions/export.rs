@@ -7,12 +7,13 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use protocol::SessionId;
 use serde::Deserialize;
 use sessions::{Export, ExportFormat};
 
-use super::TheSession;
-use super::problems::session_problem_of;
+use super::problems;
 use crate::app::App;
+use crate::http::ids::Id;
 use crate::http::pieces::{Piece, Source, body_of};
 use crate::http::problem::Problem;
 use crate::http::query::Query;
@@ -39,32 +40,24 @@ enum Format {
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/export", operation_id = "export_session", tag = "sessions",
     params(
-        ("id" = String, Path, description = "The id of the session."),
         ("format" = Option<String>, Query, example = "markdown", description = "`json` (if it is left out) or `markdown`."),
     ),
     responses(
-        (status = 200, description = "The document.", content(
-            (serde_json::Value = "application/json"),
-            (String = "text/markdown"),
-        )),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`session_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        (status = 200, description = "The document.",
+         content((serde_json::Value = "application/json"), (String = "text/markdown"))),
+        problems::Read,
     ),
 )]
 pub(crate) async fn export(
     State(app): State<Arc<App>>,
-    TheSession(id): TheSession,
+    Id(id): Id<SessionId>,
     Query(parameters): Query<ExportParameters>,
 ) -> Result<Response, Problem> {
     let (format, media_type, extension) = match parameters.format.unwrap_or_default() {
         Format::Json => (ExportFormat::Json, "application/json", "json"),
         Format::Markdown => (ExportFormat::Markdown, "text/markdown; charset=utf-8", "md"),
     };
-    let export = match app.conversations.export(id, format).await {
-        Ok(export) => export,
-        Err(error) => return Err(session_problem_of(&app, error).await),
-    };
+    let export = app.conversations.export(id, format).await?;
     let headers = [
         (CONTENT_TYPE, media_type.to_owned()),
         (

@@ -5,16 +5,19 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use protocol::SessionList;
+use axum::response::Response;
+use protocol::{SessionId, SessionList};
 use serde::Deserialize;
-use sessions::SessionQuery;
+use sessions::{Session, SessionQuery};
 
-use super::problems::session_problem_of;
-use super::{TheSession, session_id};
+use super::problems;
 use crate::app::App;
 use crate::http::blocking;
+use crate::http::ids::{Id, id_of};
+use crate::http::lists::{self, NEWEST};
 use crate::http::problem::Problem;
 use crate::http::query::{Query, checked_limit};
+use crate::http::sse::OpenStream;
 use crate::sessions::wire;
 
 /// How many sessions are in a page, unless the caller says so.
@@ -44,17 +47,13 @@ pub(crate) struct ListParameters {
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 500,
          description = "How many at most; 50 if it is left out."),
     ),
-    responses(
-        (status = 200, description = "The sessions.", body = SessionList),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 500, description = "`log_failed`", body = protocol::Problem, content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The sessions.", body = SessionList), problems::List),
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Query(parameters): Query<ListParameters>,
 ) -> Result<Json<SessionList>, Problem> {
-    let before = parameters.before.as_deref().map(session_id).transpose();
+    let before = parameters.before.as_deref().map(id_of).transpose();
     let directory = match parameters.directory {
         Some(directory) => Some(blocking(move || as_opened(directory)).await?),
         None => None,
@@ -67,10 +66,30 @@ pub(crate) async fn list(
         })?,
         limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
     };
-    match wire::list(&app.conversations, &app.durable.machines, query).await {
-        Ok(list) => Ok(Json(list)),
-        Err(error) => Err(session_problem_of(&app, error).await),
-    }
+    let list = wire::list(&app.conversations, &app.durable.machines, query).await?;
+    Ok(Json(list))
+}
+
+/// The newest sessions now, and again after each change.
+///
+/// Each event is named `sessions`, and its data is a `SessionList` with the newest 50. The first one comes at once. Several
+/// changes in a short time may be one event. The stream ends when the daemon does.
+#[utoipa::path(
+    get, path = "/v1/sessions/events", operation_id = "follow_sessions", tag = "sessions",
+    responses(
+        (status = 200, description = "The sessions, again and again.", content((String = "text/event-stream"))),
+        OpenStream,
+    ),
+)]
+pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    let moves = app.conversations.moves();
+    lists::follow(app, "sessions", moves, |app| {
+        let newest = SessionQuery {
+            limit: NEWEST,
+            ..SessionQuery::default()
+        };
+        Box::pin(wire::list(&app.conversations, &app.durable.machines, newest))
+    })
 }
 
 /// A directory as sessions have it. One that is gone is looked for by the name that it had. It blocks.
@@ -82,23 +101,17 @@ fn as_opened(directory: String) -> PathBuf {
 /// One session.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}", operation_id = "show_session", tag = "sessions",
-    params(("id" = String, Path, description = "The id of the session.")),
-    responses(
-        (status = 200, description = "The session.", body = protocol::Session),
-        (status = 404, description = "`session_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The session.", body = protocol::Session), problems::Read),
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
-    TheSession(id): TheSession,
+    Id(id): Id<SessionId>,
 ) -> Result<Json<protocol::Session>, Problem> {
-    match app.conversations.get(id).await {
-        Ok(session) => Ok(Json(wire::shown(
-            &app.conversations,
-            &app.durable.machines,
-            &session,
-        ))),
-        Err(error) => Err(session_problem_of(&app, error).await),
-    }
+    let session = app.conversations.get(id).await?;
+    Ok(shown(&app, &session))
+}
+
+/// A session as an answer.
+pub(super) fn shown(app: &App, session: &Session) -> Json<protocol::Session> {
+    Json(wire::shown(&app.conversations, &app.durable.machines, session))
 }

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use protocol::{AgentChoice, ErrorCode, OpenSession, PermissionRule};
+use protocol::{AgentChoice, OpenSession, PermissionRule};
 use sessions::NewSession;
 
-use super::problems::session_problem_of;
+use super::look::shown;
+use super::problems;
 use crate::app::App;
 use crate::http::actor::Actor;
 use crate::http::body;
+use crate::http::ids::id_in;
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
 use crate::sessions::wire;
@@ -27,16 +29,7 @@ const RULES_LIMIT_BYTES: usize = 128 * 1024;
 /// Opens a session: a conversation about a directory. Nothing runs until the first prompt.
 #[utoipa::path(
     post, path = "/v1/sessions", operation_id = "open_session", tag = "sessions", request_body = OpenSession,
-    responses(
-        (status = 201, description = "The session.", body = protocol::Session),
-        (status = 404, description = "`agent_not_found`, or `plan_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_request` or `invalid_prompt`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 424, description = "`agent_not_ready`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 503, description = "`log_refusing` or `shutting_down`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 201, description = "The session.", body = protocol::Session), problems::Open),
 )]
 pub(crate) async fn open(
     State(app): State<Arc<App>>,
@@ -51,16 +44,15 @@ pub(crate) async fn open(
             ..AgentChoice::default()
         }),
         rules: checked_rules(request.rules)?,
-        plan: request.plan.as_deref().map(plan_id).transpose()?,
+        plan: request
+            .plan
+            .as_deref()
+            .map(|plan| id_in("plan", plan))
+            .transpose()?,
         by: actor.into(),
     };
-    match app.conversations.create(new).await {
-        Ok(session) => Ok((
-            StatusCode::CREATED,
-            Json(wire::shown(&app.conversations, &app.durable.machines, &session)),
-        )),
-        Err(error) => Err(session_problem_of(&app, error).await),
-    }
+    let session = app.conversations.create(new).await?;
+    Ok((StatusCode::CREATED, shown(&app, &session)))
 }
 
 fn checked_rules(rules: Vec<PermissionRule>) -> Result<Vec<PermissionRule>, Problem> {
@@ -85,11 +77,4 @@ fn checked_rules(rules: Vec<PermissionRule>) -> Result<Vec<PermissionRule>, Prob
         return Err(invalid("rules", &why));
     }
     Ok(rules)
-}
-
-fn plan_id(text: &str) -> Result<protocol::PlanId, Problem> {
-    text.parse().map_err(|_| {
-        let detail = format!("`{}` is not the id of a plan.", text.escape_debug());
-        Problem::new(ErrorCode::PlanNotFound, detail).in_field("plan")
-    })
 }

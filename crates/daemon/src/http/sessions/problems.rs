@@ -1,62 +1,64 @@
-//! What goes wrong with sessions, as problems.
+//! Errors of sessions as problems, and the codes that each act on a session can fail with.
 
 use eventlog::{BlobError, LogError};
-use protocol::{ErrorCode, SessionId, TurnId};
+use protocol::ErrorCode;
 use sessions::SessionError;
 
-use crate::app::App;
-use crate::http::log_problem::{not_committed, read_failed, unreadable};
-use crate::http::plan_problem;
-use crate::http::problem::Problem;
+use crate::http::log_problem::{ReadLog, WriteLog, unreadable};
+use crate::http::problem::{Problem, Subject};
+use crate::http::refusals::families;
 use crate::jobs::wire::invalid;
 use crate::sessions::wire;
 
-/// Something was not done to a session. What the caller has to look at to decide again goes with it.
-///
-/// *Cancel safety*: it only reads.
-pub(crate) async fn session_problem_of(app: &App, error: SessionError) -> Problem {
-    if let SessionError::Plan { source, .. } = error {
-        return plan_problem(&app.plans, *source).await.in_field("plan");
-    }
-    let about = subject(&error);
-    let problem = session_problem(error);
-    match about {
-        Subject::Nothing => problem,
-        Subject::Session(id) => match app.conversations.get(id).await {
-            Ok(session) => {
-                problem.with_current(wire::shown(&app.conversations, &app.durable.machines, &session))
-            }
-            Err(_) => problem,
-        },
-        Subject::Turn(id) => match app.conversations.turn(id).await {
-            Ok(turn) => problem.with_current(wire::turn_to_wire(&turn)),
-            Err(_) => problem,
-        },
+families! {
+    List = [RecordUnreadable, ShuttingDown] + ReadLog;
+    Read = [SessionNotFound] + List;
+    ReadTurn = [TurnNotFound] + Read;
+    /// A session is changed. The change fails if the session moves on each time it is tried.
+    Change = [StaleGeneration] + Read + WriteLog;
+    ChooseAgent = [AgentNotFound, AgentNotReady, InvalidPrompt];
+    Open = [PlanNotFound, InvalidRequest] + List + ChooseAgent + WriteLog;
+    Prompt = [TurnActive, SessionArchived, IdempotencyKeyReused, QueueFull, InvalidRequest] + Change + ChooseAgent;
+    ChangeQueued = [TurnNotFound, TurnNotQueued] + Change;
+    EditQueued = [InvalidPrompt] + ChangeQueued;
+    CancelTurn = [TurnNotFound, TurnNotActive] + Change;
+    ClearStaleTurn = [TurnNotStale] + CancelTurn;
+    Answer = [PermissionNotFound] + Change;
+    Fork = [TurnNotFound, TurnActive, InvalidPrompt] + Change;
+    Rename = [InvalidPrompt] + Change;
+    SetAgent = [] + Change + ChooseAgent;
+    Archive = [SessionInUse] + Change;
+    MoveHere = [InvalidRequest] + Change;
+    Remove = [SessionHasForks] + Archive;
+}
+
+/// An error that depends on the state of a session or turn carries it.
+impl From<SessionError> for Problem {
+    fn from(error: SessionError) -> Self {
+        match (subject(&error), error) {
+            (_, SessionError::Plan { source, .. }) => Self::from(*source).in_field("plan"),
+            (None, error) => without_subject(error),
+            (Some(subject), error) => without_subject(error).about(subject),
+        }
     }
 }
 
-/// What the caller has to look at.
-enum Subject {
-    Nothing,
-    Session(SessionId),
-    Turn(TurnId),
-}
-
-fn subject(error: &SessionError) -> Subject {
+fn subject(error: &SessionError) -> Option<Subject> {
     match error {
         SessionError::TurnActive { session, .. }
         | SessionError::TurnNotActive { session, .. }
         | SessionError::Archived(session)
         | SessionError::InUse(session)
         | SessionError::HasForks { session, .. }
-        | SessionError::QueueFull { session, .. } => Subject::Session(*session),
-        SessionError::TurnNotQueued { turn, .. } | SessionError::KeyReused { turn } => Subject::Turn(*turn),
-        _ => Subject::Nothing,
+        | SessionError::QueueFull { session, .. } => Some(Subject::Session(*session)),
+        SessionError::TurnNotQueued { turn, .. } | SessionError::KeyReused { turn } => {
+            Some(Subject::Turn(*turn))
+        }
+        _ => None,
     }
 }
 
-/// The same, for those who only look.
-pub(super) fn session_problem(error: SessionError) -> Problem {
+fn without_subject(error: SessionError) -> Problem {
     let mut detail = sentence(&error.to_string());
     let code = match error {
         SessionError::NotFound(_) => ErrorCode::SessionNotFound,
@@ -94,8 +96,8 @@ pub(super) fn session_problem(error: SessionError) -> Problem {
         | SessionError::Blob(BlobError::Log(LogError::Closed)) => {
             return Problem::new(ErrorCode::ShuttingDown, "The daemon takes no more prompts.");
         }
-        SessionError::Log(error) | SessionError::Blob(BlobError::Log(error)) => return read_failed(error),
-        SessionError::Commit(error) => return not_committed(error),
+        SessionError::Log(error) | SessionError::Blob(BlobError::Log(error)) => return error.into(),
+        SessionError::Commit(error) => return error.into(),
         // What is kept was written by a daemon that knew something else, or is damaged.
         SessionError::Unreadable { .. } => return unreadable(&error),
         error @ (SessionError::Plan { .. } | SessionError::Blob(_)) => {
@@ -121,13 +123,13 @@ fn sentence(error: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{PermissionId, RequestId, TurnState};
+    use protocol::{PermissionId, RequestId, SessionId, TurnId, TurnState};
 
     use super::*;
 
     /// What a caller reads: the code, and what happened this time.
     fn told(error: SessionError) -> (ErrorCode, u16, String) {
-        let problem = session_problem(error).into_body(RequestId::generate());
+        let problem = without_subject(error).into_body(RequestId::generate());
         (problem.code, problem.status, problem.detail)
     }
 

@@ -12,20 +12,18 @@ use axum::response::Response;
 use eventlog::Event;
 use http::HeaderMap;
 use kernel::{Clock, Deadline};
-use protocol::{ErrorCode, TurnEnd, TurnTranscript};
+use protocol::{ErrorCode, SessionId, TurnEnd, TurnId, TurnTranscript};
 use serde::{Deserialize, Serialize};
 use sessions::{FollowEnd, FollowFrom, FollowItem, TurnFollow};
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::TheTurn;
-use super::problems::session_problem_of;
 use super::turns::find;
 use crate::app::App;
 use crate::http::events::{bookmark, last_event_id};
+use crate::http::ids::Ids;
 use crate::http::pieces::{Piece, Source};
 use crate::http::problem::Problem;
 use crate::http::query::Query;
-use crate::http::sse::{HEARTBEAT, NOTHING_NEW, OPENING, stream_of, take_place};
+use crate::http::sse::{HEARTBEAT, NOTHING_NEW, named, numbered, stream_of, take_place};
 
 /// Names the form in which all readers of a turn get its events.
 const FORM: &str = "server-sent events of a turn";
@@ -46,7 +44,7 @@ pub(crate) struct FollowParameters {
 /// *Cancel safety*: it only reads.
 pub(crate) async fn follow(
     State(app): State<Arc<App>>,
-    turn: TheTurn,
+    turn: Ids<SessionId, TurnId>,
     Query(parameters): Query<FollowParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -65,34 +63,20 @@ pub(crate) async fn follow(
     };
     let place = take_place(&app)?;
     let scope = app.life.scope();
-    let follow = match find(&app, turn).await {
-        Ok(found) => app.conversations.follow_turn(found.id, from, &scope).await,
-        Err(error) => Err(error),
-    };
-    match follow {
-        Ok(follow) => Ok(stream_of(Following {
-            opening: Some(OPENING),
-            follow,
-            clock: Arc::clone(&app.clock),
-            _place: place,
-        })),
-        Err(error) => Err(session_problem_of(&app, error).await),
-    }
+    let found = find(&app, turn).await?;
+    let follow = app.conversations.follow_turn(found.id, from, &scope).await?;
+    let clock = Arc::clone(&app.clock);
+    Ok(stream_of(place, Following { follow, clock }))
 }
 
 /// Where the pieces of the stream come from.
 struct Following {
-    opening: Option<&'static str>,
     follow: TurnFollow,
     clock: Arc<dyn Clock>,
-    _place: OwnedSemaphorePermit,
 }
 
 impl Source for Following {
     async fn next(mut self) -> Piece<Self> {
-        if let Some(opening) = self.opening.take() {
-            return Some((self, Ok(Bytes::from_static(opening.as_bytes()))));
-        }
         let silence = Deadline::after(&self.clock, HEARTBEAT).passed();
         let bytes = tokio::select! {
             biased;
@@ -118,18 +102,14 @@ fn describe(item: &FollowItem) -> Bytes {
         FollowItem::Events(batch) => batch.rendered(FORM, render),
         FollowItem::Resync { after, snapshot } => {
             let after = after.get();
-            let resync = Resync { after, snapshot };
-            // A struct of strings and numbers always becomes JSON, and JSON in one line is one line of data.
-            let data = serde_json::to_string(&resync).unwrap_or_default();
-            Bytes::from(format!("id: {after}\nevent: resync\ndata: {data}\n\n"))
+            Bytes::from(numbered(after, "resync", &Resync { after, snapshot }))
         }
         FollowItem::End { sequence, state } => {
             let end = TurnEnd {
                 sequence: sequence.get(),
                 state: *state,
             };
-            let data = serde_json::to_string(&end).unwrap_or_default();
-            Bytes::from(format!("event: end\ndata: {data}\n\n"))
+            Bytes::from(named("end", &end))
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Turns are looked at: as a list, one by one, event by event, and as a whole.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{FromRequestParts, Request, State};
@@ -13,13 +12,13 @@ use protocol::{SessionId, TurnEventList, TurnId, TurnList, TurnTranscript};
 use serde::Deserialize;
 use sessions::{SessionError, Turn};
 
-use super::cancel::checked_wait;
-use super::problems::session_problem_of;
-use super::{TheSession, TheTurn, stream, turn_id};
+use super::{problems, stream};
 use crate::app::App;
 use crate::http::events::wants_stream;
+use crate::http::ids::{Id, Ids, id_in};
 use crate::http::problem::Problem;
-use crate::http::query::{Query, checked_limit};
+use crate::http::query::{Query, checked_limit, checked_wait};
+use crate::http::sse::OpenStream;
 use crate::sessions::wire;
 
 /// How many turns are in a page, unless the caller says so.
@@ -45,32 +44,26 @@ pub(crate) struct ListParameters {
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/turns", operation_id = "list_turns", tag = "sessions",
     params(
-        ("id" = String, Path, description = "The id of the session."),
         ("before" = Option<String>, Query,
          description = "Only those that began before this turn: `next` of the page before."),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 200,
          description = "How many at most; 50 if it is left out."),
     ),
-    responses(
-        (status = 200, description = "The turns.", body = TurnList),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`session_not_found`, or `turn_not_found` for `before`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The turns.", body = TurnList), problems::ReadTurn),
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
-    TheSession(id): TheSession,
+    Id(id): Id<SessionId>,
     Query(parameters): Query<ListParameters>,
 ) -> Result<Json<TurnList>, Problem> {
-    let before = parameters.before.as_deref().map(turn_id).transpose();
-    let before = before.map_err(|problem| problem.in_field("before"))?;
+    let before = parameters
+        .before
+        .as_deref()
+        .map(|id| id_in("before", id))
+        .transpose()?;
     let page = checked_limit(parameters.limit, USUAL_LIMIT, MOST)? as usize;
     // One more than was asked for tells whether there are more.
-    let mut found = match app.conversations.turns(id, before, page + 1).await {
-        Ok(found) => found,
-        Err(error) => return Err(session_problem_of(&app, error).await),
-    };
+    let mut found = app.conversations.turns(id, before, page + 1).await?;
     let has_more = found.len() > page;
     found.truncate(page);
     let oldest = found.last().filter(|_| has_more);
@@ -91,35 +84,26 @@ pub(crate) struct ShowParameters {
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/turns/{turn}", operation_id = "show_turn", tag = "sessions",
     params(
-        ("id" = String, Path, description = "The id of the session."),
-        ("turn" = String, Path, description = "The id of the turn."),
         ("wait_ms" = Option<u64>, Query, maximum = 60000,
          description = "How long to wait for its end; not at all if it is left out."),
     ),
-    responses(
-        (status = 200, description = "The turn as it is now.", body = protocol::Turn),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The turn as it is now.", body = protocol::Turn), problems::ReadTurn),
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
-    turn: TheTurn,
+    turn: Ids<SessionId, TurnId>,
     Query(parameters): Query<ShowParameters>,
 ) -> Result<Json<protocol::Turn>, Problem> {
-    let wait_ms = checked_wait(parameters.wait_ms)?.unwrap_or_default();
-    let found = match find(&app, turn).await {
-        Ok(found) if wait_ms > 0 => {
-            let deadline = Deadline::after(&app.clock, Duration::from_millis(wait_ms));
-            let scope = app.life.scope();
-            app.conversations.wait(found.id, &deadline, &scope).await
-        }
-        found => found,
-    };
-    match found {
-        Ok(turn) => Ok(Json(wire::turn_to_wire(&turn))),
-        Err(error) => Err(session_problem_of(&app, error).await),
+    let wait = checked_wait(parameters.wait_ms)?.unwrap_or_default();
+    let mut found = find(&app, turn).await?;
+    if !wait.is_zero() {
+        let deadline = Deadline::after(&app.clock, wait);
+        found = app
+            .conversations
+            .wait(found.id, &deadline, &app.life.scope())
+            .await?;
     }
+    Ok(Json(wire::turn_to_wire(&found)))
 }
 
 /// What may be asked of the events.
@@ -144,8 +128,6 @@ pub(crate) struct EventParameters {
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/turns/{turn}/events", operation_id = "follow_turn", tag = "sessions",
     params(
-        ("id" = String, Path, description = "The id of the session."),
-        ("turn" = String, Path, description = "The id of the turn."),
         ("after" = Option<String>, Query,
          description = "Only what came after this place, a number or, for a stream, the id of an event; from the start if it is left out."),
         ("tail" = Option<u64>, Query, description = "Only so many before the end, and what comes."),
@@ -154,15 +136,10 @@ pub(crate) struct EventParameters {
         ("Last-Event-ID" = Option<String>, Header, description = "For a stream: goes before `after`."),
     ),
     responses(
-        (status = 200, description = "The events.", content(
-            (TurnEventList = "application/json"),
-            (String = "text/event-stream"),
-        )),
-        (status = 400, description = "`invalid_query`", body = protocol::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-        (status = 429, description = "`stream_limit_reached`", body = protocol::Problem,
-         content_type = "application/problem+json"),
+        (status = 200, description = "The events.",
+         content((TurnEventList = "application/json"), (String = "text/event-stream"))),
+        problems::ReadTurn,
+        OpenStream,
     ),
 )]
 pub(crate) async fn events(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -170,7 +147,7 @@ pub(crate) async fn events(State(app): State<Arc<App>>, request: Request) -> Res
         return stream::follow.call(request, app).await;
     }
     let (mut parts, _) = request.into_parts();
-    let turn = TheTurn::from_request_parts(&mut parts, &app).await;
+    let turn = Ids::<SessionId, TurnId>::from_request_parts(&mut parts, &app).await;
     let query = Query::<EventParameters>::from_request_parts(&mut parts, &app).await;
     match (turn, query) {
         (Ok(turn), Ok(Query(parameters))) => page(&app, turn, &parameters).await.into_response(),
@@ -180,14 +157,11 @@ pub(crate) async fn events(State(app): State<Arc<App>>, request: Request) -> Res
 
 async fn page(
     app: &App,
-    turn: TheTurn,
+    turn: Ids<SessionId, TurnId>,
     parameters: &EventParameters,
 ) -> Result<Json<TurnEventList>, Problem> {
     let limit = checked_limit(parameters.limit, USUAL_EVENTS, MOST_EVENTS)?;
-    let found = match find(app, turn).await {
-        Ok(found) => found,
-        Err(error) => return Err(session_problem_of(app, error).await),
-    };
+    let found = find(app, turn).await?;
     let after = match (parameters.after, parameters.tail) {
         (Some(after), _) => after,
         (None, Some(tail)) => found.last_sequence.get().saturating_sub(tail),
@@ -196,15 +170,12 @@ async fn page(
     let page = app
         .conversations
         .turn_events(found.id, Sequence::from_u64(after), limit)
-        .await;
-    match page {
-        Ok(page) => Ok(Json(TurnEventList {
-            events: page.events.iter().map(event_to_wire).collect(),
-            first: page.first.get(),
-            last: page.last.get(),
-        })),
-        Err(error) => Err(session_problem_of(app, error).await),
-    }
+        .await?;
+    Ok(Json(TurnEventList {
+        events: page.events.iter().map(event_to_wire).collect(),
+        first: page.first.get(),
+        last: page.last.get(),
+    }))
 }
 
 /// An event as it is kept. What cannot be read is told as something that is not known.
@@ -219,34 +190,21 @@ fn event_to_wire(event: &Event) -> protocol::TurnEvent {
 /// What a reader of all events of a turn has in the end, or has so far.
 #[utoipa::path(
     get, path = "/v1/sessions/{id}/turns/{turn}/transcript", operation_id = "show_transcript", tag = "sessions",
-    params(
-        ("id" = String, Path, description = "The id of the session."),
-        ("turn" = String, Path, description = "The id of the turn."),
-    ),
-    responses(
-        (status = 200, description = "The transcript.", body = TurnTranscript),
-        (status = 404, description = "`session_not_found` or `turn_not_found`", body = protocol::Problem,
-         content_type = "application/problem+json"),
-    ),
+    responses((status = 200, description = "The transcript.", body = protocol::TurnTranscript), problems::ReadTurn),
 )]
 pub(crate) async fn transcript(
     State(app): State<Arc<App>>,
-    turn: TheTurn,
+    turn: Ids<SessionId, TurnId>,
 ) -> Result<Json<TurnTranscript>, Problem> {
-    let found = match find(&app, turn).await {
-        Ok(found) => app.conversations.transcript(found.id).await,
-        Err(error) => Err(error),
-    };
-    match found {
-        Ok((_, transcript)) => Ok(Json(transcript)),
-        Err(error) => Err(session_problem_of(&app, error).await),
-    }
+    let found = find(&app, turn).await?;
+    let (_, transcript) = app.conversations.transcript(found.id).await?;
+    Ok(Json(transcript))
 }
 
 /// A turn of a session, or one from before it was forked.
 ///
 /// *Cancel safety*: it only reads.
-pub(super) async fn find(app: &App, TheTurn(session, id): TheTurn) -> Result<Turn, SessionError> {
+pub(super) async fn find(app: &App, Ids(session, id): Ids<SessionId, TurnId>) -> Result<Turn, SessionError> {
     let turn = app.conversations.turn(id).await;
     if let Ok(turn) = &turn
         && turn.record.session == session

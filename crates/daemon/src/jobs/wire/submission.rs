@@ -13,7 +13,6 @@ use protocol::{ErrorCode, HomeId, JobIfInterrupted, PlanId, SubmitJob};
 
 use crate::http::consent::StartedFor;
 use crate::http::log_problem::refusing;
-use crate::http::plan_problem;
 use crate::http::{Problem, blocking};
 use crate::jobs::{COMMAND, CommandPayload, NewCommand, PlanSite};
 use crate::plans::follower;
@@ -141,7 +140,7 @@ async fn plan_of(request: &SubmitJob, plans: &Plans, home_id: HomeId) -> Result<
     }
     match takes_commands(plans, id, home_id).await {
         Ok(plan) => Ok(Some(plan)),
-        Err(error) => Err(plan_problem(plans, error).await.in_field("command.plan")),
+        Err(error) => Err(Problem::from(error).in_field("command.plan")),
     }
 }
 
@@ -176,7 +175,7 @@ async fn lane_of_children(plan: &Plan, plans: &Plans) -> Result<Option<Lane>, Pr
     };
     let facts = match plans.get(parent).await {
         Ok(parent) => parent.record.facts,
-        Err(error) => return Err(plan_problem(plans, error).await),
+        Err(error) => return Err(Problem::from(error)),
     };
     Ok(facts.max_parallel.and_then(NonZeroU16::new).map(|limit| Lane {
         name: Arc::from(format!("plan-children/{parent}")),

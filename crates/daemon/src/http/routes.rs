@@ -1,0 +1,21 @@
+//! Routes and their description, declared together so that neither lacks a handler.
+
+/// Declares `router` and `Description` of a part of the interface.
+macro_rules! routes {
+    (
+        $($path:literal => $($method:ident $($handler:ident)::+),+;)+
+        $(describe($($described:tt)+))?
+    ) => {
+        /// The routes of this part.
+        pub(in crate::http) fn router() -> axum::Router<std::sync::Arc<$crate::app::App>> {
+            use axum::routing::MethodRouter;
+            axum::Router::new()$(.route($path, MethodRouter::new()$(.$method($($handler)::+))+))+
+        }
+
+        /// The description of this part.
+        #[derive(utoipa::OpenApi)]
+        #[openapi(paths($($($($handler)::+),+),+), $($($described)+)?)]
+        pub(in crate::http) struct Description;
+    };
+}
+pub(super) use routes;
