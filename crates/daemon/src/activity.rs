@@ -176,9 +176,9 @@ async fn session(app: &App, id: &str, after: Sequence) -> Result<Vec<Activity>, 
     let Ok(parsed) = id.parse::<SessionId>() else {
         return Ok(Vec::new());
     };
-    let found = app.conversations.get(parsed).await?;
+    let found = app.sessions.get(parsed).await?;
     let page = app
-        .conversations
+        .sessions
         .happenings(parsed, after, EVENTS_OF_ONE as u32)
         .await?;
     let about = About {

@@ -1,28 +1,35 @@
-//! What every request can reach. Made once, when the addresses are known, and never changed: what moves inside
-//! (phase, breakers, sessions, counters) guards itself.
+//! What every request can reach. [`App::start`] is the one place that makes it, when the addresses are known. Nothing replaces
+//! a part later: what moves inside (phase, breakers, sessions, counters) guards itself.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use jobs::Jobs;
-use kernel::{CircuitBreaker, Clock};
-use plans::Plans;
-use process::Processes;
-use protocol::{BootId, SettingList};
-use tokio::sync::Semaphore;
+use ::jobs::Jobs;
+use ::plans::Plans;
+use kernel::{CancellationToken, Cause, CircuitBreaker, Clock};
+use process::{Processes, Tasks};
+use protocol::{BootId, Setting, SettingList};
+use tokio::sync::{Semaphore, mpsc};
 
-use crate::access::{Hosts, Secret, Sessions};
-use crate::context::ContextService;
-use crate::durable::Durable;
+use crate::access::{Hosts, Logins, Secret};
+use crate::configuration::Configuration;
+use crate::context::{self, ContextService};
+use crate::durable::{Durable, Note, Starting};
 use crate::http::RefusedLines;
-use crate::jobs::{Environments, Inputs, Workers};
-use crate::language_servers::LanguageServers;
+use crate::jobs::{self, Environments, Inputs, Workers};
+use crate::language_servers::{self, LanguageServers};
 use crate::life::Life;
 use crate::mcp::Mcp;
 use crate::metrics::Metrics;
-use crate::plans::{LateJobs, Watch};
+use crate::options::Options;
+use crate::plans::{self, LateJobs, Watch};
+use crate::processes;
+use crate::scratch::Scratch;
+use crate::server::stream_places;
+use crate::sessions;
+use crate::start_error::StartError;
 
 /// The shared parts of one daemon.
 #[derive(Debug)]
@@ -45,8 +52,7 @@ pub(crate) struct App {
     pub(crate) plans: Plans,
     /// Questions about code.
     pub(crate) contexts: ContextService,
-    /// Conversations with agents. They are named so because the page has sessions of its own.
-    pub(crate) conversations: ::sessions::Sessions,
+    pub(crate) sessions: ::sessions::Sessions,
     /// Clients of the Model Context Protocol.
     pub(crate) mcp: Mcp,
     /// What watches over plans and jobs together.
@@ -61,7 +67,8 @@ pub(crate) struct App {
     /// How much of the log refused requests get.
     pub(crate) refused_lines: RefusedLines,
     pub(crate) token: Secret,
-    pub(crate) sessions: Sessions,
+    /// Who is signed in to the page.
+    pub(crate) logins: Logins,
     pub(crate) address: SocketAddr,
     pub(crate) socket: PathBuf,
     pub(crate) body_limit_bytes: usize,
@@ -69,7 +76,205 @@ pub(crate) struct App {
     pub(crate) settings: SettingList,
 }
 
+/// What the daemon has before its parts start.
+pub(crate) struct Ground<'a> {
+    pub(crate) boot_id: BootId,
+    pub(crate) breakers: CircuitBreaker,
+    pub(crate) settings: Vec<Setting>,
+    pub(crate) token: Secret,
+    pub(crate) address: SocketAddr,
+    pub(crate) tasks: &'a Tasks,
+    pub(crate) closing: &'a CancellationToken,
+    pub(crate) clock: &'a Arc<dyn Clock>,
+}
+
+/// The parts of a daemon that has started, and what it must drop before it gives its home back.
+pub(crate) struct Started {
+    pub(crate) app: Arc<App>,
+    pub(crate) scratch: Scratch,
+    pub(crate) notes: mpsc::Sender<Note>,
+}
+
 impl App {
+    /// Starts the parts one by one. Each gets what it needs from those before it.
+    pub(crate) async fn start(
+        options: Options,
+        mut configuration: Configuration,
+        ground: Ground<'_>,
+    ) -> Result<Started, StartError> {
+        let Ground {
+            boot_id,
+            breakers,
+            settings,
+            token,
+            address,
+            tasks,
+            closing,
+            clock,
+        } = ground;
+        let (life, started, started_at) = (Life::new(), clock.now(), SystemTime::now());
+        let progress = options.progress.clone();
+        progress.tell("opening the log");
+        let (durable, notes) = Durable::open(
+            &options.home,
+            &options.database,
+            Arc::clone(clock),
+            Starting {
+                boot_id,
+                started_at,
+                machine_name: configuration.machine.name(&options.languages.environment),
+            },
+            &breakers,
+            (tasks, &closing.scope()),
+        )
+        .await?;
+        if let Some(identity) = durable.identity.clone() {
+            let (life, closing) = (life.clone(), closing.scope());
+            tasks.spawn("identity", async move {
+                if let Err(taken_over) = identity.keep(closing).await {
+                    tracing::error!(%taken_over, "this home was copied, and somebody uses the copy");
+                    life.stop(Cause::new("the shared log", taken_over.to_string()));
+                }
+            });
+        }
+        progress.tell("ending what an earlier daemon left running");
+        let processes = processes::open(&durable, boot_id, options.keeper, tasks, clock).await?;
+        let scratch = Scratch::make(&options.home).map_err(StartError::Scratch)?;
+        let environment = options.languages.environment.clone();
+        let for_commands = sessions::for_commands(&environment, &configuration);
+        let language_servers = language_servers::start(
+            &options.home,
+            options.languages,
+            (&processes, &durable.trusted),
+            scratch.path(),
+            (tasks, clock),
+        );
+        let tools = (tasks, clock);
+        progress.tell("looking at plans");
+        let settings_of_plans = configuration.plans.settings(options.plans.clone());
+        let guarded = options.home.guarded(options.configuration.as_deref());
+        let access = (options.home.plans(), guarded, settings_of_plans);
+        let job_workers = Workers::new(durable.log.clone(), durable.home_id);
+        let (plans, chosen_workers) = tokio::join!(
+            plans::start(&durable, &processes, access, &environment, tools),
+            job_workers.chosen(),
+        );
+        let (plans, chosen_workers) = (plans?, chosen_workers.map_err(::jobs::OpenJobsError::from)?);
+        let late_jobs = LateJobs::default();
+        let plan_watch = late_jobs.watch(&plans, tasks, closing.scope());
+        let access = jobs::SandboxAccess {
+            sandboxes: Arc::new(plans.clone()),
+            write_below: options.plans.write_below,
+        };
+        let job_inputs = Inputs::default();
+        let environments = options.home.environments();
+        let environments =
+            Environments::open(environments, tasks, &closing.scope()).map_err(StartError::Scratch)?;
+        let kill = plans::KillPoints::of(&environment);
+        progress.tell("looking at jobs");
+        let (jobs, untouched) = tokio::join!(
+            jobs::start(
+                &durable,
+                (boot_id, chosen_workers),
+                &processes,
+                (for_commands.clone(), &environments),
+                (access, &job_inputs),
+                (&plan_watch, &late_jobs, kill.clone()),
+                tools,
+            ),
+            plans::untouched(&plans, durable.home_id),
+        );
+        let jobs = jobs?;
+        if let Err(error) = plans::forget_unsubmitted(&plans, &jobs, untouched).await {
+            tracing::warn!(%error, "plans of commands that were never submitted may stay");
+        }
+        // It waits for plans that are being recovered, and nobody waits for it.
+        tasks.spawn("settling checks", plans::settle_all(plan_watch.clone()));
+        let contexts = context::start(
+            std::mem::take(&mut configuration.context),
+            context::Around {
+                home: &options.home,
+                scratch: scratch.path(),
+                breakers: &breakers,
+                processes: &processes,
+                language_servers: &language_servers,
+                plans: &plans,
+                for_commands: &for_commands,
+                tasks,
+                clock,
+            },
+        );
+        let mcp = Mcp::new(std::mem::take(&mut configuration.mcp), tasks);
+        progress.tell("looking at sessions");
+        // At last: prompts that waited go on at once, and need everything else.
+        let sessions = sessions::start(
+            configuration,
+            options.configuration.as_deref(),
+            sessions::Around {
+                durable: &durable,
+                boot_id,
+                breakers: &breakers,
+                processes: &processes,
+                language_servers: &language_servers,
+                jobs: &jobs,
+                environments: &environments,
+                plans: &plans,
+                contexts: &contexts,
+                environment: &environment,
+                for_commands: &for_commands,
+                closing: &closing.scope(),
+                tasks,
+                clock,
+            },
+        )
+        .await?;
+        let app = Arc::new(Self {
+            boot_id,
+            started,
+            started_at,
+            metrics: Metrics::new(
+                &life,
+                &breakers,
+                (&durable, &processes, &language_servers),
+                (&jobs, &plans, &sessions),
+                &contexts,
+                (Arc::clone(clock), started),
+            ),
+            life,
+            breakers,
+            durable,
+            language_servers,
+            processes,
+            jobs,
+            job_workers,
+            job_inputs,
+            environments,
+            plans,
+            contexts,
+            sessions,
+            mcp,
+            plan_watch,
+            kill,
+            _late_jobs: late_jobs,
+            streams: Arc::new(Semaphore::new(stream_places(
+                options.streams,
+                process::raise_open_files(),
+            ))),
+            hosts: Hosts::new(address, &options.allowed_hosts, &token),
+            refused_lines: RefusedLines::default(),
+            logins: Logins::new(&token),
+            token,
+            address,
+            socket: options.home.socket(),
+            body_limit_bytes: options.body_limit_bytes,
+            settings: SettingList {
+                file: options.configuration.map(|path| path.display().to_string()),
+                settings,
+            },
+            clock: Arc::clone(clock),
+        });
+        Ok(Started { app, scratch, notes })
+    }
     pub(crate) fn uptime(&self) -> Duration {
         self.clock.now().saturating_duration_since(self.started)
     }
@@ -87,158 +292,37 @@ pub(crate) fn whole_ms_up(duration: Duration) -> u64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use kernel::{BreakerSettings, CancellationToken, SystemClock};
+    use kernel::SystemClock;
 
     use super::*;
-    use crate::durable::{Database, Starting};
     use crate::home::Home;
-    use process::Tasks;
+    use crate::options::StreamLimit;
 
     /// The shared parts of a daemon that listens nowhere. Its log is in a directory that is gone already.
     pub(crate) async fn detached() -> Arc<App> {
-        let clock = SystemClock::shared();
-        let breakers = CircuitBreaker::new(BreakerSettings::default(), Arc::clone(&clock)).unwrap();
-        let address = SocketAddr::from(([127, 0, 0, 1], 7180));
-        let (life, started, started_at) = (Life::new(), clock.now(), SystemTime::now());
-        let boot_id = BootId::generate();
         let directory = tempfile::tempdir().unwrap();
-        let home = Home {
-            runtime: directory.path().to_owned(),
-            state: directory.path().to_owned(),
-        };
-        let starting = Starting {
-            boot_id,
-            started_at,
-            machine_name: None,
-        };
-        let (durable, _notes) = Durable::open(
-            &home,
-            &Database::File,
-            Arc::clone(&clock),
-            starting,
-            &breakers,
-            (&Tasks::default(), &CancellationToken::new().scope()),
-        )
-        .await
-        .unwrap();
-        let keeper = crate::jobs::test_keeper();
-        let processes = crate::processes::open(&durable, boot_id, keeper, &Tasks::default(), &clock)
-            .await
-            .unwrap();
-        let language_servers = crate::language_servers::start(
-            &home,
-            crate::options::LanguageOptions::default(),
-            (&processes, &durable.trusted),
-            &home.scratch(),
-            (&Tasks::default(), &clock),
-        );
-        let tasks = Tasks::default();
-        let plans = crate::plans::start(
-            &durable,
-            &processes,
-            (home.plans(), Vec::new(), plans::PlansSettings::default()),
-            &[],
-            (&tasks, &clock),
-        )
-        .await
-        .unwrap();
-        let late_jobs = LateJobs::default();
-        let plan_watch = late_jobs.watch(&plans, &tasks, life.scope());
-        let access = crate::jobs::SandboxAccess {
-            sandboxes: Arc::new(plans.clone()),
-            write_below: Vec::new(),
-        };
-        let job_inputs = crate::jobs::Inputs::default();
-        let environments =
-            crate::jobs::Environments::open(home.environments(), &tasks, &life.scope()).unwrap();
-        let job_workers = crate::jobs::Workers::new(durable.log.clone(), durable.home_id);
-        let jobs = crate::jobs::start(
-            &durable,
-            (boot_id, None),
-            &processes,
-            (Vec::new(), &environments),
-            (access, &job_inputs),
-            (&plan_watch, &late_jobs, crate::plans::KillPoints::default()),
-            (&tasks, &clock),
-        )
-        .await
-        .unwrap();
-        let contexts = crate::context::start(
-            crate::configuration::ContextSection::default(),
-            crate::context::Around {
-                home: &home,
-                scratch: &home.scratch(),
-                breakers: &breakers,
-                processes: &processes,
-                language_servers: &language_servers,
-                plans: &plans,
-                for_commands: &[],
-                tasks: &tasks,
-                clock: &clock,
-            },
-        );
-        let token = Secret::generate().unwrap();
-        let conversations = crate::sessions::start(
-            crate::configuration::Configuration::default(),
-            None,
-            crate::sessions::Around {
-                durable: &durable,
-                boot_id,
-                breakers: &breakers,
-                processes: &processes,
-                language_servers: &language_servers,
-                jobs: &jobs,
-                environments: &environments,
-                plans: &plans,
-                contexts: &contexts,
-                environment: &[],
-                for_commands: &[],
-                closing: &life.scope(),
-                tasks: &tasks,
-                clock: &clock,
-            },
-        )
-        .await
-        .unwrap();
-        Arc::new(App {
-            boot_id,
-            started,
-            started_at,
-            metrics: Metrics::new(
-                &life,
-                &breakers,
-                (&durable, &processes, &language_servers),
-                (&jobs, &plans, &conversations),
-                &contexts,
-                (Arc::clone(&clock), started),
-            ),
-            life,
-            breakers,
-            durable,
-            language_servers,
-            processes,
-            jobs,
-            job_workers,
-            job_inputs,
-            environments,
-            plans,
-            contexts,
-            conversations,
-            mcp: Mcp::new(crate::configuration::McpSection::default(), &tasks),
-            plan_watch,
-            kill: crate::plans::KillPoints::default(),
-            _late_jobs: late_jobs,
-            streams: Arc::new(Semaphore::new(1)),
-            hosts: Hosts::new(address, &[], &token),
-            refused_lines: RefusedLines::default(),
-            sessions: Sessions::new(&token),
-            token,
-            address,
-            socket: PathBuf::new(),
+        let options = Options {
+            streams: StreamLimit::AtMost(1),
             body_limit_bytes: 1024,
-            settings: SettingList::default(),
-            clock,
-        })
+            keeper: crate::jobs::test_keeper(),
+            ..Options::new(Home {
+                runtime: directory.path().to_owned(),
+                state: directory.path().to_owned(),
+            })
+        };
+        let clock = SystemClock::shared();
+        let ground = Ground {
+            boot_id: BootId::generate(),
+            breakers: CircuitBreaker::new(options.breaker.clone(), Arc::clone(&clock)).unwrap(),
+            settings: Vec::new(),
+            token: Secret::generate().unwrap(),
+            address: options.listen.address,
+            tasks: &Tasks::default(),
+            closing: &CancellationToken::new(),
+            clock: &clock,
+        };
+        let started = App::start(options, Configuration::default(), ground).await;
+        started.unwrap().app
     }
 
     #[test]

@@ -2,31 +2,24 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use kernel::{CancellationToken, Cause, CircuitBreaker, Clock, Deadline};
-use protocol::{BootId, SettingList};
+use protocol::BootId;
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
-use crate::access::{Hosts, Sessions, load_or_create};
-use crate::app::App;
+use crate::access::load_or_create;
+use crate::app::{App, Ground, Started};
 use crate::configuration;
-use crate::context;
-use crate::durable::{Durable, Note, Starting, Subjects, keep_up};
+use crate::durable::{Note, Subjects, keep_up};
 use crate::http;
-use crate::jobs;
-use crate::language_servers;
 use crate::life::{Life, Phase};
-use crate::mcp::Mcp;
-use crate::metrics::Metrics;
 use crate::options::{Options, Upkeep};
 use crate::ownership::Ownership;
-use crate::plans;
 use crate::processes;
 use crate::scratch::Scratch;
 use crate::server::{self, BindError, Exposure, Kept, Remade, Server, SocketFile, SocketKeeper};
-use crate::sessions as conversations;
 use crate::signals::SignalWatch;
 use crate::start_error::StartError;
 use process::{Processes, Tasks};
@@ -70,9 +63,8 @@ impl Daemon {
     pub async fn start(options: Options, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let breakers = CircuitBreaker::new(options.breaker.clone(), Arc::clone(&clock))?;
         let written = configuration::load(options.configuration.as_deref())?;
-        let mut settings = options.settings;
+        let mut settings = options.settings.clone();
         settings.extend(configuration::survey(&written, &options.languages.environment)?);
-        let mut configuration = written.configuration;
         let boot_id = BootId::generate();
         options.home.prepare()?;
         let ownership = Ownership::take(&options.home, boot_id)?;
@@ -89,175 +81,30 @@ impl Daemon {
         let token = load_or_create(&token_file, boot_id)?;
         let (unix, socket) = server::bind_unix(&options.home)?;
 
-        let (life, background, closing) = (Life::new(), Tasks::default(), CancellationToken::new());
-        let (started, started_at) = (clock.now(), SystemTime::now());
-        let progress = options.progress.clone();
-        progress.tell("opening the log");
-        let (durable, notes) = Durable::open(
-            &options.home,
-            &options.database,
-            Arc::clone(&clock),
-            Starting {
+        let (background, closing) = (Tasks::default(), CancellationToken::new());
+        let (home, upkeep, shutdown_grace) = (options.home.clone(), options.upkeep, options.shutdown_grace);
+        let Started { app, scratch, notes } = App::start(
+            options,
+            written.configuration,
+            Ground {
                 boot_id,
-                started_at,
-                machine_name: configuration.machine.name(&options.languages.environment),
-            },
-            &breakers,
-            (&background, &closing.scope()),
-        )
-        .await?;
-        if let Some(identity) = durable.identity.clone() {
-            let (life, closing) = (life.clone(), closing.scope());
-            background.spawn("identity", async move {
-                if let Err(taken_over) = identity.keep(closing).await {
-                    tracing::error!(%taken_over, "this home was copied, and somebody uses the copy");
-                    life.stop(Cause::new("the shared log", taken_over.to_string()));
-                }
-            });
-        }
-        progress.tell("ending what an earlier daemon left running");
-        let processes = processes::open(&durable, boot_id, options.keeper, &background, &clock).await?;
-        let scratch = Scratch::make(&options.home).map_err(StartError::Scratch)?;
-        let environment = options.languages.environment.clone();
-        let for_commands = conversations::for_commands(&environment, &configuration);
-        let language_servers = language_servers::start(
-            &options.home,
-            options.languages,
-            (&processes, &durable.trusted),
-            scratch.path(),
-            (&background, &clock),
-        );
-        let tools = (&background, &clock);
-        progress.tell("looking at plans");
-        let settings_of_plans = configuration.plans.settings(options.plans.clone());
-        let guarded = options.home.guarded(options.configuration.as_deref());
-        let access = (options.home.plans(), guarded, settings_of_plans);
-        let job_workers = jobs::Workers::new(durable.log.clone(), durable.home_id);
-        let (plans, chosen_workers) = tokio::join!(
-            plans::start(&durable, &processes, access, &environment, tools),
-            job_workers.chosen(),
-        );
-        let (plans, chosen_workers) = (plans?, chosen_workers.map_err(::jobs::OpenJobsError::from)?);
-        let late_jobs = plans::LateJobs::default();
-        let plan_watch = late_jobs.watch(&plans, &background, closing.scope());
-        let access = jobs::SandboxAccess {
-            sandboxes: Arc::new(plans.clone()),
-            write_below: options.plans.write_below,
-        };
-        let job_inputs = jobs::Inputs::default();
-        let environments = options.home.environments();
-        let environments = jobs::Environments::open(environments, &background, &closing.scope())
-            .map_err(StartError::Scratch)?;
-        let kill = plans::KillPoints::of(&environment);
-        progress.tell("looking at jobs");
-        let (jobs, untouched) = tokio::join!(
-            jobs::start(
-                &durable,
-                (boot_id, chosen_workers),
-                &processes,
-                (for_commands.clone(), &environments),
-                (access, &job_inputs),
-                (&plan_watch, &late_jobs, kill.clone()),
-                tools,
-            ),
-            plans::untouched(&plans, durable.home_id),
-        );
-        let jobs = jobs?;
-        if let Err(error) = plans::forget_unsubmitted(&plans, &jobs, untouched).await {
-            tracing::warn!(%error, "plans of commands that were never submitted may stay");
-        }
-        // It waits for plans that are being recovered, and nobody waits for it.
-        background.spawn("settling checks", plans::settle_all(plan_watch.clone()));
-        let contexts = context::start(
-            std::mem::take(&mut configuration.context),
-            context::Around {
-                home: &options.home,
-                scratch: scratch.path(),
-                breakers: &breakers,
-                processes: &processes,
-                language_servers: &language_servers,
-                plans: &plans,
-                for_commands: &for_commands,
-                tasks: &background,
-                clock: &clock,
-            },
-        );
-        let mcp = Mcp::new(std::mem::take(&mut configuration.mcp), &background);
-        progress.tell("looking at sessions");
-        // At last: prompts that waited go on at once, and need everything else.
-        let sessions = conversations::start(
-            configuration,
-            options.configuration.as_deref(),
-            conversations::Around {
-                durable: &durable,
-                boot_id,
-                breakers: &breakers,
-                processes: &processes,
-                language_servers: &language_servers,
-                jobs: &jobs,
-                environments: &environments,
-                plans: &plans,
-                contexts: &contexts,
-                environment: &environment,
-                for_commands: &for_commands,
-                closing: &closing.scope(),
-                tasks: &background,
-                clock: &clock,
-            },
-        )
-        .await?;
-        let app = Arc::new(App {
-            boot_id,
-            started,
-            started_at,
-            metrics: Metrics::new(
-                &life,
-                &breakers,
-                (&durable, &processes, &language_servers),
-                (&jobs, &plans, &sessions),
-                &contexts,
-                (Arc::clone(&clock), started),
-            ),
-            life,
-            breakers,
-            durable,
-            language_servers,
-            processes,
-            jobs,
-            job_workers,
-            job_inputs,
-            environments,
-            plans,
-            contexts,
-            conversations: sessions,
-            mcp,
-            plan_watch,
-            kill,
-            _late_jobs: late_jobs,
-            streams: Arc::new(Semaphore::new(server::stream_places(
-                options.streams,
-                process::raise_open_files(),
-            ))),
-            hosts: Hosts::new(address, &options.allowed_hosts, &token),
-            refused_lines: http::RefusedLines::default(),
-            sessions: Sessions::new(&token),
-            token,
-            address,
-            socket: options.home.socket(),
-            body_limit_bytes: options.body_limit_bytes,
-            settings: SettingList {
-                file: options.configuration.map(|path| path.display().to_string()),
+                breakers,
                 settings,
+                token,
+                address,
+                tasks: &background,
+                closing: &closing,
+                clock: &clock,
             },
-            clock: Arc::clone(&clock),
-        });
+        )
+        .await?;
         let cut = CancellationToken::new();
         let scopes = (app.life.scope(), cut.scope());
         let server = Server::start((tcp, unix), http::router(&app), Arc::clone(&clock), scopes);
         app.life.become_ready();
         let remade = Remade::default();
         let keeper = SocketKeeper {
-            home: options.home.clone(),
+            home,
             boot_id,
             remade: remade.clone(),
         };
@@ -271,12 +118,12 @@ impl Daemon {
                 address: address.to_string(),
             },
         );
-        if let Upkeep::AtStartAndEvery(interval) = options.upkeep {
+        if let Upkeep::AtStartAndEvery(interval) = upkeep {
             let subjects = Subjects {
                 log: app.durable.log.clone(),
                 jobs: app.jobs.clone(),
                 plans: app.plans.clone(),
-                sessions: app.conversations.clone(),
+                sessions: app.sessions.clone(),
                 contexts: app.contexts.clone(),
             };
             let health = Arc::clone(&app.durable.health);
@@ -294,7 +141,7 @@ impl Daemon {
             closing,
             notes,
             signals,
-            shutdown_grace: options.shutdown_grace,
+            shutdown_grace,
             _scratch: scratch,
             _remade: remade,
             _socket: socket,
@@ -364,7 +211,7 @@ impl Daemon {
         let grace = Deadline::after(&self.app.clock, self.shutdown_grace);
         // What runs may end while requests are being finished; nothing new is begun. Turns are stopped at once: what they
         // say goes to readers who are being sent away, and each of them can be told to go on by its next prompt.
-        self.app.conversations.close();
+        self.app.sessions.close();
         self.app.jobs.close().await;
         let why = tokio::select! {
             biased;
@@ -401,7 +248,7 @@ impl Daemon {
         });
         // First turns, which use jobs and plans.
         tokio::select! {
-            () = self.app.conversations.drain(&rest) => {}
+            () = self.app.sessions.drain(&rest) => {}
             () = &mut captures => {}
             signal = self.signals.next() => {
                 tracing::warn!(signal, "a second signal came while draining; turns are left as they are");
@@ -470,7 +317,7 @@ fn note(notes: &mpsc::Sender<Note>, note: Note) {
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.app.life.stop(Cause::new("the daemon", "it was dropped"));
-        self.app.conversations.close();
+        self.app.sessions.close();
         self.app.processes.begin_stop_all(processes::AT_THE_END);
         self.app.plans.close();
         self.app.contexts.close();

@@ -279,17 +279,17 @@ pub(crate) async fn read(app: &App) -> Needs {
     };
     let (asking, resting, waiting, plans, jobs, workspaces, rescued) = tokio::join!(
         sessions::wire::list(
-            &app.conversations,
+            &app.sessions,
             &app.durable.machines,
             sessions_in(SessionState::Asking, READ_ASKING)
         ),
         sessions::wire::list(
-            &app.conversations,
+            &app.sessions,
             &app.durable.machines,
             sessions_in(SessionState::Idle, READ_RESTING)
         ),
         sessions::wire::list(
-            &app.conversations,
+            &app.sessions,
             &app.durable.machines,
             sessions_in(SessionState::Waiting, READ_WAITING)
         ),

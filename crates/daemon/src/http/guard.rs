@@ -131,7 +131,7 @@ fn check_caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<(), P
             )),
         };
     }
-    let Some(session) = session_of(app, headers) else {
+    let Some(session) = login_of(app, headers) else {
         return Err(Problem::new(
             ErrorCode::Unauthorized,
             "The request carries no token.",
@@ -163,8 +163,8 @@ pub(crate) fn keeps_cookies(app: &App, headers: &HeaderMap) -> bool {
     host.is_some_and(|host| app.hosts.keeps_cookies(host))
 }
 
-/// The session that a request's cookie belongs to.
-pub(crate) fn session_of(app: &App, headers: &HeaderMap) -> Option<SignedIn> {
+/// The login that a request's cookie belongs to.
+pub(crate) fn login_of(app: &App, headers: &HeaderMap) -> Option<SignedIn> {
     if !keeps_cookies(app, headers) {
         return None;
     }
@@ -176,7 +176,7 @@ pub(crate) fn session_of(app: &App, headers: &HeaderMap) -> Option<SignedIn> {
         .flat_map(|cookies| cookies.split(';'))
         .filter_map(|cookie| cookie.trim().split_once('='))
         .filter(|(key, _)| *key == PAGE_COOKIE)
-        .find_map(|(_, value)| app.sessions.find(value, today))
+        .find_map(|(_, value)| app.logins.find(value, today))
 }
 
 #[cfg(test)]

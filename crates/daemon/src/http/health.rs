@@ -19,9 +19,7 @@ use crate::app::{App, whole_ms};
 use crate::durable::machine_to_wire;
 use crate::jobs::wire::counts_to_wire;
 use crate::life::Phase;
-use crate::plans;
-use crate::processes;
-use crate::{system, times};
+use crate::{plans, processes, system, times};
 
 families! {
     Ready = [NotReady, LogRefusing];
@@ -102,7 +100,7 @@ pub(crate) fn current_status(app: &App) -> Status {
         jobs: Some(counts_to_wire(&app.jobs.counts())),
         plans: Some(app.plans.counts()),
         recovering: plans::wire::recovering_to_wire(&app.plans),
-        sessions: Some(app.conversations.counts()),
+        sessions: Some(app.sessions.counts()),
         context: Some(app.contexts.counts()),
         rss_bytes: system::resident_bytes(),
     }
@@ -138,10 +136,7 @@ pub(crate) async fn shutdown(State(app): State<Arc<App>>) -> (StatusCode, Json<S
 pub(crate) async fn make_page_link(
     State(app): State<Arc<App>>,
 ) -> Result<(StatusCode, Json<PageLink>), Problem> {
-    let code = app
-        .sessions
-        .make_code(app.clock.now())
-        .map_err(Problem::internal)?;
+    let code = app.logins.make_code(app.clock.now()).map_err(Problem::internal)?;
     let link = PageLink {
         url: format!("{}/open?code={}", app.hosts.page_origin(), code.reveal()),
         expires_in_ms: whole_ms(CODE_LIFETIME),

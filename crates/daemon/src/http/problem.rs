@@ -181,11 +181,11 @@ async fn read(app: &App, subject: Subject) -> Option<Current> {
         }
         Subject::Plan(id) => plans::wire::current(&app.plans, id).await?.into(),
         Subject::Session(id) => {
-            let session = app.conversations.get(id).await.ok()?;
-            sessions::wire::shown(&app.conversations, machines, &session).into()
+            let session = app.sessions.get(id).await.ok()?;
+            sessions::wire::shown(&app.sessions, machines, &session).into()
         }
         Subject::Turn(id) => {
-            let turn = app.conversations.turn(id).await.ok()?;
+            let turn = app.sessions.turn(id).await.ok()?;
             sessions::wire::turn_to_wire(&turn).into()
         }
     })

@@ -96,7 +96,7 @@ async fn stop_turns(app: &App, plan: PlanId, by: &Actor, deadline: &Deadline) ->
                 before,
                 limit: 0,
             };
-            let sessions = app.conversations.list(query).await?;
+            let sessions = app.sessions.list(query).await?;
             let Some(last) = sessions.last() else { break };
             before = Some(last.id);
             let here = sessions
@@ -111,7 +111,7 @@ async fn stop_turns(app: &App, plan: PlanId, by: &Actor, deadline: &Deadline) ->
             text: format!("the plan {plan} was discarded while the agent worked in it"),
         };
         let cancelled = app
-            .conversations
+            .sessions
             .cancel_turn_because(*session, *turn, Arc::clone(by), because);
         match cancelled.await {
             // It has ended by itself.
@@ -120,7 +120,7 @@ async fn stop_turns(app: &App, plan: PlanId, by: &Actor, deadline: &Deadline) ->
         }
     }
     for (_, turn) in turns {
-        app.conversations.wait(turn, deadline, &app.life.scope()).await?;
+        app.sessions.wait(turn, deadline, &app.life.scope()).await?;
     }
     Ok(())
 }

@@ -15,5 +15,5 @@ use crate::sessions::wire;
     responses((status = 200, description = "The agents.", body = AgentList)),
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<AgentList> {
-    Json(wire::agents_to_wire(&app.conversations))
+    Json(wire::agents_to_wire(&app.sessions))
 }

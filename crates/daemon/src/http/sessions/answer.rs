@@ -29,7 +29,7 @@ pub(crate) async fn answer(
     body::Json(request): body::Json<AnswerPermission>,
 ) -> Result<Json<PermissionAnswered>, Problem> {
     let (answer, by) = app
-        .conversations
+        .sessions
         .answer(session, permission, request.answer, actor.into())
         .await?;
     Ok(Json(PermissionAnswered {

@@ -55,7 +55,7 @@ pub(crate) async fn cancel(
     let turn = request.turn.as_deref().map(|id| id_in("turn", id)).transpose()?;
     let wait = checked_wait(parameters.wait_ms)?.unwrap_or(USUAL_WAIT);
     let why = request.why.unwrap_or_default();
-    let session = app.conversations.cancel_turn(id, turn, actor.into(), why).await?;
+    let session = app.sessions.cancel_turn(id, turn, actor.into(), why).await?;
     let session = see_the_end(&app, session, turn, wait).await?;
     Ok(shown(&app, &session))
 }
@@ -73,8 +73,8 @@ async fn see_the_end(
         return Ok(session);
     };
     let deadline = Deadline::after(&app.clock, wait);
-    app.conversations.wait(turn, &deadline, &app.life.scope()).await?;
-    app.conversations.get(session.id).await
+    app.sessions.wait(turn, &deadline, &app.life.scope()).await?;
+    app.sessions.get(session.id).await
 }
 
 /// Frees a session whose turn is nobody's any more, if it is still as the caller saw it.
@@ -100,14 +100,14 @@ pub(crate) async fn clear_stale_turn(
 }
 
 async fn clear(app: &App, id: SessionId, seen: u64, turn: TurnId) -> Result<Session, SessionError> {
-    let session = app.conversations.get(id).await?;
+    let session = app.sessions.get(id).await?;
     if session.version.get() != seen {
         return Err(SessionError::Stale {
             current: Box::new(session),
         });
     }
     if session.record.active.as_ref().map(|active| active.turn) != Some(turn) {
-        let state = app.conversations.turn(turn).await?.record.state;
+        let state = app.sessions.turn(turn).await?.record.state;
         return Err(SessionError::TurnNotActive {
             session: id,
             turn,
@@ -115,5 +115,5 @@ async fn clear(app: &App, id: SessionId, seen: u64, turn: TurnId) -> Result<Sess
         });
     }
     // It is decided on what the caller saw: if it moves from here on, the commit is refused.
-    app.conversations.clear_stale_turn(id, &session).await
+    app.sessions.clear_stale_turn(id, &session).await
 }

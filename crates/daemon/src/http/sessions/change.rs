@@ -15,7 +15,6 @@ use crate::http::body;
 use crate::http::ids::{Id, id_in};
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
-use crate::sessions::wire;
 
 /// A new session that goes on from a turn of this one. Both have the turns up to there; what comes later is each one's own.
 #[utoipa::path(
@@ -33,7 +32,7 @@ pub(crate) async fn fork(
         return Err(invalid("session", "is not the one that is forked"));
     }
     let turn = request.turn.as_deref().map(|id| id_in("turn", id)).transpose()?;
-    let forked = app.conversations.fork(id, turn, actor.into()).await?;
+    let forked = app.sessions.fork(id, turn, actor.into()).await?;
     Ok((StatusCode::CREATED, shown(&app, &forked)))
 }
 
@@ -49,7 +48,7 @@ pub(crate) async fn rename(
     Actor(actor): Actor,
     body::Json(request): body::Json<RenameSession>,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let session = app.conversations.rename(id, request.title, actor.into()).await?;
+    let session = app.sessions.rename(id, request.title, actor.into()).await?;
     Ok(shown(&app, &session))
 }
 
@@ -65,7 +64,7 @@ pub(crate) async fn set_agent(
     Actor(actor): Actor,
     body::Json(request): body::Json<AgentChoice>,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let session = app.conversations.set_agent(id, request, actor.into()).await?;
+    let session = app.sessions.set_agent(id, request, actor.into()).await?;
     Ok(shown(&app, &session))
 }
 
@@ -81,10 +80,7 @@ pub(crate) async fn archive(
     Actor(actor): Actor,
     body::Json(request): body::Json<ArchiveSession>,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let session = app
-        .conversations
-        .archive(id, request.archived, actor.into())
-        .await?;
+    let session = app.sessions.archive(id, request.archived, actor.into()).await?;
     Ok(shown(&app, &session))
 }
 
@@ -98,7 +94,7 @@ pub(crate) async fn move_here(
     Id(id): Id<SessionId>,
     Actor(actor): Actor,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let session = app.conversations.move_here(id, actor.into()).await?;
+    let session = app.sessions.move_here(id, actor.into()).await?;
     Ok(shown(&app, &session))
 }
 
@@ -112,6 +108,6 @@ pub(crate) async fn remove(
     Id(id): Id<SessionId>,
     Actor(actor): Actor,
 ) -> Result<StatusCode, Problem> {
-    app.conversations.remove(id, actor.into()).await?;
+    app.sessions.remove(id, actor.into()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

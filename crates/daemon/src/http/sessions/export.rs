@@ -57,7 +57,7 @@ pub(crate) async fn export(
         Format::Json => (ExportFormat::Json, "application/json", "json"),
         Format::Markdown => (ExportFormat::Markdown, "text/markdown; charset=utf-8", "md"),
     };
-    let export = app.conversations.export(id, format).await?;
+    let export = app.sessions.export(id, format).await?;
     let headers = [
         (CONTENT_TYPE, media_type.to_owned()),
         (

@@ -45,16 +45,13 @@ pub(crate) async fn history(
     Query(part): Query<Part>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    app.conversations.get(id).await?;
+    app.sessions.get(id).await?;
     if wants_stream(&headers) {
         let after = last_event_id(&headers)?.map_or(part.after(), |seen| seen.sequence);
-        let tail = app.conversations.follow(id, after, &app.life.scope())?;
+        let tail = app.sessions.follow(id, after, &app.life.scope())?;
         return sse::answer(&app, tail, told);
     }
-    let page = app
-        .conversations
-        .happenings(id, part.after(), part.limit()?)
-        .await?;
+    let page = app.sessions.happenings(id, part.after(), part.limit()?).await?;
     let moments = page.events.iter().map(moment_to_wire).collect();
     Ok(Json(SessionHistory { moments }).into_response())
 }

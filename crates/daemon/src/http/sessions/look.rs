@@ -66,7 +66,7 @@ pub(crate) async fn list(
         })?,
         limit: checked_limit(parameters.limit, USUAL_LIMIT, MOST)?,
     };
-    let list = wire::list(&app.conversations, &app.durable.machines, query).await?;
+    let list = wire::list(&app.sessions, &app.durable.machines, query).await?;
     Ok(Json(list))
 }
 
@@ -82,13 +82,13 @@ pub(crate) async fn list(
     ),
 )]
 pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    let moves = app.conversations.moves();
+    let moves = app.sessions.moves();
     lists::follow(app, "sessions", moves, |app| {
         let newest = SessionQuery {
             limit: NEWEST,
             ..SessionQuery::default()
         };
-        Box::pin(wire::list(&app.conversations, &app.durable.machines, newest))
+        Box::pin(wire::list(&app.sessions, &app.durable.machines, newest))
     })
 }
 
@@ -107,11 +107,11 @@ pub(crate) async fn show(
     State(app): State<Arc<App>>,
     Id(id): Id<SessionId>,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let session = app.conversations.get(id).await?;
+    let session = app.sessions.get(id).await?;
     Ok(shown(&app, &session))
 }
 
 /// A session as an answer.
 pub(super) fn shown(app: &App, session: &Session) -> Json<protocol::Session> {
-    Json(wire::shown(&app.conversations, &app.durable.machines, session))
+    Json(wire::shown(&app.sessions, &app.durable.machines, session))
 }

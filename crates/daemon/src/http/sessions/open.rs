@@ -17,7 +17,6 @@ use crate::http::body;
 use crate::http::ids::id_in;
 use crate::http::problem::Problem;
 use crate::jobs::wire::invalid;
-use crate::sessions::wire;
 
 /// How many rules a session may begin with. They stand in its head, and each wish is held against all of them.
 const RULES_LIMIT: usize = 256;
@@ -40,7 +39,7 @@ pub(crate) async fn open(
         directory: PathBuf::from(request.directory),
         title: request.title.unwrap_or_default(),
         agent: request.agent.unwrap_or_else(|| AgentChoice {
-            name: app.conversations.default_agent().to_owned(),
+            name: app.sessions.default_agent().to_owned(),
             ..AgentChoice::default()
         }),
         rules: checked_rules(request.rules)?,
@@ -51,7 +50,7 @@ pub(crate) async fn open(
             .transpose()?,
         by: actor.into(),
     };
-    let session = app.conversations.create(new).await?;
+    let session = app.sessions.create(new).await?;
     Ok((StatusCode::CREATED, shown(&app, &session)))
 }
 

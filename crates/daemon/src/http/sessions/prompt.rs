@@ -54,7 +54,7 @@ pub(crate) async fn start(
         },
         by: actor.into(),
     };
-    let accepted = app.conversations.start_turn(id, new).await?;
+    let accepted = app.sessions.start_turn(id, new).await?;
     let status = match accepted.started {
         Started::New => StatusCode::ACCEPTED,
         Started::Before => StatusCode::OK,
@@ -62,7 +62,7 @@ pub(crate) async fn start(
     Ok((
         status,
         Json(wire::accepted_to_wire(
-            &app.conversations,
+            &app.sessions,
             &app.durable.machines,
             &accepted,
         )),

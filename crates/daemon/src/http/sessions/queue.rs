@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use protocol::{EditQueued, SessionId, TurnId, TurnList};
-use sessions::{Actor as By, Prompt, SessionError, Turn};
 
 use super::look::shown;
 use super::problems;
@@ -14,7 +13,7 @@ use crate::http::actor::Actor;
 use crate::http::body;
 use crate::http::ids::{Id, Ids};
 use crate::http::problem::Problem;
-use crate::sessions::wire;
+use crate::sessions::{edit_queued, wire};
 
 /// The turns that wait, in the order in which they will run.
 #[utoipa::path(
@@ -25,7 +24,7 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Id(id): Id<SessionId>,
 ) -> Result<Json<TurnList>, Problem> {
-    let turns = app.conversations.queue(id).await?;
+    let turns = app.sessions.queue(id).await?;
     Ok(Json(TurnList {
         turns: turns.iter().map(wire::turn_to_wire).collect(),
         next: None,
@@ -40,40 +39,12 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn edit(
     State(app): State<Arc<App>>,
-    turn: Ids<SessionId, TurnId>,
+    Ids(session, turn): Ids<SessionId, TurnId>,
     Actor(actor): Actor,
     body::Json(request): body::Json<EditQueued>,
 ) -> Result<Json<protocol::Turn>, Problem> {
-    let turn = change(&app, turn, request, actor.into()).await?;
+    let turn = edit_queued(&app, session, turn, request, actor.into()).await?;
     Ok(Json(wire::turn_to_wire(&turn)))
-}
-
-async fn change(
-    app: &App,
-    Ids(session, id): Ids<SessionId, TurnId>,
-    request: EditQueued,
-    by: By,
-) -> Result<Turn, SessionError> {
-    let mut turn = app.conversations.turn(id).await?;
-    if turn.record.session != session {
-        return Err(SessionError::TurnNotFound(id));
-    }
-    if let Some(text) = request.prompt {
-        let prompt = Prompt {
-            text,
-            attachments: turn.record.prompt.attachments,
-        };
-        turn = app
-            .conversations
-            .edit_queued(session, id, prompt, Arc::clone(&by))
-            .await?;
-    }
-    if let Some(place) = request.place {
-        let place = usize::try_from(place).unwrap_or(usize::MAX);
-        app.conversations.move_queued(session, id, place, by).await?;
-        turn = app.conversations.turn(id).await?;
-    }
-    Ok(turn)
 }
 
 /// Takes a prompt away that waits. Its turn is `cancelled`.
@@ -86,9 +57,6 @@ pub(crate) async fn remove(
     Ids(session, turn): Ids<SessionId, TurnId>,
     Actor(actor): Actor,
 ) -> Result<Json<protocol::Session>, Problem> {
-    let session = app
-        .conversations
-        .remove_queued(session, turn, actor.into())
-        .await?;
+    let session = app.sessions.remove_queued(session, turn, actor.into()).await?;
     Ok(shown(&app, &session))
 }

@@ -64,7 +64,7 @@ pub(crate) async fn follow(
     let place = take_place(&app)?;
     let scope = app.life.scope();
     let found = find(&app, turn).await?;
-    let follow = app.conversations.follow_turn(found.id, from, &scope).await?;
+    let follow = app.sessions.follow_turn(found.id, from, &scope).await?;
     let clock = Arc::clone(&app.clock);
     Ok(stream_of(place, Following { follow, clock }))
 }

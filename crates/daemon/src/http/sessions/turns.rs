@@ -63,7 +63,7 @@ pub(crate) async fn list(
         .transpose()?;
     let page = checked_limit(parameters.limit, USUAL_LIMIT, MOST)? as usize;
     // One more than was asked for tells whether there are more.
-    let mut found = app.conversations.turns(id, before, page + 1).await?;
+    let mut found = app.sessions.turns(id, before, page + 1).await?;
     let has_more = found.len() > page;
     found.truncate(page);
     let oldest = found.last().filter(|_| has_more);
@@ -98,10 +98,7 @@ pub(crate) async fn show(
     let mut found = find(&app, turn).await?;
     if !wait.is_zero() {
         let deadline = Deadline::after(&app.clock, wait);
-        found = app
-            .conversations
-            .wait(found.id, &deadline, &app.life.scope())
-            .await?;
+        found = app.sessions.wait(found.id, &deadline, &app.life.scope()).await?;
     }
     Ok(Json(wire::turn_to_wire(&found)))
 }
@@ -168,7 +165,7 @@ async fn page(
         (None, None) => 0,
     };
     let page = app
-        .conversations
+        .sessions
         .turn_events(found.id, Sequence::from_u64(after), limit)
         .await?;
     Ok(Json(TurnEventList {
@@ -197,7 +194,7 @@ pub(crate) async fn transcript(
     turn: Ids<SessionId, TurnId>,
 ) -> Result<Json<TurnTranscript>, Problem> {
     let found = find(&app, turn).await?;
-    let (_, transcript) = app.conversations.transcript(found.id).await?;
+    let (_, transcript) = app.sessions.transcript(found.id).await?;
     Ok(Json(transcript))
 }
 
@@ -205,14 +202,14 @@ pub(crate) async fn transcript(
 ///
 /// *Cancel safety*: it only reads.
 pub(super) async fn find(app: &App, Ids(session, id): Ids<SessionId, TurnId>) -> Result<Turn, SessionError> {
-    let turn = app.conversations.turn(id).await;
+    let turn = app.sessions.turn(id).await;
     if let Ok(turn) = &turn
         && turn.record.session == session
     {
         return Ok(turn.clone());
     }
     // One that is not there is so whatever the turn is.
-    let mut fork = app.conversations.get(session).await?.record.facts.forked_from;
+    let mut fork = app.sessions.get(session).await?.record.facts.forked_from;
     let turn = turn?;
     for _ in 0..FORKS_LIMIT {
         let Some(from) = fork else { break };
@@ -225,10 +222,10 @@ pub(super) async fn find(app: &App, Ids(session, id): Ids<SessionId, TurnId>) ->
 }
 
 async fn is_before(app: &App, turn: &Turn, shared: TurnId) -> Result<bool, SessionError> {
-    let shared = app.conversations.turn(shared).await?.record;
+    let shared = app.sessions.turn(shared).await?.record;
     Ok(turn.record.session == shared.session && turn.record.number <= shared.number)
 }
 
 async fn parent_of(app: &App, session: SessionId) -> Result<Option<sessions::Fork>, SessionError> {
-    Ok(app.conversations.get(session).await?.record.facts.forked_from)
+    Ok(app.sessions.get(session).await?.record.facts.forked_from)
 }

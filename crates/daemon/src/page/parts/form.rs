@@ -1,0 +1,117 @@
+//! Forms: how a page writes one, and how it comes back. A form counts only if it carries the token that our own page put into
+//! it. A handler calls the act and ends with [`done`]; it decides nothing itself.
+
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use axum::Form;
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::response::{IntoResponse, Redirect, Response};
+use http::request::Parts;
+use maud::{Markup, Render, html};
+use protocol::ErrorCode;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::error::PageError;
+use super::notice::Notice;
+use crate::app::App;
+use crate::http::read_body;
+use crate::page::login::Visitor;
+
+/// The name of the field with the token.
+const TOKEN_FIELD: &str = "form_token";
+
+/// The id in an address. One that cannot be read is one that nobody has.
+#[derive(Debug)]
+pub(crate) struct PathId(pub(crate) String);
+
+impl FromRequestParts<Arc<App>> for PathId {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
+        let id = Path::<String>::from_request_parts(parts, app).await;
+        Ok(Self(id.map(|Path(id)| id).unwrap_or_default()))
+    }
+}
+
+/// A form that was sent from a page of this login.
+#[derive(Debug)]
+pub(crate) struct OwnForm<T> {
+    pub(crate) visitor: Visitor,
+    pub(crate) fields: T,
+}
+
+#[derive(Deserialize)]
+struct TokenField {
+    #[serde(default)]
+    form_token: String,
+}
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for OwnForm<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let visitor = Visitor::from_request_parts(&mut parts, app)
+            .await
+            .map_err(IntoResponse::into_response)?;
+        let bytes = read_body(app, body).await.map_err(IntoResponse::into_response)?;
+        let again = || Request::from_parts(parts.clone(), Body::from(bytes.clone()));
+
+        let token: TokenField = parse(again()).await?;
+        if !visitor.login.form_token.matches(&token.form_token) {
+            let detail = html! {
+                p { "This form wasn't sent from a page of your session. Nothing was changed. Reload the page and try again." }
+            };
+            return Err(PageError::new(ErrorCode::FormTokenInvalid, detail).into_response());
+        }
+        let fields = parse(again()).await?;
+        Ok(Self { visitor, fields })
+    }
+}
+
+async fn parse<T: DeserializeOwned>(request: Request) -> Result<T, Response> {
+    match Form::<T>::from_request(request, &()).await {
+        Ok(Form(fields)) => Ok(fields),
+        Err(rejection) => {
+            let detail = html! { p { "Can't read the form: " (rejection) "." } };
+            Err(PageError::new(ErrorCode::InvalidRequest, detail).into_response())
+        }
+    }
+}
+
+/// Leaves a notice for the page that follows a form, and leads there.
+pub(crate) fn done(app: &App, visitor: &Visitor, notice: Notice, to: &str) -> Redirect {
+    tracing::info!(?notice, "a form of the page was handled");
+    app.logins.leave_notice(visitor.login.id, notice);
+    Redirect::to(to)
+}
+
+/// The field that makes a form ours.
+pub(crate) fn token_field(visitor: &Visitor) -> Markup {
+    hidden(TOKEN_FIELD, visitor.login.form_token.reveal())
+}
+
+/// A field that nobody sees.
+pub(crate) fn hidden(name: &str, value: impl Render) -> Markup {
+    html! { input type="hidden" name=(name) value=(value); }
+}
+
+/// A form with hidden fields, and then its button and whatever else stands in it.
+pub(crate) fn button_form(
+    visitor: &Visitor,
+    action: &str,
+    fields: &[(&str, &dyn Display)],
+    button: &Markup,
+) -> Markup {
+    html! {
+        form method="post" action=(action) {
+            (token_field(visitor))
+            @for (name, value) in fields { (hidden(name, value.to_string())) }
+            (button)
+        }
+    }
+}
