@@ -1,9 +1,41 @@
-// Keeps the live part of the page current. Without this script the page shows the state as of its loading, and
+// Keeps the live part of the page current, and shows its times in the zone of the browser. Without this script the page shows the state as of its loading, and
 // everything on it still works.
 "use strict";
 
+// Times in the zone of the browser. Without this script they are in UTC, and say so.
+globalThis.TidelockTimes = (() => {
+  const WRITTEN = /(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(\.\d+)? UTC$/;
+
+  // `2026-01-31T09:30:00.000Z` in the zone of the browser, as exact as it was written.
+  function local(utc) {
+    const time = new Date(utc);
+    if (Number.isNaN(time.getTime())) {
+      return utc;
+    }
+    const shifted = new Date(time.getTime() - time.getTimezoneOffset() * 60_000);
+    return shifted.toISOString().slice(0, utc.length - 1).replace("T", " ");
+  }
+
+  function show(root) {
+    for (const element of root.querySelectorAll("[datetime], [data-utc]")) {
+      const time = local(element.getAttribute("datetime") ?? element.dataset.utc);
+      const shown = (text) => text.replace(WRITTEN, (_, date) => (date === undefined ? time.slice(11, 19) : time));
+      if (WRITTEN.test(element.textContent)) {
+        element.textContent = shown(element.textContent);
+      }
+      if (WRITTEN.test(element.getAttribute("title") ?? "")) {
+        element.setAttribute("title", shown(element.getAttribute("title")));
+      }
+    }
+  }
+
+  return { local, show };
+})();
+
 (() => {
   const live = document.querySelector("[data-live]");
+  let shown = live?.innerHTML;
+  globalThis.TidelockTimes.show(document);
   if (!live) {
     return;
   }
@@ -21,7 +53,6 @@
   const BREATH_MS = 250;
   let timer = 0;
   let lookedAt = -BREATH_MS;
-  let shown = live.innerHTML;
   // A swap between press and release would lose the click.
   let pressed = false;
   // One look at a time; a change that comes meanwhile leads to another one.
@@ -95,6 +126,7 @@
     }
     const next = document.createElement("template");
     next.innerHTML = html;
+    globalThis.TidelockTimes.show(next.content);
     keepFolds(next.content);
     const before = parts(live);
     const after = parts(next.content);

@@ -120,7 +120,7 @@
     line.element ??= element(
       "div",
       "",
-      element("time", "", line.at.replace("T", " ").replace("Z", " UTC")),
+      element("time", "", globalThis.TidelockTimes.local(line.at)),
       element("span", "out-text"),
     );
     const shown = runs(line);

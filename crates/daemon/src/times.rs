@@ -1,8 +1,11 @@
-//! Times as numbers and in writing.
+//! Times as numbers and in writing: RFC 3339 in UTC.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use eventlog::UnixMs;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 /// Milliseconds since 1970.
 pub(crate) fn unix_ms(time: SystemTime) -> u64 {
@@ -17,18 +20,12 @@ pub(crate) fn now_ms() -> u64 {
 
 /// A time in RFC 3339, in UTC, to the second.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
-    let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let (days, second_of_day) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil_date(days);
-    let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    format!("{:.0}", timestamp(unix_ms(time)))
 }
 
 /// A time in RFC 3339, in UTC, to the millisecond.
 pub(crate) fn rfc3339_ms(unix_ms: i64) -> String {
-    let unix_ms = u64::try_from(unix_ms).unwrap_or_default();
-    let seconds = rfc3339(UNIX_EPOCH + Duration::from_millis(unix_ms));
-    format!("{}.{:03}Z", seconds.trim_end_matches('Z'), unix_ms % 1000)
+    format!("{:.3}", timestamp(u64::try_from(unix_ms).unwrap_or_default()))
 }
 
 /// A moment of the log for the wire: the log has milliseconds, which sort and subtract, the wire a text that people read.
@@ -36,62 +33,23 @@ pub(crate) fn written(moment: UnixMs) -> String {
     rfc3339_ms(i64::try_from(moment.0).unwrap_or(i64::MAX))
 }
 
-/// The date of a day that is so many days after 1970-01-01, in the Gregorian calendar.
-///
-/// Years are counted from March, so that the leap day is the last one of a year; 400 years have 146,097 days.
-fn civil_date(days_since_epoch: u64) -> (u64, u64, u64) {
-    // 719,468 days lie between 0000-03-01 and 1970-01-01.
-    let days = days_since_epoch + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let months_since_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * months_since_march + 2) / 5 + 1;
-    let month = if months_since_march < 10 {
-        months_since_march + 3
-    } else {
-        months_since_march - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    (year, month, day)
+/// Times after the year 9999 are its end.
+fn timestamp(unix_ms: u64) -> Timestamp {
+    let ms = i64::try_from(unix_ms).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
 }
 
 /// Reads a time as the daemon writes it, `2026-01-31T09:30:00Z` or with milliseconds, as milliseconds since 1970.
 pub(crate) fn parse(rfc3339: &str) -> Option<u64> {
-    let (date, time) = rfc3339.strip_suffix('Z')?.split_once('T')?;
-    let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let [year, month, day] = numbers(date, '-')?;
-    let [hour, minute, second] = numbers(time, ':')?;
-    let fraction_ms: u64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-    let seconds = days_since_epoch(year, month, day)? * 86_400 + hour * 3600 + minute * 60 + second;
-    Some(seconds * 1000 + fraction_ms)
-}
-
-fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {
-    let mut parts = text
-        .split(separator)
-        .map(|part| part.parse::<u16>().ok().map(u64::from));
-    let numbers = [parts.next()??, parts.next()??, parts.next()??];
-    parts.next().is_none().then_some(numbers)
-}
-
-/// The inverse of what the daemon does to write a date. Years are counted from March, as there.
-fn days_since_epoch(year: u64, month: u64, day: u64) -> Option<u64> {
-    let is_date = (1970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    if !is_date {
-        return None;
-    }
-    let (year, months_since_march) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let day_of_year = (153 * months_since_march + 2) / 5 + day - 1;
-    Some((year * 365 + year / 4 - year / 100 + year / 400 + day_of_year).saturating_sub(719_468))
+    let time = DateTime::strptime("%Y-%m-%dT%H:%M:%S%.fZ", rfc3339).ok()?;
+    let time = time.to_zoned(TimeZone::UTC).ok()?.timestamp();
+    u64::try_from(time.as_millisecond()).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -1,7 +1,7 @@
 //! The words that everyone shares: ids, requests, answers, events, state words and error codes.
 //!
 //! Each is declared once. The domain crates use these types for what they hand out, the daemon serves them, and clients
-//! read them. They are plain data with `serde` and `utoipa` derives.
+//! read them. They are plain data with `serde` and `utoipa` derives. [`sse`] reads streams of events, for whoever follows one.
 //!
 //! **Boundary**: this crate knows no other crate of the workspace. Times are strings here, durations are whole
 //! milliseconds with `_ms` in their name.
@@ -27,6 +27,7 @@ mod problem;
 mod processes;
 mod sessions;
 mod settings;
+pub mod sse;
 
 pub use activity::{Activity, ActivityKind, ActivityList};
 pub use boot::{Boot, BootList, BootState};

@@ -17,7 +17,6 @@ mod logging;
 mod output;
 mod progress;
 mod settings;
-mod sse;
 mod start;
 mod start_lock;
 mod units;
@@ -26,6 +25,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use protocol::sse;
 
 use crate::cli::Cli;
 use crate::error::Failure;

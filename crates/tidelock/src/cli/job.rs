@@ -343,7 +343,7 @@ pub(crate) struct LogsArguments {
     /// Only show this channel
     #[arg(long, value_name = "CHANNEL")]
     pub(crate) channel: Option<Channel>,
-    /// Prefix each line with its time
+    /// Prefix each line with its local time
     #[arg(long)]
     timestamps: bool,
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::cli::{ActivityArguments, ActivityOf};
 use crate::client::Client;
+use crate::commands::job::local;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, table};
@@ -76,7 +77,7 @@ fn row(event: &Activity) -> Vec<Cell> {
         count => format!("{count} times, the last one: {}", event.text),
     };
     vec![
-        Cell::toned(&event.at, Tone::Quiet),
+        Cell::toned(local(&event.at), Tone::Quiet),
         Cell::new(name(event.kind)),
         Cell::toned(event.event.replace('_', " "), tone(&event.event)),
         Cell::new(shortened(title)),
@@ -122,8 +123,8 @@ mod tests {
         };
         let expected = "\
 TIME                      WHAT  EVENT              TITLE   BY      MORE
-2026-01-31T09:30:00.125Z  plan  changed            Fix it  claude  3 times, the last one: 1 change
-2026-01-31T09:30:00.125Z  plan  changeset started  plan_1  claude  1 change
+2026-01-31 09:30:00.125  plan  changed            Fix it  claude  3 times, the last one: 1 change
+2026-01-31 09:30:00.125  plan  changeset started  plan_1  claude  1 change
 ";
         assert_eq!(report(Palette::Plain, &list).text, expected);
         let nothing = ActivityList { activity: Vec::new() };

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::cli::HistoryArguments;
 use crate::client::{Client, ClientError, path_segment};
+use crate::commands::job::local;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{self, Cell, Format, Palette, Report, Tone, json_line, table};
@@ -76,7 +77,7 @@ fn report(palette: Palette, name: &str, list: &BreakerEventList) -> Report {
         rows.extend(list.events.iter().map(|event| {
             vec![
                 Cell::new(event.sequence.to_string()),
-                Cell::new(&event.at),
+                Cell::new(local(&event.at)),
                 Cell::new(words(&event.kind)),
                 Cell::new(request(event)),
             ]
@@ -144,7 +145,7 @@ fn line(event: &ServerEvent, format: Format) -> String {
     }
     match (serde_json::from_str::<BreakerEvent>(&event.data), format) {
         (Ok(event), Format::Human) => {
-            let (number, time, what) = (event.sequence, &event.at, words(&event.kind));
+            let (number, time, what) = (event.sequence, local(&event.at), words(&event.kind));
             format!("{number}  {time}  {what}  {}\n", request(&event))
         }
         (Ok(event), Format::Json) => json_line(&event),

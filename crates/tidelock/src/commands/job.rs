@@ -28,7 +28,7 @@ pub(super) use outcome::{INTERRUPTED, ended_text, exit_of};
 pub(super) use run::catch_interrupts;
 pub(super) use submission::{environment, environment_here, source, stdin, terminal, write_below};
 pub(super) use tell::{Escapes, Teller};
-pub(super) use times::{age, between, with_age};
+pub(super) use times::{age, between, local, with_age};
 
 use serde_json::Value;
 

@@ -9,7 +9,6 @@ mod error;
 mod files;
 mod format;
 mod json;
-mod jsonc;
 mod list;
 pub(crate) mod surroundings;
 mod toml;

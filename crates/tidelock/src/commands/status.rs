@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 
+use super::job::local;
 use super::lsp::printable::one_line;
 use crate::client::{Client, ClientError};
 use crate::context::{Context, VERSION, version_skew};
@@ -142,7 +143,7 @@ fn running(palette: Palette, status: protocol::Status) -> Report {
         rows.push(("log", cell));
     }
     if let Some(crashed) = &daemon.last_crash {
-        let told = format!("pid {}, started at {}", crashed.pid, crashed.started_at);
+        let told = format!("pid {}, started at {}", crashed.pid, local(&crashed.started_at));
         rows.push(("last crash", Cell::toned(told, Tone::Warning)));
     }
     if let Some(bytes) = daemon.rss_bytes {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use protocol::{Confinement, ProcessExplanation, ProcessRole};
 use serde_json::json;
 
+use super::job::local;
 use super::ps;
 use crate::cli::WhyArguments;
 use crate::client::Client;
@@ -45,7 +46,7 @@ fn report(palette: Palette, explanation: &ProcessExplanation) -> Report {
         ("state", ps::state(process.state)),
         ("generation", Cell::new(process.generation.to_string())),
         ("restarts", Cell::new(process.restarts.to_string())),
-        ("started", Cell::new(&process.started_at)),
+        ("started", Cell::new(local(&process.started_at))),
         (
             "age",
             Cell::new(format_duration(Duration::from_millis(process.age_ms))),

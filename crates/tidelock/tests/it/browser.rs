@@ -42,6 +42,8 @@ impl Driver {
     fn start(program: &Path) -> Driver {
         let mut child = Command::new(program)
             .arg("--port=0")
+            // Far from UTC, so that nobody takes one for the other.
+            .env("TZ", "TEST-5:30")
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -225,6 +227,29 @@ fn in_a_browser(scripts: Scripts, scenario: impl AsyncFnOnce(&World, &Client)) {
         open_see_and_reset(&world, page, scripts).await;
         scenario(&world, page).await;
     });
+}
+
+#[test]
+fn times_are_those_of_the_browser_and_utc_without_scripts() {
+    for scripts in [Scripts::On, Scripts::Off] {
+        let world = World::new();
+        browse(&world, scripts, async |page| {
+            let up = world.run(&["up", "--json"]).expect(0).json();
+            page.goto(up["page"]["url"].as_str().unwrap()).await.unwrap();
+            wait_for_heading(page, "Overview").await;
+            let started = page.find(Locator::Css("time[datetime]")).await.unwrap();
+            let utc = started.attr("datetime").await.unwrap().unwrap();
+            let time: jiff::Timestamp = utc.parse().unwrap();
+            let (minutes, suffix) = match scripts {
+                Scripts::On => (330, ""),
+                Scripts::Off => (0, " UTC"),
+            };
+            let offset = jiff::tz::Offset::from_seconds(minutes * 60).unwrap();
+            let local = time.to_zoned(jiff::tz::TimeZone::fixed(offset));
+            let expected = format!("{}{suffix}", local.strftime("%Y-%m-%d %H:%M:%S"));
+            assert_eq!(started.text().await.unwrap(), expected, "{scripts:?}");
+        });
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn snapshots(world: &World) -> insta::Settings {
     for (pattern, name) in [
         (r"job_[0-9A-Z]{26}", "[JOB]"),
         (r"home_[0-9A-Z]{26}", "[HOME]"),
-        (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "[TIME]"),
+        (r"\d{4}-\d\d-\d\d [0-9:.]+", "[TIME]"),
         (r"\+\d+ (ms|s)\b *", "+[DURATION]  "),
         (r"\d+ (ms|s) ago", "[DURATION] ago"),
         (r"(?m)^(ran\s+)\d+ (ms|s)", "$1[DURATION]"),
@@ -50,6 +50,31 @@ fn a_job_is_shown_whole() {
     let told = world.run(&["job", "show", &id]).expect(0);
     assert_eq!(told.stderr, "");
     snapshots(&world).bind(|| insta::assert_snapshot!(told.stdout));
+}
+
+#[test]
+fn people_read_local_times_and_programs_read_utc() {
+    let world = World::new();
+    let id = submit(&world, &[], &["true"]);
+    ended(&world, &id);
+    let utc = shown(&world, &id)["submitted_at"].as_str().unwrap().to_owned();
+    for (zone, hours) in [("UTC0", 0), ("TEST-5", 5), ("TEST+7", -7)] {
+        let run = |arguments: &[&str]| {
+            let mut command = world.command(arguments);
+            command.env("TZ", zone);
+            let ended = command.output().unwrap();
+            assert!(ended.status.success(), "{ended:?}");
+            String::from_utf8(ended.stdout).unwrap()
+        };
+        let time: jiff::Timestamp = utc.parse().unwrap();
+        let local = time.to_zoned(jiff::tz::TimeZone::fixed(jiff::tz::offset(hours)));
+        let expected = format!("{}, ", local.strftime("%Y-%m-%d %H:%M:%S%.3f"));
+        let told = run(&["job", "show", &id]);
+        assert!(told.contains(&expected), "{zone}: no {expected} in {told}");
+        assert!(!told.contains(&utc), "{zone}: {told}");
+        let value: serde_json::Value = serde_json::from_str(&run(&["job", "show", &id, "--json"])).unwrap();
+        assert_eq!(value["submitted_at"], utc.as_str(), "{zone}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //!
 //! `web/ansi.js` does the same and keeps the colours. `ansi_cases.json` has what both must agree on. Whoever writes the
 //! text may mean harm, so nothing of it is believed: a sequence without an end takes at most its own line with it, and a
-//! line without an end is cut.
+//! line without an end is cut. `anstyle-parse` and `vte` promise neither, and don't agree with the script on the cases.
 
 /// How many characters of a line are shown. A tool that writes everything into one line would fill the page.
 const LINE_CHARACTERS: usize = 4000;

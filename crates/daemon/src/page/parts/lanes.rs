@@ -8,6 +8,7 @@ use maud::{Markup, html};
 
 use super::ansi::one_line;
 use super::times::short;
+use crate::times::rfc3339_ms;
 
 /// How high a lane is, in pixels.
 const HEIGHT: u32 = 30;
@@ -118,7 +119,7 @@ fn drawing(lane: &Lane, axis: &Axis) -> Markup {
             @for mark in &lane.marks {
                 text class={ "lane-mark " (mark.class) } x=(at(mark.at)) y=(MIDDLE + 5) text-anchor="middle" {
                     (mark.sign)
-                    title { (one_line(&mark.text)) ", " (clock(mark.at)) }
+                    title data-utc=(written(mark.at)) { (one_line(&mark.text)) ", " (clock_text(mark.at)) }
                 }
             }
         }
@@ -134,10 +135,17 @@ fn span_class(kind: SpanKind) -> &'static str {
     }
 }
 
-/// The time of the day, to the second.
-fn clock(ms: u64) -> String {
-    let text = crate::times::rfc3339_ms(i64::try_from(ms).unwrap_or(i64::MAX));
-    text.get(11..19).unwrap_or_default().to_owned()
+/// The time of the day, to the second. The script shows it in the zone of the browser.
+fn clock(ms: u64) -> Markup {
+    html! { time datetime=(written(ms)) { (clock_text(ms)) } }
+}
+
+fn clock_text(ms: u64) -> String {
+    format!("{} UTC", written(ms).get(11..19).unwrap_or_default())
+}
+
+fn written(ms: u64) -> String {
+    rfc3339_ms(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
 /// Where on a lane a time is.
@@ -278,7 +286,7 @@ mod tests {
                 "role=\"img\" aria-label=\"1 command, applied\"",
                 "class=\"lane-command\" x1=\"2.00%\" x2=\"74.00%\"",
                 "<title>make (1.5 s)</title>",
-                "<text class=\"lane-mark good\" x=\"98.00%\" y=\"20\" text-anchor=\"middle\">▲<title>applied, 00:00:02</title>",
+                "<text class=\"lane-mark good\" x=\"98.00%\" y=\"20\" text-anchor=\"middle\">▲<title data-utc=\"1970-01-01T00:00:02.000Z\">applied, 00:00:02 UTC</title>",
                 "<b>▲</b> applied",
                 "00:00:02 (2.0 s)",
             ],

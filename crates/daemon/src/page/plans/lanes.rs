@@ -344,8 +344,8 @@ mod tests {
             &page,
             &[
                 "aria-label=\"Fix the parser, by claude, 2 files in common, 1 conflicts with Other work\"",
-                "<title>2 files in common, 1 conflicts with Other work, 09:30:00</title>",
-                ">▲<title>applied, 09:30:30</title>",
+                "<title data-utc=\"2026-01-31T09:30:00.000Z\">2 files in common, 1 conflicts with Other work, 09:30:00 UTC</title>",
+                ">▲<title data-utc=\"2026-01-31T09:30:30.000Z\">applied, 09:30:30 UTC</title>",
                 "<b>!</b> overlaps with another plan",
             ],
         );

@@ -7,11 +7,11 @@ use eventlog::WallClock;
 use http::HeaderValue;
 use kernel::{CircuitBreaker, Clock};
 use protocol::AgentKind;
+use reqwest::Client;
 
-use super::connect::Connector;
 use super::endpoint::Endpoint;
 use super::settings::ModelSettings;
-use super::turn;
+use super::{connect, turn};
 use crate::agent::{Agent, AgentEnd, AgentInfo, AgentTurn, Readiness};
 
 /// A model behind an interface for chat completions.
@@ -39,7 +39,7 @@ pub(super) struct Ready {
     pub(super) endpoint: Endpoint,
     /// Marked as a secret, so that nobody's debugging shows it.
     pub(super) key: Option<HeaderValue>,
-    pub(super) connector: Connector,
+    pub(super) client: Client,
 }
 
 impl ModelAgent {
@@ -122,11 +122,11 @@ fn ready(settings: &ModelSettings) -> Result<Ready, String> {
             Some(header)
         }
     };
-    let connector = Connector::new().map_err(|error| format!("TLS cannot be used: {error}"))?;
+    let client = connect::client(&endpoint).map_err(|error| format!("TLS cannot be used: {error}"))?;
     Ok(Ready {
         endpoint,
         key,
-        connector,
+        client,
     })
 }
 

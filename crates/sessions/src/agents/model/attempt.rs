@@ -7,21 +7,26 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kernel::{Circuit, Deadline, Open, Permit};
+use protocol::sse::{EventReader, SseItem};
 use protocol::{ToolState, Usage};
+use reqwest::Response;
 
 use super::agent::{Core, Ready};
-use super::connect::Reply;
 use super::conversation::TOKEN_BYTES;
-use super::retry;
 use super::turn::{Halt, Limit};
-use super::wire::{Answer, Chunk, EventReader, Fault, Piece, Refusal, StreamItem};
+use super::wire::{Answer, Chunk, Fault, Piece, Refusal, shown};
+use super::{connect, retry};
 use crate::agent::AgentTurn;
 use crate::sink::{SinkError, ToolSink};
 
 /// How long it is waited for the usage after the end of an answer. Some servers never close their side.
 const AFTER_FINISH: Duration = Duration::from_secs(5);
+/// How long to wait for the end of the body after `[DONE]`. Whoever sends it late gets a new connection.
+const AFTER_DONE: Duration = Duration::from_millis(100);
 /// How long it is waited before an open circuit is looked at again: a probe of another turn may have closed it.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The longest line of a stream. A whole file as the argument of a tool fits; more than that is no answer any more.
+const LINE_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 /// The most bytes that are read of a refusal, or of an answer that is no stream.
 const BODY_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 
@@ -217,17 +222,17 @@ impl Asking<'_> {
         let Ready {
             endpoint,
             key,
-            connector,
+            client,
         } = self.ready;
         let patience = Patience::new(self, "has not answered", self.core.settings.request_timeout);
         let mut reply = patience
-            .wait(connector.post(endpoint, key.clone(), request.clone()))
+            .wait(connect::post(client, endpoint, key.clone(), request.clone()))
             .await??;
-        if !reply.parts.status.is_success() {
+        if !reply.status().is_success() {
             arrived.begun = Begun::Refused;
             let body = self.whole(&mut reply).await?;
             let now = self.core.wall.now().to_system_time();
-            let refusal = Refusal::from_parts(reply.parts.status, &reply.parts.headers, &body, now);
+            let refusal = Refusal::from_parts(reply.status(), reply.headers(), &body, now);
             return Err(Fault::Refused(refusal).into());
         }
         arrived.begun = Begun::Answer;
@@ -243,24 +248,36 @@ impl Asking<'_> {
     /// Takes a stream in, to its end.
     async fn stream(
         &self,
-        reply: &mut Reply,
+        reply: &mut Response,
         request: &Bytes,
         arrived: &mut Arrived,
         permit: &mut Option<Permit<Circuit>>,
     ) -> Result<(), Trip> {
-        let mut reader = EventReader::default();
+        let mut reader = EventReader::with_limit(LINE_LIMIT_BYTES);
+        let mut items = Vec::new();
+        let mut unknown = None;
         let mut patience = Patience::new(self, "has said nothing", self.core.settings.idle_timeout);
         let mut is_over = false;
         loop {
-            while let Some(item) = if is_over { reader.finish()? } else { reader.next()? } {
+            for item in items {
                 match item {
-                    StreamItem::Comment => {}
-                    StreamItem::Data(data) if data.trim() == "[DONE]" => return Ok(()),
-                    StreamItem::Data(data) => {
-                        let chunk = Chunk::parse(&data)?;
+                    SseItem::Comment => {}
+                    SseItem::Event(event) if event.data.trim() == "[DONE]" => {
+                        // Read to its end, the body leaves the connection open for the next step. Nothing else comes of it.
+                        let patience = Patience::new(self, "has not closed its answer", AFTER_DONE);
+                        drop(patience.wait(connect::piece(reply)).await);
+                        return Ok(());
+                    }
+                    SseItem::Event(event) => {
+                        let chunk = Chunk::parse(&event.data)?;
                         settle(permit);
                         self.take(chunk, request, arrived).await?;
                     }
+                    SseItem::Unknown(line) => {
+                        unknown.get_or_insert(line);
+                        continue;
+                    }
+                    SseItem::Flaw(flaw) => return Err(Fault::Garbled(flaw.to_string()).into()),
                 }
                 // Only a whole event is a sign of life: bytes that never become one are not.
                 patience = match arrived.answer.finish {
@@ -273,17 +290,26 @@ impl Asking<'_> {
             }
             let has_finished = arrived.answer.finish.is_some();
             if is_over {
-                let cut = || Fault::Cut("the server closed the connection".to_owned());
-                return has_finished.then_some(()).ok_or_else(cut).map_err(Trip::Fault);
+                return match unknown {
+                    _ if has_finished => Ok(()),
+                    // Fields that nobody knows do no harm, but a body without an answer was perhaps no stream at all.
+                    Some(line) => {
+                        Err(Fault::Garbled(format!("a line is no event: `{}`", shown(&line))).into())
+                    }
+                    None => Err(Fault::Cut("the server closed the connection".to_owned()).into()),
+                };
             }
-            match patience.wait(reply.piece()).await {
-                Ok(Ok(Some(bytes))) => reader.push(&bytes),
-                Ok(Ok(None)) => is_over = true,
+            items = match patience.wait(connect::piece(reply)).await {
+                Ok(Ok(Some(bytes))) => reader.items(&bytes),
+                Ok(Ok(None)) => {
+                    is_over = true;
+                    reader.finish()
+                }
                 // The answer is there. What comes after it, or does not, changes nothing.
                 Ok(Err(_)) | Err(Trip::Fault(_)) if has_finished => return Ok(()),
                 Ok(Err(fault)) => return Err(fault.into()),
                 Err(trip) => return Err(trip),
-            }
+            };
         }
     }
 
@@ -317,10 +343,10 @@ impl Asking<'_> {
     }
 
     /// All of a body that is no stream.
-    async fn whole(&self, reply: &mut Reply) -> Result<Vec<u8>, Trip> {
+    async fn whole(&self, reply: &mut Response) -> Result<Vec<u8>, Trip> {
         let patience = Patience::new(self, "has not finished", self.core.settings.request_timeout);
         let mut body = Vec::new();
-        while let Some(piece) = patience.wait(reply.piece()).await?? {
+        while let Some(piece) = patience.wait(connect::piece(reply)).await?? {
             body.extend_from_slice(&piece);
             if body.len() > BODY_LIMIT_BYTES {
                 return Err(Fault::Garbled(format!("it has more than {BODY_LIMIT_BYTES} bytes")).into());
@@ -427,8 +453,8 @@ fn settle(permit: &mut Option<Permit<Circuit>>) {
     }
 }
 
-fn is_json(reply: &Reply) -> bool {
-    let headers = &reply.parts.headers;
+fn is_json(reply: &Response) -> bool {
+    let headers = reply.headers();
     let kind = headers
         .get(http::header::CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok());

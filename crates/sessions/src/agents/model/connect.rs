@@ -1,251 +1,329 @@
-//! One request over one connection, driven by whoever reads the answer. Dropped, it is gone: there is no task behind it.
+//! The HTTP client: pooled connections, the proxy of the environment, and the certificate authorities of the system.
+//!
+//! Dropping a request or its response closes the connection. Only a response read to its end leaves its connection in the pool.
 
+use std::error::Error;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
-use http::{HeaderValue, Method, Request, response};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
+use http::HeaderValue;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use reqwest::{Client, Response, redirect, retry};
 use tokio_rustls::rustls::{ClientConfig, Error as TlsError, RootCertStore, crypto::ring};
 
-use super::endpoint::{Endpoint, Transport};
+use super::endpoint::Endpoint;
 use super::wire::Fault;
 
-/// The most bytes of the headers of an answer. More is a fault of the server.
-const HEADERS_LIMIT_BYTES: usize = 64 * 1024;
+/// How many idle connections are kept. One that ends while the pool is full is closed.
+const MAX_IDLE_CONNECTIONS: usize = 8;
 
-/// Makes connections. Clones share what is known of earlier ones, so that the next handshake is shorter.
-#[derive(Clone)]
-pub(super) struct Connector {
-    tls: TlsConnector,
+/// The client for an endpoint. Redirects and retries are off: a redirect could send the key elsewhere, and the caller retries.
+pub(super) fn client(endpoint: &Endpoint) -> Result<Client, String> {
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots()?)
+        .with_no_client_auth();
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(config)
+        .http1_only()
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
+        .user_agent(concat!("tidelock/", env!("CARGO_PKG_VERSION")));
+    if endpoint.is_loopback() {
+        // No proxy can reach a server of this machine's own.
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| causes(&error, 0))
 }
 
-impl std::fmt::Debug for Connector {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Connector")
-    }
-}
-
-impl Connector {
-    /// Trusts the authorities that browsers trust.
-    pub(super) fn new() -> Result<Self, TlsError> {
-        Self::trusting(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect())
-    }
-
-    fn trusting(roots: RootCertStore) -> Result<Self, TlsError> {
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self {
-            tls: TlsConnector::from(Arc::new(config)),
-        })
-    }
-
-    /// Sends a request, and waits for the beginning of its answer. *Cancel safety*: dropped half-way, the connection is
-    /// closed; the server may have seen the request.
-    pub(super) async fn post(
-        &self,
-        endpoint: &Endpoint,
-        key: Option<HeaderValue>,
-        body: Bytes,
-    ) -> Result<Reply, Fault> {
-        let tcp = TcpStream::connect((endpoint.host.as_str(), endpoint.port))
-            .await
-            .map_err(|error| Fault::Unreachable(told(&error)))?;
-        // Requests are one piece. A socket that cannot do this is only slower.
-        drop(tcp.set_nodelay(true));
-        match &endpoint.transport {
-            Transport::Plain => exchange(tcp, endpoint, key, body).await,
-            Transport::Tls(name) => {
-                let tls = self.tls.connect(name.clone(), tcp).await.map_err(tls_fault)?;
-                exchange(tls, endpoint, key, body).await
-            }
+/// The authorities of the system, or of `SSL_CERT_FILE` and `SSL_CERT_DIR` if those are set.
+fn roots() -> Result<RootCertStore, String> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    // A system's list is long, and may hold some that rustls doesn't understand.
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        if let Some(error) = found.errors.first() {
+            return Err(error.to_string());
         }
+        // A bare container has no list. The one of the browsers is as good.
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
+    Ok(roots)
 }
 
-/// The beginning of an answer, and the way to the rest of it.
-pub(super) struct Reply {
-    pub(super) parts: response::Parts,
-    body: Incoming,
-    connection: Connection,
-}
-
-type Driven = Pin<Box<dyn Future<Output = Result<(), hyper::Error>> + Send>>;
-
-/// The work of a connection. It goes on only while somebody waits for what comes over it.
-struct Connection(Option<Driven>);
-
-impl Connection {
-    /// Waits for something that comes over it.
-    async fn until<T>(&mut self, wanted: impl Future<Output = T>) -> T {
-        let mut wanted = std::pin::pin!(wanted);
-        loop {
-            let Some(work) = &mut self.0 else {
-                return wanted.await;
-            };
-            tokio::select! {
-                biased;
-                came = &mut wanted => return came,
-                // Whoever waits on the other side is told of the end, well or not.
-                _ = work => self.0 = None,
-            }
-        }
-    }
-}
-
-impl Reply {
-    /// The next piece of the body; nothing at its end. *Cancel safety*: dropped half-way, nothing is lost.
-    pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, Fault> {
-        loop {
-            let Some(frame) = self.connection.until(self.body.frame()).await else {
-                return Ok(None);
-            };
-            let frame = frame.map_err(|error| Fault::Cut(told(&error)))?;
-            // Trailers say nothing that is of use here.
-            if let Ok(bytes) = frame.into_data() {
-                return Ok(Some(bytes));
-            }
-        }
-    }
-}
-
-async fn exchange(
-    socket: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+/// Sends a request, and waits for the head of its response. *Cancel safety*: if dropped, the connection is closed; the server
+/// may have seen the request.
+pub(super) async fn post(
+    client: &Client,
     endpoint: &Endpoint,
     key: Option<HeaderValue>,
     body: Bytes,
-) -> Result<Reply, Fault> {
-    let unreachable = |error: hyper::Error| Fault::Unreachable(told(&error));
-    let (mut sender, work) = http1::Builder::new()
-        .max_buf_size(HEADERS_LIMIT_BYTES)
-        .handshake(TokioIo::new(socket))
-        .await
-        .map_err(unreachable)?;
-    let mut connection = Connection(Some(Box::pin(work)));
-    let request = request(endpoint, key, body).map_err(|error| Fault::Unreachable(told(&error)))?;
-    let response = connection
-        .until(sender.send_request(request))
-        .await
-        .map_err(unreachable)?;
-    let (parts, body) = response.into_parts();
-    Ok(Reply {
-        parts,
-        body,
-        connection,
-    })
-}
-
-fn request(endpoint: &Endpoint, key: Option<HeaderValue>, body: Bytes) -> http::Result<Request<Full<Bytes>>> {
-    let mut request = Request::builder()
-        .method(Method::POST)
-        .uri(&endpoint.path)
-        .header(HOST, &endpoint.authority)
+) -> Result<Response, Fault> {
+    let mut request = client
+        .post(endpoint.url.clone())
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "text/event-stream")
-        .header(USER_AGENT, concat!("tidelock/", env!("CARGO_PKG_VERSION")));
+        .body(body);
     if let Some(key) = key {
         request = request.header(AUTHORIZATION, key);
     }
-    request.body(Full::new(body))
+    request.send().await.map_err(|error| match tls_error(&error) {
+        Some(tls) if error.is_connect() => Fault::Tls(tls.to_string()),
+        _ => Fault::Unreachable(causes(&error, 2)),
+    })
 }
 
-/// A handshake that fails because of what the other side is, or because the other side is gone.
-fn tls_fault(error: io::Error) -> Fault {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
-        Some(tls) => Fault::Tls(tls.to_string()),
-        None => Fault::Unreachable(told(&error)),
+/// The next piece of a body; nothing at its end. *Cancel safety*: if dropped, nothing is lost.
+pub(super) async fn piece(response: &mut Response) -> Result<Option<Bytes>, Fault> {
+    let piece = response.chunk().await;
+    piece.map_err(|error| Fault::Cut(causes(&error, 1)))
+}
+
+/// The TLS error behind an error, if that is the cause: the other side answers, but can't prove who it is.
+fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a TlsError> {
+    if let Some(tls) = error.downcast_ref() {
+        return Some(tls);
+    }
+    // The source of an I/O error is the source of what it wraps, which would skip the wrapped error itself.
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(wrapped) => tls_error(wrapped),
+        None => tls_error(error.source()?),
     }
 }
 
-/// An error with its causes.
-fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
+/// An error with its causes, without the outermost `skipped` ones: the client's own say only that a request failed, and name
+/// its URL, which may hold a secret.
+fn causes(error: &reqwest::Error, skipped: usize) -> String {
+    let chain = std::iter::successors(Some(error as &(dyn Error + 'static)), |error| (*error).source());
+    let mut text = String::new();
+    for cause in chain.skip(skipped).map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
         }
-        cause = error.source();
     }
-    text
+    if text.is_empty() {
+        "the request failed".to_owned()
+    } else {
+        text
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use std::env;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+    use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::timeout;
     use tokio_rustls::TlsAcceptor;
     use tokio_rustls::rustls::ServerConfig;
-    use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+    use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
     use super::*;
 
-    const CERTIFICATE: &[u8] = include_bytes!("../../../tests/fixtures/tls/certificate.der");
-    const KEY: &[u8] = include_bytes!("../../../tests/fixtures/tls/key.der");
+    /// How long a child may take to ask.
+    const PATIENCE: Duration = Duration::from_secs(30);
+    /// What `ask_as_a_child` asks; only set in the processes that the other tests start.
+    const CHILD_URL: &str = "SESSIONS_TEST_MODEL_URL";
 
-    /// Answers one request over TLS, and tells what it was.
-    async fn answer(listener: &tokio::net::TcpListener) -> String {
+    async fn listen() -> (TcpListener, u16) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        (listener, port)
+    }
+
+    /// Reads until something comes to an end.
+    async fn read_until(socket: &mut (impl AsyncRead + Unpin), end: &str) -> String {
+        let mut text = String::new();
+        while !text.ends_with(end) {
+            let mut piece = [0; 1024];
+            let count = socket.read(&mut piece).await.unwrap();
+            assert_ne!(count, 0, "{text}");
+            text.push_str(str::from_utf8(&piece[..count]).unwrap());
+        }
+        text
+    }
+
+    /// Answers one request, and returns it.
+    async fn answer(socket: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> String {
+        let request = read_until(socket, "\r\n\r\nbody").await;
+        let reply = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
+        socket.write_all(reply).await.unwrap();
+        request
+    }
+
+    /// An authority that no system knows, in PEM, and a server of these names that it vouches for.
+    fn authority(names: &[&str]) -> (String, TlsAcceptor) {
+        let mut parameters = CertificateParams::new(Vec::new()).unwrap();
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority_key = KeyPair::generate().unwrap();
+        let authority = parameters.self_signed(&authority_key).unwrap();
+        let issuer = Issuer::new(parameters, authority_key);
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(names)
+            .unwrap()
+            .signed_by(&key, &issuer)
+            .unwrap();
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
             .with_single_cert(
-                vec![CertificateDer::from_slice(CERTIFICATE)],
-                PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(KEY)),
+                vec![certificate.der().clone()],
+                PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
             )
             .unwrap();
-        let (socket, _) = listener.accept().await.unwrap();
-        let mut socket = TlsAcceptor::from(Arc::new(config)).accept(socket).await.unwrap();
-        let mut request = String::new();
-        while !request.ends_with("\r\n\r\nbody") {
-            let mut piece = [0; 1024];
-            let count = socket.read(&mut piece).await.unwrap();
-            assert_ne!(count, 0, "{request}");
-            request.push_str(str::from_utf8(&piece[..count]).unwrap());
+        (authority.pem(), TlsAcceptor::from(Arc::new(config)))
+    }
+
+    /// Answers one request over TLS, and returns it.
+    async fn answer_encrypted(acceptor: &TlsAcceptor, socket: TcpStream) -> String {
+        answer(&mut acceptor.accept(socket).await.unwrap()).await
+    }
+
+    /// What is expected of a request, apart from its first line and its host.
+    fn request_to(target: &str, host: &str) -> String {
+        format!(
+            "POST {target} HTTP/1.1\r\ncontent-type: application/json\r\naccept: text/event-stream\r\n\
+             authorization: Bearer x\r\nuser-agent: tidelock/{}\r\nhost: {host}\r\ncontent-length: 4\r\n\r\nbody",
+            env!("CARGO_PKG_VERSION")
+        )
+    }
+
+    async fn ask(client: &Client, endpoint: &Endpoint) -> (u16, Vec<u8>) {
+        let key = HeaderValue::from_static("Bearer x");
+        let mut response = post(client, endpoint, Some(key), Bytes::from_static(b"body"))
+            .await
+            .unwrap();
+        let mut body = Vec::new();
+        while let Some(piece) = piece(&mut response).await.unwrap() {
+            body.extend_from_slice(&piece);
         }
-        let reply = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
-        socket.write_all(reply).await.unwrap();
-        socket.shutdown().await.unwrap();
-        request
+        (response.status().as_u16(), body)
+    }
+
+    /// Not a test of its own: proxies and authorities come from the environment, which only a process of its own can change.
+    #[tokio::test]
+    async fn ask_as_a_child() {
+        let Ok(url) = env::var(CHILD_URL) else { return };
+        let endpoint = Endpoint::below(&url).unwrap();
+        let client = client(&endpoint).unwrap();
+        assert_eq!(ask(&client, &endpoint).await, (200, b"hi".to_vec()));
+    }
+
+    /// Asks a URL in a process with these variables, which expects the answer, and serves it meanwhile.
+    async fn ask_with<T>(url: &str, variables: &[(&str, &str)], served: impl Future<Output = T>) -> T {
+        let mut child = Command::new(env::current_exe().unwrap());
+        child
+            .args(["agents::model::connect::tests::ask_as_a_child", "--exact"])
+            .env(CHILD_URL, url)
+            .envs(variables.iter().copied());
+        let asked = tokio::task::spawn_blocking(move || child.output().unwrap());
+        let (asked, served) = tokio::join!(asked, timeout(PATIENCE, served));
+        let asked = asked.unwrap();
+        let printed = String::from_utf8_lossy(&asked.stdout);
+        assert!(asked.status.success(), "{printed}");
+        assert!(printed.contains("1 passed"), "{printed}");
+        served.unwrap()
     }
 
     #[tokio::test]
-    async fn a_request_goes_over_tls_to_whom_it_should() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_slice(CERTIFICATE)).unwrap();
-        let connector = Connector::trusting(roots).unwrap();
-        let ask = async |host: &str| {
-            let endpoint = Endpoint::below(&format!("https://{host}:{port}/v1")).unwrap();
-            let key = HeaderValue::from_static("Bearer x");
-            let mut reply = connector
-                .post(&endpoint, Some(key), Bytes::from_static(b"body"))
-                .await?;
-            Ok::<_, Fault>((
-                reply.parts.status.as_u16(),
-                reply.piece().await?,
-                reply.piece().await?,
-            ))
+    async fn the_second_request_reuses_the_connection() {
+        let (listener, port) = listen().await;
+        let endpoint = Endpoint::below(&format!("http://127.0.0.1:{port}/v1")).unwrap();
+        let client = client(&endpoint).unwrap();
+        let asked = async {
+            for _ in 0..2 {
+                assert_eq!(ask(&client, &endpoint).await, (200, b"hi".to_vec()));
+            }
         };
-        let (request, reply) = tokio::join!(answer(&listener), ask("localhost"));
-        assert_eq!(reply, Ok((200, Some(Bytes::from_static(b"hi")), None)));
-        let expected = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost:{port}\r\ncontent-type: application/json\r\n\
-             accept: text/event-stream\r\nuser-agent: tidelock/{}\r\nauthorization: Bearer x\r\n\
-             content-length: 4\r\n\r\nbody",
-            env!("CARGO_PKG_VERSION")
+        let served = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            [answer(&mut socket).await, answer(&mut socket).await]
+        };
+        let ((), requests) = tokio::join!(asked, served);
+        let expected = request_to("/v1/chat/completions", &format!("127.0.0.1:{port}"));
+        assert_eq!(requests, [expected.clone(), expected]);
+    }
+
+    #[tokio::test]
+    async fn a_plain_request_goes_through_the_proxy_unless_the_host_is_excepted() {
+        let (proxy, port) = listen().await;
+        let proxy_url = format!("http://127.0.0.1:{port}");
+        let request = ask_with(
+            "http://model.invalid/v1",
+            &[("HTTP_PROXY", &proxy_url), ("NO_PROXY", "other.invalid")],
+            async { answer(&mut proxy.accept().await.unwrap().0).await },
         );
-        assert_eq!(request, expected);
+        let target = "http://model.invalid/v1/chat/completions";
+        assert_eq!(request.await, request_to(target, "model.invalid"));
+
+        // Nobody answers at the proxy any more: whoever asks it fails.
+        drop(proxy);
+        let (server, port) = listen().await;
+        for (host, variables) in [
+            (
+                "127.0.0.1",
+                [("HTTP_PROXY", proxy_url.as_str()), ("NO_PROXY", "")],
+            ),
+            (
+                "localhost",
+                [("http_proxy", proxy_url.as_str()), ("NO_PROXY", "")],
+            ),
+        ] {
+            let request = ask_with(&format!("http://{host}:{port}"), &variables, async {
+                answer(&mut server.accept().await.unwrap().0).await
+            });
+            let expected = request_to("/chat/completions", &format!("{host}:{port}"));
+            assert_eq!(request.await, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_encrypted_request_goes_through_a_tunnel_to_whom_ssl_cert_file_trusts() {
+        let (pem, acceptor) = authority(&["localhost", "model.invalid"]);
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("authority.pem");
+        std::fs::write(&file, pem).unwrap();
+        let authority = ("SSL_CERT_FILE", file.to_str().unwrap());
+
+        let (server, port) = listen().await;
+        let request = ask_with(&format!("https://localhost:{port}/v1"), &[authority], async {
+            answer_encrypted(&acceptor, server.accept().await.unwrap().0).await
+        });
+        let expected = request_to("/v1/chat/completions", &format!("localhost:{port}"));
+        assert_eq!(request.await, expected);
+
+        let (proxy, port) = listen().await;
+        let proxy_url = format!("http://me:word@127.0.0.1:{port}");
+        let variables = [authority, ("HTTPS_PROXY", &proxy_url), ("NO_PROXY", "")];
+        let (connect, request) = ask_with("https://model.invalid/v1", &variables, async {
+            let (mut socket, _) = proxy.accept().await.unwrap();
+            let connect = read_until(&mut socket, "\r\n\r\n").await;
+            socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+            (connect, answer_encrypted(&acceptor, socket).await)
+        })
+        .await;
+        assert!(
+            connect.starts_with("CONNECT model.invalid:443 HTTP/1.1\r\n"),
+            "{connect}"
+        );
+        assert!(
+            connect
+                .to_lowercase()
+                .contains("proxy-authorization: basic bwu6d29yza=="),
+            "{connect}"
+        );
+        assert_eq!(request, request_to("/v1/chat/completions", "model.invalid"));
     }
 }

@@ -1,28 +1,17 @@
-//! Where a model is asked: the address, taken apart once.
+//! The address of a model, checked once.
+
+use std::net::IpAddr;
 
 use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
-use tokio_rustls::rustls::pki_types::ServerName;
+use reqwest::Url;
 
 /// Where completions are asked for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Endpoint {
-    /// The name of the host or its address, without brackets.
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) transport: Transport,
-    /// As it stands in the request.
+    pub(super) url: Url,
+    /// The host and the port as the owner wrote them.
     pub(super) authority: String,
-    pub(super) path: String,
-}
-
-/// How bytes go there.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Transport {
-    /// As they are.
-    Plain,
-    /// Over TLS, with a certificate for this name.
-    Tls(ServerName<'static>),
 }
 
 /// An address that nobody can be asked at. It does not repeat the address: there may be a password in it.
@@ -47,45 +36,36 @@ impl Endpoint {
         if authority.as_str().contains('@') {
             return Err(BadAddress::User);
         }
-        let host = authority
-            .host()
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .to_owned();
-        if host.is_empty() {
-            return Err(BadAddress::Host);
-        }
-        let (transport, usual_port) = if *scheme == Scheme::HTTP {
-            (Transport::Plain, 80)
-        } else if *scheme == Scheme::HTTPS {
-            let name = ServerName::try_from(host.clone()).map_err(|_| BadAddress::Host)?;
-            (Transport::Tls(name), 443)
-        } else {
+        if *scheme != Scheme::HTTP && *scheme != Scheme::HTTPS {
             return Err(BadAddress::Scheme);
-        };
+        }
+        if has_bad_port(authority) {
+            return Err(BadAddress::NotUrl);
+        }
+        let url = format!("{scheme}://{authority}{}", completions(uri.path_and_query()));
         Ok(Self {
-            port: port_of(authority, usual_port)?,
-            host,
-            transport,
+            url: url.parse().map_err(|_| BadAddress::Host)?,
             authority: authority.as_str().to_owned(),
-            path: completions(uri.path_and_query()),
         })
     }
 
     /// Whether nobody on the way can read what is sent.
     pub(super) fn is_encrypted(&self) -> bool {
-        matches!(self.transport, Transport::Tls(_))
+        self.url.scheme() == "https"
+    }
+
+    /// Whether the server is on this machine.
+    pub(super) fn is_loopback(&self) -> bool {
+        let host = self.url.host_str().unwrap_or_default();
+        let address = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
     }
 }
 
-/// The port. What is no number, or stands behind an empty colon, is not taken for the usual one.
-fn port_of(authority: &Authority, usual: u16) -> Result<u16, BadAddress> {
-    let after_host = authority.as_str().len() > authority.host().len();
-    match authority.port_u16() {
-        Some(port) => Ok(port),
-        None if after_host => Err(BadAddress::NotUrl),
-        None => Ok(usual),
-    }
+/// Whether something other than a port number follows the host. An empty colon isn't taken for the usual port.
+fn has_bad_port(authority: &Authority) -> bool {
+    let has_more = authority.as_str().len() > authority.host().len();
+    has_more && authority.port_u16().is_none()
 }
 
 /// The path of completions below a base. A query stays, since some servers want their version there.
@@ -103,83 +83,61 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_taken_apart() {
-        let tls = |name: &'static str| Transport::Tls(ServerName::try_from(name).unwrap());
+    fn completions_are_below_the_address() {
         let cases = [
             (
                 "https://api.openai.com/v1",
                 "api.openai.com",
-                443,
-                tls("api.openai.com"),
-                "api.openai.com",
-                "/v1/chat/completions",
+                "https://api.openai.com/v1/chat/completions",
+                false,
             ),
             (
                 "https://api.openai.com/v1/",
                 "api.openai.com",
-                443,
-                tls("api.openai.com"),
-                "api.openai.com",
-                "/v1/chat/completions",
+                "https://api.openai.com/v1/chat/completions",
+                false,
             ),
             (
                 " http://localhost:11434/v1\n",
-                "localhost",
-                11434,
-                Transport::Plain,
                 "localhost:11434",
-                "/v1/chat/completions",
+                "http://localhost:11434/v1/chat/completions",
+                true,
             ),
             (
                 "http://127.0.0.1:8080",
-                "127.0.0.1",
-                8080,
-                Transport::Plain,
                 "127.0.0.1:8080",
-                "/chat/completions",
+                "http://127.0.0.1:8080/chat/completions",
+                true,
             ),
             (
                 "http://[::1]:8080/x",
-                "::1",
-                8080,
-                Transport::Plain,
                 "[::1]:8080",
-                "/x/chat/completions",
+                "http://[::1]:8080/x/chat/completions",
+                true,
             ),
-            (
-                "https://[::1]/",
-                "::1",
-                443,
-                tls("::1"),
-                "[::1]",
-                "/chat/completions",
-            ),
+            ("https://[::1]/", "[::1]", "https://[::1]/chat/completions", true),
             (
                 "HTTPS://Example.org/a/chat/completions",
                 "Example.org",
-                443,
-                tls("Example.org"),
-                "Example.org",
-                "/a/chat/completions",
+                "https://example.org/a/chat/completions",
+                false,
             ),
             (
                 "https://x.example/d?api-version=7",
                 "x.example",
-                443,
-                tls("x.example"),
-                "x.example",
-                "/d/chat/completions?api-version=7",
+                "https://x.example/d/chat/completions?api-version=7",
+                false,
             ),
         ];
-        for (url, host, port, transport, authority, path) in cases {
-            let expected = Endpoint {
-                host: host.to_owned(),
-                port,
-                transport,
-                authority: authority.to_owned(),
-                path: path.to_owned(),
-            };
-            assert_eq!(Endpoint::below(url), Ok(expected), "{url}");
+        for (base, authority, url, is_loopback) in cases {
+            let endpoint = Endpoint::below(base).unwrap();
+            let seen = (
+                endpoint.authority.as_str(),
+                endpoint.url.as_str(),
+                endpoint.is_loopback(),
+            );
+            assert_eq!(seen, (authority, url, is_loopback), "{base}");
+            assert_eq!(endpoint.is_encrypted(), url.starts_with("https:"), "{base}");
         }
     }
 

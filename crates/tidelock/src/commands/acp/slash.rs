@@ -16,6 +16,7 @@ use super::serve::Site;
 use super::setup::understood;
 use super::telling::{Voice, chunk};
 use crate::client::Client;
+use crate::commands::job::local;
 use crate::commands::plan::{Attempt, PLANS, outcome_text, path as plan_path, post, short, summary};
 use crate::commands::session::{get, path};
 use crate::error::Failure;
@@ -215,7 +216,7 @@ impl Work<'_> {
         match &session.active {
             Some(active) => text.push_str(&format!(
                 "- A turn has been running since {}.\n",
-                active.started_at
+                local(&active.started_at)
             )),
             None => text.push_str("- No turn is running.\n"),
         }

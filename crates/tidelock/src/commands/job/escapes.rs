@@ -1,4 +1,8 @@
 //! Takes the escape sequences of terminals out of a text that comes in pieces.
+//!
+//! Our own parser, because the bytes that stay are exactly those that came. `anstyle-parse` and `vte` decode text as UTF-8, drop
+//! control characters beyond ASCII, and hand out the parameters of a color as numbers, which can't be written back as they were.
+//! They also let a sequence without an end swallow the lines after it.
 
 /// Where in a sequence the last piece ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::list::{attempts, state};
 use super::outcome::ended_text;
-use super::times::{between, with_age};
+use super::times::{between, local, with_age};
 use super::{ask, path, pick};
 use crate::client::Client;
 use crate::commands::lsp::printable::{cut, one_line, printable};
@@ -160,7 +160,7 @@ fn time_line(palette: Palette, moments: &[JobMoment]) -> String {
                 _ => Tone::Plain,
             };
             vec![
-                Cell::toned(one_line(&moment.at), Tone::Quiet),
+                Cell::toned(one_line(&local(&moment.at)), Tone::Quiet),
                 Cell::new(after),
                 Cell::toned(moment.event.replace('_', " "), tone),
                 Cell::new(cut(&moment.text, TEXT_CHARACTERS)),
@@ -246,10 +246,10 @@ mod tests {
             moment(4, "07.600", "cancelled", "nothing of it runs any more"),
         ];
         insta::assert_snapshot!(time_line(Palette::Plain, &moments), @r"
-        2026-01-31T09:30:00.000Z  +0 ms   submitted         by req_1 over unix
-        2026-01-31T09:30:00.012Z  +12 ms  claimed           attempt 1, by home_1
-        2026-01-31T09:30:05.500Z  +5 s    cancel requested  by req_2 over tcp
-        2026-01-31T09:30:07.600Z  +7 s    cancelled         nothing of it runs any more
+        2026-01-31 09:30:00.000  +0 ms   submitted         by req_1 over unix
+        2026-01-31 09:30:00.012  +12 ms  claimed           attempt 1, by home_1
+        2026-01-31 09:30:05.500  +5 s    cancel requested  by req_2 over tcp
+        2026-01-31 09:30:07.600  +7 s    cancelled         nothing of it runs any more
         ");
     }
 }

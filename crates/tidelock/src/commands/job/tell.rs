@@ -10,6 +10,7 @@ use serde_json::json;
 use super::bar::Bar;
 use super::escapes::{Kept, Stripper};
 use super::follow::{Listener, Said};
+use super::times::local;
 use crate::cli::Stamps;
 use crate::output::{self, Format, json_line};
 
@@ -165,7 +166,7 @@ impl Voice {
         let mut spoken = Vec::with_capacity(piece.len());
         for line in piece.split_inclusive(|byte| *byte == b'\n') {
             if self.stamps == Stamps::Time && self.line == Line::Ended {
-                spoken.extend_from_slice(at.as_bytes());
+                spoken.extend_from_slice(local(at).as_bytes());
                 spoken.extend_from_slice(b"  ");
             }
             spoken.extend_from_slice(line);

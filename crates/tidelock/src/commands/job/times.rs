@@ -1,6 +1,10 @@
-//! Times as the daemon writes them, and how long ago they are.
+//! Times as people read them: local, and how long ago.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 use crate::units::format_duration;
 
@@ -15,37 +19,47 @@ pub(in crate::commands) fn between(earlier: &str, later: &str) -> Option<Duratio
     since_epoch(later)?.checked_sub(since_epoch(earlier)?)
 }
 
-/// A moment with its distance, such as `2026-01-31T09:30:00.000Z, 3 min ago`.
+/// A moment with its distance, such as `2026-01-31 10:30:00.000, 3 min ago`.
 pub(in crate::commands) fn with_age(written: &str) -> String {
     match age(written) {
-        Some(age) => format!("{written}, {} ago", format_duration(age)),
+        Some(age) => format!("{}, {} ago", local(written), format_duration(age)),
         None => written.to_owned(),
     }
 }
 
-/// Reads a time in RFC 3339 and UTC, as the daemon writes it: `2026-01-31T09:30:00.000Z`.
-fn since_epoch(written: &str) -> Option<Duration> {
-    let (date, time) = written.strip_suffix('Z')?.split_once('T')?;
-    let mut date = date.splitn(3, '-').map(|part| part.parse::<u64>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let mut clock = clock.splitn(3, ':').map(|part| part.parse::<u64>().ok());
-    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    let in_range = (1970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    let fraction_ms: u64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-    in_range.then(|| {
-        let seconds = days_since_epoch(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
-        Duration::from_millis(seconds * 1_000 + fraction_ms)
-    })
+/// A moment in the time zone of whoever reads it, such as `2026-01-31 10:30:00.000`. What cannot be read stays as it is.
+pub(in crate::commands) fn local(written: &str) -> String {
+    // Tests say the same wherever they run.
+    let zone = if cfg!(test) {
+        TimeZone::UTC
+    } else {
+        TimeZone::system()
+    };
+    local_in(zone, written)
 }
 
-/// How many days a date is after 1970-01-01. Years are counted from March, so that the leap day is the last one.
-fn days_since_epoch(year: u64, month: u64, day: u64) -> u64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let months_since_march = (month + 9) % 12;
-    let day_of_year = (153 * months_since_march + 2) / 5 + day - 1;
-    // 719,468 days lie between 0000-03-01 and 1970-01-01.
-    (year * 365 + year / 4 - year / 100 + year / 400 + day_of_year).saturating_sub(719_468)
+/// As exact as it was written: with milliseconds if it has them.
+fn local_in(zone: TimeZone, written: &str) -> String {
+    let format = if written.contains('.') {
+        "%F %T%.3f"
+    } else {
+        "%F %T"
+    };
+    match timestamp(written) {
+        Some(time) => time.to_zoned(zone).strftime(format).to_string(),
+        None => written.to_owned(),
+    }
+}
+
+fn since_epoch(written: &str) -> Option<Duration> {
+    let ms = timestamp(written)?.as_millisecond();
+    u64::try_from(ms).ok().map(Duration::from_millis)
+}
+
+/// Reads a time in RFC 3339 and UTC, as the daemon writes it: `2026-01-31T09:30:00.000Z`.
+fn timestamp(written: &str) -> Option<Timestamp> {
+    let time = DateTime::strptime("%Y-%m-%dT%H:%M:%S%.fZ", written).ok()?;
+    Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
 #[cfg(test)]
@@ -69,6 +83,28 @@ mod tests {
         ] {
             let found = since_epoch(written).map(|duration| duration.as_millis());
             assert_eq!(found, expected_ms, "{written}");
+        }
+    }
+
+    #[test]
+    fn people_read_the_time_of_their_place() {
+        for (zone, written, expected) in [
+            (
+                "CET-1CEST,M3.5.0,M10.5.0/3",
+                "2026-01-31T09:30:00.120Z",
+                "2026-01-31 10:30:00.120",
+            ),
+            (
+                "CET-1CEST,M3.5.0,M10.5.0/3",
+                "2026-07-31T22:30:00Z",
+                "2026-08-01 00:30:00",
+            ),
+            ("EST5", "2026-01-01T00:00:00Z", "2025-12-31 19:00:00"),
+            ("UTC0", "2026-01-31T09:30:00.000Z", "2026-01-31 09:30:00.000"),
+            ("UTC0", "long ago", "long ago"),
+        ] {
+            let zone = TimeZone::posix(zone).unwrap();
+            assert_eq!(local_in(zone, written), expected);
         }
     }
 }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::entry::Entry;
-use super::{json, jsonc, toml, yaml};
+use super::{json, toml, yaml};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -21,10 +21,7 @@ impl Format {
     /// What a text means.
     pub(super) fn parse(self, text: &str) -> Result<Value, String> {
         match self {
-            Format::Json => {
-                let root = jsonc::parse(text)?;
-                Ok(root.map_or_else(|| Value::Object(Map::new()), |root| root.value()))
-            }
+            Format::Json => json::value(text),
             Format::Toml => toml::parse(text),
             Format::Yaml => yaml::parse(text),
         }

@@ -1,17 +1,68 @@
-//! One member of a JSON text is put in, replaced or taken out, and every other byte stays where it is.
+//! Inserts, replaces or removes one member of a JSON text. Every other byte stays where it is.
+//!
+//! The parser is `jsonc-parser`. Its own editor is not used: it spreads a table over several lines before it inserts into it, and
+//! removes the comments beside a member along with it.
 
 use std::ops::Range;
 
+use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{CollectOptions, ParseOptions, ParseResult, parse_to_ast};
+use serde_json::{Map, Value};
+
 use super::entry::{Entry, quoted};
-use super::jsonc::{self, Member, Node};
 
 /// How far a member stands to the right of what holds it, where nothing in the text says so.
 const USUAL_STEP: &str = "  ";
 
+/// JSON as editors write it, with comments and trailing commas. The rest of what the parser could read is refused.
+const SYNTAX: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// What some editors begin a file with. The parser doesn't know it.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// What a text means. Nothing but blanks and comments is an empty object; of two members of one name, the last one counts.
+///
+/// # Errors
+/// What is wrong, and in which line.
+pub(super) fn value(text: &str) -> Result<Value, String> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let root = parse(text)?.value;
+    Ok(root.map_or_else(|| Value::Object(Map::new()), Value::from))
+}
+
+fn parse(text: &str) -> Result<ParseResult<'_>, String> {
+    let collected = CollectOptions {
+        tokens: true,
+        ..CollectOptions::default()
+    };
+    parse_to_ast(text, &collected, &SYNTAX).map_err(|error| {
+        let mut what = error.kind().to_string();
+        what[..1].make_ascii_lowercase();
+        format!("line {}: {what}", error.line_display())
+    })
+}
+
 /// Puts an entry into a table, which is made if it is not there. An entry of that name is replaced.
 pub(super) fn insert(text: &str, table: &[&str], name: &str, entry: &Entry) -> Result<String, String> {
+    if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
+        return insert(rest, table, name, entry).map(|text| format!("{BYTE_ORDER_MARK}{text}"));
+    }
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let Some(root) = jsonc::parse(text)? else {
+    let ParseResult { value, tokens, .. } = parse(text)?;
+    let Some(root) = value else {
         let lead = match text {
             "" => String::new(),
             text if text.ends_with('\n') => text.to_owned(),
@@ -29,26 +80,31 @@ pub(super) fn insert(text: &str, table: &[&str], name: &str, entry: &Entry) -> R
     let step = step(text, &root);
     let style = Style { step, newline };
     let (object, missing) = descend(&root, table)?;
-    let members = members(object)?;
     if missing.is_empty()
-        && let Some(member) = find(members, name)
+        && let Some(member) = find(object, name)
     {
-        let value = entry.json(margin(text, member.start), step, newline);
-        return Ok(edit(text, &[(member.value.span.clone(), value)]));
+        let value = entry.json(margin(text, member.range.start), step, newline);
+        return Ok(edit(text, &[(span(&member.value), value)]));
     }
-    let outer = margin(text, object.span.start);
-    let inner = match members.first().and_then(|first| own_margin(text, first.start)) {
+    let members = &object.properties;
+    let outer = margin(text, object.range.start);
+    let inner = match members
+        .first()
+        .and_then(|first| own_margin(text, first.range.start))
+    {
         Some(margin) => margin.to_owned(),
         None => format!("{outer}{step}"),
     };
     let mut edits = Vec::new();
     let mut behind = "";
-    match members.last() {
-        Some(Member { comma: Some(_), .. }) => behind = ",",
-        Some(last) => edits.push((last.value.span.end..last.value.span.end, ",".to_owned())),
-        None => {}
+    if let Some(last) = members.last() {
+        let end = last.value.end();
+        match comma(tokens.as_deref(), last) {
+            Some(_) => behind = ",",
+            None => edits.push((end..end, ",".to_owned())),
+        }
     }
-    let closing = object.span.end - 1;
+    let closing = object.range.end - 1;
     let filled = text[..closing].trim_end_matches(BLANKS).len();
     let end = if text[filled..closing].contains('\n') {
         text[filled..closing].to_owned()
@@ -62,38 +118,38 @@ pub(super) fn insert(text: &str, table: &[&str], name: &str, entry: &Entry) -> R
 
 /// Takes an entry out of a table. What is not there is not missed.
 pub(super) fn remove(text: &str, table: &[&str], name: &str) -> Result<String, String> {
-    let Some(root) = jsonc::parse(text)? else {
+    if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
+        return remove(rest, table, name).map(|text| format!("{BYTE_ORDER_MARK}{text}"));
+    }
+    let ParseResult { value, tokens, .. } = parse(text)?;
+    let Some(root) = value else {
         return Ok(text.to_owned());
     };
     let (object, missing) = descend(&root, table)?;
-    let members = members(object)?;
-    let position = members.iter().rposition(|member| member.name == name);
+    let members = &object.properties;
+    let position = members.iter().rposition(|member| member.name.as_str() == name);
     let (true, Some(position)) = (missing.is_empty(), position) else {
         return Ok(text.to_owned());
     };
     let member = &members[position];
     let nothing = String::new;
-    let mut edits = vec![(line_start(text, member.start)..member.value.span.end, nothing())];
-    match (
-        member.comma,
-        position.checked_sub(1).map(|before| &members[before]),
-    ) {
-        (Some(comma), _) => edits.push((comma..comma + 1, nothing())),
+    let mut edits = vec![(
+        line_start(text, member.range.start)..member.value.end(),
+        nothing(),
+    )];
+    let comma = |member: &ObjectProp| comma(tokens.as_deref(), member);
+    if let Some(comma) = comma(member) {
+        edits.push((comma..comma + 1, nothing()));
+    } else if let Some(comma) = position.checked_sub(1).and_then(|before| comma(&members[before])) {
         // It was the last one, so the one before it is now.
-        (
-            None,
-            Some(Member {
-                comma: Some(comma), ..
-            }),
-        ) => edits.insert(0, (*comma..comma + 1, nothing())),
-        (None, _) => {}
+        edits.insert(0, (comma..comma + 1, nothing()));
     }
     let edited = edit(text, &edits);
     if members.len() > 1 {
         return Ok(edited);
     }
     // What holds nothing any more, not even a comment, has no lines either.
-    let inside = object.span.start + 1..object.span.end - 1;
+    let inside = object.range.start + 1..object.range.end - 1;
     let rest = edit(&text[..inside.end], &edits);
     if rest[inside.start..].trim_matches(BLANKS).is_empty() {
         return Ok(edit(text, &[(inside, nothing())]));
@@ -125,30 +181,44 @@ impl Style<'_> {
 }
 
 /// The deepest of the tables that is there, and those that are not.
-fn descend<'n, 't>(root: &'n Node, table: &'t [&'t str]) -> Result<(&'n Node, &'t [&'t str]), String> {
-    let (mut object, mut missing) = (root, table);
+fn descend<'n, 't>(
+    root: &'n Node<'n>,
+    table: &'t [&'t str],
+) -> Result<(&'n Object<'n>, &'t [&'t str]), String> {
+    let object = |node: &'n Node<'n>| {
+        node.as_object()
+            .ok_or_else(|| "expected an object but found something else".to_owned())
+    };
+    let (mut found, mut missing) = (object(root)?, table);
     while let [first, rest @ ..] = missing {
-        match find(members(object)?, first) {
-            Some(member) => (object, missing) = (&member.value, rest),
+        match find(found, first) {
+            Some(member) => (found, missing) = (object(&member.value)?, rest),
             None => break,
         }
     }
-    Ok((object, missing))
+    Ok((found, missing))
 }
 
-fn members(node: &Node) -> Result<&[Member], String> {
-    node.members()
-        .ok_or_else(|| "expected an object but found something else".to_owned())
+fn find<'n>(object: &'n Object<'n>, name: &str) -> Option<&'n ObjectProp<'n>> {
+    let mut members = object.properties.iter().rev();
+    members.find(|member| member.name.as_str() == name)
 }
 
-fn find<'a>(members: &'a [Member], name: &str) -> Option<&'a Member> {
-    members.iter().rev().find(|member| member.name == name)
+fn span(node: &Node) -> Range<usize> {
+    node.start()..node.end()
+}
+
+/// Where the comma behind a member is, if there is one.
+fn comma(tokens: Option<&[TokenAndRange]>, member: &ObjectProp) -> Option<usize> {
+    let mut tokens = tokens.unwrap_or_default().iter();
+    let next = tokens.find(|token| token.range.start >= member.value.end())?;
+    (next.token == Token::Comma).then_some(next.range.start)
 }
 
 /// How far the first member of the text stands to the right.
 fn step<'t>(text: &'t str, root: &Node) -> &'t str {
-    let first = root.members().and_then(<[Member]>::first);
-    let margin = first.and_then(|member| own_margin(text, member.start));
+    let first = root.as_object().and_then(|object| object.properties.first());
+    let margin = first.and_then(|member| own_margin(text, member.range.start));
     margin.filter(|margin| !margin.is_empty()).unwrap_or(USUAL_STEP)
 }
 
@@ -191,8 +261,50 @@ fn edit(text: &str, edits: &[(Range<usize>, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::entry::Field;
     use super::*;
+
+    #[test]
+    fn what_editors_write_is_understood() {
+        for (text, expected) in [
+            ("", json!({})),
+            (" // nothing\n/* at\nall */ ", json!({})),
+            ("\u{feff}{}", json!({})),
+            (
+                "{ // a\n \"a\": [1, -2.5e3, true, null,], /* b */ \"b\\n\": { \"//\": \"/* \\\" */\" }, }\r\n",
+                json!({ "a": [1, -2500.0, true, null], "b\n": { "//": "/* \" */" } }),
+            ),
+            ("{\"a\":1,\"a\":2}", json!({ "a": 2 })),
+        ] {
+            assert_eq!(value(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_with_its_line() {
+        let deep = "[".repeat(1000);
+        for (text, expected) in [
+            (
+                "{\n\"a\" 1}",
+                "line 2: expected colon after the string or word in object property",
+            ),
+            ("{\"a\": 1 \"b\": 2}", "line 1: expected comma"),
+            ("{a: 1}", "line 1: expected string for object property"),
+            ("{} {}", "line 1: text cannot contain more than one JSON value"),
+            ("{\"a\": tru}", "line 1: unexpected word"),
+            ("{\"a", "line 1: unterminated string literal"),
+            ("{ /* ", "line 1: unterminated comment block"),
+            (
+                "{\"a\": ",
+                "line 1: expected value after colon in object property",
+            ),
+            (&deep, "line 1: maximum nesting depth exceeded"),
+        ] {
+            assert_eq!(value(text), Err(expected.to_owned()), "{text}");
+        }
+    }
 
     fn entry(command: &str) -> Entry {
         Entry(vec![("command", Field::Text(command.to_owned()))])

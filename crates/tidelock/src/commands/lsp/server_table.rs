@@ -5,6 +5,7 @@ use std::time::Duration;
 use protocol::{Server, ServerHealth, ServerLog, ServerReadiness, ServerState};
 
 use super::printable::{cut, one_line};
+use crate::commands::job::local;
 use crate::output::{Cell, Palette, Tone, fields, table};
 use crate::units::{format_bytes, format_duration};
 
@@ -101,7 +102,7 @@ pub(super) fn lines(palette: Palette, log: &ServerLog) -> String {
         };
         let level = palette.paint(&format!("{:<7}", one_line(&line.level)), tone);
         let said = line.text.trim_end().replace('\n', "\n    ");
-        text.push_str(&format!("{}  {level}  {said}\n", one_line(&line.at)));
+        text.push_str(&format!("{}  {level}  {said}\n", one_line(&local(&line.at))));
     }
     text
 }
@@ -224,8 +225,8 @@ pub(super) mod tests {
             lines: vec![line("state", "ready"), line("stderr", "panic\nat main\n")],
         };
         insta::assert_snapshot!(lines(Palette::Plain, &log), @r"
-        2026-01-31T09:30:00Z  state    ready
-        2026-01-31T09:30:00Z  stderr   panic
+        2026-01-31 09:30:00  state    ready
+        2026-01-31 09:30:00  stderr   panic
             at main
         ");
         assert_eq!(

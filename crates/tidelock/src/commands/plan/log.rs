@@ -10,6 +10,7 @@ use super::moments::{Hear, Told, read};
 use super::{find, get};
 use crate::cli::{LogArguments, Reach};
 use crate::client::{Client, ClientError, Interrupts};
+use crate::commands::job::local;
 use crate::commands::lsp::printable::{cut, one_line, printable};
 use crate::context::Context;
 use crate::error::{Exit, Failure, UNREACHABLE};
@@ -139,7 +140,7 @@ fn row(moment: &PlanMoment) -> Vec<Cell> {
         _ => Tone::Plain,
     };
     vec![
-        Cell::toned(one_line(&moment.at), Tone::Quiet),
+        Cell::toned(one_line(&local(&moment.at)), Tone::Quiet),
         Cell::toned(moment.event.replace('_', " "), tone),
         Cell::new(cut(&moment.actor, TEXT_CHARACTERS)),
         Cell::new(cut(&moment.text, TEXT_CHARACTERS)),
@@ -177,7 +178,7 @@ mod tests {
                 Format::Human,
                 &Told::Moment(moment(7, "sealed", "\u{1b}[1m"))
             ),
-            "2026-01-31T09:30:07.000Z  sealed  me  \u{fffd}[1m\n"
+            "2026-01-31 09:30:07.000  sealed  me  \u{fffd}[1m\n"
         );
         assert_eq!(
             line(Palette::Plain, Format::Json, &Told::Resync(4)),

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::events::shown;
 use super::fault::{Fault, Refusal};
+use super::shown;
 
 /// One event of an answer, or a whole answer from a server that does not stream.
 #[derive(Debug, Default, Deserialize)]
