@@ -10,7 +10,8 @@ All contenders of a table run in one process, in turns (A B C, B C A, ...), thro
 warm-up. A figure is the median over the rounds, with the 10th and the 90th percentile in brackets. A ratio is the \
 median over the rounds of *peer / ours* within a round, so that a disturbance of the machine, which hits both, \
 drops out: above 1 we are faster. Two threads start together, a turn in which they did not work at the same time is taken again, and the figure is the time per operation as one \
-thread sees it. Run it again with `cargo xtask bench`.";
+thread sees it. Ours and the peers that are linked with it are built with `--profile dist`, as published binaries are. Run it again \
+with `cargo xtask bench`.";
 
 /// The whole report.
 #[derive(Debug)]

@@ -36,7 +36,6 @@ mod service;
 mod settings;
 mod strategies;
 mod strategy;
-mod tokens;
 mod view;
 
 pub use answer::{Answer, Depth, Fragment, LeftOut, Outcome, ScorePart, StrategyReport};
@@ -57,5 +56,5 @@ pub use service::{Contexts, ContextsOptions};
 pub use settings::{CommandSettings, ContextSettings, StrategySettings};
 pub use strategies::{BUILT_IN as BUILT_IN_STRATEGIES, all as all_strategies};
 pub use strategy::{Ask, Ground, Hit, Strategy, StrategyError, StrategyName};
-pub use tokens::{Tokenizer, TokenizerName};
+pub use tokenizer::{Tokenizer, TokenizerName};
 pub use view::{DiskView, FILE_LIMIT_BYTES, FileText, NotText, Since, View};

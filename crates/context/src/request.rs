@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokenizer::TokenizerName;
+
 use crate::path::{BadPath, TreePath};
 use crate::strategy::StrategyName;
-use crate::tokens::TokenizerName;
 use crate::view::View;
 
 /// The longest question. A longer one is a document, and ranks everything alike.
@@ -82,7 +83,7 @@ pub enum ContextError {
     },
     /// The tokenizer could not be loaded.
     #[error("the tokenizer cannot be used: {0}")]
-    Tokenizer(String),
+    Tokenizer(#[from] tokenizer::LoadError),
     /// Whoever asked has gone away, or the daemon ends.
     #[error("the question was cancelled")]
     Cancelled,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use kernel::{Circuit, CircuitBreaker, Clock, Deadline, Scope};
 use process::Tasks;
+use tokenizer::Tokenizer;
 
 use crate::answer::Answer;
 use crate::executor::ParallelStrategyExecutor;
@@ -19,7 +20,6 @@ use crate::request::{
 use crate::settings::ContextSettings;
 use crate::strategies;
 use crate::strategy::{Ground, StrategyName};
-use crate::tokens::Tokenizer;
 use crate::view::NotText;
 
 /// How much of the time of a question may go into waiting until the index has seen the last changes, in parts of it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::tokens::TokenizerName;
+use tokenizer::TokenizerName;
 
 /// What can be set.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -8,11 +8,15 @@ use crate::child;
 use crate::test::postgres;
 use crate::workspace::{Workspace, cargo};
 
+/// The profile of published binaries.
+const PROFILE: &str = "dist";
+
 /// Builds and measures; the benchmark itself writes and prints the report. Some tables alone are only printed.
 pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<()> {
     child::run(cargo().current_dir(&workspace.root).args([
         "build",
-        "--release",
+        "--profile",
+        PROFILE,
         "-p",
         "bench",
         "-p",
@@ -22,7 +26,7 @@ pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<()> {
         "lsp",
         "--bins",
     ]))?;
-    let built = workspace.target_directory.join("release");
+    let built = workspace.target_directory.join(PROFILE);
     let mut bench = Command::new(built.join("bench"));
     bench
         .current_dir(&workspace.root)

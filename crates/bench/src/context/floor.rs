@@ -163,7 +163,7 @@ mod tests {
         let all = tokenizer.count(printed) + 10;
         let first = tokenizer.count("./a.rs") + tokenizer.count("1-one") + 2;
         for (budget, expected) in [(all, vec!["a.rs", "b/c.rs"]), (first, vec!["a.rs"]), (2, vec![])] {
-            let shown: Vec<String> = packed(printed, (budget, &tokenizer)).into_iter().collect();
+            let shown: Vec<String> = packed(printed, (budget, tokenizer)).into_iter().collect();
             assert_eq!(shown, expected, "{budget}");
         }
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use context::{Tokenizer, TokenizerName};
@@ -196,7 +195,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 struct Asked {
     ground: Ground,
     ripgrep: PathBuf,
-    tokenizer: Arc<Tokenizer>,
+    tokenizer: &'static Tokenizer,
 }
 
 impl Asked {
@@ -228,7 +227,7 @@ impl Asked {
             let ours: BTreeSet<String> = shown.map(str::to_owned).collect();
             found.ours[place] += part(&task.files, &ours);
             for (sums, order) in found.floors.iter_mut().zip(FLOORS) {
-                let room = (budget, &*self.tokenizer);
+                let room = (budget, self.tokenizer);
                 let read = floor::files(&self.ripgrep, root, &task.query, order, room)?;
                 sums[place] += part(&task.files, &read);
             }

@@ -1,10 +1,11 @@
 //! The pieces as an answer. Here it is made sure that no answer has more tokens than it may have.
 
+use tokenizer::Tokenizer;
+
 use super::order::Order;
 use super::pack::Packed;
 use super::unit::Piece;
 use crate::answer::{Fragment, LeftOut};
-use crate::tokens::Tokenizer;
 
 /// The text of an answer and what it is made of.
 #[derive(Debug, Default)]
@@ -79,6 +80,8 @@ fn left_out(piece: &Piece) -> LeftOut {
 mod tests {
     use std::sync::Arc;
 
+    use tokenizer::{Tokenizer, TokenizerName};
+
     use super::super::order::BestFileFirst;
     use super::super::pack::Packed;
     use super::super::source::Source;
@@ -87,7 +90,6 @@ mod tests {
     use crate::answer::Depth;
     use crate::lines::Lines;
     use crate::path::TreePath;
-    use crate::tokens::{Tokenizer, TokenizerName};
 
     /// A piece that claims to have no tokens.
     fn piece(path: &str) -> Piece {
@@ -134,7 +136,7 @@ mod tests {
                 left_out: Vec::new(),
                 left_out_total: 0,
             };
-            let assembled = assemble(packed, budget, &BestFileFirst, &tokenizer);
+            let assembled = assemble(packed, budget, &BestFileFirst, tokenizer);
             let found = (
                 assembled.text.as_str(),
                 assembled.left_out.len(),

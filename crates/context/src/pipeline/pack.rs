@@ -3,12 +3,12 @@
 use std::fmt;
 
 use kernel::Deadline;
+use tokenizer::Tokenizer;
 
 use super::depth::ResolveDepth;
 use super::preamble::Preamble;
 use super::unit::{Form, Piece, Unit};
 use crate::answer::LeftOut;
-use crate::tokens::Tokenizer;
 
 /// Decides what is shown.
 pub(super) trait Pack: fmt::Debug + Send + Sync {
@@ -144,6 +144,7 @@ mod tests {
     use std::time::Duration;
 
     use kernel::{Clock, Deadline, ManualClock};
+    use tokenizer::{Tokenizer, TokenizerName};
 
     use super::super::depth::BodyToName;
     use super::super::preamble::Heading;
@@ -153,7 +154,6 @@ mod tests {
     use crate::answer::Depth;
     use crate::lines::Lines;
     use crate::path::TreePath;
-    use crate::tokens::{Tokenizer, TokenizerName};
 
     fn unit(path: &str) -> Unit {
         let source = Source::new(TreePath::new(path).unwrap(), "one two\n".into(), None);
@@ -184,7 +184,7 @@ mod tests {
                 deadline: &deadline,
                 depth: &BodyToName,
                 preamble: &Heading,
-                tokenizer: &tokenizer,
+                tokenizer,
             };
             let packed = BestFirst.pack(["a", "b", "c"].map(unit).into(), &room);
             assert_eq!((packed.pieces.len(), packed.left_out_total), (shown, left_out));

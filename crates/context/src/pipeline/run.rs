@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{CancellationToken, Deadline, Scope};
+use tokenizer::Tokenizer;
 
 use super::assemble::Assembled;
 use super::select::settings_of;
@@ -14,7 +15,6 @@ use crate::query::Query;
 use crate::request::{ContextError, Request};
 use crate::settings::ContextSettings;
 use crate::strategy::{Ask, Ground, Strategy};
-use crate::tokens::Tokenizer;
 
 /// The steps, wired together: select, allocate, execute, deduplicate, resolve depth, score, pack, order, preamble. It may be
 /// asked by many at once.
@@ -57,7 +57,7 @@ impl Pipeline {
         &self,
         request: &Request,
         ground: Ground,
-        tokenizer: Arc<Tokenizer>,
+        tokenizer: &'static Tokenizer,
         deadline: &Deadline,
         scope: &Scope,
     ) -> Result<Answer, ContextError> {

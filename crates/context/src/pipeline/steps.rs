@@ -1,8 +1,7 @@
 //! The steps after the strategies have looked, wired together.
 
-use std::sync::Arc;
-
 use kernel::{Deadline, Scope};
+use tokenizer::Tokenizer;
 
 use super::allocate::{Allocate, AsSet};
 use super::assemble::{Assembled, assemble};
@@ -16,7 +15,6 @@ use super::select::{ByName, Select};
 use super::source::Sources;
 use crate::executor::Ran;
 use crate::strategy::{Ground, StrategyName};
-use crate::tokens::Tokenizer;
 
 /// The steps, each with what does it.
 #[derive(Debug)]
@@ -53,7 +51,7 @@ pub(super) struct Findings {
     /// How much each of them counts.
     pub(super) weights: Vec<f64>,
     pub(super) ground: Ground,
-    pub(super) tokenizer: Arc<Tokenizer>,
+    pub(super) tokenizer: &'static Tokenizer,
     pub(super) budget_tokens: usize,
     /// The most of one piece, as long as others want some.
     pub(super) piece_tokens: usize,
@@ -80,7 +78,7 @@ impl Steps {
             deadline: &findings.deadline,
             depth: self.depth.as_ref(),
             preamble: self.preamble.as_ref(),
-            tokenizer: &findings.tokenizer,
+            tokenizer: findings.tokenizer,
         };
         let mut packed = self.pack.pack(units, &room);
         packed.left_out_total += found.beyond;
@@ -89,7 +87,7 @@ impl Steps {
             packed,
             findings.budget_tokens,
             order,
-            &findings.tokenizer,
+            findings.tokenizer,
         ))
     }
 }

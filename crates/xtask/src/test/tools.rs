@@ -5,12 +5,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
 use super::{Step, bounded, postgres};
-use crate::child;
+use crate::child::{self, Ended};
 use crate::workspace::cargo;
 
 /// A program that a step starts.
@@ -46,6 +47,10 @@ enum Source {
 
 /// A component is tens of megabytes.
 const COMPONENTS_WITHIN: Duration = Duration::from_secs(300);
+
+/// How long another installation may keep us waiting, and how often we try.
+const APT_LOCK_WITHIN: Duration = Duration::from_secs(600);
+const APT_LOCK_EVERY: Duration = Duration::from_secs(5);
 
 const TOOLS: &[Tool] = &[
     Tool {
@@ -250,16 +255,7 @@ fn install_packages(packages: &[&str]) {
         println!("do it by hand: apt-get install {}", packages.join(" "));
         return;
     };
-    let apt = |arguments: &[&str]| {
-        let mut words = prefix
-            .iter()
-            .copied()
-            .chain(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"])
-            // Another installation, such as the machine's own updates, may hold the lock for a while.
-            .chain(["-o", "DPkg::Lock::Timeout=300"]);
-        let mut command = Command::new(words.next().unwrap_or("env"));
-        child::run(command.args(words).args(arguments))
-    };
+    let apt = |arguments: &[&str]| apt(prefix, arguments);
     let install: Vec<&str> = ["install", "--yes", "--no-install-recommends"]
         .iter()
         .chain(packages)
@@ -271,6 +267,33 @@ fn install_packages(packages: &[&str]) {
     });
     if let Err(error) = installed {
         println!("could not install {}: {error:#}", packages.join(", "));
+    }
+}
+
+/// Runs apt-get. Another installation, such as the machine's own updates, may hold its locks for a while. apt-get waits for
+/// the lock of dpkg if it is told to, but never for that of the package lists, so we try again.
+fn apt(prefix: &[&str], arguments: &[&str]) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        let timeout = format!("DPkg::Lock::Timeout={}", APT_LOCK_WITHIN.as_secs());
+        let environment = ["env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"];
+        let mut words = prefix.iter().copied().chain(environment);
+        let mut command = Command::new(words.next().unwrap_or("env"));
+        command
+            .args(words)
+            .args(["apt-get", "-o", &timeout])
+            .args(arguments);
+        let mut is_locked = false;
+        let ended = child::run_reading(&mut command, |line| {
+            is_locked |= line.contains("Could not get lock");
+        })?;
+        if ended == Ended::Well {
+            return Ok(());
+        }
+        if !is_locked || started.elapsed() > APT_LOCK_WITHIN {
+            bail!("`apt-get {}` failed", arguments.join(" "));
+        }
+        sleep(APT_LOCK_EVERY);
     }
 }
 

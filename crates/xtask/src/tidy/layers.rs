@@ -102,9 +102,15 @@ const LAYERS: &[Layer] = &[
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
+        name: "tokenizer",
+        kind: Kind::Product,
+        knows: &[],
+        external: External::Only(&["fnv", "regex-automata", "thiserror", "zstd"]),
+    },
+    Layer {
         name: "context",
         kind: Kind::Product,
-        knows: &["kernel", "process", "protocol", "watch"],
+        knows: &["kernel", "process", "protocol", "tokenizer", "watch"],
         external: External::Not(&[SERVER, SQL, LANGUAGE_SERVER, TERMINAL]),
     },
     Layer {
