@@ -27,6 +27,7 @@ mod problem;
 mod processes;
 mod sessions;
 mod settings;
+mod short_ids;
 pub mod sse;
 
 pub use activity::{Activity, ActivityKind, ActivityList};
@@ -100,3 +101,4 @@ pub use sessions::{
     TurnEventList, TurnItem, TurnList, TurnResync, TurnState, TurnTranscript, Usage, WaitingPermission,
 };
 pub use settings::{Setting, SettingList, SettingSource};
+pub use short_ids::{IdKind, IdMatches, is_part_of_id};

@@ -9,9 +9,11 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use daemon::{Home, HomeError, check_directory};
+use daemon::{HomeError, check_directory};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::SendRequest;
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use protocol::ErrorCode;
@@ -21,14 +23,16 @@ use thiserror::Error;
 use tokio::net::UnixStream;
 
 use crate::context::Context;
+use crate::output::{Format, Palette};
 use crate::units::format_duration;
 
+mod follow;
 mod interrupts;
 mod stream;
 mod upgrade;
 
+pub(crate) use follow::{Ended, Follower, Interrupted, PATIENCE, Revived, StreamEnd, absence};
 pub(crate) use interrupts::{Interrupts, Paused};
-pub(crate) use stream::Downloaded;
 
 /// How long the daemon may take to accept a connection. On one machine this is a matter of microseconds; only a
 /// daemon that hangs takes longer.
@@ -41,15 +45,15 @@ const LONG_WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// its place.
 const LOG_PATIENCE: Duration = Duration::from_secs(30);
 /// How long to wait before asking again.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
+pub(crate) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// The largest answer that is read. A question with the largest budget is answered with about 10 MiB, all else is smaller.
 const ANSWER_LIMIT_BYTES: usize = 32 << 20;
 
 /// Speaks to the daemon of one home.
 #[derive(Debug)]
 pub(crate) struct Client {
-    home: Home,
-    token_file: PathBuf,
+    /// The surroundings of the command, for a daemon that has to be started and for what is shown.
+    pub(crate) context: Context,
     answer_timeout: Duration,
     /// Whether somebody follows something, and stays while the log does not answer.
     stays: Cell<bool>,
@@ -75,12 +79,21 @@ impl Client {
             .enable_time()
             .build()?;
         Ok(Client {
-            home: context.home.clone(),
-            token_file: context.token_file.clone(),
+            context: context.clone(),
             answer_timeout: ANSWER_TIMEOUT,
             stays: Cell::new(false),
             runtime,
         })
+    }
+
+    /// How words are painted.
+    pub(crate) fn palette(&self) -> Palette {
+        self.context.palette
+    }
+
+    /// For whom to write.
+    pub(crate) fn format(&self) -> Format {
+        self.context.format
     }
 
     /// Waits for answers no longer than `limit`.
@@ -212,17 +225,20 @@ impl Client {
             let stream = self.connect().await?;
             // The token is read only now: before the first start there is neither a daemon nor a token.
             let request = self.build(method, path, body, credentials)?;
-            within("answer", limit, converse(stream, request)).await?
+            let exchange = async |mut sender: SendRequest<Full<Bytes>>| {
+                read_whole(sender.send_request(request).await.map_err(broken)?).await
+            };
+            within("answer", limit, converse(stream, exchange)).await?
         })
     }
 
     async fn connect(&self) -> Result<UnixStream, ClientError> {
-        let socket = self.home.socket();
+        let socket = self.context.home.socket();
         let unreachable = |source| ClientError::Unreachable {
             socket: socket.clone(),
             source,
         };
-        match check_directory(&self.home.runtime) {
+        match check_directory(&self.context.home.runtime) {
             Ok(()) => {}
             Err(HomeError::Inspect { source, .. }) if source.kind() == ErrorKind::NotFound => {
                 return Err(unreachable(source));
@@ -235,6 +251,22 @@ impl Client {
         let peer = stream.peer_cred().map_err(unreachable)?.uid();
         check_peer(peer, rustix::process::geteuid().as_raw())?;
         Ok(stream)
+    }
+
+    /// A request for something that is read with headers of its own.
+    fn build_get(
+        &self,
+        path: &str,
+        headers: &[(HeaderName, String)],
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
+        let mut request = self.build(&Method::GET, path, Bytes::new(), Credentials::Token)?;
+        for (name, value) in headers {
+            // A header that cannot be sent is not one that we make.
+            if let Ok(value) = HeaderValue::from_str(value) {
+                request.headers_mut().insert(name, value);
+            }
+        }
+        Ok(request)
     }
 
     fn build(
@@ -253,14 +285,15 @@ impl Client {
             request = request.header("content-type", "application/json");
         }
         if credentials == Credentials::Token {
-            let token = fs::read_to_string(&self.token_file).map_err(|source| ClientError::Token {
-                path: self.token_file.clone(),
-                source,
-            })?;
+            let token =
+                fs::read_to_string(&self.context.token_file).map_err(|source| ClientError::Token {
+                    path: self.context.token_file.clone(),
+                    source,
+                })?;
             request = request.header("authorization", format!("Bearer {}", token.trim()));
         }
         request.body(Full::new(body)).map_err(|error| ClientError::Token {
-            path: self.token_file.clone(),
+            path: self.context.token_file.clone(),
             source: io::Error::new(ErrorKind::InvalidData, error),
         })
     }
@@ -298,19 +331,16 @@ enum Credentials {
     Token,
 }
 
-/// Sends one request and reads the whole answer.
-async fn converse(
+/// Speaks HTTP over a connection.
+async fn converse<T>(
     stream: UnixStream,
-    request: Request<Full<Bytes>>,
-) -> Result<(StatusCode, Bytes), ClientError> {
-    let broken = |source| ClientError::Broken { source };
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+    exchange: impl AsyncFnOnce(SendRequest<Full<Bytes>>) -> Result<T, ClientError>,
+) -> Result<T, ClientError> {
+    let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .map_err(broken)?;
-    let exchange = async {
-        let response = sender.send_request(request).await.map_err(broken)?;
-        read_whole(response).await
-    };
+    let exchange = exchange(sender);
+    let connection = connection.with_upgrades();
     // The connection must be driven for the exchange to go on. When it ends first, what it has read is still there.
     tokio::pin!(exchange, connection);
     tokio::select! {
@@ -320,13 +350,17 @@ async fn converse(
     }
 }
 
+fn broken(source: hyper::Error) -> ClientError {
+    ClientError::Broken { source }
+}
+
 async fn read_whole(response: Response<Incoming>) -> Result<(StatusCode, Bytes), ClientError> {
     let status = response.status();
     let body = Limited::new(response.into_body(), ANSWER_LIMIT_BYTES)
         .collect()
         .await
         .map_err(|error| match error.downcast::<hyper::Error>() {
-            Ok(source) => ClientError::Broken { source: *source },
+            Ok(source) => broken(*source),
             Err(_) => ClientError::TooLarge,
         })?;
     Ok((status, body.to_bytes()))
@@ -415,6 +449,11 @@ pub(crate) enum ClientError {
     Output { source: io::Error },
     #[error("{}", .0.detail)]
     Refused(Box<Refusal>),
+}
+
+/// A duration as the daemon takes it. What does not fit is as good as forever.
+pub(crate) fn whole_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A name as one segment of a path.

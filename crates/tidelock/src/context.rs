@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use daemon::{Database, DatabaseUrl, Home, HomeError, LanguageOptions};
 
-use crate::output::Palette;
+use crate::output::{Format, Palette};
 
 /// The version of this program, and of a daemon that it starts.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -16,7 +16,7 @@ const LANGUAGE_SERVERS: &str = "lsp.json";
 const CONFIGURATION: &str = "config.toml";
 
 /// The surroundings of a command.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) home: Home,
     /// The bearer token's file, which may have been moved by `TIDELOCK_TOKEN_FILE`.
@@ -24,11 +24,13 @@ pub(crate) struct Context {
     /// Where a daemon that is started keeps its log.
     pub(crate) database: Database,
     pub(crate) palette: Palette,
+    /// For whom to write.
+    pub(crate) format: Format,
 }
 
 impl Context {
     /// Looks around, and touches nothing.
-    pub(crate) fn from_environment() -> Result<Context, HomeError> {
+    pub(crate) fn from_environment(format: Format) -> Result<Context, HomeError> {
         let variable = |name: &str| -> Option<OsString> { std::env::var_os(name) };
         let home = Home::from_environment(&variable)?;
         let token_file = match variable("TIDELOCK_TOKEN_FILE").filter(|value| !value.is_empty()) {
@@ -46,6 +48,7 @@ impl Context {
             home,
             token_file,
             palette: Palette::choose(&variable),
+            format,
         })
     }
 }

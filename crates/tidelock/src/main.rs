@@ -15,6 +15,8 @@ mod launch;
 mod log_file;
 mod logging;
 mod output;
+mod paths;
+mod printable;
 mod progress;
 mod settings;
 mod start;

@@ -46,6 +46,11 @@ impl Report {
         self
     }
 
+    pub(crate) fn with_exit(mut self, exit: Exit) -> Report {
+        self.exit = exit;
+        self
+    }
+
     /// For a command that has said everything while it ran.
     pub(crate) fn already_told() -> Report {
         Report::success(Value::Null, String::new())
@@ -204,6 +209,11 @@ impl Cell {
         Cell::toned(text, Tone::Plain)
     }
 
+    /// A value that may not be known.
+    pub(crate) fn or_dash(text: Option<String>) -> Cell {
+        Cell::new(text.unwrap_or_else(|| "-".to_owned()))
+    }
+
     /// The text may be anybody's: what would speak to the terminal is replaced.
     pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Cell {
         Cell {
@@ -238,6 +248,19 @@ pub(crate) fn table(palette: Palette, rows: &[Vec<Cell>]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Rows below a heading, or the line that says that there are none. Without such a line the heading stands alone.
+pub(crate) fn list(palette: Palette, heading: &[&str], rows: Vec<Vec<Cell>>, none: &str) -> String {
+    if rows.is_empty() && !none.is_empty() {
+        return format!("{none}\n");
+    }
+    let heading = heading
+        .iter()
+        .map(|word| Cell::toned(*word, Tone::Quiet))
+        .collect();
+    let rows: Vec<Vec<Cell>> = std::iter::once(heading).chain(rows).collect();
+    table(palette, &rows)
 }
 
 /// Names and values, one pair a line.

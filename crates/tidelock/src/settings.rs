@@ -6,6 +6,7 @@ use daemon::{Database, Options};
 use protocol::{Setting, SettingSource};
 use serde_json::{Value, json};
 
+use crate::client::whole_ms;
 use crate::logging;
 
 /// What decides about a setting, in the order of precedence.
@@ -99,7 +100,7 @@ pub(crate) fn of(options: &Options, around: &Surroundings<'_>) -> Vec<Setting> {
         ),
         setting(
             "shutdown_grace_ms",
-            json!(u64::try_from(options.shutdown_grace.as_millis()).unwrap_or(u64::MAX)),
+            json!(whole_ms(options.shutdown_grace)),
             Some("--shutdown-grace-ms"),
             &[],
             "How long requests in flight may take to finish when the daemon stops.",

@@ -15,8 +15,10 @@
 
 use std::time::{Duration, Instant};
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 use crate::client::{Client, ClientError, Probe};
-use crate::context::Context;
 use crate::daemon_process::{DaemonProcess, Waited};
 use crate::error::{ALREADY_RUNNING, Exit, Failure, UNREACHABLE, chain};
 use crate::launch;
@@ -28,6 +30,9 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(12);
 pub(crate) const START_LOCK_TIMEOUT: Duration = Duration::from_secs(90);
 /// How long to wait for the end of a daemon before asking again whether it serves by now.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(20);
+
+/// How many things of a list are asked for at a time.
+const PAGE: usize = 100;
 
 /// The code of a daemon that finds its log in use.
 const LOG_TAKEN: &str = "log_taken";
@@ -54,9 +59,56 @@ pub(crate) enum Repeat {
     Harmful,
 }
 
-/// Has `work` done by a daemon, which is started if need be.
+impl Client {
+    /// Has `work` done by a daemon, starting one if needed.
+    pub(crate) fn ask<T>(
+        &self,
+        repeat: Repeat,
+        work: impl Fn(&Client) -> Result<T, ClientError>,
+    ) -> Result<T, Failure> {
+        with_daemon(self, repeat, work).map(|(answer, _)| answer)
+    }
+
+    /// Reads something from a daemon, starting one if needed.
+    pub(crate) fn fetch<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        self.ask(Repeat::Harmless, |client| client.get(path))
+    }
+}
+
+/// A list that is read page by page.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    /// The things in it, as the daemon sent them.
+    pub(crate) things: Vec<Value>,
+    /// Where it goes on, if there is more.
+    pub(crate) next: Option<String>,
+    /// The last page without its things.
+    pub(crate) rest: Value,
+}
+
+impl Client {
+    /// Reads a list from the newest thing on, at most so many or all. `path` has a query.
+    pub(crate) fn fetch_pages(&self, path: &str, name: &str, most: Option<usize>) -> Result<Pages, Failure> {
+        let mut things: Vec<Value> = Vec::new();
+        let mut next: Option<String> = None;
+        loop {
+            let limit = most.map_or(PAGE, |most| PAGE.min(most - things.len()));
+            let before = next.map_or_else(String::new, |before| format!("&before={before}"));
+            let mut rest: Value = self.fetch(&format!("{path}&limit={limit}{before}"))?;
+            if let Value::Array(page) = rest[name].take() {
+                things.extend(page);
+            }
+            let place = rest.get("next_before").or_else(|| rest.get("next"));
+            next = place.and_then(Value::as_str).map(str::to_owned);
+            if next.is_none() || most.is_some_and(|most| things.len() >= most) {
+                return Ok(Pages { things, next, rest });
+            }
+        }
+    }
+}
+
+/// The same as [`Client::ask`], and who started the daemon.
 pub(crate) fn with_daemon<T>(
-    context: &Context,
     client: &Client,
     repeat: Repeat,
     work: impl Fn(&Client) -> Result<T, ClientError>,
@@ -66,7 +118,7 @@ pub(crate) fn with_daemon<T>(
         match work(client) {
             Ok(done) => return Ok((done, started)),
             Err(error) if may_be_repeated(&error, repeat) => {
-                if ensure_running(context, client)? == Started::Now {
+                if ensure_running(client)? == Started::Now {
                     started = Started::Now;
                 }
             }
@@ -92,11 +144,12 @@ fn may_be_repeated(error: &ClientError, repeat: Repeat) -> bool {
 }
 
 /// Returns once a daemon takes work.
-fn ensure_running(context: &Context, client: &Client) -> Result<Started, Failure> {
+fn ensure_running(client: &Client) -> Result<Started, Failure> {
+    let context = &client.context;
     context.home.prepare()?;
     let _lock = StartLock::take(&context.home, START_LOCK_TIMEOUT)?;
     for _ in 1..ATTEMPTS {
-        match wait_for_room(context, client)? {
+        match wait_for_room(client)? {
             Room::Occupied => return Ok(Started::Before),
             Room::Free => match launch::in_background(context) {
                 Ok(()) => return Ok(Started::Now),
@@ -120,14 +173,14 @@ enum Room {
 }
 
 /// Waits until a daemon takes work or none is alive.
-fn wait_for_room(context: &Context, client: &Client) -> Result<Room, Failure> {
+fn wait_for_room(client: &Client) -> Result<Room, Failure> {
     let unclear = |error: std::io::Error| Failure::new(Exit::Unreachable, "daemon_unclear", chain(&error));
     let give_up_at = Instant::now() + SETTLE_TIMEOUT;
     loop {
         if client.probe()? == Probe::Ready {
             return Ok(Room::Occupied);
         }
-        let Some(process) = DaemonProcess::find(&context.home).map_err(unclear)? else {
+        let Some(process) = DaemonProcess::find(&client.context.home).map_err(unclear)? else {
             return Ok(Room::Free);
         };
         let left = give_up_at.saturating_duration_since(Instant::now());

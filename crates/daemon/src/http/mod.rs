@@ -34,6 +34,7 @@ mod refused_lines;
 mod rescued;
 mod routes;
 mod sessions;
+mod short_ids;
 mod sse;
 mod who;
 mod workspaces;
@@ -94,6 +95,7 @@ fn for_callers() -> Router<Arc<App>> {
         .route("/v1/shutdown", post(health::shutdown))
         .route("/v1/page-links", post(health::make_page_link))
         .route("/v1/needs", get(needs::list))
+        .route("/v1/ids/{text}", get(short_ids::resolve))
         .route("/v1/activity", get(activity::list))
         .route("/v1/activity/events", get(activity::follow))
         .route("/v1/boots", get(boots::list))

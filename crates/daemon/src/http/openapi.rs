@@ -9,10 +9,9 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use super::problem::Problem;
-use super::refusals;
 use super::{
     activity, boots, breakers, clients, config, context, events, health, jobs, log, lsp, needs, plans,
-    processes, quarantine, rescued, sessions, workspaces,
+    processes, quarantine, refusals, rescued, sessions, short_ids, workspaces,
 };
 
 #[derive(OpenApi)]
@@ -30,6 +29,7 @@ use super::{
         health::shutdown,
         health::make_page_link,
         needs::list,
+        short_ids::resolve,
         activity::list,
         activity::follow,
         boots::list,
@@ -125,7 +125,8 @@ pub(crate) async fn show() -> Result<Response, Problem> {
 
 #[cfg(test)]
 mod tests {
-    use std::{env, fs, path::Path};
+    use std::path::Path;
+    use std::{env, fs};
 
     use super::*;
 

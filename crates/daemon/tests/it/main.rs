@@ -17,6 +17,7 @@ mod drain;
 mod errors;
 mod history;
 mod hosts;
+mod ids;
 mod jobs;
 mod jobs_page;
 mod limits;

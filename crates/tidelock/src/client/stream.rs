@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{HeaderName, HeaderValue};
-use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
+use hyper::client::conn::http1::SendRequest;
+use hyper::header::HeaderName;
+use hyper::{Request, Response};
 
 use super::{
-    Client, ClientError, Credentials, Interrupts, LOG_PATIENCE, LOOK_AGAIN_AFTER, Paused, Refusal,
+    Client, ClientError, Interrupts, LOG_PATIENCE, LOOK_AGAIN_AFTER, Paused, Refusal, broken, converse,
     read_whole, within,
 };
 
@@ -90,40 +90,20 @@ impl Client {
     ) -> Result<Downloaded, ClientError> {
         self.runtime.block_on(async {
             let stream = self.connect().await?;
-            let mut request = self.build(&Method::GET, path, Bytes::new(), Credentials::Token)?;
-            for (name, value) in headers {
-                // A header that cannot be sent is not one that we make.
-                if let Ok(value) = HeaderValue::from_str(value) {
-                    request.headers_mut().insert(name, value);
-                }
-            }
-            let broken = |source| ClientError::Broken { source };
-            let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-                .await
-                .map_err(broken)?;
-            let exchange = async {
-                let response = begin(sender, request, beginning).await?;
-                let mut body = response.into_body();
+            let request = self.build_get(path, headers)?;
+            let reading = converse(stream, async |sender| {
+                let mut body = begin(sender, request, beginning).await?.into_body();
                 while let Some(frame) = within("say anything", silence, body.frame()).await? {
                     if let Ok(piece) = frame.map_err(broken)?.into_data() {
                         take(&piece).map_err(|source| ClientError::Output { source })?;
                     }
                 }
                 Ok(Downloaded::Whole)
-            };
-            // The connection must be driven for the exchange to go on. When it ends first, what it has read is there.
-            let driven = async {
-                tokio::pin!(exchange, connection);
-                tokio::select! {
-                    biased;
-                    outcome = &mut exchange => outcome,
-                    _ = &mut connection => exchange.await,
-                }
-            };
+            });
             tokio::select! {
                 biased;
                 () = interrupts.next() => Ok(Downloaded::UntilInterrupted),
-                outcome = driven => outcome,
+                outcome = reading => outcome,
             }
         })
     }
@@ -131,14 +111,12 @@ impl Client {
 
 /// Sends the request, and returns the answer if it is what was asked for.
 async fn begin(
-    mut sender: hyper::client::conn::http1::SendRequest<Full<Bytes>>,
+    mut sender: SendRequest<Full<Bytes>>,
     request: Request<Full<Bytes>>,
     limit: Duration,
 ) -> Result<Response<Incoming>, ClientError> {
     let sent = sender.send_request(request);
-    let response = within("answer", limit, sent)
-        .await?
-        .map_err(|source| ClientError::Broken { source })?;
+    let response = within("answer", limit, sent).await?.map_err(broken)?;
     if response.status().is_success() {
         return Ok(response);
     }

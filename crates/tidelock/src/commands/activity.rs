@@ -6,23 +6,17 @@ use serde_json::json;
 use crate::cli::{ActivityArguments, ActivityOf};
 use crate::client::Client;
 use crate::commands::job::local;
-use crate::context::Context;
 use crate::error::Failure;
-use crate::output::{Cell, Palette, Report, Tone, table};
-use crate::start::{Repeat, with_daemon};
+use crate::output::{Cell, Palette, Report, Tone, list};
+use crate::printable::shortened;
 
 /// How much of a title or a text is shown in a row. The page and `--json` have all of it.
 const SHOWN_CHARS: usize = 60;
 
-pub(super) fn run(
-    arguments: &ActivityArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &ActivityArguments, client: &Client) -> Result<Report, Failure> {
     let path = path(arguments);
-    let ask = |client: &Client| client.get::<ActivityList>(&path);
-    let (list, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
-    Ok(report(context.palette, &list))
+    let events: ActivityList = client.fetch(&path)?;
+    Ok(report(client.palette(), &events))
 }
 
 fn path(arguments: &ActivityArguments) -> String {
@@ -55,16 +49,14 @@ fn name(kind: ActivityKind) -> &'static str {
     }
 }
 
-fn report(palette: Palette, list: &ActivityList) -> Report {
-    let text = if list.activity.is_empty() {
-        "Nothing has happened yet.\n".to_owned()
-    } else {
-        let heading = ["TIME", "WHAT", "EVENT", "TITLE", "BY", "MORE"];
-        let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
-        rows.extend(list.activity.iter().map(row));
-        table(palette, &rows)
-    };
-    Report::success(json!({ "activity": list.activity }), text)
+fn report(palette: Palette, events: &ActivityList) -> Report {
+    let text = list(
+        palette,
+        &["TIME", "WHAT", "EVENT", "TITLE", "BY", "MORE"],
+        events.activity.iter().map(row).collect(),
+        "Nothing has happened yet.",
+    );
+    Report::success(json!({ "activity": events.activity }), text)
 }
 
 fn row(event: &Activity) -> Vec<Cell> {
@@ -80,9 +72,9 @@ fn row(event: &Activity) -> Vec<Cell> {
         Cell::toned(local(&event.at), Tone::Quiet),
         Cell::new(name(event.kind)),
         Cell::toned(event.event.replace('_', " "), tone(&event.event)),
-        Cell::new(shortened(title)),
-        Cell::new(shortened(&event.actor)),
-        Cell::new(shortened(&more)),
+        Cell::new(shortened(title, SHOWN_CHARS)),
+        Cell::new(shortened(&event.actor, SHOWN_CHARS)),
+        Cell::new(shortened(&more, SHOWN_CHARS)),
     ]
 }
 
@@ -92,13 +84,6 @@ fn tone(event: &str) -> Tone {
         "applied" | "succeeded" | "ready" | "child_merged" => Tone::Good,
         "sealed" | "overlapped" | "asked" | "undone" | "retrying" | "restarting" => Tone::Warning,
         _ => Tone::Plain,
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

@@ -2,25 +2,23 @@
 
 use protocol::{Agent, AgentKind, AgentList};
 
-use super::lsp::printable::{cut, printable};
-use super::session::{agent_state, get};
+use super::session::agent_state;
 use crate::client::Client;
-use crate::context::Context;
 use crate::error::Failure;
-use crate::output::{Cell, Palette, Report, Tone, table};
+use crate::output::{Cell, Palette, Report, Tone, list as list_of};
+use crate::printable::{cut, printable};
 
 /// How much of a description is shown.
 const TEXT_CHARACTERS: usize = 120;
 
-pub(super) fn list(context: &Context, client: &Client) -> Result<Report, Failure> {
-    let answer = get("/v1/agents", context, client)?;
+pub(super) fn list(client: &Client) -> Result<Report, Failure> {
+    let answer = client.fetch("/v1/agents")?;
     let list: AgentList = printable(&answer)?;
-    Ok(Report::success(answer, rows(context.palette, &list.agents)))
+    Ok(Report::success(answer, rows(client.palette(), &list.agents)))
 }
 
 fn rows(palette: Palette, agents: &[Agent]) -> String {
-    let heading = ["NAME", "STATE", "KIND", ""];
-    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
+    let mut rows = Vec::new();
     for agent in agents {
         let kind = match agent.kind {
             AgentKind::Rehearsal => "rehearsal",
@@ -48,7 +46,7 @@ fn rows(palette: Palette, agents: &[Agent]) -> String {
             ]);
         }
     }
-    table(palette, &rows)
+    list_of(palette, &["NAME", "STATE", "KIND", ""], rows, "")
 }
 
 #[cfg(test)]

@@ -5,18 +5,13 @@ use serde_json::json;
 use super::export::with_damage;
 use crate::cli::BackupArguments;
 use crate::client::Client;
-use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Report, Tone, fields};
 use crate::progress::Progress;
-use crate::start::{Repeat, with_daemon};
+use crate::start::Repeat;
 use crate::units::format_bytes;
 
-pub(super) fn run(
-    arguments: &BackupArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &BackupArguments, client: &Client) -> Result<Report, Failure> {
     // The daemon works in another directory than we do.
     let path = std::path::absolute(&arguments.path).ok();
     let Some(path) = path.as_deref().and_then(|path| path.to_str()) else {
@@ -33,10 +28,10 @@ pub(super) fn run(
     progress.begin("Copying the log.");
     // A copy that was made and not heard of is there already at the second attempt, so that is left to people.
     let ask = |client: &Client| client.post_and_wait::<protocol::LogBackup>("/v1/log/backup", Some(&body));
-    let (made, _) = with_daemon(context, client, Repeat::Harmful, ask)?;
+    let made = client.ask(Repeat::Harmful, ask)?;
     drop(progress);
     let text = fields(
-        context.palette,
+        client.palette(),
         vec![
             ("backup", Cell::toned("written", Tone::Good)),
             ("path", Cell::new(&made.path)),

@@ -7,23 +7,17 @@ use serde_json::json;
 
 use super::history;
 use crate::cli::{BreakerCommand, ForcedState, Outcome, Reach, RecordArguments, ResetArguments};
-use crate::client::{Client, ClientError, path_segment};
-use crate::context::Context;
+use crate::client::{Client, ClientError, path_segment, whole_ms};
 use crate::error::{Exit, Failure};
-use crate::output::{Cell, Format, Palette, Report, Tone, fields, table};
-use crate::start::{Repeat, with_daemon};
+use crate::output::{Cell, Palette, Report, Tone, fields, list as list_of};
+use crate::start::Repeat;
 use crate::units::{format_count, format_duration};
 
-pub(super) fn run(
-    command: &BreakerCommand,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(command: &BreakerCommand, client: &Client) -> Result<Report, Failure> {
     if let BreakerCommand::History(arguments) = command
         && arguments.reach() == Reach::Follow
     {
-        return history::follow(arguments, context, format, client);
+        return history::follow(arguments, client);
     }
     // What is wrong with the arguments is said before a daemon is started for them.
     if let BreakerCommand::Record(RecordArguments {
@@ -44,8 +38,8 @@ pub(super) fn run(
         // To do it twice leaves the breaker as once does, but for its history, which then tells it twice.
         BreakerCommand::Reset(_) | BreakerCommand::Force { .. } => Repeat::Harmless,
     };
-    let ask = |client: &Client| send(command, context.palette, client);
-    with_daemon(context, client, repeat, ask).map(|(report, _)| report)
+    let ask = |client: &Client| send(command, client.palette(), client);
+    client.ask(repeat, ask)
 }
 
 fn send(command: &BreakerCommand, palette: Palette, client: &Client) -> Result<Report, ClientError> {
@@ -67,10 +61,9 @@ fn send(command: &BreakerCommand, palette: Palette, client: &Client) -> Result<R
                 Outcome::Success => protocol::Outcome::Success,
                 Outcome::Failure => protocol::Outcome::Failure,
             };
-            let to_ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
             let body = protocol::RecordOutcome {
                 outcome,
-                retry_after_ms: arguments.retry_after.map(to_ms),
+                retry_after_ms: arguments.retry_after.map(whole_ms),
             };
             Ok(one(
                 palette,
@@ -105,23 +98,22 @@ fn path(name: &str, action: &str) -> String {
 }
 
 fn list(palette: Palette, list: &BreakerList) -> Report {
-    let mut text = if list.breakers.is_empty() {
-        "No breakers are known. One appears when the first call is recorded under its name.\n".to_owned()
-    } else {
-        let heading = ["NAME", "STATE", "GENERATION", "FAILURES", "REFUSED", "OPENED"];
-        let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
-        rows.extend(list.breakers.iter().map(|breaker| {
-            vec![
-                Cell::new(&breaker.id),
-                state(breaker),
-                Cell::new(breaker.generation.to_string()),
-                Cell::new(breaker.failures.to_string()),
-                Cell::new(breaker.refused.to_string()),
-                Cell::new(breaker.times_opened.to_string()),
-            ]
-        }));
-        table(palette, &rows)
+    let row = |breaker: &Breaker| {
+        vec![
+            Cell::new(&breaker.id),
+            state(breaker),
+            Cell::new(breaker.generation.to_string()),
+            Cell::new(breaker.failures.to_string()),
+            Cell::new(breaker.refused.to_string()),
+            Cell::new(breaker.times_opened.to_string()),
+        ]
     };
+    let mut text = list_of(
+        palette,
+        &["NAME", "STATE", "GENERATION", "FAILURES", "REFUSED", "OPENED"],
+        list.breakers.iter().map(row).collect(),
+        "No breakers are known. One appears when the first call is recorded under its name.",
+    );
     if list.untracked > 0 {
         let note = format!(
             "Not in the table for lack of room: {}.\n",

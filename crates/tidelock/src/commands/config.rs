@@ -4,27 +4,23 @@ use clap::Parser;
 use protocol::{Setting, SettingList, SettingSource};
 use serde_json::{Value, json};
 
-use super::lsp::printable::{cut, one_line};
 use super::serve;
 use crate::cli::{Cli, Command, SettingsArguments, SettingsCommand};
 use crate::client::Client;
 use crate::context::Context;
 use crate::error::{Exit, Failure, chain};
-use crate::output::{Cell, Palette, Report, Tone, table};
+use crate::output::{Cell, Palette, Report, Tone, list as list_of};
+use crate::printable::{cut, one_line};
 use crate::units::format_count;
 
 /// How much of a value is shown in words.
 const VALUE_CHARACTERS: usize = 60;
 
-pub(super) fn run(
-    arguments: &SettingsArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &SettingsArguments, client: &Client) -> Result<Report, Failure> {
     match arguments.command {
-        None => show(context, client),
-        Some(SettingsCommand::Path) => path(context),
-        Some(SettingsCommand::Check) => check(context),
+        None => show(client),
+        Some(SettingsCommand::Path) => path(&client.context),
+        Some(SettingsCommand::Check) => check(&client.context),
     }
 }
 
@@ -80,8 +76,8 @@ fn check(context: &Context) -> Result<Report, Failure> {
     ))
 }
 
-fn show(context: &Context, client: &Client) -> Result<Report, Failure> {
-    let list = settings(context)?;
+fn show(client: &Client) -> Result<Report, Failure> {
+    let list = settings(&client.context)?;
     let running = running(&list, client);
     let notes = running.iter().map(|setting| {
         let value = cut(&one_line(&words(&setting.value)), VALUE_CHARACTERS);
@@ -91,7 +87,7 @@ fn show(context: &Context, client: &Client) -> Result<Report, Failure> {
         )
     });
     let notes = notes.collect();
-    let text = rows(context.palette, &list);
+    let text = rows(client.palette(), &list);
     let value = json!({ "file": list.file, "settings": list.settings, "running_differs": running });
     Ok(Report::success(value, text).with_notes(notes))
 }
@@ -109,8 +105,7 @@ fn running(list: &SettingList, client: &Client) -> Vec<Setting> {
 }
 
 fn rows(palette: Palette, list: &SettingList) -> String {
-    let heading = ["SETTING", "VALUE", "FROM"];
-    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
+    let mut rows = Vec::new();
     for setting in &list.settings {
         let value = cut(&one_line(&words(&setting.value)), VALUE_CHARACTERS);
         let (from, tone) = match &setting.source {
@@ -125,7 +120,7 @@ fn rows(palette: Palette, list: &SettingList) -> String {
             Cell::toned(from, tone),
         ]);
     }
-    let mut text = table(palette, &rows);
+    let mut text = list_of(palette, &["SETTING", "VALUE", "FROM"], rows, "");
     if let Some(file) = &list.file {
         text.push_str(&format!("\nThe file is {file}.\n"));
     }

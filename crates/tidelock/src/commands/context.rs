@@ -23,11 +23,10 @@ pub(super) use index::run as run_index;
 
 use crate::cli::{ContextArguments, Telling};
 use crate::client::{Client, ClientError};
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{Format, Palette, Report, write};
-use crate::start::{Repeat, with_daemon};
+use crate::printable::printable;
+use crate::start::Repeat;
 
 const CONTEXT: &str = "/v1/context";
 /// How much longer than the question itself its answer may take: the daemon decides when the time is over, and says so.
@@ -35,29 +34,21 @@ const GRACE: Duration = Duration::from_secs(15);
 /// How long an answer may take if the configuration says how long: longer than it can say.
 const PATIENCE: Duration = Duration::from_secs(150);
 
-pub(super) fn run(
-    arguments: &ContextArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let question = question::new(arguments, context, client)?;
+pub(super) fn run(arguments: &ContextArguments, client: &Client) -> Result<Report, Failure> {
+    let question = question::new(arguments, client)?;
     let limit = arguments
         .deadline
         .map_or(PATIENCE, |deadline| deadline.saturating_add(GRACE));
     let ask = |client: &Client| client.post_within::<Value>(CONTEXT, Some(&question), limit);
-    let (answer, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
+    let answer = client.ask(Repeat::Harmless, ask)?;
     let shown: ContextAnswer = printable(&answer)?;
     let exit = exit_of(shown.outcome);
-    if format == Format::Json {
-        return Ok(Report {
-            exit,
-            ..Report::success(answer, String::new())
-        });
+    if client.format() == Format::Json {
+        return Ok(Report::success(answer, String::new()).with_exit(exit));
     }
     let text = match arguments.telling() {
-        Telling::Explanation => explain::explained(context.palette, &shown),
-        Telling::Text if io::stdout().is_terminal() => words::painted(context.palette, &shown),
+        Telling::Explanation => explain::explained(client.palette(), &shown),
+        Telling::Text if io::stdout().is_terminal() => words::painted(client.palette(), &shown),
         Telling::Text => exact(answer)?,
     };
     tell(&text, &words::aside(Palette::for_stderr(), &shown))?;

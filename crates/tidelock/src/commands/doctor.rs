@@ -17,7 +17,6 @@ use serde_json::json;
 
 use crate::cli::Depth;
 use crate::client::Client;
-use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Palette, Report, Tone, table};
 
@@ -69,19 +68,19 @@ impl Check {
     }
 }
 
-pub(super) fn run(depth: Depth, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let mut checks = places::check(context);
-    checks.extend(configuration::check(context));
-    checks.extend(running::check(context, client));
-    checks.extend(durable::check(depth, context, client));
-    checks.extend(system::check(context));
+pub(super) fn run(depth: Depth, client: &Client) -> Result<Report, Failure> {
+    let mut checks = places::check(&client.context);
+    checks.extend(configuration::check(&client.context));
+    checks.extend(running::check(client));
+    checks.extend(durable::check(depth, client));
+    checks.extend(system::check(&client.context));
     checks.extend(sandboxes::check(client));
     checks.extend(workspaces::check(client));
     checks.extend(agents::check(client));
     checks.extend(clients::check(client));
-    let languages = languages::look(context.palette, client);
+    let languages = languages::look(client.palette(), client);
     checks.push(languages.check);
-    let mut report = report(context.palette, &checks);
+    let mut report = report(client.palette(), &checks);
     report.text.push_str(&languages.text);
     report.value["language_servers"] = languages.value;
     Ok(report)

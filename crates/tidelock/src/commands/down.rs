@@ -4,15 +4,14 @@ use serde_json::json;
 
 use crate::cli::DownArguments;
 use crate::client::{Client, ClientError};
-use crate::context::Context;
 use crate::daemon_process::{DaemonProcess, Waited};
 use crate::error::{Exit, Failure, chain};
 use crate::output::{Cell, Palette, Report, Tone, fields};
 
-pub(super) fn run(arguments: &DownArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &DownArguments, client: &Client) -> Result<Report, Failure> {
     let failed = |error: std::io::Error| Failure::new(Exit::Failed, "stop_failed", chain(&error));
     // The process is looked up before it is told to stop. Afterwards its record may be empty already.
-    let process = DaemonProcess::find(&context.home).map_err(failed)?;
+    let process = DaemonProcess::find(&client.context.home).map_err(failed)?;
     let asked = client.post::<protocol::ShutdownAccepted>("/v1/shutdown", None::<&()>);
     if let Err(ClientError::Home(error)) = asked {
         // Whoever else can write to the directory could have put the pid of any process into the record.
@@ -20,7 +19,7 @@ pub(super) fn run(arguments: &DownArguments, context: &Context, client: &Client)
     }
     let Some(process) = process else {
         return match asked {
-            Err(ClientError::Unreachable { .. }) => Ok(none(context.palette)),
+            Err(ClientError::Unreachable { .. }) => Ok(none(client.palette())),
             Err(error) => Err(error.into()),
             Ok(_) => Err(Failure::new(
                 Exit::Failed,
@@ -35,7 +34,7 @@ pub(super) fn run(arguments: &DownArguments, context: &Context, client: &Client)
     }
     let pid = process.owner.pid;
     match process.wait(arguments.timeout).map_err(failed)? {
-        Waited::Ended => Ok(stopped(context.palette, &process)),
+        Waited::Ended => Ok(stopped(client.palette(), &process)),
         Waited::StillThere => Err(Failure::new(
             Exit::Failed,
             "stop_timeout",

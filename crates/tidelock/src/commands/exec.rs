@@ -14,26 +14,19 @@ use serde_json::{Value, json};
 
 use self::ending::{End, ended};
 use crate::cli::{Afterwards, ExecArguments, Stamps, Stay};
-use crate::client::Client;
-use crate::commands::job::{
-    Ended, Escapes, INTERRUPTED, Listener, Teller, WhenInterrupted, catch_interrupts, follow,
-};
-use crate::commands::lsp::printable::{as_it_is, cut, printable};
+use crate::client::{Client, Ended};
+use crate::commands::ids::PLAN;
+use crate::commands::job::{Escapes, INTERRUPTED, Listener, Teller, catch_interrupts, follow};
 use crate::commands::plan::sandboxed::{Prepared, Submitted, as_line};
-use crate::commands::plan::{find, get, order};
-use crate::context::Context;
+use crate::commands::plan::{get, order};
 use crate::error::{Exit, Failure};
 use crate::output::{self, Format, Report, json_line};
+use crate::printable::{as_it_is, cut, printable};
 
 /// How much of a command makes a title.
 const TITLE_CHARACTERS: usize = 120;
 
-pub(super) fn run(
-    arguments: &ExecArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &ExecArguments, client: &Client) -> Result<Report, Failure> {
     let stay = arguments.command.stay();
     // What is wrong with the arguments is said before a daemon is started for them.
     let mut prepared = Prepared::new(&arguments.command)?;
@@ -47,40 +40,37 @@ pub(super) fn run(
         // Nobody needs a plan that was opened for a command which changes nothing.
         discard_unchanged: arguments.plan.is_none(),
     };
-    let (answer, submitted) = submit(arguments, &prepared, wanted, context, client)?;
+    let (answer, submitted) = submit(arguments, &prepared, wanted, client)?;
     let plan: Plan = printable(&answer)?;
     let end = match stay {
         Stay::Submitted => End::detached(answer, (&plan, arguments.afterwards()), &submitted),
         Stay::Ended => {
-            announce(format, &answer, &submitted);
+            announce(client.format(), &answer, &submitted);
             let mut interrupts = catch_interrupts(client, &submitted.id)?;
-            let mut teller = Teller::new(format, Escapes::Keep, Stamps::None);
+            let mut teller = Teller::new(client.format(), Escapes::Keep, Stamps::None);
             for note in prepared.notes.iter().chain(&plan.remarks) {
                 teller.note(note);
             }
-            if format == Format::Human && io::stderr().is_terminal() {
+            if client.format() == Format::Human && io::stderr().is_terminal() {
                 teller.note(&words::begun(&plan));
             }
             let feeding = prepared.feed(&submitted, client)?;
-            let when = WhenInterrupted::CancelTheJob(&mut interrupts);
-            let left = follow(client, (&submitted.id, 0, None), when, &mut teller)?;
+            let left = follow(client, (&submitted.id, 0, None), &mut interrupts, &mut teller)?;
             drop(teller);
-            if let (Some(feeding), Ended::Job { .. }) = (feeding, &left) {
+            if let (Some(feeding), Ended::Over { .. }) = (feeding, &left) {
                 feeding.finish();
             }
             match left {
-                Ended::Job { job, interrupted } => ended(
-                    (&plan, &submitted),
-                    (&job, interrupted),
-                    &mut interrupts,
-                    (context, format, client),
-                )?,
+                Ended::Over {
+                    end: job,
+                    interrupted,
+                } => ended((&plan, &submitted), (&job, interrupted), &mut interrupts, client)?,
                 Ended::LeftAlone => End::left(answer, &plan, &submitted, Exit::Command(INTERRUPTED)),
                 Ended::NobodyReads => End::left(answer, &plan, &submitted, Exit::Failed),
             }
         }
     };
-    Ok(finish(end, format))
+    Ok(finish(end, client.format()))
 }
 
 /// Submits the command to run in the plan that is named, or in one that the daemon opens for it. With the plan as it was then.
@@ -88,18 +78,17 @@ fn submit(
     arguments: &ExecArguments,
     prepared: &Prepared,
     wanted: FinishPlan,
-    context: &Context,
     client: &Client,
 ) -> Result<(Value, Submitted), Failure> {
     if let Some(plan) = &arguments.plan {
-        let answer = get(&find(plan, context, client)?, "", context, client)?;
-        let submitted = prepared.submit(&as_it_is(&answer)?, Some(wanted), context, client)?;
+        let answer = get(&PLAN.find(plan, client)?, "", client)?;
+        let submitted = prepared.submit(&as_it_is(&answer)?, Some(wanted), client)?;
         return Ok((answer, submitted));
     }
-    let mut order = order(&arguments.open, prepared.here(), context, client)?;
+    let mut order = order(&arguments.open, prepared.here(), client)?;
     let title = || cut(&as_line(&arguments.command.command), TITLE_CHARACTERS);
     order.title = Some(order.title.unwrap_or_else(title));
-    let mut submitted = prepared.submit_in_new(order, wanted, context, client)?;
+    let mut submitted = prepared.submit_in_new(order, wanted, client)?;
     Ok((submitted.plan.take(), submitted))
 }
 
@@ -119,8 +108,5 @@ fn finish(end: End, format: Format) -> Report {
         drop(output::write(io::stderr(), &end.text));
     }
     let value = json!({ "plan": end.plan, "job": end.job, "outcome": end.outcome });
-    Report {
-        exit: end.exit,
-        ..Report::success(value, String::new())
-    }
+    Report::success(value, String::new()).with_exit(end.exit)
 }

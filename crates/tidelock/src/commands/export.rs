@@ -11,25 +11,19 @@ use serde_json::json;
 
 use crate::cli::ArchiveArguments;
 use crate::client::{Client, ClientError};
-use crate::commands::lsp::printable::one_line;
-use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{self, Cell, Format, Report, Tone, fields, json_line};
+use crate::printable::one_line;
 use crate::progress::Progress;
-use crate::start::{Repeat, with_daemon};
+use crate::start::Repeat;
 use crate::units::format_bytes;
 
 /// How long the daemon may take to send the next piece: compression of a large blob takes a while on a busy machine.
 const SILENCE: Duration = Duration::from_secs(60);
 
-pub(super) fn run(
-    arguments: &ArchiveArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &ArchiveArguments, client: &Client) -> Result<Report, Failure> {
     // A daemon is started before anything is written, and what it has to say is said then.
-    with_daemon(context, client, Repeat::Harmless, |client| {
+    client.ask(Repeat::Harmless, |client| {
         client.get::<protocol::Status>("/v1/status")
     })?;
     if arguments.path == Path::new("-") {
@@ -38,7 +32,7 @@ pub(super) fn run(
         let value = json!({ "state": "written", "size_bytes": size_bytes });
         let text = format!("{} were exported.\n", format_bytes(size_bytes));
         let report = with_damage(Report::success(value, text), &left_out);
-        let said = match format {
+        let said = match client.format() {
             Format::Human => format!("{}{}", report.text, report.notes.join("")),
             Format::Json => json_line(&report.value),
         };
@@ -51,7 +45,7 @@ pub(super) fn run(
     let path = std::path::absolute(&arguments.path).map_err(|error| unwritable(&arguments.path, &error))?;
     let (size_bytes, left_out) = to_file(client, &path)?;
     let text = fields(
-        context.palette,
+        client.palette(),
         vec![
             ("archive", Cell::toned("written", Tone::Good)),
             ("path", Cell::new(path.display().to_string())),

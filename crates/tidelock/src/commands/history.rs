@@ -1,29 +1,20 @@
 //! `tidelock breaker history`: what was done to a breaker by hand, and what is done to it from now on.
 
-use std::cell::Cell as Place;
+use std::convert::Infallible;
 use std::io;
-use std::thread;
-use std::time::Duration;
 
-use hyper::header::{ACCEPT, HeaderName};
 use protocol::{BreakerEvent, BreakerEventList, Resync};
 use serde_json::json;
 
 use crate::cli::HistoryArguments;
-use crate::client::{Client, ClientError, path_segment};
+use crate::client::{Client, ClientError, Follower, Interrupts, path_segment};
 use crate::commands::job::local;
-use crate::context::Context;
 use crate::error::Failure;
-use crate::output::{self, Cell, Format, Palette, Report, Tone, json_line, table};
-use crate::sse::{EventReader, ServerEvent};
-use crate::start::{Repeat, with_daemon};
+use crate::output::{self, Cell, Format, Palette, Report, json_line, list};
+use protocol::sse::ServerEvent;
 
 /// How many events are asked for at a time.
 const PAGE_EVENTS: usize = 1000;
-/// A stream has a heartbeat every 15 seconds. After three that did not come, nobody is there.
-const SILENCE: Duration = Duration::from_secs(45);
-/// How long to wait before looking for the daemon again.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
 /// What is there.
 pub(super) fn past(
@@ -36,17 +27,20 @@ pub(super) fn past(
 }
 
 /// What is there and what comes, until somebody ends the process or reads no more.
-pub(super) fn follow(
-    arguments: &HistoryArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn follow(arguments: &HistoryArguments, client: &Client) -> Result<Report, Failure> {
     let path = path(&arguments.name);
     // What is wrong with the name, or with the daemon, is said before the wait begins.
-    let ask = |client: &Client| client.get::<BreakerEventList>(&format!("{path}?limit=1"));
-    with_daemon(context, client, Repeat::Harmless, ask)?;
-    tell(client, &path, arguments.after, format).map(|()| Report::already_told())
+    client.fetch::<BreakerEventList>(&format!("{path}?limit=1"))?;
+    let place = Some(arguments.after.to_string());
+    client.follow(
+        &path,
+        place,
+        &mut Interrupts::default(),
+        &mut Telling {
+            format: client.format(),
+        },
+    )?;
+    Ok(Report::already_told())
 }
 
 fn path(name: &str) -> String {
@@ -68,68 +62,46 @@ fn all(client: &Client, path: &str, after: u64) -> Result<BreakerEventList, Clie
     }
 }
 
-fn report(palette: Palette, name: &str, list: &BreakerEventList) -> Report {
-    let text = if list.events.is_empty() {
-        "Nobody has changed this breaker by hand.\n".to_owned()
-    } else {
-        let heading = ["NUMBER", "TIME", "WHAT", "REQUEST"];
-        let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
-        rows.extend(list.events.iter().map(|event| {
-            vec![
-                Cell::new(event.sequence.to_string()),
-                Cell::new(local(&event.at)),
-                Cell::new(words(&event.kind)),
-                Cell::new(request(event)),
-            ]
-        }));
-        table(palette, &rows)
+fn report(palette: Palette, name: &str, events: &BreakerEventList) -> Report {
+    let row = |event: &BreakerEvent| {
+        vec![
+            Cell::new(event.sequence.to_string()),
+            Cell::new(local(&event.at)),
+            Cell::new(words(&event.kind)),
+            Cell::new(request(event)),
+        ]
     };
-    let value = json!({ "id": name, "events": list.events, "first": list.first, "last": list.last });
+    let text = list(
+        palette,
+        &["NUMBER", "TIME", "WHAT", "REQUEST"],
+        events.events.iter().map(row).collect(),
+        "Nobody has changed this breaker by hand.",
+    );
+    let value = json!({ "id": name, "events": events.events, "first": events.first, "last": events.last });
     Report::success(value, text)
 }
 
-/// Tells events as they come. Whenever the stream ends, it goes on after the last one that was told.
-fn tell(client: &Client, path: &str, after: u64, format: Format) -> Result<(), Failure> {
-    let place = Place::new(after);
-    let mut told_of_absence = false;
-    loop {
-        let mut reader = EventReader::default();
-        let headers = [
-            (ACCEPT, "text/event-stream".to_owned()),
-            (HeaderName::from_static("last-event-id"), place.get().to_string()),
-        ];
-        let ended = client.download(path, &headers, SILENCE, |piece| {
-            told_of_absence = false;
-            reader.read(piece).iter().try_for_each(|event| {
-                output::write(io::stdout(), &line(event, format))?;
-                // Only what was told is not asked for again.
-                if let Some(id) = event.id.as_deref().and_then(|id| id.parse().ok()) {
-                    place.set(id);
-                }
-                Ok(())
-            })
-        });
-        match ended {
-            Ok(()) => {}
-            // Whoever read it has seen enough.
-            Err(ClientError::Output { source }) if source.kind() == io::ErrorKind::BrokenPipe => {
-                return Ok(());
-            }
-            Err(ClientError::Refused(refusal)) if refusal.is_about_the_daemons_end() => {}
-            Err(
-                ClientError::Unreachable { .. } | ClientError::Broken { .. } | ClientError::Timeout { .. },
-            ) => {
-                if !told_of_absence && format == Format::Human {
-                    drop(output::write(
-                        io::stderr(),
-                        "note: the daemon is gone; waiting for it to come back\n",
-                    ));
-                    told_of_absence = true;
-                }
-            }
-            Err(error) => return Err(error.into()),
+/// Tells events as they come, however long there is no daemon.
+struct Telling {
+    format: Format,
+}
+
+impl Follower for Telling {
+    type End = Infallible;
+
+    fn hear(&mut self, event: &ServerEvent) -> io::Result<Option<Infallible>> {
+        output::write(io::stdout(), &line(event, self.format))?;
+        Ok(None)
+    }
+
+    fn note(&mut self, text: &str) {
+        if self.format == Format::Human {
+            drop(output::write(io::stderr(), &format!("note: {text}\n")));
         }
-        thread::sleep(LOOK_AGAIN_AFTER); // tidy: nobody tells when a daemon is started by somebody else
+    }
+
+    fn lost(&self, _: Option<ClientError>) -> Option<Failure> {
+        None
     }
 }
 

@@ -1,153 +1,224 @@
-//! Which of several things is meant: a whole id says it, and so does a part of one that no other has.
+//! Which thing is meant: by a whole id, by a part of one that no other has, or by the name of the newest.
+//!
+//! The daemon resolves what was typed. A whole id needs no question: whatever is done with it tells whether it exists.
 
+use protocol::{IdMatches, is_part_of_id};
+
+use crate::client::{Client, path_segment};
 use crate::error::{Exit, Failure};
+use crate::paths::current_directory;
 
-/// How long an id is behind what all of its kind begin with.
+/// How long an id is behind its prefix.
 const BODY_LENGTH: usize = 26;
-/// How many of several that are meant are named.
+/// How many of several ids are named.
 const NAMED: usize = 5;
+/// The name of the newest plan or session of the current directory.
+const NEWEST: &str = "@";
 
 /// A kind of thing that has ids.
 #[derive(Debug)]
 pub(super) struct Kind {
-    /// What its ids begin with.
-    prefix: &'static str,
+    /// Its name for the daemon; its ids begin with it.
+    name: &'static str,
     word: &'static str,
     plural: &'static str,
-    /// The code if there is none.
-    not_found: &'static str,
-    /// The code if there are several.
-    ambiguous: &'static str,
-    /// Where to find it.
+    /// Where to find one.
     advice: &'static str,
     /// How much of an id must be given: less is more likely a slip.
     least: usize,
+    newest: Option<Newest>,
+}
+
+/// The name of the newest thing of a kind.
+#[derive(Debug)]
+struct Newest {
+    name: &'static str,
+    /// What to say if there is none; the directory follows if the name is about one.
+    none: &'static str,
+    advice: &'static str,
 }
 
 pub(super) static JOB: Kind = Kind {
-    prefix: "job_",
+    name: "job",
     word: "job",
     plural: "jobs",
-    not_found: "job_not_found",
-    ambiguous: "job_ambiguous",
     advice: "`tidelock job list` shows the jobs; jobs that ended long ago are deleted",
     least: 1,
+    newest: Some(Newest {
+        name: "last",
+        none: "there are no jobs yet",
+        advice: "submit one with `tidelock job run -- COMMAND`",
+    }),
 };
 pub(super) static PLAN: Kind = Kind {
-    prefix: "plan_",
+    name: "plan",
     word: "plan",
     plural: "plans",
-    not_found: "plan_not_found",
-    ambiguous: "plan_ambiguous",
     advice: "`tidelock plan list --all` shows the plans",
     least: 4,
+    newest: Some(Newest {
+        name: NEWEST,
+        none: "there is no plan for the workspace of",
+        advice: "open one with `tidelock plan new` or `tidelock exec -- COMMAND`",
+    }),
 };
 pub(super) static CHANGESET: Kind = Kind {
-    prefix: "changeset_",
+    name: "changeset",
     word: "changeset",
     plural: "changesets",
-    not_found: "changeset_not_found",
-    ambiguous: "changeset_ambiguous",
     advice: "`tidelock plan changesets` shows the changesets of a plan",
     least: 4,
+    newest: None,
 };
 pub(super) static RESCUED: Kind = Kind {
-    prefix: "rescued_",
+    name: "rescued",
     word: "piece of rescued content",
     plural: "pieces of rescued content",
-    not_found: "rescued_not_found",
-    ambiguous: "rescued_ambiguous",
     advice: "`tidelock workspace rescued` shows what is kept",
     least: 4,
+    newest: None,
 };
 pub(super) static SESSION: Kind = Kind {
-    prefix: "session_",
+    name: "session",
     word: "session",
     plural: "sessions",
-    not_found: "session_not_found",
-    ambiguous: "session_ambiguous",
     advice: "`tidelock session list --all` shows the sessions",
     least: 4,
+    newest: Some(Newest {
+        name: NEWEST,
+        none: "there is no session for",
+        advice: "open one with `tidelock run PROMPT`",
+    }),
 };
 pub(super) static TURN: Kind = Kind {
-    prefix: "turn_",
+    name: "turn",
     word: "turn",
     plural: "turns",
-    not_found: "turn_not_found",
-    ambiguous: "turn_ambiguous",
     advice: "`tidelock session show` shows the turns of a session",
     least: 4,
+    newest: None,
 };
 pub(super) static PERMISSION: Kind = Kind {
-    prefix: "permission_",
+    name: "permission",
     word: "open question",
     plural: "open questions",
-    not_found: "permission_not_found",
-    ambiguous: "permission_ambiguous",
     advice: "`tidelock session show` shows the open questions",
     least: 4,
+    newest: None,
 };
 
 impl Kind {
-    /// Whether a text is an id. If it is, nothing has to be looked for.
-    pub(super) fn is_whole(&self, wanted: &str) -> bool {
-        wanted.starts_with(self.prefix) && wanted.len() == self.prefix.len() + BODY_LENGTH
+    /// The id of the thing that is meant.
+    pub(super) fn find(&self, wanted: &str, client: &Client) -> Result<String, Failure> {
+        match &self.newest {
+            Some(newest) if newest.name == wanted => self.newest(newest, client),
+            _ => self.resolve(wanted, "", client),
+        }
     }
 
-    /// A text as a part of an id.
-    pub(super) fn part<'a>(&'static self, wanted: &'a str) -> Result<Part<'a>, Failure> {
-        let body = wanted.strip_prefix(self.prefix).unwrap_or(wanted);
+    /// The same for a thing that belongs to another one: a turn of a session, a changeset of a plan.
+    pub(super) fn find_of(&self, wanted: &str, owner: &str, client: &Client) -> Result<String, Failure> {
+        self.resolve(wanted, &format!("&of={}", path_segment(owner)), client)
+    }
+
+    fn resolve(&self, wanted: &str, query: &str, client: &Client) -> Result<String, Failure> {
+        if self.is_whole(wanted) {
+            return Ok(wanted.to_owned());
+        }
+        self.check_length(wanted)?;
+        self.only(wanted, self.ask(wanted, query, client)?)
+    }
+
+    fn newest(&self, newest: &Newest, client: &Client) -> Result<String, Failure> {
+        let (found, none) = match newest.name {
+            NEWEST => {
+                let (found, here) = self.newest_here("", client)?;
+                (found, format!("{} {here}", newest.none))
+            }
+            name => {
+                let found = self.ask(name, "", client)?.ids.into_iter().next();
+                (found, newest.none.to_owned())
+            }
+        };
+        found.ok_or_else(|| Failure::new(Exit::Refused, &self.code("not_found"), none).advise(newest.advice))
+    }
+
+    /// The newest thing of the current directory, and that directory as it is shown.
+    pub(super) fn newest_here(
+        &self,
+        query: &str,
+        client: &Client,
+    ) -> Result<(Option<String>, String), Failure> {
+        let here = current_directory()?.display().to_string();
+        let query = format!("&directory={}{query}", path_segment(&here));
+        let found = self.ask(NEWEST, &query, client)?;
+        Ok((found.ids.into_iter().next(), here))
+    }
+
+    fn ask(&self, text: &str, query: &str, client: &Client) -> Result<IdMatches, Failure> {
+        client.fetch(&format!(
+            "/v1/ids/{}?kind={}{query}",
+            path_segment(text),
+            self.name
+        ))
+    }
+
+    /// The one of some ids at hand that is meant.
+    pub(super) fn pick(&self, wanted: &str, ids: Vec<String>) -> Result<String, Failure> {
+        self.check_length(wanted)?;
+        let ids: Vec<String> = ids.into_iter().filter(|id| is_part_of_id(wanted, id)).collect();
+        let total = ids.len() as u64;
+        self.only(wanted, IdMatches { ids, total })
+    }
+
+    fn code(&self, what: &str) -> String {
+        format!("{}_{what}", self.name)
+    }
+
+    /// Whether a text is an id, so that nothing has to be looked for.
+    pub(super) fn is_whole(&self, wanted: &str) -> bool {
+        self.body_of(wanted).is_some_and(|body| body.len() == BODY_LENGTH)
+    }
+
+    /// What follows the prefix.
+    fn body_of<'a>(&self, wanted: &'a str) -> Option<&'a str> {
+        wanted.strip_prefix(self.name)?.strip_prefix('_')
+    }
+
+    /// Refuses what is too short to be meant as a part of an id.
+    pub(super) fn check_length(&self, wanted: &str) -> Result<(), Failure> {
         let least = self.least;
-        if body.chars().count() >= least {
-            return Ok(Part { kind: self, wanted });
+        if self.body_of(wanted).unwrap_or(wanted).chars().count() >= least {
+            return Ok(());
         }
         let shown = wanted.escape_debug();
         let message = format!("`{shown}` is too short; give at least {least} characters of an id");
         Err(Failure::new(Exit::Usage, "usage", message)
             .advise("the last characters of an id differ the most"))
     }
-}
 
-/// A part of an id.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Part<'a> {
-    kind: &'static Kind,
-    wanted: &'a str,
-}
-
-impl Part<'_> {
-    /// Whether it is the beginning or the end of an id, with or without what all of them begin with.
-    pub(super) fn is_of(self, id: &str) -> bool {
-        let wanted = self.wanted.to_ascii_uppercase();
-        let id = id.to_ascii_uppercase();
-        let body = id.split_once('_').map_or(id.as_str(), |(_, body)| body);
-        id.starts_with(&wanted) || body.starts_with(&wanted) || body.ends_with(&wanted)
-    }
-
-    /// The one that it was found in.
-    pub(super) fn only(self, mut found: Vec<String>) -> Result<String, Failure> {
-        let shown = self.wanted.escape_debug();
+    fn only(&self, wanted: &str, mut found: IdMatches) -> Result<String, Failure> {
+        let shown = wanted.escape_debug();
         let Kind {
-            word,
-            plural,
-            not_found,
-            ambiguous,
-            advice,
-            ..
-        } = *self.kind;
-        match found.len() {
-            1 => Ok(found.remove(0)),
+            word, plural, advice, ..
+        } = self;
+        match found.total {
+            1 if !found.ids.is_empty() => Ok(found.ids.remove(0)),
             0 => {
                 let message = format!("no {word} has an id that begins or ends with `{shown}`");
-                Err(Failure::new(Exit::Refused, not_found, message).advise(advice))
+                Err(Failure::new(Exit::Refused, &self.code("not_found"), message).advise(*advice))
             }
-            count => {
-                found.truncate(NAMED);
-                let more = if count > NAMED { ", ..." } else { "" };
-                let named = found.join(", ");
+            total => {
+                found.ids.truncate(NAMED);
+                let more = if total > found.ids.len() as u64 {
+                    ", ..."
+                } else {
+                    ""
+                };
+                let named = found.ids.join(", ");
                 let message =
-                    format!("{count} {plural} have an id that begins or ends with `{shown}`: {named}{more}");
-                Err(Failure::new(Exit::Refused, ambiguous, message)
+                    format!("{total} {plural} have an id that begins or ends with `{shown}`: {named}{more}");
+                Err(Failure::new(Exit::Refused, &self.code("ambiguous"), message)
                     .advise("write more of the id; the ends differ the most"))
             }
         }
@@ -186,15 +257,12 @@ mod tests {
             (&SESSION, "session_01JD", Ok(2)),
             (&SESSION, "session_01J", Err("usage")),
         ] {
-            let ids = bodies.map(|body| format!("{}{body}", kind.prefix));
+            let ids = bodies.map(|body| format!("{}_{body}", kind.name));
             assert!(
                 ids.iter().all(|id| kind.is_whole(id)) && !kind.is_whole(wanted),
                 "{wanted}"
             );
-            let found = kind.part(wanted).and_then(|part| {
-                let found = ids.iter().filter(|id| part.is_of(id));
-                part.only(found.cloned().collect())
-            });
+            let found = kind.pick(wanted, ids.to_vec());
             let found = found.as_deref().map_err(|failure| failure.code.as_str());
             assert_eq!(
                 found,

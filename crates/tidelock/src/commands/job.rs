@@ -2,7 +2,7 @@
 //!
 //! - `submission` makes a request of arguments, and `run` sends it.
 //! - `follow` reads what a job says, over restarts of the daemon, and `tell` shows it. `outcome` says how to end.
-//! - `pick` finds the job that is meant; the rest are its views.
+//! - The rest are views of jobs.
 //!
 //! What a job says goes to the terminal as it is, like the output of any command. Everything else that others wrote
 //! (titles, reasons) is made printable first.
@@ -15,7 +15,6 @@ pub(super) mod input;
 mod list;
 mod logs;
 pub(super) mod outcome;
-mod pick;
 mod run;
 mod show;
 mod submission;
@@ -23,53 +22,35 @@ mod tell;
 mod times;
 mod wait;
 
-pub(super) use follow::{Ended, Interrupted, Listener, Said, WhenInterrupted, follow};
+pub(super) use follow::{Listener, Said, follow};
 pub(super) use outcome::{INTERRUPTED, ended_text, exit_of};
 pub(super) use run::catch_interrupts;
 pub(super) use submission::{environment, environment_here, source, stdin, terminal, write_below};
 pub(super) use tell::{Escapes, Teller};
 pub(super) use times::{age, between, local, with_age};
 
-use serde_json::Value;
-
 use crate::cli::JobCommand;
-use crate::client::{Client, ClientError, path_segment};
-use crate::context::Context;
+use crate::client::{Client, path_segment};
 use crate::error::Failure;
-use crate::output::{Format, Report};
-use crate::start::{Repeat, with_daemon};
+use crate::output::Report;
 
 pub(super) const JOBS: &str = "/v1/jobs";
 
-pub(super) fn run(
-    command: &JobCommand,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(command: &JobCommand, client: &Client) -> Result<Report, Failure> {
     match command {
-        JobCommand::Run(arguments) => run::run(arguments, context, format, client),
-        JobCommand::List(arguments) => list::list(arguments, context, client),
-        JobCommand::Show(arguments) => show::show(&arguments.job, context, client),
-        JobCommand::Logs(arguments) => logs::logs(arguments, context, format, client),
-        JobCommand::Wait(arguments) => wait::run(arguments, context, client),
-        JobCommand::Cancel(arguments) => change::cancel(arguments, context, client),
-        JobCommand::Retry(arguments) => run::retry(arguments, context, format, client),
-        JobCommand::Gc(arguments) => change::collect(arguments, context, client),
-        JobCommand::Workers(arguments) => change::workers(arguments, context, client),
+        JobCommand::Run(arguments) => run::run(arguments, client),
+        JobCommand::List(arguments) => list::list(arguments, client),
+        JobCommand::Show(arguments) => show::show(&arguments.job, client),
+        JobCommand::Logs(arguments) => logs::logs(arguments, client),
+        JobCommand::Wait(arguments) => wait::run(arguments, client),
+        JobCommand::Cancel(arguments) => change::cancel(arguments, client),
+        JobCommand::Retry(arguments) => run::retry(arguments, client),
+        JobCommand::Gc(arguments) => change::collect(arguments, client),
+        JobCommand::Workers(arguments) => change::workers(arguments, client),
     }
 }
 
 /// The path of a job, or of something about it.
 fn path(id: &str, rest: &str) -> String {
     format!("{JOBS}/{}{rest}", path_segment(id))
-}
-
-fn ask(
-    context: &Context,
-    client: &Client,
-    repeat: Repeat,
-    work: impl Fn(&Client) -> Result<Value, ClientError>,
-) -> Result<Value, Failure> {
-    with_daemon(context, client, repeat, work).map(|(answer, _)| answer)
 }

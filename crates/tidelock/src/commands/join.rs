@@ -27,7 +27,6 @@ use self::files::{Readers, Written};
 use self::surroundings::Surroundings;
 use crate::cli::{JoinAction, JoinArguments, JoinScope, JoinWay};
 use crate::client::Client;
-use crate::context::Context;
 use crate::error::Failure;
 use crate::output::Report;
 
@@ -36,15 +35,15 @@ pub(super) const USUAL_NAME: &str = "tidelock";
 /// How often a file is read again that its owner has just changed. A client writes its own now and then, and not all the while.
 const ATTEMPTS: usize = 3;
 
-pub(super) fn run(arguments: &JoinArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &JoinArguments, client: &Client) -> Result<Report, Failure> {
     let variable = |name: &str| std::env::var_os(name);
     let surroundings = Surroundings::look(&variable)?;
     let Some(joining) = arguments.client.and_then(clients::of) else {
-        return Ok(list::report(context.palette, &surroundings));
+        return Ok(list::report(client.palette(), &surroundings));
     };
     let wish = Wish::of(arguments, joining, &surroundings, || address(client))?;
     let outcome = wish.carry_out(arguments.action())?;
-    Ok(words::report(&wish, &outcome, context))
+    Ok(words::report(&wish, &outcome, &client.context))
 }
 
 /// An entry, and where it belongs.

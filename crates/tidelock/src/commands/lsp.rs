@@ -5,10 +5,8 @@
 
 mod config;
 mod diagnostics;
-pub(super) mod paths;
 mod pick;
 mod places;
-pub(super) mod printable;
 mod query;
 mod server_table;
 mod servers;
@@ -18,7 +16,6 @@ use std::time::Duration;
 
 use crate::cli::LspCommand;
 use crate::client::Client;
-use crate::context::Context;
 use crate::error::Failure;
 use crate::output::Report;
 
@@ -30,17 +27,17 @@ pub(super) use config::{read as read_config, row as config_row};
 /// large workspace is read in minutes; a daemon that has not answered by then has lost the request.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 
-pub(super) fn run(command: &LspCommand, context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(super) fn run(command: &LspCommand, client: &Client) -> Result<Report, Failure> {
     match command {
-        LspCommand::List => servers::list(context, client),
-        LspCommand::Start(arguments) => servers::start(arguments, context, client),
-        LspCommand::Stop(arguments) => servers::stop(arguments, context, client),
-        LspCommand::Restart(arguments) => servers::restart(arguments, context, client),
-        LspCommand::Health(arguments) => servers::health(&arguments.server, context, client),
-        LspCommand::Log(arguments) => servers::log(&arguments.server, context, client),
-        LspCommand::Config(arguments) => config::show(arguments, context, client),
-        LspCommand::Trust(arguments) => config::trust(arguments, context, client),
-        LspCommand::Request(arguments) => query::raw(arguments, context, client),
-        _ => query::run(command, context, client),
+        LspCommand::List => servers::list(client),
+        LspCommand::Start(arguments) => servers::start(arguments, client),
+        LspCommand::Stop(arguments) => servers::stop(arguments, client),
+        LspCommand::Restart(arguments) => servers::restart(arguments, client),
+        LspCommand::Health(arguments) => servers::health(&arguments.server, client),
+        LspCommand::Log(arguments) => servers::log(&arguments.server, client),
+        LspCommand::Config(arguments) => config::show(arguments, client),
+        LspCommand::Trust(arguments) => config::trust(arguments, client),
+        LspCommand::Request(arguments) => query::raw(arguments, client),
+        _ => query::run(command, client),
     }
 }

@@ -2,11 +2,13 @@
 
 use protocol::Machine;
 
-use super::lsp::printable::cut;
-use crate::output::{Cell, Tone};
+use crate::output::Cell;
+use crate::printable::cut;
 
 /// How much of a name is shown.
 const NAME_CHARACTERS: usize = 24;
+/// Behind how many columns the machine stands.
+const AFTER: usize = 2;
 
 /// The name of a machine that is not this one.
 pub(super) fn elsewhere(machine: Option<&Machine>) -> Option<String> {
@@ -14,22 +16,19 @@ pub(super) fn elsewhere(machine: Option<&Machine>) -> Option<String> {
     Some(cut(&machine.name, NAME_CHARACTERS))
 }
 
-/// Adds a column with the machine after the first columns of a table, if anything in it is on another one.
+/// Adds a column with the machine behind the id and the state of a list, if anything in it is on another one.
 pub(super) fn with_machines(
+    heading: &mut Vec<&str>,
     rows: &mut [Vec<Cell>],
-    after: usize,
     machines: &[Option<&Machine>],
     nowhere: &str,
 ) {
     if machines.iter().all(|machine| elsewhere(*machine).is_none()) {
         return;
     }
-    let heading = std::iter::once(Cell::toned("MACHINE", Tone::Quiet));
-    let names = machines.iter().map(|machine| {
+    heading.insert(AFTER, "MACHINE");
+    for (row, machine) in rows.iter_mut().zip(machines) {
         let name = machine.map_or(nowhere, |machine| &machine.name);
-        Cell::new(cut(name, NAME_CHARACTERS))
-    });
-    for (row, cell) in rows.iter_mut().zip(heading.chain(names)) {
-        row.insert(after.min(row.len()), cell);
+        row.insert(AFTER, Cell::new(cut(name, NAME_CHARACTERS)));
     }
 }

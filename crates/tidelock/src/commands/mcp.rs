@@ -16,11 +16,10 @@ use protocol::BootId;
 
 use crate::cli::{McpArguments, WhoApplies};
 use crate::client::Client;
-use crate::context::Context;
 use crate::environment::search_variables;
 use crate::error::{Exit, Failure};
 use crate::output::{Report, json_line, write};
-use crate::start::{Repeat, with_daemon};
+use crate::start::Repeat;
 
 /// What the daemon is asked to go on with.
 const PROTOCOL: &str = "tidelock-mcp";
@@ -30,11 +29,11 @@ const ID_CHARACTERS: usize = 6;
 /// How long the variables may be that the daemon is told. The whole head of a request may have 16 KiB.
 const VARIABLES_BYTES: usize = 12 * 1024;
 
-pub(crate) fn run(arguments: &McpArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(crate) fn run(arguments: &McpArguments, client: &Client) -> Result<Report, Failure> {
     let headers = headers(arguments)?;
     let connect = || {
         let upgrade = |client: &Client| client.upgrade(PATH, PROTOCOL, &headers);
-        with_daemon(context, client, Repeat::Harmless, upgrade).map(|(stream, _)| stream)
+        client.ask(Repeat::Harmless, upgrade)
     };
     // What is wrong with the daemon is said at once, where whoever configures an agent can see it.
     let first = connect()?;

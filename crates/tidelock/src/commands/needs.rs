@@ -6,15 +6,12 @@ use serde_json::json;
 use super::machine::elsewhere;
 use super::shell::quoted;
 use crate::client::Client;
-use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, table};
-use crate::start::{Repeat, with_daemon};
 
-pub(super) fn run(context: &Context, client: &Client) -> Result<Report, Failure> {
-    let ask = |client: &Client| client.get::<NeedList>("/v1/needs");
-    let (list, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
-    Ok(report(context.palette, &list))
+pub(super) fn run(client: &Client) -> Result<Report, Failure> {
+    let list: NeedList = client.fetch("/v1/needs")?;
+    Ok(report(client.palette(), &list))
 }
 
 fn report(palette: Palette, list: &NeedList) -> Report {

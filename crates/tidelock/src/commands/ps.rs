@@ -6,50 +6,42 @@ use protocol::{Process, ProcessList, ProcessState};
 use serde_json::json;
 
 use crate::client::Client;
-use crate::context::Context;
 use crate::error::Failure;
-use crate::output::{Cell, Palette, Report, Tone, table};
-use crate::start::{Repeat, with_daemon};
+use crate::output::{Cell, Palette, Report, Tone, list};
+use crate::printable::shortened;
 use crate::units::{format_bytes, format_duration};
 
 /// How much of a command line is shown in a row. `why` shows all of it.
 const COMMAND_CHARS: usize = 60;
 
-pub(super) fn run(context: &Context, client: &Client) -> Result<Report, Failure> {
-    let ask = |client: &Client| client.get::<ProcessList>("/v1/processes");
-    let (list, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
-    Ok(report(context.palette, &list))
+pub(super) fn run(client: &Client) -> Result<Report, Failure> {
+    let processes: ProcessList = client.fetch("/v1/processes")?;
+    Ok(report(client.palette(), &processes))
 }
 
-fn report(palette: Palette, list: &ProcessList) -> Report {
-    let text = if list.processes.is_empty() {
-        "The daemon has started no processes.\n".to_owned()
-    } else {
-        let heading = [
+fn report(palette: Palette, processes: &ProcessList) -> Report {
+    let text = list(
+        palette,
+        &[
             "PID", "STATE", "OWNER", "REASON", "AGE", "MEMORY", "RESTARTS", "COMMAND",
-        ];
-        let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
-        rows.extend(list.processes.iter().map(row));
-        table(palette, &rows)
-    };
-    Report::success(json!({ "processes": list.processes }), text)
+        ],
+        processes.processes.iter().map(row).collect(),
+        "The daemon has started no processes.",
+    );
+    Report::success(json!({ "processes": processes.processes }), text)
 }
 
 fn row(process: &Process) -> Vec<Cell> {
     vec![
-        Cell::new(pid(process)),
+        Cell::or_dash(process.pid.map(|pid| pid.to_string())),
         state(process.state),
         Cell::new(&process.owner),
         Cell::new(&process.reason),
         Cell::new(format_duration(Duration::from_millis(process.age_ms))),
         Cell::new(format_bytes(process.rss_bytes)),
         Cell::new(process.restarts.to_string()),
-        Cell::new(shortened(&process.argv.join(" "))),
+        Cell::new(shortened(&process.argv.join(" "), COMMAND_CHARS)),
     ]
-}
-
-fn pid(process: &Process) -> String {
-    process.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string())
 }
 
 pub(super) fn state(state: ProcessState) -> Cell {
@@ -57,13 +49,6 @@ pub(super) fn state(state: ProcessState) -> Cell {
         ProcessState::Starting => Cell::toned("starting", Tone::Warning),
         ProcessState::Running => Cell::toned("running", Tone::Good),
         ProcessState::Stopping => Cell::toned("stopping", Tone::Warning),
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(COMMAND_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

@@ -5,15 +5,14 @@ use serde_json::json;
 use super::down;
 use crate::cli::{DownArguments, PurgeArguments};
 use crate::client::Client;
-use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Report, Tone, fields};
 use crate::start::START_LOCK_TIMEOUT;
 use crate::start_lock::StartLock;
 use crate::units::format_bytes;
 
-pub(super) fn run(arguments: &PurgeArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let home = &context.home;
+pub(super) fn run(arguments: &PurgeArguments, client: &Client) -> Result<Report, Failure> {
+    let home = &client.context.home;
     let (runtime, state) = (
         home.runtime.display().to_string(),
         home.state.display().to_string(),
@@ -39,14 +38,14 @@ pub(super) fn run(arguments: &PurgeArguments, context: &Context, client: &Client
     let waiting = DownArguments {
         timeout: arguments.timeout,
     };
-    down::run(&waiting, context, client)?;
+    down::run(&waiting, client)?;
     // Whoever wants a daemon meanwhile waits, and then starts one in an empty home.
     home.prepare()?;
     let lock = StartLock::take(home, START_LOCK_TIMEOUT)?;
     let freed_bytes = home.remove()?;
     drop(lock);
     let text = fields(
-        context.palette,
+        client.palette(),
         vec![
             ("home", Cell::toned("removed", Tone::Good)),
             ("freed", Cell::new(format_bytes(freed_bytes))),

@@ -8,56 +8,46 @@ use std::io;
 use protocol::{Agent, AgentKind, AgentList, IfBusy, OpenSession, Session};
 use serde_json::json;
 
-use super::lsp::paths;
-use super::lsp::printable::{one_line, printable};
-use super::plan;
 use super::session::converse::{accept, converse};
 use super::session::prompt::Prepared;
-use super::session::{SESSIONS, ask, find, get, path};
+use super::session::{SESSIONS, path};
 use crate::cli::TalkArguments;
 use crate::client::Client;
-use crate::context::Context;
+use crate::commands::ids::{PLAN, SESSION};
 use crate::error::Failure;
 use crate::output::{self, Format, Report, json_line};
+use crate::paths;
+use crate::printable::{one_line, printable};
 use crate::start::Repeat;
 
-pub(super) fn run(
-    arguments: &TalkArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &TalkArguments, client: &Client) -> Result<Report, Failure> {
     // What is wrong with the arguments is said before a daemon is started for them.
     let prepared = Prepared::new(&arguments.prompt)?;
-    let surroundings = (context, format, client);
     if let Some(wanted) = &arguments.session {
-        let session = find(wanted, context, client)?;
+        let session = SESSION.find(wanted, client)?;
         let request = prepared.further(IfBusy::Queue);
-        let accepted = accept(&session, &request, context, client)?;
-        return converse(&accepted, &arguments.prompt, surroundings);
+        let accepted = accept(&session, &request, client)?;
+        return converse(&accepted, &arguments.prompt, client);
     }
-    let session = open(arguments, &prepared, surroundings)?;
-    let accepted = accept(&session.id, &prepared.first(), context, client).inspect_err(|_| {
+    let session = open(arguments, &prepared, client)?;
+    let accepted = accept(&session.id, &prepared.first(), client).inspect_err(|_| {
         // A session without a prompt is no use to anybody. If it cannot be removed, it is at least empty.
         drop(client.delete(&path(&session.id, "")));
     })?;
-    converse(&accepted, &arguments.prompt, surroundings)
+    converse(&accepted, &arguments.prompt, client)
 }
 
 /// A session for the directory that the user is in.
-fn open(
-    arguments: &TalkArguments,
-    prepared: &Prepared,
-    (context, format, client): (&Context, Format, &Client),
-) -> Result<Session, Failure> {
+fn open(arguments: &TalkArguments, prepared: &Prepared, client: &Client) -> Result<Session, Failure> {
     let directory = paths::directory(&paths::current_directory()?)?;
-    let plan = match &arguments.plan {
-        Some(wanted) => Some(plan::find(wanted, context, client)?),
-        None => None,
-    };
+    let plan = arguments
+        .plan
+        .as_ref()
+        .map(|wanted| PLAN.find(wanted, client))
+        .transpose()?;
     let agent = prepared.agent_of_session();
-    if agent.is_none() && format == Format::Human {
-        say_who_answers(context, client)?;
+    if agent.is_none() && client.format() == Format::Human {
+        say_who_answers(client)?;
     }
     let request = OpenSession {
         directory,
@@ -66,10 +56,8 @@ fn open(
         rules: Vec::new(),
         plan,
     };
-    let answer = ask(context, client, Repeat::Harmful, |client| {
-        client.post(SESSIONS, Some(&request))
-    })?;
-    if format == Format::Json {
+    let answer = client.ask(Repeat::Harmful, |client| client.post(SESSIONS, Some(&request)))?;
+    if client.format() == Format::Json {
         // Programs can find it again whatever happens to this process.
         drop(output::write(
             io::stdout(),
@@ -80,8 +68,8 @@ fn open(
 }
 
 /// Nobody has chosen an agent, so it is said who answers, and who else could.
-fn say_who_answers(context: &Context, client: &Client) -> Result<(), Failure> {
-    let list: AgentList = printable(&get("/v1/agents", context, client)?)?;
+fn say_who_answers(client: &Client) -> Result<(), Failure> {
+    let list: AgentList = printable(&client.fetch("/v1/agents")?)?;
     let notes: String = who_answers(&list)
         .iter()
         .map(|note| format!("note: {note}\n"))

@@ -13,7 +13,7 @@ use crate::context::{Context, VERSION};
 use crate::error::{Exit, Failure, chain};
 use crate::log_file::LogFile;
 use crate::logging;
-use crate::output::{self, Cell, Format, Palette, Report, Tone, fields};
+use crate::output::{self, Cell, Format, Report, Tone, fields};
 use crate::settings::{self, Surroundings};
 use crate::start::START_LOCK_TIMEOUT;
 use crate::start_lock::StartLock;
@@ -25,7 +25,7 @@ const WORKER_THREADS: usize = 1;
 /// How long threads may take to end after everything else has.
 const LAST_GRACE: Duration = Duration::from_secs(1);
 
-pub(super) fn run(arguments: ServeArguments, context: &Context, format: Format) -> Result<Report, Failure> {
+pub(super) fn run(arguments: ServeArguments, context: &Context) -> Result<Report, Failure> {
     if arguments.background {
         let served = background::detach()
             .map_err(|error| failed("the daemon can't detach from the terminal", &error))
@@ -39,26 +39,14 @@ pub(super) fn run(arguments: ServeArguments, context: &Context, format: Format) 
     // Whoever looks for a daemon while this one starts waits for it, instead of starting another.
     context.home.prepare()?;
     let lock = StartLock::take(&context.home, START_LOCK_TIMEOUT)?;
-    serve(
-        arguments,
-        context,
-        Front::Terminal {
-            format,
-            palette: context.palette,
-            lock,
-        },
-    )
+    serve(arguments, context, Front::Terminal { lock })
 }
 
 /// Who is told that the daemon serves.
 #[derive(Debug)]
 enum Front {
     /// Whoever reads standard output.
-    Terminal {
-        format: Format,
-        palette: Palette,
-        lock: StartLock,
-    },
+    Terminal { lock: StartLock },
     /// The client that started it, which holds the start lock.
     Background,
 }
@@ -137,21 +125,17 @@ fn announce(daemon: &Daemon, context: &Context, front: Front) -> Result<(), Fail
         }
         .send()
         .map_err(|error| failed("the daemon can't detach from its parent process", &error)),
-        Front::Terminal {
-            format,
-            palette,
-            lock,
-        } => {
+        Front::Terminal { lock } => {
             drop(lock);
             let socket = context.home.socket().display().to_string();
-            let said = match format {
+            let said = match context.format {
                 Format::Json => output::json_line(&json!({
                     "id": boot_id, "state": "ready", "version": VERSION, "pid": pid,
                     "address": address, "socket": socket,
                 })),
                 Format::Human => {
                     let mut text = fields(
-                        palette,
+                        context.palette,
                         vec![
                             ("daemon", Cell::toned("ready", Tone::Good)),
                             ("version", Cell::new(VERSION)),

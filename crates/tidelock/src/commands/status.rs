@@ -6,21 +6,21 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::job::local;
-use super::lsp::printable::one_line;
 use crate::client::{Client, ClientError};
-use crate::context::{Context, VERSION, version_skew};
+use crate::context::{VERSION, version_skew};
 use crate::daemon_process::DaemonProcess;
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Palette, Report, Tone, fields};
+use crate::printable::one_line;
 use crate::start::does_not_answer;
 use crate::units::{format_bytes, format_count, format_duration};
 
-pub(super) fn run(context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(super) fn run(client: &Client) -> Result<Report, Failure> {
     match client.get::<protocol::Status>("/v1/status") {
-        Ok(status) => Ok(running(context.palette, status)),
-        Err(ClientError::Unreachable { .. }) => match DaemonProcess::find(&context.home) {
+        Ok(status) => Ok(running(client.palette(), status)),
+        Err(ClientError::Unreachable { .. }) => match DaemonProcess::find(&client.context.home) {
             Ok(Some(process)) => Err(does_not_answer(process.owner.pid)),
-            Ok(None) | Err(_) => Ok(stopped(context.palette)),
+            Ok(None) | Err(_) => Ok(stopped(client.palette())),
         },
         Err(error) => Err(error.into()),
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::status::Daemon;
 use crate::client::{Client, ClientError};
-use crate::context::{Context, version_skew};
+use crate::context::version_skew;
 use crate::error::Failure;
 use crate::output::{Cell, Report, Tone, fields};
 use crate::start::{Repeat, Started, with_daemon};
@@ -23,16 +23,16 @@ struct Up {
     page: PageLink,
 }
 
-pub(super) fn run(context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(super) fn run(client: &Client) -> Result<Report, Failure> {
     let look = |client: &Client| -> Result<(Status, PageLink), ClientError> {
         Ok((
             client.get("/v1/status")?,
             client.post("/v1/page-links", None::<&()>)?,
         ))
     };
-    let ((status, page), started) = with_daemon(context, client, Repeat::Harmless, look)?;
+    let ((status, page), started) = with_daemon(client, Repeat::Harmless, look)?;
 
-    let palette = context.palette;
+    let palette = client.palette();
     let word = match started {
         Started::Now => "started",
         Started::Before => "already running",

@@ -9,17 +9,14 @@ use super::job::local;
 use super::ps;
 use crate::cli::WhyArguments;
 use crate::client::Client;
-use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, fields};
-use crate::start::{Repeat, with_daemon};
 use crate::units::{format_bytes, format_duration};
 
-pub(super) fn run(arguments: &WhyArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &WhyArguments, client: &Client) -> Result<Report, Failure> {
     let path = format!("/v1/processes/{}", arguments.pid);
-    let ask = |client: &Client| client.get::<ProcessExplanation>(&path);
-    let (explanation, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
-    Ok(report(context.palette, &explanation))
+    let explanation: ProcessExplanation = client.fetch(&path)?;
+    Ok(report(client.palette(), &explanation))
 }
 
 fn report(palette: Palette, explanation: &ProcessExplanation) -> Report {

@@ -13,14 +13,12 @@ use serde_json::{Value, json};
 use crate::cli::{ChecksArguments, RepairArguments, WorkspaceCommand};
 use crate::client::{Client, path_segment};
 use crate::commands::job::age;
-use crate::commands::lsp::paths;
-use crate::commands::lsp::printable::{cut, printable};
-use crate::commands::plan::{workspace_of, workspaces};
 use crate::commands::shell::quoted;
-use crate::context::Context;
 use crate::error::{Exit, Failure};
-use crate::output::{Cell, Palette, Report, Tone, table};
-use crate::start::{Repeat, with_daemon};
+use crate::output::{Cell, Palette, Report, Tone, list as list_of};
+use crate::paths;
+use crate::printable::{as_it_is, cut, printable};
+use crate::start::Repeat;
 use crate::units::{format_count, format_duration};
 
 const WORKSPACES: &str = "/v1/workspaces";
@@ -31,21 +29,20 @@ const CHANGED: usize = 30;
 /// How much of a check is shown.
 const CHECK_CHARACTERS: usize = 60;
 
-pub(super) fn run(command: &WorkspaceCommand, context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(super) fn run(command: &WorkspaceCommand, client: &Client) -> Result<Report, Failure> {
     match command {
-        WorkspaceCommand::List => list(context, client),
-        WorkspaceCommand::Forget(arguments) => forget(&arguments.workspace, context, client),
-        WorkspaceCommand::Repair(arguments) => repair(arguments, context, client),
-        WorkspaceCommand::Rescued(arguments) => rescued::run(arguments, context, client),
-        WorkspaceCommand::Checks(arguments) => checks(arguments, context, client),
+        WorkspaceCommand::List => list(client),
+        WorkspaceCommand::Forget(arguments) => forget(&arguments.workspace, client),
+        WorkspaceCommand::Repair(arguments) => repair(arguments, client),
+        WorkspaceCommand::Rescued(arguments) => rescued::run(arguments, client),
+        WorkspaceCommand::Checks(arguments) => checks(arguments, client),
     }
 }
 
-fn list(context: &Context, client: &Client) -> Result<Report, Failure> {
-    let ask = |client: &Client| client.get::<Value>(WORKSPACES);
-    let (answer, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
+fn list(client: &Client) -> Result<Report, Failure> {
+    let answer: Value = client.fetch(WORKSPACES)?;
     let list: WorkspaceList = printable(&answer)?;
-    Ok(Report::success(answer, rows(context.palette, &list.workspaces)).with_notes(notes(&list.workspaces)))
+    Ok(Report::success(answer, rows(client.palette(), &list.workspaces)).with_notes(notes(&list.workspaces)))
 }
 
 /// What there is to know of each beside the table.
@@ -65,24 +62,21 @@ fn notes(workspaces: &[Workspace]) -> Vec<String> {
     stuck.chain(notices).collect()
 }
 
-fn repair(arguments: &RepairArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let workspace = find(&arguments.workspace.workspace, context, client)?;
+fn repair(arguments: &RepairArguments, client: &Client) -> Result<Report, Failure> {
+    let workspace = find(&arguments.workspace.workspace, client)?;
     let path = format!("{WORKSPACES}/{}/repair", path_segment(&workspace.id));
     let request = RepairWorkspace {
         abort: arguments.abort,
     };
     let ask = |client: &Client| client.post_and_wait::<Value>(&path, Some(&request));
-    let (answer, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
+    let answer = client.ask(Repeat::Harmless, ask)?;
     let repaired: WorkspaceRepaired = printable(&answer)?;
-    let text = repaired_text(context.palette, &workspace.root, &repaired);
+    let text = repaired_text(client.palette(), &workspace.root, &repaired);
     let exit = match repaired.state {
         RepairState::Stuck => Exit::Failed,
         _ => Exit::Success,
     };
-    Ok(Report {
-        exit,
-        ..Report::success(answer, text)
-    })
+    Ok(Report::success(answer, text).with_exit(exit))
 }
 
 fn repaired_text(palette: Palette, root: &str, repaired: &WorkspaceRepaired) -> String {
@@ -124,12 +118,7 @@ fn repaired_text(palette: Palette, root: &str, repaired: &WorkspaceRepaired) -> 
 }
 
 fn rows(palette: Palette, workspaces: &[Workspace]) -> String {
-    if workspaces.is_empty() {
-        return "No plans yet. `tidelock plan new` opens one for this directory.\n".to_owned();
-    }
-    let heading = ["PATH", "STATE", "OPEN PLANS", "AGE", "CHECKS", "ID"];
-    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
-    rows.extend(workspaces.iter().map(|workspace| {
+    let row = |workspace: &Workspace| {
         let state = match (workspace.state, workspace.git) {
             _ if workspace.stuck.is_some() => Cell::toned("stuck", Tone::Bad),
             (WorkspaceState::Present, true) => Cell::toned("git", Tone::Plain),
@@ -146,18 +135,23 @@ fn rows(palette: Palette, workspaces: &[Workspace]) -> String {
             Cell::new(&workspace.root),
             state,
             Cell::new(workspace.open_plans.to_string()),
-            Cell::new(age(&workspace.registered_at).map_or_else(|| "-".to_owned(), format_duration)),
+            Cell::or_dash(age(&workspace.registered_at).map(format_duration)),
             Cell::new(checks),
             Cell::toned(&workspace.id, Tone::Quiet),
         ]
-    }));
-    table(palette, &rows)
+    };
+    list_of(
+        palette,
+        &["PATH", "STATE", "OPEN PLANS", "AGE", "CHECKS", "ID"],
+        workspaces.iter().map(row).collect(),
+        "No plans yet. `tidelock plan new` opens one for this directory.",
+    )
 }
 
-fn forget(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let workspace = find(wanted, context, client)?;
+fn forget(wanted: &str, client: &Client) -> Result<Report, Failure> {
+    let workspace = find(wanted, client)?;
     let path = format!("{WORKSPACES}/{}", path_segment(&workspace.id));
-    with_daemon(context, client, Repeat::Harmless, |client| client.delete(&path))?;
+    client.ask(Repeat::Harmless, |client| client.delete(&path))?;
     let value = json!({ "id": workspace.id, "state": "forgotten", "root": workspace.root });
     Ok(Report::success(
         value,
@@ -168,8 +162,8 @@ fn forget(wanted: &str, context: &Context, client: &Client) -> Result<Report, Fa
     ))
 }
 
-fn checks(arguments: &ChecksArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let mut workspace = find(&arguments.workspace.workspace, context, client)?;
+fn checks(arguments: &ChecksArguments, client: &Client) -> Result<Report, Failure> {
+    let mut workspace = find(&arguments.workspace.workspace, client)?;
     let mut answer = json!(workspace);
     if let Some(commands) = arguments.wanted() {
         let path = format!("{WORKSPACES}/{}/checks", path_segment(&workspace.id));
@@ -177,7 +171,7 @@ fn checks(arguments: &ChecksArguments, context: &Context, client: &Client) -> Re
             checks: commands.to_vec(),
         };
         let put = |client: &Client| client.put::<Value>(&path, &request);
-        answer = with_daemon(context, client, Repeat::Harmless, put)?.0;
+        answer = client.ask(Repeat::Harmless, put)?;
         workspace = printable(&answer)?;
     }
     let text = match workspace.checks.as_slice() {
@@ -191,7 +185,7 @@ fn checks(arguments: &ChecksArguments, context: &Context, client: &Client) -> Re
 }
 
 /// The workspace that is meant: by its id, by its path even if that is gone, or by a directory in it.
-fn find(wanted: &str, context: &Context, client: &Client) -> Result<Workspace, Failure> {
+fn find(wanted: &str, client: &Client) -> Result<Workspace, Failure> {
     let unknown = || {
         let message = format!("`{}` isn't in a known workspace", wanted.escape_debug());
         Failure::new(Exit::Refused, "workspace_not_found", message)
@@ -201,19 +195,27 @@ fn find(wanted: &str, context: &Context, client: &Client) -> Result<Workspace, F
         Ok(_) => Some(paths::directory(Path::new(wanted))?),
         Err(_) => None,
     };
-    let known = workspaces(context, client)?;
+    let answer: Value = client.fetch(WORKSPACES)?;
+    let known: WorkspaceList = printable(&answer)?;
     let absolute = std::path::absolute(wanted).ok();
     let is_named = |workspace: &&Workspace| {
         (wanted.starts_with(PREFIX) && workspace.id == wanted)
             || absolute.as_deref() == Some(Path::new(&workspace.root))
     };
-    if let Some(found) = known.iter().find(is_named) {
+    if let Some(found) = known.workspaces.iter().find(is_named) {
         return Ok(found.clone());
     }
-    match directory {
-        Some(directory) => workspace_of(directory.as_ref(), context, client)?.ok_or_else(unknown),
-        None => Err(unknown()),
-    }
+    // The roots are compared with a directory, so they are taken as they are.
+    let known: WorkspaceList = as_it_is(&answer)?;
+    let around = directory.and_then(|directory| innermost(known.workspaces, directory.as_ref()));
+    around.ok_or_else(unknown)
+}
+
+fn innermost(workspaces: Vec<Workspace>, directory: &Path) -> Option<Workspace> {
+    workspaces
+        .into_iter()
+        .filter(|workspace| directory.starts_with(&workspace.root))
+        .max_by_key(|workspace| workspace.root.len())
 }
 
 #[cfg(test)]
@@ -241,5 +243,30 @@ mod tests {
         ];
         insta::assert_snapshot!(rows(Palette::Plain, &workspaces));
         insta::assert_snapshot!(rows(Palette::Plain, &[]));
+    }
+
+    #[test]
+    fn a_directory_is_in_the_innermost_workspace_around_it() {
+        let workspace = |root: &str| Workspace {
+            id: format!("id of {root}"),
+            state: WorkspaceState::Present,
+            root: root.to_owned(),
+            git: false,
+            checks: Vec::new(),
+            registered_at: String::new(),
+            open_plans: 0,
+            stuck: None,
+            notice: None,
+        };
+        for (directory, expected) in [
+            ("/a/b", Some("id of /a/b")),
+            ("/a/b/c/d", Some("id of /a/b")),
+            ("/a/bc", Some("id of /a")),
+            ("/x", None),
+        ] {
+            let workspaces = ["/a", "/a/b", "/a/b/other"].map(workspace).to_vec();
+            let found = innermost(workspaces, Path::new(directory)).map(|workspace| workspace.id);
+            assert_eq!(found.as_deref(), expected, "{directory}");
+        }
     }
 }

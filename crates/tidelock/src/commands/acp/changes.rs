@@ -9,8 +9,6 @@ use super::open::Shown;
 use super::tools::text_content;
 use crate::client::{Client, ClientError, path_segment};
 use crate::commands::plan::{read_diff, summary};
-use crate::commands::session::get;
-use crate::context::Context;
 use crate::error::Failure;
 use crate::units::format_count;
 
@@ -37,12 +35,8 @@ pub(super) fn has_work(plan: &Plan) -> bool {
 }
 
 /// Reads what is in a plan.
-pub(super) fn read(
-    plan: &Plan,
-    call: &str,
-    (context, client): (&Context, &Client),
-) -> Result<Changes, Failure> {
-    let (answer, _) = read_diff(&plan.id, "", context, client)?;
+pub(super) fn read(plan: &Plan, call: &str, client: &Client) -> Result<Changes, Failure> {
+    let (answer, _) = read_diff(&plan.id, "", client)?;
     let diff: PlanDiff =
         serde_json::from_value(answer).map_err(|source| ClientError::NotUnderstood { source })?;
     let root = Path::new(&plan.root);
@@ -51,7 +45,7 @@ pub(super) fn read(
     for file in diff.files.iter().take(FILES_SHOWN) {
         let now = || {
             let path = format!("/file?path={}", path_segment(&file.path));
-            let answer = get(&crate::commands::plan::path(&plan.id, &path), context, client).ok()?;
+            let answer = client.fetch(&crate::commands::plan::path(&plan.id, &path)).ok()?;
             let found: PlanFile = serde_json::from_value(answer).ok()?;
             found.text.filter(|text| text.len() <= FILE_LIMIT_BYTES)
         };

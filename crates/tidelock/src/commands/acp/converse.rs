@@ -13,12 +13,11 @@ use super::questions::{Asked, Chosen};
 use super::refusal::Refused;
 use super::schema::ContentBlock;
 use super::serve::{Site, note};
-use super::setup::understood;
-use super::telling::{Voice, chunk};
+use super::telling::Voice;
 use crate::client::Client;
 use crate::commands::plan::short;
 use crate::commands::session::prompt::text_of;
-use crate::commands::session::{ask, get, path, turn_path};
+use crate::commands::session::{path, turn_path};
 use crate::error::Failure;
 use crate::start::Repeat;
 
@@ -37,28 +36,20 @@ pub(super) fn prompt(
 ) -> Result<Value, Refused> {
     let request = request(site, open, blocks)?;
     if let Some(notice) = open.take_notice() {
-        drop(
-            site.outbox
-                .update(&open.id, &chunk(Voice::Agent, &message(), &notice)),
-        );
+        site.say(&open.id, Voice::Agent, &notice);
     }
     if open.wish(ticket) == Wish::Cancel {
         return Ok(json!({ "stopReason": "cancelled" }));
     }
     let turns = path(&open.id, "/turns");
     // It has a key, so the second time it is the same turn.
-    let accepted = ask(&site.context, client, Repeat::Harmless, |client| {
-        client.post(&turns, Some(&request))
-    })?;
-    let TurnAccepted { turn, .. } = understood(accepted)?;
+    let TurnAccepted { turn, .. } =
+        client.ask(Repeat::Harmless, |client| client.post(&turns, Some(&request)))?;
     if open.sent(ticket, &turn.id) == Wish::Cancel {
         cancel(site, open, &turn.id, client);
     } else if turn.state == TurnState::Queued {
         let text = "Another turn is running in this session. This prompt waits until it ends.\n";
-        drop(
-            site.outbox
-                .update(&open.id, &chunk(Voice::Thought, &message(), text)),
-        );
+        site.say(&open.id, Voice::Thought, text);
     }
     match open.wait_for_end(ticket) {
         Some(ended) => ended.and_then(|ended| answer_of(&ended)),
@@ -128,8 +119,8 @@ pub(super) fn cancel(site: &Site, open: &Open, turn: &str, client: &Client) {
         why: Some(WHY.to_owned()),
     };
     let path = path(&open.id, "/cancel?wait_ms=0");
-    let asked = ask(&site.context, client, Repeat::Harmless, |client| {
-        client.post(&path, Some(&wish))
+    let asked = client.ask(Repeat::Harmless, |client| {
+        client.post::<Value>(&path, Some(&wish))
     });
     match asked {
         // It was faster; its end is about to be told.
@@ -138,26 +129,18 @@ pub(super) fn cancel(site: &Site, open: &Open, turn: &str, client: &Client) {
                 "The turn could not be cancelled: {}\n",
                 Refused::from(failure).in_words()
             );
-            drop(
-                site.outbox
-                    .update(&open.id, &chunk(Voice::Agent, &message(), &text)),
-            );
+            site.say(&open.id, Voice::Agent, &text);
         }
         Ok(_) | Err(_) => {}
     }
-    if let Err(failure) = see_whether_it_ended(site, open, turn, client) {
+    if let Err(failure) = see_whether_it_ended(open, turn, client) {
         note(&format!("can't read {turn}: {}", failure.message));
     }
 }
 
 /// One that was taken away before it began has no stream that somebody watches.
-pub(super) fn see_whether_it_ended(
-    site: &Site,
-    open: &Open,
-    turn: &str,
-    client: &Client,
-) -> Result<(), Failure> {
-    let turn: Turn = understood(get(&turn_path(&open.id, turn, ""), &site.context, client)?)?;
+pub(super) fn see_whether_it_ended(open: &Open, turn: &str, client: &Client) -> Result<(), Failure> {
+    let turn: Turn = client.fetch(&turn_path(&open.id, turn, ""))?;
     if turn.ended_at.is_some() && turn.started_at.is_none() {
         open.ended(&Ended {
             turn: turn.id,
@@ -170,19 +153,14 @@ pub(super) fn see_whether_it_ended(
 
 /// Sends what the editor answers to a question.
 pub(super) fn answer(site: &Site, asked: &Asked, result: Option<Value>, client: &Client) {
-    let say = |text: &str| {
-        drop(
-            site.outbox
-                .update(&asked.session, &chunk(Voice::Agent, &message(), text)),
-        );
-    };
+    let say = |text: &str| site.say(&asked.session, Voice::Agent, text);
     match asked.chosen(result) {
         Chosen::Answer(answer) => {
             let path = path(&asked.session, &format!("/permissions/{}", asked.permission));
             let wish = AnswerPermission { answer };
             // The first answer counts, so a second one changes nothing.
-            let sent = ask(&site.context, client, Repeat::Harmless, |client| {
-                client.post(&path, Some(&wish))
+            let sent = client.ask(Repeat::Harmless, |client| {
+                client.post::<Value>(&path, Some(&wish))
             });
             match sent {
                 // Somebody was faster, and the stream says so.

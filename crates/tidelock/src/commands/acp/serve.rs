@@ -12,6 +12,7 @@ use std::time::Duration;
 use kernel::{CancellationToken, Deadline, Slot, SystemClock};
 use serde_json::{Value, json};
 
+use super::converse::message;
 use super::lines::{self, LINE_LIMIT_BYTES, Line};
 use super::message::{Message, RequestId};
 use super::open::Open;
@@ -20,6 +21,7 @@ use super::questions::{Asked, Questions};
 use super::refusal::Refused;
 use super::schema::{self, CancelRequest, OfSession, PROTOCOL_VERSION, PromptRequest};
 use super::setup::{self, Past};
+use super::telling::{Voice, chunk};
 use super::{converse, slash};
 use crate::cli::AcpArguments;
 use crate::client::Client;
@@ -47,6 +49,13 @@ pub(super) struct Site {
     pub(super) sessions: Mutex<BTreeMap<String, Arc<Open>>>,
     /// How many requests are being done.
     running: Slot<Running>,
+}
+
+impl Site {
+    /// Says something that is in no turn. An editor that has gone is found out elsewhere.
+    pub(super) fn say(&self, session: &str, voice: Voice, text: &str) {
+        drop(self.outbox.update(session, &chunk(voice, &message(), text)));
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -200,7 +209,7 @@ fn other(site: &Arc<Site>, id: RequestId, method: String, params: Value) {
         "session/new" => setup::new(site, params, client),
         "session/load" => setup::existing(site, params, Past::Told, client),
         "session/resume" => setup::existing(site, params, Past::Known, client),
-        "session/list" => setup::list(site, params, client),
+        "session/list" => setup::list(params, client),
         "session/close" => setup::close(site, params, client),
         "session/delete" => setup::delete(site, params, client),
         "session/set_config_option" => setup::set_config_option(site, params, client),

@@ -12,8 +12,8 @@ use super::refusal::Refused;
 use super::schema::{self, Existing, ListSessions, McpServer, OfSession, SetConfigOption, SetUp};
 use super::serve::{Done, SESSIONS_LIMIT, Site};
 use super::watch::{self, Beginning};
-use crate::client::{Client, ClientError, path_segment};
-use crate::commands::session::{SESSIONS, ask, get, path};
+use crate::client::{Client, path_segment};
+use crate::commands::session::{SESSIONS, path};
 use crate::start::Repeat;
 
 /// How many sessions are in a page of the list.
@@ -55,15 +55,12 @@ pub(super) fn new(site: &Arc<Site>, params: Value, client: &Client) -> Done {
         }),
         ..OpenSession::default()
     };
-    let answer = ask(&site.context, client, Repeat::Harmful, |client| {
-        client.post(SESSIONS, Some(&wanted))
-    })?;
-    let session: Session = understood(answer)?;
+    let session: Session = client.ask(Repeat::Harmful, |client| client.post(SESSIONS, Some(&wanted)))?;
     let open = enter(site, &session, &request.mcp_servers)?;
     begin(site, &open, Beginning::Nothing)?;
     let answer = json!({
         "sessionId": session.id,
-        "configOptions": config_options(site, &session, client)?,
+        "configOptions": config_options(&session, client)?,
     });
     Ok((answer, Some(open)))
 }
@@ -72,7 +69,7 @@ pub(super) fn new(site: &Arc<Site>, params: Value, client: &Client) -> Done {
 pub(super) fn existing(site: &Arc<Site>, params: Value, past: Past, client: &Client) -> Done {
     let request: Existing = schema::read(params)?;
     let wanted = directory(&request.set_up)?;
-    let session: Session = understood(get(&path(&request.session_id, ""), &site.context, client)?)?;
+    let session: Session = client.fetch(&path(&request.session_id, ""))?;
     if as_it_is(&wanted) != as_it_is(&session.directory) {
         return Err(Refused::params(format!(
             "{} works on {}, not on {wanted}",
@@ -103,12 +100,12 @@ pub(super) fn existing(site: &Arc<Site>, params: Value, past: Past, client: &Cli
         forget(site, &open);
         return Err(refused);
     }
-    let answer = json!({ "configOptions": config_options(site, &session, client)? });
+    let answer = json!({ "configOptions": config_options(&session, client)? });
     Ok((answer, Some(open)))
 }
 
 /// Sessions in which something was said, newest first.
-pub(super) fn list(site: &Arc<Site>, params: Value, client: &Client) -> Done {
+pub(super) fn list(params: Value, client: &Client) -> Done {
     let request: ListSessions = if params.is_null() {
         ListSessions::default()
     } else {
@@ -126,8 +123,7 @@ pub(super) fn list(site: &Arc<Site>, params: Value, client: &Client) -> Done {
     if let Some(cursor) = &request.cursor {
         query.push_str(&format!("&before={}", path_segment(cursor)));
     }
-    let answer = get(&format!("{SESSIONS}{query}"), &site.context, client)?;
-    let page: SessionList = understood(answer)?;
+    let page: SessionList = client.fetch(&format!("{SESSIONS}{query}"))?;
     let sessions = page.sessions.iter().filter(|session| {
         let is_there = wanted
             .as_ref()
@@ -169,8 +165,8 @@ pub(super) fn delete(site: &Arc<Site>, params: Value, client: &Client) -> Done {
     let request: OfSession = schema::read(params)?;
     let wanted = ArchiveSession { archived: true };
     let path = path(&request.session_id, "/archive");
-    ask(&site.context, client, Repeat::Harmless, |client| {
-        client.post(&path, Some(&wanted))
+    client.ask(Repeat::Harmless, |client| {
+        client.post::<Value>(&path, Some(&wanted))
     })?;
     if let Ok(open) = site.session(&request.session_id) {
         forget(site, &open);
@@ -192,17 +188,14 @@ pub(super) fn set_config_option(site: &Arc<Site>, params: Value, client: &Client
         ..AgentChoice::default()
     };
     let path = path(&request.session_id, "/agent");
-    let answer = ask(&site.context, client, Repeat::Harmless, |client| {
-        client.put(&path, &choice)
-    })?;
-    let session: Session = understood(answer)?;
-    let options = config_options(site, &session, client)?;
+    let session: Session = client.ask(Repeat::Harmless, |client| client.put(&path, &choice))?;
+    let options = config_options(&session, client)?;
     Ok((json!({ "configOptions": options }), None))
 }
 
 /// What can be chosen in a session: who answers, of those that are ready.
-pub(super) fn config_options(site: &Site, session: &Session, client: &Client) -> Result<Value, Refused> {
-    let agents: AgentList = understood(get("/v1/agents", &site.context, client)?)?;
+pub(super) fn config_options(session: &Session, client: &Client) -> Result<Value, Refused> {
+    let agents: AgentList = client.fetch("/v1/agents")?;
     let current = &session.agent.name;
     let can_be_chosen = |agent: &&protocol::Agent| agent.state == "ready" || agent.id == *current;
     let mut options: Vec<Value> = agents
@@ -303,8 +296,4 @@ pub(super) fn forget(site: &Site, open: &Arc<Open>) {
     drop(sessions);
     // The editor may be gone.
     drop(site.questions.withdraw_all(&site.outbox, &open.id));
-}
-
-pub(super) fn understood<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, ClientError> {
-    serde_json::from_value(answer).map_err(|source| ClientError::NotUnderstood { source })
 }

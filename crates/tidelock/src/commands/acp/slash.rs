@@ -13,12 +13,11 @@ use super::open::{Open, Shown};
 use super::refusal::Refused;
 use super::schema::ContentBlock;
 use super::serve::Site;
-use super::setup::understood;
-use super::telling::{Voice, chunk};
+use super::telling::Voice;
 use crate::client::Client;
 use crate::commands::job::local;
 use crate::commands::plan::{Attempt, PLANS, outcome_text, path as plan_path, post, short, summary};
-use crate::commands::session::{get, path};
+use crate::commands::session::path;
 use crate::error::Failure;
 use crate::output::Palette;
 use crate::start::Repeat;
@@ -88,10 +87,7 @@ pub(super) fn run(command: Command, site: &Site, open: &Arc<Open>, client: &Clie
         Command::Status => work.status(),
     };
     let text = done.unwrap_or_else(|failure| format!("That failed. {}\n", Refused::from(failure).in_words()));
-    drop(
-        site.outbox
-            .update(&open.id, &chunk(Voice::Agent, &message(), &text)),
-    );
+    site.say(&open.id, Voice::Agent, &text);
     json!({ "stopReason": "end_turn" })
 }
 
@@ -103,13 +99,11 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn session(&self) -> Result<Session, Failure> {
-        let answer = get(&path(&self.open.id, ""), &self.site.context, self.client)?;
-        Ok(understood(answer)?)
+        self.client.fetch(&path(&self.open.id, ""))
     }
 
     fn plan(&self, id: &str) -> Result<Plan, Failure> {
-        let answer = get(&plan_path(id, ""), &self.site.context, self.client)?;
-        Ok(understood(answer)?)
+        self.client.fetch(&plan_path(id, ""))
     }
 
     /// The plan that the session works in, if there is something in it.
@@ -121,7 +115,7 @@ impl Work<'_> {
 
     /// Shows what is in a plan, and remembers that.
     fn show(&self, plan: &Plan) -> Result<String, Failure> {
-        let found = changes::read(plan, &message(), (&self.site.context, self.client))?;
+        let found = changes::read(plan, &message(), self.client)?;
         drop(self.site.outbox.update(&self.open.id, &found.update));
         self.open.show(&found.shown);
         Ok(found.numbers)
@@ -161,7 +155,7 @@ impl Work<'_> {
                 ..ChangePlan::default()
             };
             let path = plan_path(&plan.id, "/seal");
-            post(&path, &wish, Repeat::Harmless, (&self.site.context, self.client))?;
+            post::<Value>(&path, &wish, Repeat::Harmless, self.client)?;
         }
         let wish = ApplyPlans {
             plans: vec![plan.id.clone()],
@@ -170,8 +164,7 @@ impl Work<'_> {
             commit: None,
         };
         let path = format!("{PLANS}/apply");
-        let answer = post(&path, &wish, Repeat::Harmful, (&self.site.context, self.client))?;
-        let outcome: PlanOutcome = understood(answer)?;
+        let outcome: PlanOutcome = post(&path, &wish, Repeat::Harmful, self.client)?;
         Ok(told(&outcome, Attempt::Apply))
     }
 
@@ -184,15 +177,14 @@ impl Work<'_> {
             ..UndoPlan::default()
         };
         let path = plan_path(&plan.id, "/undo");
-        let answer = post(&path, &wish, Repeat::Harmful, (&self.site.context, self.client))?;
-        let outcome: PlanOutcome = understood(answer)?;
+        let outcome: PlanOutcome = post(&path, &wish, Repeat::Harmful, self.client)?;
         Ok(told(&outcome, Attempt::Undo))
     }
 
     /// The newest plan of this session whose changes are in the workspace.
     fn applied_last(&self) -> Result<Option<Plan>, Failure> {
         let turns = path(&self.open.id, &format!("/turns?limit={TURNS_LOOKED_AT}"));
-        let turns: TurnList = understood(get(&turns, &self.site.context, self.client)?)?;
+        let turns: TurnList = self.client.fetch(&turns)?;
         let mut looked_at: Vec<String> = Vec::new();
         for id in turns.turns.into_iter().filter_map(|turn| turn.plan) {
             if looked_at.contains(&id) {

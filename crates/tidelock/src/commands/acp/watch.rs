@@ -3,39 +3,33 @@
 //! The state decides: whoever wakes looks at the session, and tells the turns that have begun since. A watcher with nothing
 //! to tell starts no daemon: somebody may have stopped it on purpose.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hyper::header::{ACCEPT, HeaderName};
 use protocol::{ErrorCode, Plan, Session, Turn, TurnState};
 use serde_json::{Value, json};
 
 use super::changes::{self, has_work};
 use super::converse::{see_whether_it_ended, stop_reason};
 use super::ear::{Ear, Earlier, ReplayEnds};
-use super::open::{Ended, Open};
+use super::open::{self, Open};
 use super::refusal::Refused;
 use super::serve::{Site, note};
-use super::setup::{config_options, forget, understood};
+use super::setup::{config_options, forget};
 use super::slash::next_steps;
 use super::telling::{Telling, Voice, chunk};
-use crate::client::{Client, ClientError, Interrupts, Probe};
+use crate::client::{Client, ClientError, Ended, Interrupts, PATIENCE, Probe, StreamEnd};
 use crate::commands::plan::path as plan_path;
 use crate::commands::session::attach::{turns_after, turns_path};
-use crate::commands::session::follow::{self, WhenInterrupted, follow, has_crashed};
+use crate::commands::session::follow::{follow, has_crashed};
 use crate::commands::session::tell;
-use crate::commands::session::{get, path, turn_path};
+use crate::commands::session::{path, turn_path};
 use crate::error::{Exit, Failure};
-use crate::sse::EventReader;
 
-/// A stream has a heartbeat every 15 seconds. After three that did not come, nobody is there.
-const SILENCE: Duration = Duration::from_secs(45);
 /// How long to wait before looking for a daemon again. Nobody tells when somebody else starts one.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
-/// How long a prompt waits for a daemon that was stopped on purpose.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +79,7 @@ pub(super) fn start(site: &Arc<Site>, open: &Arc<Open>, beginning: Beginning) ->
         newest: None,
         title: None,
         agent: None,
-        place: 0,
+        place: "0".to_owned(),
         silent_since: None,
     };
     let watching = thread::Builder::new().name("acp-watch".to_owned());
@@ -117,7 +111,7 @@ struct Watcher {
     title: Option<String>,
     agent: Option<String>,
     /// The last moment of the session that was seen.
-    place: u64,
+    place: String,
     /// Since when no daemon was there for prompts that wait.
     silent_since: Option<Instant>,
 }
@@ -184,7 +178,7 @@ impl Watcher {
             return Ok(());
         }
         for turn in self.open.turns() {
-            see_whether_it_ended(&self.site, &self.open, &turn, &self.client)?;
+            see_whether_it_ended(&self.open, &turn, &self.client)?;
         }
         self.wait_for_a_moment();
         Ok(())
@@ -210,55 +204,32 @@ impl Watcher {
 
     /// Returns when something has happened to the session, or when nobody can tell.
     fn wait_for_a_moment(&mut self) {
-        let mut reader = EventReader::default();
-        let headers = [
-            (ACCEPT, "text/event-stream".to_owned()),
-            (HeaderName::from_static("last-event-id"), self.place.to_string()),
-        ];
-        let (open, place) = (&self.open, &mut self.place);
+        let open = &self.open;
         let events = path(&open.id, "/events");
-        let ended =
-            self.client
-                .download_until(&events, &headers, SILENCE, &mut Interrupts::default(), |piece| {
-                    let mut is_enough = open.is_closed();
-                    for event in reader.read(piece) {
-                        if let Some(number) = event.id.as_deref().and_then(|id| id.parse().ok()) {
-                            *place = number;
-                            is_enough = true;
-                        }
-                    }
-                    // The only way to leave a stream that goes on.
-                    if is_enough {
-                        Err(ErrorKind::Interrupted.into())
-                    } else {
-                        Ok(())
-                    }
-                });
-        if !matches!(ended, Err(ClientError::Output { .. })) {
+        let interrupts = &mut Interrupts::default();
+        let is_closed = || open.is_closed();
+        let ended = self
+            .client
+            .next_event(&events, &mut self.place, interrupts, is_closed);
+        if !matches!(ended, Ok(StreamEnd::Enough)) {
             // Whatever it is, the next look tells. It must not come at once again and again.
             self.open.wait_for_nudge(LOOK_AGAIN_AFTER);
         }
     }
 
     fn session(&self) -> Result<Session, Failure> {
-        let answer = get(&path(&self.open.id, ""), &self.site.context, &self.client)?;
-        Ok(understood(answer)?)
+        self.client.fetch(&path(&self.open.id, ""))
     }
 
     fn turn(&self, turn: &str) -> Result<Turn, Failure> {
-        let answer = get(
-            &turn_path(&self.open.id, turn, ""),
-            &self.site.context,
-            &self.client,
-        )?;
-        Ok(understood(answer)?)
+        self.client.fetch(&turn_path(&self.open.id, turn, ""))
     }
 
     /// The turns that have begun after another one, in their order.
     fn turns_after(&self, newest: Option<&str>) -> Result<Vec<String>, Failure> {
         turns_after(newest, |before| {
             let path = turns_path(&self.open.id, before);
-            Ok(understood(get(&path, &self.site.context, &self.client)?)?)
+            self.client.fetch(&path)
         })
     }
 
@@ -279,7 +250,7 @@ impl Watcher {
         let before = self.agent.replace(session.agent.name.clone());
         if before.is_some_and(|before| before != session.agent.name) {
             // Who cannot be told who else could answer is told nothing.
-            if let Ok(options) = config_options(&self.site, session, &self.client) {
+            if let Ok(options) = config_options(session, &self.client) {
                 let update = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
                 self.update(&update)?;
             }
@@ -312,18 +283,11 @@ impl Watcher {
                     ReplayEnds::Later
                 },
             };
-            let surroundings = (&self.site.context, &self.client);
             let which = (self.open.id.as_str(), id);
-            let beginning = tell::Beginning::Start;
-            match follow(
-                surroundings,
-                which,
-                beginning,
-                WhenInterrupted::EndTheProcess,
-                &mut ear,
-            ) {
-                Ok(follow::Ended::Turn(_)) => break,
-                Ok(follow::Ended::NobodyReads | follow::Ended::LeftAlone) => return Err(Over::Closed),
+            let interrupts = &mut Interrupts::default();
+            match follow(&self.client, which, tell::Beginning::Start, interrupts, &mut ear) {
+                Ok(Ended::Over { .. }) => break,
+                Ok(Ended::NobodyReads | Ended::LeftAlone) => return Err(Over::Closed),
                 // Others have taken all the room that there is for readers.
                 Err(failure) if failure.code == "stream_limit_reached" => {
                     self.open.wait_for_nudge(LOOK_AGAIN_AFTER);
@@ -341,7 +305,7 @@ impl Watcher {
             .questions
             .withdraw_all(&self.site.outbox, &self.open.id)?;
         let turn = self.turn(id)?;
-        let ended = Ended {
+        let ended = open::Ended {
             turn: turn.id.clone(),
             state: turn.state,
             error: turn.error.clone(),
@@ -383,8 +347,8 @@ impl Watcher {
     /// Shows what is in the plan, if it waits to be applied.
     fn tell_changes(&self, turn: &str, plan: Option<&str>) -> Result<(), Over> {
         let Some(id) = plan else { return Ok(()) };
-        let answer = match get(&plan_path(id, ""), &self.site.context, &self.client) {
-            Ok(answer) => answer,
+        let plan: Plan = match self.client.fetch(&plan_path(id, "")) {
+            Ok(plan) => plan,
             // A plan that is gone is nothing to review any more.
             Err(failure) if failure.code == ErrorCode::PlanNotFound.as_str() => return Ok(()),
             Err(failure) => {
@@ -393,12 +357,11 @@ impl Watcher {
                 return Ok(());
             }
         };
-        let plan: Plan = understood(answer)?;
         if !has_work(&plan) {
             return Ok(());
         }
         let call = format!("{turn}-changes");
-        let text = match changes::read(&plan, &call, (&self.site.context, &self.client)) {
+        let text = match changes::read(&plan, &call, &self.client) {
             Ok(found) => {
                 self.update(&found.update)?;
                 self.open.show(&found.shown);
@@ -421,7 +384,7 @@ fn prompt_of(turn: &Turn) -> String {
 }
 
 /// How a turn ended, if not well.
-fn how_it_ended(ended: &Ended) -> Option<String> {
+fn how_it_ended(ended: &open::Ended) -> Option<String> {
     let because = ended.error.as_ref();
     let because = because.map_or_else(String::new, |error| format!(": {} ({})", error.text, error.code));
     let kept = "Its messages and changes are kept.";

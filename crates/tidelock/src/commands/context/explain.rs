@@ -1,10 +1,12 @@
 //! How an answer came about: what each strategy did, why each piece is there, and what is not.
 
-use protocol::{ContextAnswer, ContextFragment, ContextIndex, ContextIndexState};
+use protocol::{
+    ContextAnswer, ContextFragment, ContextIndex, ContextIndexState, ContextLeftOut, ContextStrategy,
+};
 
 use super::words::{depth, grouped, state, summary, took};
-use crate::commands::lsp::printable::{cut, one_line};
-use crate::output::{Cell, Palette, Tone, fields, table};
+use crate::output::{Cell, Palette, Tone, fields, list};
+use crate::printable::{cut, one_line};
 use crate::units::format_count;
 
 /// How much of a reason is shown.
@@ -48,8 +50,7 @@ fn index(index: &ContextIndex) -> Cell {
 }
 
 fn strategies(palette: Palette, answer: &ContextAnswer) -> String {
-    let mut rows = vec![heading(&["STRATEGY", "STATE", "TIME", "HITS", "WHY"])];
-    rows.extend(answer.strategies.iter().map(|strategy| {
+    let row = |strategy: &ContextStrategy| {
         let why = strategy.why.as_deref().unwrap_or_default();
         vec![
             Cell::new(one_line(&strategy.id)),
@@ -58,15 +59,15 @@ fn strategies(palette: Palette, answer: &ContextAnswer) -> String {
             Cell::new(grouped(strategy.hits)),
             Cell::new(cut(why, WHY_CHARACTERS)),
         ]
-    }));
-    table(palette, &rows)
+    };
+    let rows = answer.strategies.iter().map(row).collect();
+    list(palette, &["STRATEGY", "STATE", "TIME", "HITS", "WHY"], rows, "")
 }
 
 /// Each piece, with a line for everybody who has found it.
 fn pieces(palette: Palette, answer: &ContextAnswer) -> String {
-    let mut rows = vec![heading(&[
-        "PIECE", "WHAT", "DEPTH", "TOKENS", "SCORE", "FOUND BY",
-    ])];
+    let heading = ["PIECE", "WHAT", "DEPTH", "TOKENS", "SCORE", "FOUND BY"];
+    let mut rows = Vec::new();
     for fragment in &answer.fragments {
         let mut found_by = found_by(fragment).into_iter();
         rows.push(vec![
@@ -86,7 +87,7 @@ fn pieces(palette: Palette, answer: &ContextAnswer) -> String {
             row
         }));
     }
-    table(palette, &rows)
+    list(palette, &heading, rows, "")
 }
 
 fn found_by(fragment: &ContextFragment) -> Vec<String> {
@@ -105,20 +106,16 @@ fn left_out(palette: Palette, answer: &ContextAnswer) -> String {
         }
         _ => format!("left out for lack of room: {count}\n"),
     };
-    let mut rows = vec![heading(&["PIECE", "TOKENS", "SCORE"])];
-    rows.extend(answer.left_out.iter().map(|left_out| {
+    let row = |left_out: &ContextLeftOut| {
         vec![
             Cell::new(place(&left_out.path, left_out.first_line, left_out.last_line)),
             Cell::new(grouped(left_out.tokens)),
             Cell::new(score(left_out.score)),
         ]
-    }));
-    text.push_str(&table(palette, &rows));
+    };
+    let rows = answer.left_out.iter().map(row).collect();
+    text.push_str(&list(palette, &["PIECE", "TOKENS", "SCORE"], rows, ""));
     text
-}
-
-fn heading(words: &[&str]) -> Vec<Cell> {
-    words.iter().map(|word| Cell::toned(*word, Tone::Quiet)).collect()
 }
 
 fn place(path: &str, first_line: u32, last_line: u32) -> String {

@@ -3,65 +3,57 @@
 use std::path::Path;
 
 use protocol::{ChangeContextIndex, ContextIndex, ContextIndexList, ContextIndexRemoved, ContextIndexState};
-use serde_json::Value;
 
 use super::words::grouped;
 use crate::cli::{IndexArguments, IndexCommand};
-use crate::client::{Client, ClientError};
+use crate::client::Client;
 use crate::commands::job::age;
-use crate::commands::lsp::paths;
-use crate::commands::lsp::printable::{cut, printable};
-use crate::context::Context;
 use crate::error::{Exit, Failure};
-use crate::output::{Cell, Palette, Report, Tone, table};
-use crate::start::{Repeat, with_daemon};
+use crate::output::{Cell, Palette, Report, Tone, list as list_of};
+use crate::paths;
+use crate::printable::{cut, printable};
+use crate::start::Repeat;
 use crate::units::{format_bytes, format_duration};
 
 const INDEXES: &str = "/v1/context/indexes";
 /// How much of a reason is shown.
 const WHY_CHARACTERS: usize = 100;
 
-pub(in crate::commands) fn run(
-    command: &IndexCommand,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(in crate::commands) fn run(command: &IndexCommand, client: &Client) -> Result<Report, Failure> {
     match command {
-        IndexCommand::List => list(context, client),
-        IndexCommand::Rebuild(arguments) => rebuild(arguments, context, client),
-        IndexCommand::Rm(arguments) => remove(arguments, context, client),
+        IndexCommand::List => list(client),
+        IndexCommand::Rebuild(arguments) => rebuild(arguments, client),
+        IndexCommand::Rm(arguments) => remove(arguments, client),
     }
 }
 
-fn list(context: &Context, client: &Client) -> Result<Report, Failure> {
-    let answer = ask(context, client, |client| client.get(INDEXES))?;
+fn list(client: &Client) -> Result<Report, Failure> {
+    let answer = client.fetch(INDEXES)?;
     let list: ContextIndexList = printable(&answer)?;
-    Ok(Report::success(answer, rows(context.palette, &list.indexes)))
+    Ok(Report::success(answer, rows(client.palette(), &list.indexes)))
 }
 
 fn rows(palette: Palette, indexes: &[ContextIndex]) -> String {
-    if indexes.is_empty() {
-        return "No indexes are in use. `tidelock context QUERY` builds one for this directory.\n".to_owned();
-    }
-    let heading = ["WORKSPACE", "STATE", "FILES", "SOURCE", "INDEX", "USED", ""];
-    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
-    rows.extend(indexes.iter().map(|index| {
-        let used =
-            age(&index.used_at).map_or_else(|| "-".to_owned(), |age| format!("{} ago", format_duration(age)));
+    let row = |index: &ContextIndex| {
         vec![
             Cell::new(&index.root),
             state(index.state),
             Cell::new(grouped(index.files)),
             Cell::new(format_bytes(index.source_bytes)),
             Cell::new(format_bytes(index.index_bytes)),
-            Cell::new(used),
+            Cell::or_dash(age(&index.used_at).map(|age| format!("{} ago", format_duration(age)))),
             Cell::toned(
                 cut(index.why.as_deref().unwrap_or_default(), WHY_CHARACTERS),
                 Tone::Bad,
             ),
         ]
-    }));
-    table(palette, &rows)
+    };
+    list_of(
+        palette,
+        &["WORKSPACE", "STATE", "FILES", "SOURCE", "INDEX", "USED", ""],
+        indexes.iter().map(row).collect(),
+        "No indexes are in use. `tidelock context QUERY` builds one for this directory.",
+    )
 }
 
 fn state(state: ContextIndexState) -> Cell {
@@ -72,11 +64,11 @@ fn state(state: ContextIndexState) -> Cell {
     }
 }
 
-fn rebuild(arguments: &IndexArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+fn rebuild(arguments: &IndexArguments, client: &Client) -> Result<Report, Failure> {
     let change = ChangeContextIndex {
         directory: paths::directory(named(arguments))?,
     };
-    let answer = ask(context, client, |client| {
+    let answer = client.ask(Repeat::Harmless, |client| {
         client.post(&format!("{INDEXES}/rebuild"), Some(&change))
     })?;
     let index: ContextIndex = printable(&answer)?;
@@ -87,11 +79,11 @@ fn rebuild(arguments: &IndexArguments, context: &Context, client: &Client) -> Re
     Ok(Report::success(answer, text))
 }
 
-fn remove(arguments: &IndexArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+fn remove(arguments: &IndexArguments, client: &Client) -> Result<Report, Failure> {
     let change = ChangeContextIndex {
         directory: even_if_gone(named(arguments))?,
     };
-    let answer = ask(context, client, |client| {
+    let answer = client.ask(Repeat::Harmless, |client| {
         client.post(&format!("{INDEXES}/remove"), Some(&change))
     })?;
     let removed: ContextIndexRemoved = printable(&answer)?;
@@ -121,15 +113,6 @@ fn even_if_gone(directory: &Path) -> Result<String, Failure> {
         );
         Failure::new(Exit::Refused, "path_unusable", message).advise("give the path of a directory")
     })
-}
-
-fn ask(
-    context: &Context,
-    client: &Client,
-    work: impl Fn(&Client) -> Result<Value, ClientError>,
-) -> Result<Value, Failure> {
-    // To make or remove an index twice is the same as to do it once.
-    with_daemon(context, client, Repeat::Harmless, work).map(|(answer, _)| answer)
 }
 
 #[cfg(test)]

@@ -5,19 +5,14 @@ use std::path::Path;
 use protocol::ContextQuestion;
 
 use crate::cli::ContextArguments;
-use crate::client::Client;
-use crate::commands::lsp::paths;
-use crate::commands::plan::find;
+use crate::client::{Client, whole_ms};
+use crate::commands::ids::PLAN;
 use crate::commands::session::prompt::{FROM_STDIN, text_of};
-use crate::context::Context;
 use crate::error::{Exit, Failure};
+use crate::paths;
 
 /// Looks at all that can be wrong before a daemon is asked.
-pub(super) fn new(
-    arguments: &ContextArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<ContextQuestion, Failure> {
+pub(super) fn new(arguments: &ContextArguments, client: &Client) -> Result<ContextQuestion, Failure> {
     let query = match arguments.query.as_deref() {
         Some(FROM_STDIN) => text_of(Path::new(FROM_STDIN))?,
         Some(query) => query.to_owned(),
@@ -38,18 +33,18 @@ pub(super) fn new(
         (None, Some(directory)) => Some(paths::directory(directory)?),
         (None, None) => Some(paths::directory(Path::new("."))?),
     };
-    let plan = match &arguments.plan {
-        Some(plan) => Some(find(plan, context, client)?),
-        None => None,
-    };
-    let to_ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let plan = arguments
+        .plan
+        .as_ref()
+        .map(|plan| PLAN.find(plan, client))
+        .transpose()?;
     Ok(ContextQuestion {
         query,
         directory,
         plan,
         focus,
         budget_tokens: arguments.budget,
-        deadline_ms: arguments.deadline.map(to_ms),
+        deadline_ms: arguments.deadline.map(whole_ms),
         only: arguments.only.clone(),
         without: arguments.without.clone(),
         tokenizer: None,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use protocol::{ContextAnswer, ContextDepth, ContextOutcome, ContextStrategy, ContextStrategyState};
 
-use crate::commands::lsp::printable::{cut, one_line};
 use crate::output::{Cell, Palette, Tone};
+use crate::printable::{cut, one_line};
 use crate::units::{format_count, format_duration};
 
 /// What the line above each piece begins with.

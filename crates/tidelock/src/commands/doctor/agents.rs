@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::Check;
 use crate::client::{Client, ClientError};
-use crate::commands::lsp::printable::{one_line, printable};
 use crate::error::chain;
+use crate::printable::{one_line, printable};
 
 const ID: &str = "agents";
 

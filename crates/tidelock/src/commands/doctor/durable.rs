@@ -10,22 +10,22 @@ use serde_json::Value;
 use super::Check;
 use crate::cli::Depth;
 use crate::client::{Client, ClientError};
-use crate::commands::lsp::printable::{one_line, printable};
 use crate::context::Context;
 use crate::error::chain;
+use crate::printable::{one_line, printable};
 use crate::units::{format_bytes, format_count};
 
 /// How many quarantined records are named here; `tidelock quarantine list` has all of them.
 const QUARANTINE_SHOWN: usize = 5;
 
-pub(super) fn check(depth: Depth, context: &Context, client: &Client) -> Vec<Check> {
+pub(super) fn check(depth: Depth, client: &Client) -> Vec<Check> {
     let mut checks = match client.get::<LogStatus>("/v1/log") {
         Ok(status) => std::iter::once(log(&status))
             .chain(status.server.as_ref().map(database))
             .chain(lost_writes(&status))
             .collect(),
         // Why the daemon does not answer is told by another check.
-        Err(ClientError::Unreachable { .. }) => vec![file(context)],
+        Err(ClientError::Unreachable { .. }) => vec![file(&client.context)],
         Err(error) => vec![Check::failed(
             "log",
             chain(&error),
@@ -37,7 +37,7 @@ pub(super) fn check(depth: Depth, context: &Context, client: &Client) -> Vec<Che
         Err(_) => Check::ok("boots", "unknown while no daemon is running"),
     });
     if depth == Depth::Deep {
-        checks.push(integrity(context, client));
+        checks.push(integrity(client));
     }
     // After the deep look, which finds what nobody has run into yet.
     checks.extend(quarantine(client));
@@ -175,7 +175,7 @@ fn quarantine(client: &Client) -> Option<Check> {
     }
 }
 
-fn integrity(context: &Context, client: &Client) -> Check {
+fn integrity(client: &Client) -> Check {
     let id = "log_integrity";
     match client.post_and_wait::<LogCheck>("/v1/log/check", None::<&()>) {
         Ok(LogCheck {
@@ -183,7 +183,7 @@ fn integrity(context: &Context, client: &Client) -> Check {
             ..
         }) => Check::ok(id, "no damage found"),
         Ok(LogCheck { problems, .. }) => damaged(&problems),
-        Err(ClientError::Unreachable { .. }) => offline(context),
+        Err(ClientError::Unreachable { .. }) => offline(&client.context),
         Err(error) => Check::failed(id, chain(&error), "see the daemon's log"),
     }
 }

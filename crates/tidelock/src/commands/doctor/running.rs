@@ -7,13 +7,13 @@ use crate::client::{Client, ClientError};
 use crate::context::{Context, version_skew};
 use crate::error::{Failure, chain};
 
-pub(super) fn check(context: &Context, client: &Client) -> Vec<Check> {
-    let owner = read_owner(&context.home);
+pub(super) fn check(client: &Client) -> Vec<Check> {
+    let owner = read_owner(&client.context.home);
     let holder = owner.as_ref().filter(|owner| owner.liveness() == Liveness::Alive);
     let answer = client.get::<protocol::Status>("/v1/status");
     vec![
         lock(owner.as_ref(), holder),
-        socket(context, holder),
+        socket(&client.context, holder),
         daemon(holder, answer),
     ]
 }

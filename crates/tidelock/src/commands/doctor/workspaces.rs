@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::Check;
 use crate::client::{Client, ClientError};
-use crate::commands::lsp::printable::printable;
 use crate::commands::shell::quoted;
 use crate::error::chain;
+use crate::printable::printable;
 use crate::units::format_count;
 
 const ID: &str = "workspaces";

@@ -8,16 +8,15 @@ use serde_json::{Value, json};
 
 use super::words;
 use crate::cli::Afterwards;
-use crate::client::{Client, Interrupts};
-use crate::commands::job::{Ended, INTERRUPTED, Interrupted, WhenInterrupted, ended_text, exit_of, follow};
-use crate::commands::lsp::printable::printable;
+use crate::client::{Client, Ended, Interrupted, Interrupts};
+use crate::commands::job::{INTERRUPTED, ended_text, exit_of, follow};
 use crate::commands::plan::sandboxed::Submitted;
 use crate::commands::plan::{
     Aside, Attempt, apply, columns, get, is_passed, outcome_text, path, post, read_diff, run_checks, stat,
 };
-use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{Format, Palette};
+use crate::printable::printable;
 use crate::start::Repeat;
 
 /// How many files the summary shows.
@@ -66,7 +65,7 @@ pub(super) fn ended(
     (before, submitted): (&Plan, &Submitted),
     (job, interrupted): (&Job, Interrupted),
     interrupts: &mut Interrupts,
-    (context, format, client): (&Context, Format, &Client),
+    client: &Client,
 ) -> Result<End, Failure> {
     let exit = exit_of(job, interrupted);
     let mut end = End {
@@ -83,10 +82,10 @@ pub(super) fn ended(
             .push_str(&format!("{} {}\n", shown.id, ended_text(&shown)));
     }
     let finish = match &submitted.follower {
-        Some(follower) => finished(follower, interrupts, (format, client))?,
+        Some(follower) => finished(follower, interrupts, client)?,
         None => None,
     };
-    end.plan = get(&before.id, "", context, client)?;
+    end.plan = get(&before.id, "", client)?;
     let plan: Plan = printable(&end.plan)?;
     let Some(finish) = finish else {
         end.outcome = json!({ "outcome": "detached" });
@@ -120,7 +119,7 @@ pub(super) fn ended(
         return Ok(end);
     }
     // What cannot be shown is still there: the numbers of the plan are enough to go on.
-    let summary = match read_diff(&before.id, "", context, client) {
+    let summary = match read_diff(&before.id, "", client) {
         Ok((_, diff)) => stat(Palette::for_stderr(), &diff, SUMMARY_FILES, columns()),
         Err(failure) => format!(
             "{} (the diff cannot be shown: {})\n",
@@ -151,12 +150,11 @@ pub(super) fn ended(
 fn finished(
     follower: &str,
     interrupts: &mut Interrupts,
-    (format, client): (Format, &Client),
+    client: &Client,
 ) -> Result<Option<PlanFinish>, Failure> {
-    let mut listener = Aside::new(format);
-    let when = WhenInterrupted::CancelTheJob(interrupts);
-    match follow(client, (follower, 0, None), when, &mut listener)? {
-        Ended::Job { job, .. } => Ok(Some(match printable::<Job>(&json!(job))?.finished {
+    let mut listener = Aside::new(client.format());
+    match follow(client, (follower, 0, None), interrupts, &mut listener)? {
+        Ended::Over { end: job, .. } => Ok(Some(match printable::<Job>(&json!(job))?.finished {
             Some(finish) => finish,
             // It failed, or was cancelled before it began.
             None => PlanFinish {
@@ -184,9 +182,9 @@ fn not_recorded(mut end: End, plan: &Plan, failed: &PlanUnrecorded) -> End {
 }
 
 /// A plan that cannot be sealed stays open, and that is said.
-pub(in crate::commands) fn seal(end: &mut End, id: &str, (context, client): (&Context, &Client)) {
+pub(in crate::commands) fn seal(end: &mut End, id: &str, client: &Client) {
     let request = ChangePlan::default();
-    match post(&path(id, "/seal"), &request, Repeat::Harmless, (context, client)) {
+    match post(&path(id, "/seal"), &request, Repeat::Harmless, client) {
         Ok(sealed) => {
             end.plan = sealed;
             end.outcome = json!({ "outcome": "sealed" });
@@ -202,22 +200,17 @@ pub(in crate::commands) fn applied(
     commit: Option<CommitPlans>,
     mut end: End,
     interrupts: &mut Interrupts,
-    (context, format, client): (&Context, Format, &Client),
+    client: &Client,
 ) -> Result<End, Failure> {
     let mut plan: Plan = printable(&end.plan)?;
     let palette = Palette::for_stderr();
     if !plan.checks.iter().all(is_passed) {
         // What was found out so far is said before the checks begin to write.
-        if format == Format::Human {
+        if client.format() == Format::Human {
             let said = std::mem::take(&mut end.text);
             drop(crate::output::write(std::io::stderr(), &said));
         }
-        let checked = run_checks(
-            &plan.id,
-            &CheckPlan::default(),
-            interrupts,
-            (context, format, client),
-        )?;
+        let checked = run_checks(&plan.id, &CheckPlan::default(), interrupts, client)?;
         end.plan = checked.answer;
         plan = printable(&end.plan)?;
         if checked.interrupted == Interrupted::Yes {
@@ -228,7 +221,7 @@ pub(in crate::commands) fn applied(
             return Ok(not_applied(end, &plan, "checks", Exit::Failed));
         }
     }
-    let answer = match apply(&plan.id, commit, context, client) {
+    let answer = match apply(&plan.id, commit, client) {
         Ok(answer) => answer,
         Err(failure) => {
             end.text.push_str(&format!("error: {}\n", failure.message));

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use protocol::JobProgress;
 
-use crate::commands::lsp::printable::cut;
 use crate::output::{self, Format};
+use crate::printable::cut;
 
 /// How often the line is written anew at most.
 const REFRESH: Duration = Duration::from_millis(100);

@@ -5,30 +5,26 @@ use serde_json::Value;
 
 use super::outcome::ended_text;
 use super::wait::until_ended;
-use super::{JOBS, ask, path, pick};
+use super::{JOBS, path};
 use crate::cli::{CancelArguments, GcArguments, Stay, WorkersArguments};
-use crate::client::Client;
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use crate::client::{Client, whole_ms};
+use crate::commands::ids::JOB;
 use crate::error::Failure;
 use crate::output::Report;
+use crate::printable::printable;
 use crate::start::Repeat;
 use crate::units::{format_bytes, format_count};
 
-pub(super) fn cancel(
-    arguments: &CancelArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let id = pick::find(&arguments.job.job, context, client)?;
+pub(super) fn cancel(arguments: &CancelArguments, client: &Client) -> Result<Report, Failure> {
+    let id = JOB.find(&arguments.job.job, client)?;
     let request = CancelJob {
         why: arguments.why.clone(),
     };
-    let mut answer = ask(context, client, Repeat::Harmless, |client| {
+    let mut answer = client.ask(Repeat::Harmless, |client| {
         client.post(&path(&id, "/cancel"), Some(&request))
     })?;
     if arguments.stay() == Stay::Ended {
-        answer = until_ended(&id, None, context, client)?;
+        answer = until_ended(&id, None, client)?;
     }
     let job: Job = printable(&answer)?;
     let text = match job.state {
@@ -39,16 +35,12 @@ pub(super) fn cancel(
     Ok(Report::success(answer, text))
 }
 
-pub(super) fn collect(
-    arguments: &GcArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn collect(arguments: &GcArguments, client: &Client) -> Result<Report, Failure> {
     let request = CollectJobs {
-        older_than_ms: Some(u64::try_from(arguments.older_than.as_millis()).unwrap_or(u64::MAX)),
+        older_than_ms: Some(whole_ms(arguments.older_than)),
         keep_newest: Some(arguments.keep),
     };
-    let answer = ask(context, client, Repeat::Harmless, |client| {
+    let answer = client.ask(Repeat::Harmless, |client| {
         client.post_and_wait(&format!("{JOBS}/gc"), Some(&request))
     })?;
     let collected: JobsCollected = printable(&answer)?;
@@ -73,18 +65,14 @@ fn collected_text(collected: &JobsCollected) -> String {
     text
 }
 
-pub(super) fn workers(
-    arguments: &WorkersArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn workers(arguments: &WorkersArguments, client: &Client) -> Result<Report, Failure> {
     let answer: Value = match arguments.max_workers {
-        Some(max_workers) => ask(context, client, Repeat::Harmless, |client| {
+        Some(max_workers) => client.ask(Repeat::Harmless, |client| {
             client.put(&format!("{JOBS}/workers"), &SetJobWorkers { max_workers })
         })?,
         None => {
             let path = format!("{JOBS}?limit=1");
-            ask(context, client, Repeat::Harmless, |client| client.get(&path))?["counts"].take()
+            client.fetch::<Value>(&path)?["counts"].take()
         }
     };
     let counts: JobCounts = printable(&answer)?;

@@ -3,56 +3,35 @@
 use std::time::Duration;
 
 use protocol::{Job, JobCounts, JobList, JobState};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::JOBS;
 use super::times::age;
-use super::{JOBS, ask};
 use crate::cli::ListArguments;
 use crate::client::Client;
-use crate::commands::lsp::printable::{cut, printable};
 use crate::commands::machine::with_machines;
-use crate::context::Context;
 use crate::error::Failure;
-use crate::output::{Cell, Palette, Report, Tone, table};
-use crate::start::Repeat;
+use crate::output::{Cell, Palette, Report, Tone, list as list_of};
+use crate::printable::{cut, printable};
 use crate::units::format_duration;
 
-/// How many jobs are asked for at a time.
-const PAGE_JOBS: usize = 500;
 /// How much of a title is shown.
 const TITLE_CHARACTERS: usize = 60;
 /// How much is said behind it.
 const NOTE_CHARACTERS: usize = 60;
 
-pub(super) fn list(arguments: &ListArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let mut jobs: Vec<Value> = Vec::new();
-    let mut before: Option<String> = None;
-    let counts = loop {
-        let left = arguments.most().map_or(PAGE_JOBS, |most| most - jobs.len());
-        let mut path = format!("{JOBS}?limit={}", left.min(PAGE_JOBS));
-        if let Some(state) = arguments.state {
-            path.push_str(&format!("&state={}", state.name()));
-        }
-        if let Some(before) = &before {
-            path.push_str(&format!("&before={before}"));
-        }
-        let mut answer = ask(context, client, Repeat::Harmless, |client| client.get(&path))?;
-        if let Value::Array(page) = answer["jobs"].take() {
-            jobs.extend(page);
-        }
-        before = answer["next_before"].as_str().map(str::to_owned);
-        let is_enough = arguments.most().is_some_and(|most| jobs.len() >= most);
-        if before.is_none() || is_enough {
-            break answer["counts"].take();
-        }
-    };
-    let mut value = json!({ "jobs": jobs, "counts": counts });
-    if let Some(before) = &before {
+pub(super) fn list(arguments: &ListArguments, client: &Client) -> Result<Report, Failure> {
+    let state = arguments
+        .state
+        .map_or_else(String::new, |state| format!("&state={}", state.name()));
+    let mut jobs = client.fetch_pages(&format!("{JOBS}?{state}"), "jobs", arguments.most())?;
+    let mut value = json!({ "jobs": jobs.things, "counts": jobs.rest["counts"].take() });
+    if let Some(before) = &jobs.next {
         value["next_before"] = json!(before);
     }
     let shown: JobList = printable(&value)?;
-    let mut text = rows(context.palette, &shown.jobs);
-    text.push_str(&foot(&shown.counts, before.is_some()));
+    let mut text = rows(client.palette(), &shown.jobs);
+    text.push_str(&foot(&shown.counts, jobs.next.is_some()));
     Ok(Report::success(value, text))
 }
 
@@ -69,26 +48,28 @@ fn foot(counts: &JobCounts, has_more: bool) -> String {
 }
 
 fn rows(palette: Palette, jobs: &[Job]) -> String {
-    if jobs.is_empty() {
-        return "No jobs found. Submit one with: tidelock job run -- COMMAND\n".to_owned();
-    }
-    let heading = ["ID", "STATE", "ATTEMPTS", "AGE", "RAN", "TITLE", ""];
-    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
-    rows.extend(jobs.iter().map(|job| {
+    let mut heading = vec!["ID", "STATE", "ATTEMPTS", "AGE", "RAN", "TITLE", ""];
+    let row = |job: &Job| {
         let ran = job.ran_ms.map(|ms| format_duration(Duration::from_millis(ms)));
         vec![
             Cell::new(&job.id),
             state(job),
             Cell::new(attempts(job)),
-            Cell::new(age(&job.submitted_at).map_or_else(|| "-".to_owned(), format_duration)),
-            Cell::new(ran.unwrap_or_else(|| "-".to_owned())),
+            Cell::or_dash(age(&job.submitted_at).map(format_duration)),
+            Cell::or_dash(ran),
             Cell::new(cut(&job.title, TITLE_CHARACTERS)),
             Cell::toned(cut(&note(job), NOTE_CHARACTERS), Tone::Quiet),
         ]
-    }));
+    };
+    let mut rows: Vec<_> = jobs.iter().map(row).collect();
     let machines: Vec<_> = jobs.iter().map(|job| job.machine.as_ref()).collect();
-    with_machines(&mut rows, 2, &machines, "anywhere");
-    table(palette, &rows)
+    with_machines(&mut heading, &mut rows, &machines, "anywhere");
+    list_of(
+        palette,
+        &heading,
+        rows,
+        "No jobs found. Submit one with: tidelock job run -- COMMAND",
+    )
 }
 
 pub(super) fn state(job: &Job) -> Cell {

@@ -6,43 +6,35 @@ use std::time::Duration;
 use protocol::{Job, JobOutput};
 use serde_json::{Value, json};
 
-use super::follow::{Ended, WhenInterrupted, follow};
+use super::follow::follow;
+use super::path;
 use super::tell::{Escapes, Teller};
-use super::{ask, path, pick};
 use crate::cli::{LogsArguments, Reach};
-use crate::client::{Client, ClientError};
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use crate::client::{Client, ClientError, Ended, Interrupts};
+use crate::commands::ids::JOB;
 use crate::error::{Exit, Failure};
-use crate::output::{Format, Report};
-use crate::start::Repeat;
+use crate::output::Report;
+use crate::printable::printable;
 
 /// How long the daemon may take to send the next piece of what it has.
 const SILENCE: Duration = Duration::from_secs(60);
 /// The longest line that is read. A piece of output has at most 64 KiB, which can take six times as much as JSON.
 const LINE_LIMIT_BYTES: usize = 1 << 20;
 
-pub(super) fn logs(
-    arguments: &LogsArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let id = pick::find(&arguments.job.job, context, client)?;
+pub(super) fn logs(arguments: &LogsArguments, client: &Client) -> Result<Report, Failure> {
+    let id = JOB.find(&arguments.job.job, client)?;
     // Whether there is such a job, or a daemon, is said before anything else is.
-    let answer = ask(context, client, Repeat::Harmless, |client| {
-        client.get(&path(&id, ""))
-    })?;
+    let answer = client.fetch(&path(&id, ""))?;
     let mut job: Job = printable(&answer)?;
     let channel = arguments.channel.map(|channel| channel.name());
-    let mut teller = Teller::new(format, Escapes::for_here(), arguments.stamps());
+    let mut teller = Teller::new(client.format(), Escapes::for_here(), arguments.stamps());
     match arguments.reach() {
         Reach::Past => past(client, (&id, arguments.after, channel), &mut teller)?,
         Reach::Follow => {
             let what = (id.as_str(), arguments.after, channel);
             // Whoever reads no more has seen enough, and how the job ended is for `wait` to say.
-            match follow(client, what, WhenInterrupted::EndTheProcess, &mut teller)? {
-                Ended::Job { job: ended, .. } => job = printable(&json!(ended))?,
+            match follow(client, what, &mut Interrupts::default(), &mut teller)? {
+                Ended::Over { end, .. } => job = printable(&json!(end))?,
                 Ended::LeftAlone | Ended::NobodyReads => {}
             }
         }

@@ -3,10 +3,10 @@
 use protocol::{Job, JobState};
 use serde_json::json;
 
-use super::follow::Interrupted;
-use crate::commands::lsp::printable::printable;
+use crate::client::Interrupted;
 use crate::error::{Exit, Failure};
 use crate::output::{Format, Report};
+use crate::printable::printable;
 
 /// What a shell says for a command that ended by a signal: this, and its number.
 const BY_SIGNAL: i32 = 128;

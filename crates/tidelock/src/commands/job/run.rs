@@ -5,26 +5,21 @@ use std::io::{self, IsTerminal};
 use protocol::{Job, JobSubmitted, RetryJob, SubmitJob};
 use serde_json::{Value, json};
 
-use super::follow::{Ended, WhenInterrupted, follow};
+use super::follow::follow;
 use super::input::{Feeding, Source};
 use super::outcome;
 use super::submission::{self, Submission, environment_here};
 use super::tell::{Escapes, Teller};
-use super::{JOBS, ask, path, pick};
+use super::{JOBS, path};
 use crate::cli::{RetryArguments, RunArguments, Stamps, Stay};
-use crate::client::{Client, Interrupts};
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use crate::client::{Client, Ended, Interrupts};
+use crate::commands::ids::JOB;
 use crate::error::{Exit, Failure};
 use crate::output::{self, Format, Report, json_line};
+use crate::printable::printable;
 use crate::start::Repeat;
 
-pub(super) fn run(
-    arguments: &RunArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &RunArguments, client: &Client) -> Result<Report, Failure> {
     // What is wrong with the arguments is said before a daemon is started for them.
     let Submission {
         mut request,
@@ -32,41 +27,30 @@ pub(super) fn run(
         source,
     } = submission::build(arguments)?;
     for job in &mut request.after {
-        *job = pick::find(job, context, client)?;
+        *job = JOB.find(job, client)?;
     }
     let repeat = match request.idempotency_key {
         // The second time it is the same job.
         Some(_) => Repeat::Harmless,
         None => Repeat::Harmful,
     };
-    let answer = ask(context, client, repeat, |client| send(client, &request))?;
+    let answer = client.ask(repeat, |client| send(client, &request))?;
     // The command has been given a terminal only if there is one here.
-    stay(
-        arguments.stay(),
-        answer,
-        (Escapes::Keep, source),
-        (format, client),
-    )
-    .map(|report| with_notes(report, notes))
+    stay(arguments.stay(), answer, (Escapes::Keep, source), client).map(|report| with_notes(report, notes))
 }
 
-pub(super) fn retry(
-    arguments: &RetryArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let id = pick::find(&arguments.job.job, context, client)?;
+pub(super) fn retry(arguments: &RetryArguments, client: &Client) -> Result<Report, Failure> {
+    let id = JOB.find(&arguments.job.job, client)?;
     // What it had the first time is gone with its end.
     let (environment, _) = environment_here();
     let again = RetryJob {
         environment: Some(environment),
     };
-    let answer = ask(context, client, Repeat::Harmful, |client| {
+    let answer = client.ask(Repeat::Harmful, |client| {
         client.post(&path(&id, "/retry"), Some(&again))
     })?;
     let escapes = Escapes::for_here();
-    stay(arguments.stay(), answer, (escapes, None), (format, client))
+    stay(arguments.stay(), answer, (escapes, None), client)
 }
 
 fn send(client: &Client, request: &SubmitJob) -> Result<Value, crate::client::ClientError> {
@@ -78,12 +62,12 @@ fn stay(
     stay: Stay,
     answer: Value,
     (escapes, source): (Escapes, Option<Source>),
-    (format, client): (Format, &Client),
+    client: &Client,
 ) -> Result<Report, Failure> {
     let submitted: JobSubmitted = printable(&answer)?;
     match stay {
         Stay::Submitted => Ok(report(&answer, &submitted)),
-        Stay::Ended => to_the_end(&answer, &submitted.job, (escapes, source), (format, client)),
+        Stay::Ended => to_the_end(&answer, &submitted.job, (escapes, source), client),
     }
 }
 
@@ -106,10 +90,10 @@ fn to_the_end(
     answer: &Value,
     job: &Job,
     (escapes, source): (Escapes, Option<Source>),
-    (format, client): (Format, &Client),
+    client: &Client,
 ) -> Result<Report, Failure> {
     let mut interrupts = catch_interrupts(client, &job.id)?;
-    if format == Format::Json {
+    if client.format() == Format::Json {
         // Whoever reads no more will be found out with the first output.
         drop(output::write(
             io::stdout(),
@@ -119,19 +103,17 @@ fn to_the_end(
     let feeding = source
         .map(|source| Feeding::start(client, &job.id, source))
         .transpose()?;
-    let mut teller = Teller::new(format, escapes, Stamps::None);
-    let ended = follow(
-        client,
-        (&job.id, 0, None),
-        WhenInterrupted::CancelTheJob(&mut interrupts),
-        &mut teller,
-    )?;
+    let mut teller = Teller::new(client.format(), escapes, Stamps::None);
+    let ended = follow(client, (&job.id, 0, None), &mut interrupts, &mut teller)?;
     drop(teller);
-    if let (Some(feeding), Ended::Job { .. }) = (feeding, &ended) {
+    if let (Some(feeding), Ended::Over { .. }) = (feeding, &ended) {
         feeding.finish();
     }
     match ended {
-        Ended::Job { job, interrupted } => outcome::conclude(&job, interrupted, format),
+        Ended::Over {
+            end: job,
+            interrupted,
+        } => outcome::conclude(&job, interrupted, client.format()),
         Ended::LeftAlone => Ok(leave(
             Exit::Command(outcome::INTERRUPTED),
             format!(

@@ -7,34 +7,29 @@ use serde_json::Value;
 
 use super::list::{attempts, state};
 use super::outcome::ended_text;
+use super::path;
 use super::times::{between, local, with_age};
-use super::{ask, path, pick};
 use crate::client::Client;
-use crate::commands::lsp::printable::{cut, one_line, printable};
+use crate::commands::ids::JOB;
 use crate::commands::machine::elsewhere;
-use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, fields, table};
-use crate::start::Repeat;
+use crate::printable::{cut, one_line, printable};
 use crate::units::{format_bytes, format_duration};
 
 /// How much of a text stands in a field.
 const TEXT_CHARACTERS: usize = 300;
 
-pub(super) fn show(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let id = pick::find(wanted, context, client)?;
-    let get = |rest: &str| {
-        ask(context, client, Repeat::Harmless, |client| {
-            client.get(&path(&id, rest))
-        })
-    };
+pub(super) fn show(wanted: &str, client: &Client) -> Result<Report, Failure> {
+    let id = JOB.find(wanted, client)?;
+    let get = |rest: &str| client.fetch(&path(&id, rest));
     let answer = get("")?;
     let history = get("/history")?;
     let job: Job = printable(&answer)?;
     let moments: JobHistory = printable(&history)?;
-    let mut text = describe(context.palette, &job);
+    let mut text = describe(client.palette(), &job);
     text.push('\n');
-    text.push_str(&time_line(context.palette, &moments.moments));
+    text.push_str(&time_line(client.palette(), &moments.moments));
     Ok(Report::success(with_history(answer, history), text))
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,8 +11,9 @@ use protocol::{JobCommand, JobLane, JobLimits, JobTerminal, SubmitJob};
 
 use super::input::Source;
 use crate::cli::{Inherited, JobLimit, Reads, RunArguments, Terminal, Variable};
-use crate::commands::lsp::paths;
+use crate::client::whole_ms;
 use crate::error::{Exit, Failure};
+use crate::paths;
 
 /// The most that a command can be given to read. It travels in the body of the request, which may have 1 MiB, in an
 /// encoding that takes a third more, together with the environment.
@@ -111,7 +111,6 @@ pub(in crate::commands) fn stdin(path: Option<&Path>) -> Result<(Option<String>,
 }
 
 fn request(arguments: &RunArguments, command: JobCommand) -> SubmitJob {
-    let to_ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     SubmitJob {
         command,
         title: arguments.title.clone(),
@@ -121,11 +120,11 @@ fn request(arguments: &RunArguments, command: JobCommand) -> SubmitJob {
             limit: lane.limit,
         }),
         after: arguments.after.clone(),
-        delay_ms: arguments.delay.map(to_ms),
-        deadline_ms: arguments.deadline.map(to_ms),
-        time_limit_ms: arguments.timeout.map(to_ms),
+        delay_ms: arguments.delay.map(whole_ms),
+        deadline_ms: arguments.deadline.map(whole_ms),
+        time_limit_ms: arguments.timeout.map(whole_ms),
         max_retries: arguments.retries,
-        retry_pause_ms: arguments.retry_pause.map(to_ms),
+        retry_pause_ms: arguments.retry_pause.map(whole_ms),
         if_interrupted: arguments.if_interrupted(),
         idempotency_key: arguments.key.clone(),
         output_limit_bytes: arguments.output_limit,

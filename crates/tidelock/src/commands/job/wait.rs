@@ -5,15 +5,14 @@ use std::time::{Duration, Instant};
 use protocol::{Job, JobState};
 use serde_json::Value;
 
-use super::follow::Interrupted;
 use super::outcome::{ended_text, exit_of};
-use super::{path, pick};
+use super::path;
 use crate::cli::WaitArguments;
-use crate::client::{Client, ClientError, Interrupts};
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use crate::client::{Client, ClientError, Interrupted, Interrupts};
+use crate::commands::ids::JOB;
 use crate::error::{Exit, Failure};
 use crate::output::Report;
+use crate::printable::printable;
 use crate::units::format_duration;
 
 /// How long the daemon is asked to wait at a time. It waits for at most a minute.
@@ -25,9 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long to wait before looking for the daemon again.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
-pub(super) fn run(arguments: &WaitArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let id = pick::find(&arguments.job.job, context, client)?;
-    let answer = until_ended(&id, arguments.timeout, context, client)?;
+pub(super) fn run(arguments: &WaitArguments, client: &Client) -> Result<Report, Failure> {
+    let id = JOB.find(&arguments.job.job, client)?;
+    let answer = until_ended(&id, arguments.timeout, client)?;
     let job: Job = printable(&answer)?;
     if !job.state.is_terminal() {
         let after = format_duration(arguments.timeout.unwrap_or_default());
@@ -42,24 +41,14 @@ pub(super) fn run(arguments: &WaitArguments, context: &Context, client: &Client)
         JobState::Succeeded if job.output_lost.is_none() => format!("{id} succeeded{ran}\n"),
         _ => format!("{id} {}\n", ended_text(&job)),
     };
-    Ok(Report {
-        exit: exit_of(&job, Interrupted::No),
-        ..Report::success(answer, text)
-    })
+    Ok(Report::success(answer, text).with_exit(exit_of(&job, Interrupted::No)))
 }
 
 /// The job when it has ended, or when the time is over.
-pub(super) fn until_ended(
-    id: &str,
-    timeout: Option<Duration>,
-    context: &Context,
-    client: &Client,
-) -> Result<Value, Failure> {
+pub(super) fn until_ended(id: &str, timeout: Option<Duration>, client: &Client) -> Result<Value, Failure> {
     let give_up_at = timeout.map(|timeout| Instant::now() + timeout);
     // Whether there is such a job, or a daemon, is said before the wait begins.
-    let mut answer = super::ask(context, client, crate::start::Repeat::Harmless, |client| {
-        client.get(&path(id, ""))
-    })?;
+    let mut answer = client.fetch(&path(id, ""))?;
     client.stay();
     let mut silent_since = None;
     loop {

@@ -7,11 +7,10 @@ use super::surroundings::Surroundings;
 use super::{look, shown};
 use crate::cli::JoinScope;
 use crate::error::chain;
-use crate::output::{Cell, Palette, Report, Tone, table};
+use crate::output::{Cell, Palette, Report, Tone, list};
 
 pub(super) fn report(palette: Palette, surroundings: &Surroundings<'_>) -> Report {
-    let heading = ["CLIENT", "", "HERE", "JOINED", "FILE"];
-    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
+    let mut rows = Vec::new();
     let mut values = Vec::new();
     for client in CLIENTS {
         let here = surroundings.trace(client);
@@ -24,15 +23,15 @@ pub(super) fn report(palette: Palette, surroundings: &Surroundings<'_>) -> Repor
         rows.push(vec![
             Cell::new(client.word),
             Cell::toned(client.title, Tone::Quiet),
-            Cell::new(here.as_deref().map_or_else(|| "-".to_owned(), shown)),
+            Cell::or_dash(here.as_deref().map(shown)),
             Cell::toned(word, tone),
-            Cell::new(path.clone().unwrap_or_else(|| "-".to_owned())),
+            Cell::or_dash(path.clone()),
         ]);
         values.push(value(client, state, here.as_deref().map(shown), path));
     }
     let text = format!(
         "{}\n`tidelock join CLIENT` shows what to add, and `tidelock join CLIENT --write` adds it.\n",
-        table(palette, &rows)
+        list(palette, &["CLIENT", "", "HERE", "JOINED", "FILE"], rows, "")
     );
     Report::success(json!({ "clients": values }), text)
 }

@@ -4,50 +4,38 @@ use std::path::Path;
 
 use protocol::{Availability, ConfiguredServer, LspConfig, TrustConfig, Trusted};
 
-use super::paths;
-use super::printable::{cut, one_line, printable};
-use super::servers::ask;
 use crate::cli::{ConfigArguments, TrustArguments};
 use crate::client::{Client, ClientError, path_segment};
 use crate::commands::shell::quoted;
-use crate::context::Context;
 use crate::error::Failure;
-use crate::output::{Cell, Palette, Report, Tone, table};
+use crate::output::{Cell, Palette, Report, Tone, list};
+use crate::paths;
+use crate::printable::{cut, one_line, printable};
 use crate::start::Repeat;
 use crate::units::format_count;
 
 /// How much of a list of languages, or of a way to install, stands in a column.
 const COLUMN_CHARACTERS: usize = 40;
 
-pub(super) fn show(
-    arguments: &ConfigArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn show(arguments: &ConfigArguments, client: &Client) -> Result<Report, Failure> {
     let directory = match &arguments.directory {
         Some(directory) => paths::directory(directory)?,
         None => paths::directory(&paths::current_directory()?)?,
     };
-    let answer = ask(context, client, Repeat::Harmless, |client| {
-        client.get(&path(&directory))
-    })?;
+    let answer = client.fetch(&path(&directory))?;
     let config: LspConfig = printable(&answer)?;
-    let text = describe(context.palette, &config);
+    let text = describe(client.palette(), &config);
     Ok(Report::success(answer, text).with_notes(notes(&config)))
 }
 
-pub(super) fn trust(
-    arguments: &TrustArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn trust(arguments: &TrustArguments, client: &Client) -> Result<Report, Failure> {
     let path = paths::existing(&arguments.path)?;
     let hash = match &arguments.hash {
         Some(hash) => hash.clone(),
-        None => current_hash(&path, context, client)?,
+        None => current_hash(&path, client)?,
     };
     let request = TrustConfig { path, hash };
-    let answer = ask(context, client, Repeat::Harmless, |client| {
+    let answer = client.ask(Repeat::Harmless, |client| {
         client.post("/v1/lsp/config/trust", Some(&request))
     })?;
     let trusted: Trusted = printable(&answer)?;
@@ -59,14 +47,12 @@ pub(super) fn trust(
 }
 
 /// The hash of what is there now.
-fn current_hash(path: &str, context: &Context, client: &Client) -> Result<String, Failure> {
+fn current_hash(path: &str, client: &Client) -> Result<String, Failure> {
     let workspace = match Path::new(path) {
         file if !file.is_dir() => file.parent().unwrap_or(file),
         directory => directory,
     };
-    let answer: serde_json::Value = ask(context, client, Repeat::Harmless, |client| {
-        client.get(&self::path(&workspace.to_string_lossy()))
-    })?;
+    let answer: serde_json::Value = client.fetch(&self::path(&workspace.to_string_lossy()))?;
     let config: LspConfig = printable(&answer)?;
     Ok(config.hash)
 }
@@ -85,6 +71,14 @@ fn describe(palette: Palette, config: &LspConfig) -> String {
     if config.servers.is_empty() {
         return "No language servers are configured.\n".to_owned();
     }
+    let mut servers: Vec<&ConfiguredServer> = config.servers.iter().collect();
+    // What can be used comes first; the sort keeps the names in order within.
+    servers.sort_by_key(|server| rank(server));
+    let found = config.servers.iter().filter(|server| rank(server) == 0).count();
+    let total = format!(
+        "{found} of {} can be started here.\n",
+        format_count(config.servers.len() as u64, "server")
+    );
     let heading = [
         "SERVER",
         "STATE",
@@ -92,17 +86,8 @@ fn describe(palette: Palette, config: &LspConfig) -> String {
         "FROM",
         "PROGRAM, OR HOW TO GET IT",
     ];
-    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
-    let mut servers: Vec<&ConfiguredServer> = config.servers.iter().collect();
-    // What can be used comes first; the sort keeps the names in order within.
-    servers.sort_by_key(|server| rank(server));
-    rows.extend(servers.into_iter().map(row));
-    let found = config.servers.iter().filter(|server| rank(server) == 0).count();
-    let total = format!(
-        "{found} of {} can be started here.\n",
-        format_count(config.servers.len() as u64, "server")
-    );
-    table(palette, &rows) + &total
+    let rows = servers.into_iter().map(row).collect();
+    list(palette, &heading, rows, "") + &total
 }
 
 fn rank(server: &ConfiguredServer) -> u8 {

@@ -3,8 +3,8 @@
 use protocol::{Diagnostic, DiagnosticSeverity, DiagnosticsAnswer};
 
 use super::places::{at, cut_note, missing_servers};
-use super::printable::one_line;
 use crate::output::{Palette, Tone};
+use crate::printable::one_line;
 use crate::units::format_count;
 
 /// The text for people, and what goes to standard error.

@@ -2,7 +2,7 @@
 
 use protocol::{Call, CallsAnswer, Location, LocationsAnswer, NotAnswered, Position, Symbol, SymbolsAnswer};
 
-use super::printable::{cut, one_line};
+use crate::printable::{cut, one_line};
 
 /// How much of a detail, such as a type, stands behind a name.
 const DETAIL_CHARACTERS: usize = 80;

@@ -6,18 +6,18 @@ use std::time::Duration;
 use protocol::{CodeQuery, RawAnswer, RawRequest};
 use serde_json::Value;
 
-use super::printable::printable;
-use super::servers::{ask, find, path as server_path};
-use super::{PATIENCE, diagnostics, paths, places, words};
+use super::servers::{find, path as server_path};
+use super::{PATIENCE, diagnostics, places, words};
 use crate::cli::{
     CallsArguments, CodeActionsArguments, Declaration, FileArguments, LspCommand, Place, PlaceArguments,
     QueryOptions, ReferencesArguments, RenameArguments, RequestArguments, Waiting, WorkspaceSymbolsArguments,
 };
-use crate::client::{Client, ClientError};
-use crate::context::Context;
+use crate::client::{Client, ClientError, whole_ms};
 use crate::environment::search_variables;
 use crate::error::{Exit, Failure};
 use crate::output::{Palette, Report};
+use crate::paths;
+use crate::printable::printable;
 use crate::start::Repeat;
 
 /// How much longer than the query itself its answer may take: the daemon decides when the time is over, and says so.
@@ -65,32 +65,28 @@ impl Verb {
     }
 }
 
-pub(super) fn run(command: &LspCommand, context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(super) fn run(command: &LspCommand, client: &Client) -> Result<Report, Failure> {
     // What is wrong with the arguments is said before a daemon is started for them.
     let (verb, query, timeout) = build(command)?;
     let limit = timeout.map_or(PATIENCE, |timeout| timeout.saturating_add(GRACE));
-    let answer = ask(context, client, Repeat::Harmless, |client| {
+    let answer = client.ask(Repeat::Harmless, |client| {
         client.post_within(verb.path(), Some(&query), limit)
     })?;
     let shown = paths::from(&paths::current_directory()?, &answer);
-    let (text, notes) = describe(verb, context.palette, &shown)?;
+    let (text, notes) = describe(verb, client.palette(), &shown)?;
     Ok(Report::success(answer, text).with_notes(notes))
 }
 
 /// A request of the protocol itself. Nobody knows whether it changes something, so it is never sent twice.
-pub(super) fn raw(
-    arguments: &RequestArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let server = find(&arguments.server.server, context, client)?;
+pub(super) fn raw(arguments: &RequestArguments, client: &Client) -> Result<Report, Failure> {
+    let server = find(&arguments.server.server, client)?;
     let request = RawRequest {
         method: arguments.method.clone(),
         params: arguments.params.clone().unwrap_or_default(),
         timeout_ms: Some(whole_ms(arguments.timeout)),
     };
     let limit = arguments.timeout.saturating_add(GRACE);
-    let answer = ask(context, client, Repeat::Harmful, |client| {
+    let answer = client.ask(Repeat::Harmful, |client| {
         client.post_within(&server_path(&server.id, "/request"), Some(&request), limit)
     })?;
     let shown: RawAnswer = printable(&answer)?;
@@ -214,10 +210,6 @@ fn with_options(query: CodeQuery, options: &QueryOptions) -> Result<CodeQuery, F
         workspace: options.workspace.as_deref().map(paths::directory).transpose()?,
         ..query
     })
-}
-
-fn whole_ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn describe(verb: Verb, palette: Palette, answer: &Value) -> Result<(String, Vec<String>), ClientError> {

@@ -4,29 +4,33 @@ use std::time::Duration;
 
 use protocol::{Server, ServerHealth, ServerLog, ServerReadiness, ServerState};
 
-use super::printable::{cut, one_line};
 use crate::commands::job::local;
-use crate::output::{Cell, Palette, Tone, fields, table};
+use crate::output::{Cell, Palette, Tone, fields, list};
+use crate::printable::{cut, one_line};
 use crate::units::{format_bytes, format_duration};
 
 /// How much of an error stands in a field.
 const ERROR_CHARACTERS: usize = 300;
 
-pub(super) fn rows(palette: Palette, servers: &[Server]) -> String {
-    let heading = ["ID", "STATE", "GEN", "MEMORY", "RESTARTS", "REQUESTS", "ROOT"];
-    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
-    rows.extend(servers.iter().map(|server| {
+/// Servers, one a line.
+pub(super) fn rows(palette: Palette, servers: &[Server], none: &str) -> String {
+    let row = |server: &Server| {
         vec![
             Cell::new(one_line(&server.id)),
             state(server),
             Cell::new(server.generation.to_string()),
-            Cell::new(server.rss_bytes.map_or_else(|| "-".to_owned(), format_bytes)),
+            Cell::or_dash(server.rss_bytes.map(format_bytes)),
             Cell::new(server.restarts.to_string()),
             Cell::new(server.requests.to_string()),
             Cell::new(one_line(&server.root)),
         ]
-    }));
-    table(palette, &rows)
+    };
+    list(
+        palette,
+        &["ID", "STATE", "GEN", "MEMORY", "RESTARTS", "REQUESTS", "ROOT"],
+        servers.iter().map(row).collect(),
+        none,
+    )
 }
 
 pub(super) fn describe(server: &Server) -> Vec<(&'static str, Cell)> {
@@ -177,7 +181,7 @@ pub(super) mod tests {
             retry_after_ms: Some(3_000),
             ..server("gopls-1", "/c")
         };
-        insta::assert_snapshot!(rows(Palette::Plain, &[server("ruff-1", "/a"), indexing, failed]), @r"
+        insta::assert_snapshot!(rows(Palette::Plain, &[server("ruff-1", "/a"), indexing, failed], ""), @r"
         ID               STATE                 GEN  MEMORY     RESTARTS  REQUESTS  ROOT
         ruff-1           ready                 1    100.0 MiB  0         17        /a
         rust-analyzer-2  indexing 40 %         1    100.0 MiB  0         17        /b

@@ -1,13 +1,13 @@
 //! Answers that are texts, tables and edits.
 
 use protocol::{
-    CodeAction, CodeActionsAnswer, CompletionsAnswer, EditAnswer, FileEdit, HoverAnswer, Signature,
-    SignatureAnswer,
+    CodeAction, CodeActionsAnswer, Completion, CompletionsAnswer, EditAnswer, FileEdit, HoverAnswer,
+    Signature, SignatureAnswer,
 };
 
 use super::places::{cut_note, missing_servers, or_none};
-use super::printable::{cut, one_line};
-use crate::output::{Cell, Palette, Tone, table};
+use crate::output::{Cell, Palette, list};
+use crate::printable::{cut, one_line};
 use crate::units::format_count;
 
 /// How much of a label stands in a column.
@@ -34,12 +34,7 @@ pub(super) fn completions(palette: Palette, answer: &CompletionsAnswer) -> (Stri
     if answer.incomplete {
         notes.push("the server has more completions; type more to narrow them down".to_owned());
     }
-    if answer.completions.is_empty() {
-        return ("no completions\n".to_owned(), notes);
-    }
-    let heading = ["LABEL", "KIND", "DETAIL"];
-    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
-    rows.extend(answer.completions.iter().map(|completion| {
+    let row = |completion: &Completion| {
         let kind = completion.kind.as_deref().unwrap_or("-");
         let detail = completion.detail.as_deref().unwrap_or_default();
         vec![
@@ -47,8 +42,10 @@ pub(super) fn completions(palette: Palette, answer: &CompletionsAnswer) -> (Stri
             Cell::new(one_line(kind)),
             Cell::new(cut(detail, DETAIL_CHARACTERS)),
         ]
-    }));
-    (table(palette, &rows), notes)
+    };
+    let rows = answer.completions.iter().map(row).collect();
+    let text = list(palette, &["LABEL", "KIND", "DETAIL"], rows, "no completions");
+    (text, notes)
 }
 
 pub(super) fn edit(answer: &EditAnswer) -> (String, Vec<String>) {

@@ -6,27 +6,22 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use protocol::PlanFile;
 
+use super::get;
 use super::record::as_text;
-use super::{find, get};
 use crate::cli::CatArguments;
 use crate::client::{Client, ClientError, path_segment};
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use crate::commands::ids::PLAN;
 use crate::error::Failure;
 use crate::output::{Format, Report};
+use crate::printable::printable;
 
-pub(super) fn run(
-    arguments: &CatArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let id = find(&arguments.plan.plan, context, client)?;
+pub(super) fn run(arguments: &CatArguments, client: &Client) -> Result<Report, Failure> {
+    let id = PLAN.find(&arguments.plan.plan, client)?;
     let query = arguments.path.as_ref().map_or_else(String::new, |path| {
         format!("?path={}", path_segment(&as_text(path)))
     });
-    let answer = get(&id, &format!("/file{query}"), context, client)?;
-    if format == Format::Json {
+    let answer = get(&id, &format!("/file{query}"), client)?;
+    if client.format() == Format::Json {
         return Ok(Report::success(answer, String::new()));
     }
     let file: PlanFile =

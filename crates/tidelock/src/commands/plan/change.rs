@@ -4,23 +4,23 @@ use protocol::{ChangePlan, CollectPlans, ForgetPlan, Plan, PlanForgotten, PlansC
 use serde_json::json;
 
 use super::words::{short, summary};
-use super::{PLANS, find, path, post};
+use super::{PLANS, path, post};
 use crate::cli::{DiscardArguments, ForgetArguments, PlanGcArguments};
-use crate::client::Client;
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use crate::client::{Client, whole_ms};
+use crate::commands::ids::PLAN;
 use crate::error::Failure;
 use crate::output::Report;
+use crate::printable::printable;
 use crate::start::Repeat;
 use crate::units::{format_bytes, format_count};
 
 /// How many plans are named.
 const NAMED: usize = 20;
 
-pub(super) fn seal(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let id = find(wanted, context, client)?;
+pub(super) fn seal(wanted: &str, client: &Client) -> Result<Report, Failure> {
+    let id = PLAN.find(wanted, client)?;
     let request = ChangePlan::default();
-    let answer = post(&path(&id, "/seal"), &request, Repeat::Harmless, (context, client))?;
+    let answer = post(&path(&id, "/seal"), &request, Repeat::Harmless, client)?;
     let plan: Plan = printable(&answer)?;
     let text = format!(
         "{} is {}: {}.\n",
@@ -31,44 +31,26 @@ pub(super) fn seal(wanted: &str, context: &Context, client: &Client) -> Result<R
     Ok(Report::success(answer, text))
 }
 
-pub(super) fn discard(
-    arguments: &DiscardArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let id = find(&arguments.plan.plan, context, client)?;
+pub(super) fn discard(arguments: &DiscardArguments, client: &Client) -> Result<Report, Failure> {
+    let id = PLAN.find(&arguments.plan.plan, client)?;
     let request = ChangePlan {
         version: None,
         even_with_work: arguments.force,
     };
-    let answer = post(
-        &path(&id, "/discard"),
-        &request,
-        Repeat::Harmless,
-        (context, client),
-    )?;
+    let answer = post(&path(&id, "/discard"), &request, Repeat::Harmless, client)?;
     let plan: Plan = printable(&answer)?;
     let text = format!("{} is {}.\n", plan.id, plan.state.as_str());
     Ok(Report::success(answer, text))
 }
 
-pub(super) fn forget(
-    arguments: &ForgetArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn forget(arguments: &ForgetArguments, client: &Client) -> Result<Report, Failure> {
     // What cannot be found is said before anything is gone.
-    let ids = arguments.plans.iter().map(|wanted| find(wanted, context, client));
+    let ids = arguments.plans.iter().map(|wanted| PLAN.find(wanted, client));
     let ids = ids.collect::<Result<Vec<_>, _>>()?;
     let (mut answers, mut text) = (Vec::new(), String::new());
     for id in ids {
         let request = ForgetPlan::default();
-        let answer = post(
-            &path(&id, "/forget"),
-            &request,
-            Repeat::Harmful,
-            (context, client),
-        )?;
+        let answer = post(&path(&id, "/forget"), &request, Repeat::Harmful, client)?;
         let forgotten: PlanForgotten = printable(&answer)?;
         let freed = format_bytes(forgotten.bytes);
         text.push_str(&format!("Forgot {}: {freed} freed.\n", forgotten.plan));
@@ -77,17 +59,13 @@ pub(super) fn forget(
     Ok(Report::success(json!({ "forgotten": answers }), text))
 }
 
-pub(super) fn collect(
-    arguments: &PlanGcArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn collect(arguments: &PlanGcArguments, client: &Client) -> Result<Report, Failure> {
     let request = CollectPlans {
-        older_than_ms: Some(u64::try_from(arguments.older_than.as_millis()).unwrap_or(u64::MAX)),
+        older_than_ms: Some(whole_ms(arguments.older_than)),
         dry_run: arguments.dry_run,
     };
     let path = format!("{PLANS}/gc");
-    let answer = post(&path, &request, Repeat::Harmless, (context, client))?;
+    let answer = post(&path, &request, Repeat::Harmless, client)?;
     let collected: PlansCollected = printable(&answer)?;
     let text = collected_text(
         &collected,

@@ -3,14 +3,14 @@
 use protocol::{Changeset, ChangesetState, RecordedChange};
 use serde_json::{Value, json};
 
+use super::get;
 use super::words::short;
-use super::{find, get};
 use crate::client::{Client, path_segment};
+use crate::commands::ids::PLAN;
 use crate::commands::job::with_age;
-use crate::commands::lsp::printable::{cut, printable};
-use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, table};
+use crate::printable::{cut, printable};
 use crate::units::format_count;
 
 /// How many of the newest changesets are shown with their changes. Each is one more question to the daemon.
@@ -20,20 +20,20 @@ const CHANGES: usize = 20;
 /// How much of a text is shown.
 const TEXT_CHARACTERS: usize = 100;
 
-pub(super) fn run(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let id = find(wanted, context, client)?;
-    let changesets = read(&id, context, client)?;
+pub(super) fn run(wanted: &str, client: &Client) -> Result<Report, Failure> {
+    let id = PLAN.find(wanted, client)?;
+    let changesets = read(&id, client)?;
     let shown: Vec<Changeset> = printable(&json!(changesets))?;
     let text = match shown.as_slice() {
         [] => "No changes yet.\n".to_owned(),
-        shown => describe(context.palette, shown),
+        shown => describe(client.palette(), shown),
     };
     Ok(Report::success(json!({ "changesets": changesets }), text))
 }
 
 /// The changesets of a plan, oldest first, the newest of them with their changes.
-pub(super) fn read(id: &str, context: &Context, client: &Client) -> Result<Vec<Value>, Failure> {
-    let mut answer = get(id, "/changesets", context, client)?;
+pub(super) fn read(id: &str, client: &Client) -> Result<Vec<Value>, Failure> {
+    let mut answer = get(id, "/changesets", client)?;
     let Value::Array(mut changesets) = answer["changesets"].take() else {
         return Ok(Vec::new());
     };
@@ -41,7 +41,7 @@ pub(super) fn read(id: &str, context: &Context, client: &Client) -> Result<Vec<V
     for changeset in changesets.iter_mut().skip(first) {
         let name = changeset["id"].as_str().unwrap_or_default();
         let rest = format!("/changesets/{}", path_segment(name));
-        *changeset = get(id, &rest, context, client)?;
+        *changeset = get(id, &rest, client)?;
     }
     Ok(changesets)
 }

@@ -8,55 +8,39 @@ use serde_json::Value;
 use super::show::checks as checks_text;
 use super::watch::until;
 use super::words::{is_passed, short};
-use super::{find, path, post};
+use super::{path, post};
 use crate::cli::{CheckArguments, Stamps, Stay};
-use crate::client::{Client, Interrupts, path_segment};
-use crate::commands::job::{
-    Ended, Escapes, INTERRUPTED, Interrupted, JOBS, Listener, Said, Teller, WhenInterrupted,
-    catch_interrupts, follow,
-};
-use crate::commands::lsp::printable::{cut, printable};
-use crate::context::Context;
+use crate::client::{Client, Ended, Interrupted, Interrupts, path_segment};
+use crate::commands::ids::PLAN;
+use crate::commands::job::{Escapes, INTERRUPTED, JOBS, Listener, Said, Teller, catch_interrupts, follow};
 use crate::error::{Exit, Failure};
 use crate::output::{Format, Palette, Report};
+use crate::printable::{cut, printable};
 use crate::start::Repeat;
 
 /// How much of a command is shown above what it writes.
 const COMMAND_CHARACTERS: usize = 200;
 
-pub(super) fn run(
-    arguments: &CheckArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let id = find(&arguments.plan.plan, context, client)?;
+pub(super) fn run(arguments: &CheckArguments, client: &Client) -> Result<Report, Failure> {
+    let id = PLAN.find(&arguments.plan.plan, client)?;
     let request = CheckPlan {
         add: arguments.add.clone(),
         all: arguments.all,
     };
     if arguments.stay() == Stay::Submitted {
-        let answer = post(
-            &path(&id, "/check"),
-            &request,
-            Repeat::Harmless,
-            (context, client),
-        )?;
+        let answer = post(&path(&id, "/check"), &request, Repeat::Harmless, client)?;
         let plan: Plan = printable(&answer)?;
-        return Ok(Report::success(answer, told(context.palette, &plan)));
+        return Ok(Report::success(answer, told(client.palette(), &plan)));
     }
     let mut interrupts = catch_interrupts(client, &id)?;
-    let checked = run_checks(&id, &request, &mut interrupts, (context, format, client))?;
+    let checked = run_checks(&id, &request, &mut interrupts, client)?;
     let plan: Plan = printable(&checked.answer)?;
     let exit = match checked.interrupted {
         Interrupted::Yes => Exit::Command(INTERRUPTED),
         Interrupted::No if plan.checks.iter().all(is_passed) => Exit::Success,
         Interrupted::No => Exit::Failed,
     };
-    Ok(Report {
-        exit,
-        ..Report::success(checked.answer, told(context.palette, &plan))
-    })
+    Ok(Report::success(checked.answer, told(client.palette(), &plan)).with_exit(exit))
 }
 
 fn told(palette: Palette, plan: &Plan) -> String {
@@ -83,9 +67,9 @@ pub(in crate::commands) fn run_checks(
     id: &str,
     request: &CheckPlan,
     interrupts: &mut Interrupts,
-    (context, format, client): (&Context, Format, &Client),
+    client: &Client,
 ) -> Result<Checked, Failure> {
-    let answer = post(&path(id, "/check"), request, Repeat::Harmless, (context, client))?;
+    let answer = post(&path(id, "/check"), request, Repeat::Harmless, client)?;
     let plan: Plan = printable(&answer)?;
     let running: Vec<(&str, &str)> = plan
         .checks
@@ -93,17 +77,16 @@ pub(in crate::commands) fn run_checks(
         .filter(|check| check.state == CheckState::Running)
         .filter_map(|check| Some((check.command.as_str(), check.job.as_deref()?)))
         .collect();
-    let mut listener = Aside::new(format);
+    let mut listener = Aside::new(client.format());
     let mut interrupted = Interrupted::No;
     for (command, job) in &running {
         listener.note(&format!("check: {}", cut(command, COMMAND_CHARACTERS)));
-        let when = WhenInterrupted::CancelTheJob(interrupts);
-        match follow(client, (job, 0, None), when, &mut listener)? {
-            Ended::Job {
+        match follow(client, (job, 0, None), interrupts, &mut listener)? {
+            Ended::Over {
                 interrupted: Interrupted::No,
                 ..
             } => {}
-            Ended::Job {
+            Ended::Over {
                 interrupted: Interrupted::Yes,
                 ..
             } => {
@@ -122,7 +105,7 @@ pub(in crate::commands) fn run_checks(
     drop(listener);
     // That a job has ended is told before the plan knows what it means.
     let is_known = |plan: &Plan| plan.checks.iter().all(|check| check.state != CheckState::Running);
-    let answer = until(id, is_known, interrupts, (context, client))?;
+    let answer = until(id, is_known, interrupts, client)?;
     Ok(Checked { answer, interrupted })
 }
 

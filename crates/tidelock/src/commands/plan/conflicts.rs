@@ -2,8 +2,8 @@
 
 use protocol::{PlanConflict, PlanConflictHunk};
 
-use crate::commands::lsp::printable::cut;
 use crate::output::{Palette, Tone};
+use crate::printable::cut;
 use crate::units::format_count;
 
 /// How many files are shown. Whoever has more looks at them one by one.

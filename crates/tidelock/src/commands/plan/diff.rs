@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use super::pager::Pager;
 use super::paint::Painter;
+use super::path;
 use super::stat::stat;
-use super::{find, path, pick};
 use crate::cli::{DiffArguments, DiffForm};
 use crate::client::{Client, ClientError, path_segment};
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use crate::commands::ids::{CHANGESET, PLAN};
 use crate::error::Failure;
 use crate::output::{Format, Report};
-use crate::start::{Repeat, with_daemon};
+use crate::printable::printable;
+use crate::start::Repeat;
 
 /// How long the daemon may be silent while it compares contents.
 const SILENCE: Duration = Duration::from_secs(10 * 60);
@@ -26,34 +26,30 @@ const DIFF_LIMIT_BYTES: usize = 256 << 20;
 /// How wide a terminal is that does not say so.
 const USUAL_COLUMNS: usize = 80;
 
-pub(super) fn run(
-    arguments: &DiffArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let id = find(&arguments.plan.plan, context, client)?;
-    let changeset = match &arguments.changeset {
-        Some(wanted) => Some(pick::find_changeset(wanted, &id, context, client)?),
-        None => None,
-    };
+pub(super) fn run(arguments: &DiffArguments, client: &Client) -> Result<Report, Failure> {
+    let id = PLAN.find(&arguments.plan.plan, client)?;
+    let changeset = arguments
+        .changeset
+        .as_ref()
+        .map(|wanted| CHANGESET.find_of(wanted, &id, client))
+        .transpose()?;
     let query = changeset.map_or_else(String::new, |changeset| {
         format!("?changeset={}", path_segment(&changeset))
     });
     let form = arguments.form();
-    if format == Format::Human && matches!(form, DiffForm::Usual | DiffForm::Patch) {
+    if client.format() == Format::Human && matches!(form, DiffForm::Usual | DiffForm::Patch) {
         let path = path(&id, &format!("/diff{query}"));
         return if form == DiffForm::Usual && io::stdout().is_terminal() {
-            paged(&path, context, client)
+            paged(&path, client)
         } else {
-            as_it_comes(&path, context, client)
+            as_it_comes(&path, client)
         };
     }
-    let (answer, diff) = read_diff(&id, &query, context, client)?;
+    let (answer, diff) = read_diff(&id, &query, client)?;
     let text = match form {
         DiffForm::Names => names(&diff),
         _ if diff.files.is_empty() => "No changes.\n".to_owned(),
-        _ => stat(context.palette, &diff, usize::MAX, columns()),
+        _ => stat(client.palette(), &diff, usize::MAX, columns()),
     };
     Ok(Report::success(answer, text))
 }
@@ -80,7 +76,6 @@ fn names(diff: &PlanDiff) -> String {
 pub(in crate::commands) fn read_diff(
     id: &str,
     query: &str,
-    context: &Context,
     client: &Client,
 ) -> Result<(Value, PlanDiff), Failure> {
     let path = path(id, &format!("/diff{query}"));
@@ -99,22 +94,22 @@ pub(in crate::commands) fn read_diff(
         })?;
         serde_json::from_slice(&whole).map_err(|source| ClientError::NotUnderstood { source })
     };
-    let (answer, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
+    let answer = client.ask(Repeat::Harmless, ask)?;
     let shown = printable(&answer)?;
     Ok((answer, shown))
 }
 
 /// The patch, byte for byte.
-fn as_it_comes(path: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
-    download(path, context, client, |piece| io::stdout().write_all(piece))?;
+fn as_it_comes(path: &str, client: &Client) -> Result<Report, Failure> {
+    download(path, client, |piece| io::stdout().write_all(piece))?;
     Ok(Report::already_told())
 }
 
 /// The patch in colours, through the pager of the user.
-fn paged(path: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
+fn paged(path: &str, client: &Client) -> Result<Report, Failure> {
     let mut pager = None;
-    let mut painter = Painter::new(context.palette);
-    download(path, context, client, |piece| {
+    let mut painter = Painter::new(client.palette());
+    download(path, client, |piece| {
         // Only once there is something to read: an error is said on the terminal itself.
         let pager = pager.get_or_insert_with(Pager::start);
         pager.write(&painter.paint(piece))
@@ -130,15 +125,12 @@ fn paged(path: &str, context: &Context, client: &Client) -> Result<Report, Failu
 /// Hands a patch on. A reader who has seen enough is no error.
 fn download(
     path: &str,
-    context: &Context,
     client: &Client,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), Failure> {
     // A daemon is started by asking for the plan, so that the patch itself is asked for only once.
     let plan = path.rsplit_once("/diff").map_or(path, |(plan, _)| plan);
-    with_daemon(context, client, Repeat::Harmless, |client| {
-        client.get::<Value>(plan)
-    })?;
+    client.ask(Repeat::Harmless, |client| client.get::<Value>(plan))?;
     let headers = [(ACCEPT, "text/x-diff".to_owned())];
     let ended = client.download_patiently(path, &headers, SILENCE, &mut take);
     // What cannot be written is perhaps known only now.

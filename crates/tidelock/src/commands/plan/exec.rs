@@ -6,46 +6,40 @@ use serde_json::{Value, json};
 use super::check::run_checks;
 use super::sandboxed::{Prepared, Submitted};
 use super::words::{is_passed, short};
-use super::{find, get, until_left};
+use super::{get, until_left};
 use crate::cli::{PlanExecArguments, Stamps, Stay};
-use crate::client::{Client, Interrupts};
-use crate::commands::job::{
-    Ended, Escapes, INTERRUPTED, Interrupted, Teller, WhenInterrupted, catch_interrupts, ended_text, exit_of,
-    follow,
-};
-use crate::commands::lsp::printable::{as_it_is, printable};
-use crate::context::Context;
+use crate::client::{Client, Ended, Interrupted, Interrupts};
+use crate::commands::ids::PLAN;
+use crate::commands::job::{Escapes, INTERRUPTED, Teller, catch_interrupts, ended_text, exit_of, follow};
 use crate::error::{Exit, Failure};
-use crate::output::{Format, Report};
+use crate::output::Report;
+use crate::printable::{as_it_is, printable};
 
-pub(super) fn run(
-    arguments: &PlanExecArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &PlanExecArguments, client: &Client) -> Result<Report, Failure> {
     let mut prepared = Prepared::new(&arguments.command)?;
-    let id = find(&arguments.plan.plan, context, client)?;
-    let before: Plan = as_it_is(&get(&id, "", context, client)?)?;
-    let submitted = prepared.submit(&before, None, context, client)?;
+    let id = PLAN.find(&arguments.plan.plan, client)?;
+    let before: Plan = as_it_is(&get(&id, "", client)?)?;
+    let submitted = prepared.submit(&before, None, client)?;
     if arguments.command.stay() == Stay::Submitted {
         let note = format!("watch it with `tidelock job logs -f {}`", short(&submitted.id));
         let text = format!("{} is running in {id}\n", submitted.id);
-        let value = json!({ "job": submitted.job, "plan": get(&id, "", context, client)? });
+        let value = json!({ "job": submitted.job, "plan": get(&id, "", client)? });
         return Ok(Report::success(value, text).with_notes(vec![note]));
     }
     let mut interrupts = catch_interrupts(client, &submitted.id)?;
-    let mut teller = Teller::new(format, Escapes::Keep, Stamps::None);
+    let mut teller = Teller::new(client.format(), Escapes::Keep, Stamps::None);
     let feeding = prepared.feed(&submitted, client)?;
-    let when = WhenInterrupted::CancelTheJob(&mut interrupts);
-    let ended = follow(client, (&submitted.id, 0, None), when, &mut teller)?;
+    let ended = follow(client, (&submitted.id, 0, None), &mut interrupts, &mut teller)?;
     drop(teller);
-    if let (Some(feeding), Ended::Job { .. }) = (feeding, &ended) {
+    if let (Some(feeding), Ended::Over { .. }) = (feeding, &ended) {
         feeding.finish();
     }
     let mut notes = prepared.notes.clone();
     let (exit, job) = match ended {
-        Ended::Job { job, interrupted } => {
+        Ended::Over {
+            end: job,
+            interrupted,
+        } => {
             let exit = exit_of(&job, interrupted);
             if exit == Exit::Failed {
                 notes.push(format!("{} {}", job.id, ended_text(&printable(&json!(job))?)));
@@ -55,7 +49,7 @@ pub(super) fn run(
         Ended::LeftAlone => return left_alone(&submitted, &id, Exit::Command(INTERRUPTED)),
         Ended::NobodyReads => return left_alone(&submitted, &id, Exit::Failed),
     };
-    let mut answer = until_left(&id, &submitted.id, &mut interrupts, (context, client))?;
+    let mut answer = until_left(&id, &submitted.id, &mut interrupts, client)?;
     let after: Plan = printable(&answer)?;
     notes.push(recorded(&before, &after));
     let mut exit = exit;
@@ -64,18 +58,13 @@ pub(super) fn run(
             add: arguments.checks.clone(),
             all: false,
         };
-        exit = check(
-            &id,
-            &request,
-            &mut interrupts,
-            (&mut answer, &mut notes),
-            (context, format, client),
-        )?;
+        exit = check(&id, &request, &mut interrupts, (&mut answer, &mut notes), client)?;
     }
-    Ok(Report {
-        exit,
-        ..Report::success(json!({ "plan": answer, "job": job }), String::new()).with_notes(notes)
-    })
+    Ok(
+        Report::success(json!({ "plan": answer, "job": job }), String::new())
+            .with_notes(notes)
+            .with_exit(exit),
+    )
 }
 
 fn check(
@@ -83,9 +72,9 @@ fn check(
     request: &CheckPlan,
     interrupts: &mut Interrupts,
     (answer, notes): (&mut Value, &mut Vec<String>),
-    surroundings: (&Context, Format, &Client),
+    client: &Client,
 ) -> Result<Exit, Failure> {
-    let checked = run_checks(id, request, interrupts, surroundings)?;
+    let checked = run_checks(id, request, interrupts, client)?;
     *answer = checked.answer;
     let plan: Plan = printable(answer)?;
     let failed = plan.checks.iter().filter(|check| !is_passed(check)).count();
@@ -106,10 +95,9 @@ fn check(
 fn left_alone(submitted: &Submitted, plan: &str, exit: Exit) -> Result<Report, Failure> {
     let (job, plan) = (short(&submitted.id), short(plan));
     let note = format!("detached; see `tidelock job logs -f {job}` and `tidelock plan show {plan}`");
-    Ok(Report {
-        exit,
-        ..Report::success(Value::Null, String::new()).with_notes(vec![note])
-    })
+    Ok(Report::success(Value::Null, String::new())
+        .with_notes(vec![note])
+        .with_exit(exit))
 }
 
 /// What the command added to the plan, by numbers.

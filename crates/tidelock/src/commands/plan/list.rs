@@ -1,21 +1,18 @@
 //! Plans, one a line.
 
 use protocol::{Plan, PlanList};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::pick::PAGE_PLANS;
+use super::PLANS;
 use super::words::{checks, overlaps, state};
-use super::{PLANS, ask, pick};
 use crate::cli::PlanListArguments;
-use crate::client::Client;
+use crate::client::{Client, path_segment};
 use crate::commands::job::age;
-use crate::commands::lsp::paths;
-use crate::commands::lsp::printable::{cut, printable};
 use crate::commands::machine::with_machines;
-use crate::context::Context;
 use crate::error::Failure;
-use crate::output::{Cell, Palette, Report, Tone, table};
-use crate::start::Repeat;
+use crate::output::{Cell, Palette, Report, Tone, list as list_of};
+use crate::paths;
+use crate::printable::{cut, printable};
 use crate::units::{format_count, format_duration};
 
 /// How much of a title is shown.
@@ -23,71 +20,31 @@ const TITLE_CHARACTERS: usize = 50;
 /// How many actors are named.
 const NAMED_ACTORS: usize = 2;
 
-pub(super) fn list(
-    arguments: &PlanListArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let workspace = match &arguments.workspace {
-        Some(directory) => Some(paths::directory(directory)?),
-        None => None,
-    };
-    let mut query = match arguments.states() {
-        [] => String::new(),
-        states => format!("&state={}", states.join(",")),
-    };
-    if let Some(directory) = &workspace {
-        match pick::workspace_of(directory.as_ref(), context, client)? {
-            Some(found) => query.push_str(&format!("&workspace={}", found.id)),
-            // What was never a workspace has no plans.
-            None => {
-                return Ok(Report::success(
-                    json!({ "plans": [] }),
-                    rows(context.palette, &[]),
-                ));
-            }
-        }
+pub(super) fn list(arguments: &PlanListArguments, client: &Client) -> Result<Report, Failure> {
+    let mut path = format!("{PLANS}?");
+    if let Some(directory) = &arguments.workspace {
+        path.push_str(&format!(
+            "&directory={}",
+            path_segment(&paths::directory(directory)?)
+        ));
     }
-    let plans = all(&query, context, client)?;
-    let value = json!({ "plans": plans });
+    if let states @ [_, ..] = arguments.states() {
+        path.push_str(&format!("&state={}", states.join(",")));
+    }
+    let value = json!({ "plans": client.fetch_pages(&path, "plans", None)?.things });
     let shown: PlanList = printable(&value)?;
-    Ok(Report::success(value, rows(context.palette, &shown.plans)))
-}
-
-/// All pages, as one list.
-fn all(query: &str, context: &Context, client: &Client) -> Result<Vec<Value>, Failure> {
-    let mut plans: Vec<Value> = Vec::new();
-    let mut before: Option<String> = None;
-    loop {
-        let mut path = format!("{PLANS}?limit={PAGE_PLANS}{query}");
-        if let Some(before) = &before {
-            path.push_str(&format!("&before={before}"));
-        }
-        let mut answer = ask(context, client, Repeat::Harmless, |client| client.get(&path))?;
-        if let Value::Array(page) = answer["plans"].take() {
-            plans.extend(page);
-        }
-        before = answer["next_before"].as_str().map(str::to_owned);
-        if before.is_none() {
-            return Ok(plans);
-        }
-    }
+    Ok(Report::success(value, rows(client.palette(), &shown.plans)))
 }
 
 fn rows(palette: Palette, plans: &[Plan]) -> String {
-    if plans.is_empty() {
-        return "No plans found. `tidelock exec -- COMMAND` opens one, and --all includes finished plans.\n"
-            .to_owned();
-    }
-    let heading = [
+    let mut heading = vec![
         "ID", "STATE", "AGE", "TITLE", "FILES", "RUNNING", "CHECKS", "OVERLAPS", "",
     ];
-    let mut rows = vec![heading.map(|word| Cell::toned(word, Tone::Quiet)).into()];
-    rows.extend(plans.iter().map(|plan| {
+    let row = |plan: &Plan| {
         vec![
             Cell::new(&plan.id),
             state(plan.state),
-            Cell::new(age(&plan.opened_at).map_or_else(|| "-".to_owned(), format_duration)),
+            Cell::or_dash(age(&plan.opened_at).map(format_duration)),
             Cell::new(cut(&plan.title, TITLE_CHARACTERS)),
             Cell::new(plan.summary.files.to_string()),
             running(plan),
@@ -95,10 +52,16 @@ fn rows(palette: Palette, plans: &[Plan]) -> String {
             overlaps(plan),
             note(plan),
         ]
-    }));
+    };
+    let mut rows: Vec<_> = plans.iter().map(row).collect();
     let machines: Vec<_> = plans.iter().map(|plan| plan.machine.as_ref()).collect();
-    with_machines(&mut rows, 2, &machines, "-");
-    table(palette, &rows)
+    with_machines(&mut heading, &mut rows, &machines, "-");
+    list_of(
+        palette,
+        &heading,
+        rows,
+        "No plans found. `tidelock exec -- COMMAND` opens one, and --all includes finished plans.",
+    )
 }
 
 fn running(plan: &Plan) -> Cell {

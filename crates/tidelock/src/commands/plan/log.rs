@@ -1,58 +1,56 @@
 //! What has happened to a plan, and what happens to it from now on.
 
-use std::io::{self, ErrorKind};
-use std::time::{Duration, Instant};
+use std::io;
 
-use protocol::{PlanHistory, PlanMoment};
+use protocol::{PlanHistory, PlanMoment, Resync};
 use serde_json::{Value, json};
 
-use super::moments::{Hear, Told, read};
-use super::{find, get};
+use super::{get, path};
 use crate::cli::{LogArguments, Reach};
-use crate::client::{Client, ClientError, Interrupts};
+use crate::client::{Client, ClientError, Follower, Interrupts};
+use crate::commands::ids::PLAN;
 use crate::commands::job::local;
-use crate::commands::lsp::printable::{cut, one_line, printable};
-use crate::context::Context;
 use crate::error::{Exit, Failure, UNREACHABLE};
 use crate::output::{self, Cell, Format, Palette, Report, Tone, json_line, table};
+use crate::printable::{cut, one_line, printable};
+use protocol::sse::ServerEvent;
 
-/// How long to wait before looking for the daemon again.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
-/// How long nobody may answer: long enough for a daemon to end and another one to start.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// How many moments are asked for at a time.
 const PAGE_MOMENTS: usize = 1000;
 /// How much of a text is shown.
 const TEXT_CHARACTERS: usize = 200;
 
-pub(super) fn run(
-    arguments: &LogArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let id = find(&arguments.plan.plan, context, client)?;
+pub(super) fn run(arguments: &LogArguments, client: &Client) -> Result<Report, Failure> {
+    let id = PLAN.find(&arguments.plan.plan, client)?;
     match arguments.reach() {
         Reach::Past => {
-            let value = json!({ "id": id, "moments": past(&id, context, client)? });
+            let value = json!({ "id": id, "moments": past(&id, client)? });
             let history: PlanHistory = printable(&value)?;
-            Ok(Report::success(value, rows(context.palette, &history.moments)))
+            Ok(Report::success(value, rows(client.palette(), &history.moments)))
         }
         Reach::Follow => {
             // Whether there is such a plan, or a daemon, is said before the wait begins.
-            get(&id, "", context, client)?;
-            follow(&id, context.palette, format, client).map(|()| Report::already_told())
+            get(&id, "", client)?;
+            let mut telling = Telling {
+                palette: client.palette(),
+                format: client.format(),
+            };
+            let place = Some("0".to_owned());
+            // Ctrl-C ends the process.
+            let interrupts = &mut Interrupts::default();
+            client.follow(&path(&id, "/events"), place, interrupts, &mut telling)?;
+            Ok(Report::already_told())
         }
     }
 }
 
 /// All pages, as one list.
-fn past(id: &str, context: &Context, client: &Client) -> Result<Vec<Value>, Failure> {
+fn past(id: &str, client: &Client) -> Result<Vec<Value>, Failure> {
     let mut moments: Vec<Value> = Vec::new();
     let mut after = 0;
     loop {
         let rest = format!("/history?after={after}&limit={PAGE_MOMENTS}");
-        let Value::Array(page) = get(id, &rest, context, client)?["moments"].take() else {
+        let Value::Array(page) = get(id, &rest, client)?["moments"].take() else {
             return Ok(moments);
         };
         let is_last = page.len() < PAGE_MOMENTS;
@@ -66,45 +64,48 @@ fn past(id: &str, context: &Context, client: &Client) -> Result<Vec<Value>, Fail
     }
 }
 
-fn follow(id: &str, palette: Palette, format: Format, client: &Client) -> Result<(), Failure> {
-    let mut place = 0;
-    let mut over = false;
-    let mut silent_since: Option<Instant> = None;
-    loop {
-        // Ctrl-C ends the process.
-        let ended = read(client, id, &mut place, &mut Interrupts::default(), |told| {
-            silent_since = None;
-            over = over || is_last(told);
-            output::write(io::stdout(), &line(palette, format, told))?;
-            Ok(if over { Hear::Enough } else { Hear::More })
-        });
-        match ended {
-            _ if over => return Ok(()),
-            Ok(_) => {}
-            // A reader who has seen enough.
-            Err(ClientError::Output { source }) if source.kind() == ErrorKind::BrokenPipe => return Ok(()),
-            Err(
-                error @ (ClientError::Unreachable { .. }
-                | ClientError::Broken { .. }
-                | ClientError::Timeout { .. }),
-            ) => {
-                let since = *silent_since.get_or_insert_with(Instant::now);
-                if since.elapsed() >= PATIENCE {
-                    return Err(error.into());
-                }
-            }
-            Err(ClientError::Refused(refusal)) if refusal.is_about_the_daemons_end() => {}
-            Err(error) => return Err(error.into()),
-        }
-        let since = *silent_since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= PATIENCE {
-            let message = "lost the daemon before the plan ended";
-            return Err(
-                Failure::new(Exit::Unreachable, UNREACHABLE, message).advise("start it with `tidelock up`")
-            );
-        }
-        client.pause(LOOK_AGAIN_AFTER, &mut Interrupts::default());
+/// Tells events as they come.
+struct Telling {
+    palette: Palette,
+    format: Format,
+}
+
+impl Follower for Telling {
+    type End = ();
+
+    fn hear(&mut self, event: &ServerEvent) -> io::Result<Option<()>> {
+        let told = understand(event);
+        output::write(io::stdout(), &line(self.palette, self.format, &told))?;
+        Ok(is_last(&told).then_some(()))
     }
+
+    fn lost(&self, error: Option<ClientError>) -> Option<Failure> {
+        Some(error.map_or_else(
+            || {
+                let message = "lost the daemon before the plan ended";
+                Failure::new(Exit::Unreachable, UNREACHABLE, message).advise("start it with `tidelock up`")
+            },
+            Failure::from,
+        ))
+    }
+}
+
+/// Something that was said about a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Told {
+    Moment(PlanMoment),
+    /// What came up to here was dropped after its time.
+    Resync(u64),
+    /// Something that we have not heard of, or a sign of life.
+    Other,
+}
+
+fn understand(event: &ServerEvent) -> Told {
+    if event.kind == "resync" {
+        return serde_json::from_str::<Resync>(&event.data)
+            .map_or(Told::Other, |resync| Told::Resync(resync.after));
+    }
+    serde_json::from_str(&event.data).map_or(Told::Other, Told::Moment)
 }
 
 /// Nothing more happens to a plan that was discarded. One that was applied can be taken back.
@@ -190,6 +191,32 @@ mod tests {
     fn only_a_discarded_plan_is_over_for_good() {
         for (event, expected) in [("discarded", true), ("applied", false), ("undone", false)] {
             assert_eq!(is_last(&Told::Moment(moment(1, event, ""))), expected, "{event}");
+        }
+    }
+
+    #[test]
+    fn events_are_understood_whatever_they_are_called() {
+        let event = |kind: &str, data: &str| ServerEvent {
+            id: None,
+            kind: kind.to_owned(),
+            data: data.to_owned(),
+        };
+        let moment = PlanMoment {
+            sequence: 3,
+            at: "then".to_owned(),
+            event: "sealed".to_owned(),
+            actor: "me".to_owned(),
+            text: String::new(),
+        };
+        let data = serde_json::to_string(&moment).unwrap();
+        for (event, expected) in [
+            (event("sealed", &data), Told::Moment(moment.clone())),
+            (event("moment", &data), Told::Moment(moment.clone())),
+            (event("resync", r#"{"after":7}"#), Told::Resync(7)),
+            (event("resync", "?"), Told::Other),
+            (event("new", "{}"), Told::Other),
+        ] {
+            assert_eq!(understand(&event), expected, "{event:?}");
         }
     }
 }

@@ -4,17 +4,17 @@ use protocol::{OpenPlan, Plan};
 use serde_json::Value;
 
 use super::words::short;
-use super::{PLANS, find, post};
+use super::{PLANS, post};
 use crate::cli::{NewArguments, OpenArguments};
 use crate::client::Client;
-use crate::commands::lsp::paths;
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use crate::commands::ids::PLAN;
 use crate::error::Failure;
 use crate::output::Report;
+use crate::paths;
+use crate::printable::printable;
 use crate::start::Repeat;
 
-pub(super) fn run(arguments: &NewArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &NewArguments, client: &Client) -> Result<Report, Failure> {
     let directory = match &arguments.directory {
         Some(directory) => paths::directory(directory)?,
         None => paths::directory(&paths::current_directory()?)?,
@@ -23,9 +23,9 @@ pub(super) fn run(arguments: &NewArguments, context: &Context, client: &Client) 
         max_parallel: arguments.max_parallel,
         if_child_fails: arguments.if_child_fails.map(Into::into),
         idempotency_key: arguments.key.clone(),
-        ..order(&arguments.open, directory, context, client)?
+        ..order(&arguments.open, directory, client)?
     };
-    let answer = open(&order, context, client)?;
+    let answer = open(&order, client)?;
     let plan: Plan = printable(&answer)?;
     Ok(Report::success(answer, told(&plan)))
 }
@@ -34,13 +34,13 @@ pub(super) fn run(arguments: &NewArguments, context: &Context, client: &Client) 
 pub(in crate::commands) fn order(
     arguments: &OpenArguments,
     directory: String,
-    context: &Context,
     client: &Client,
 ) -> Result<OpenPlan, Failure> {
-    let parent = match &arguments.parent {
-        Some(parent) => Some(find(parent, context, client)?),
-        None => None,
-    };
+    let parent = arguments
+        .parent
+        .as_ref()
+        .map(|parent| PLAN.find(parent, client))
+        .transpose()?;
     Ok(OpenPlan {
         directory: parent.is_none().then_some(directory),
         title: arguments.title.clone(),
@@ -52,12 +52,12 @@ pub(in crate::commands) fn order(
 }
 
 /// Opens a plan. Whoever has a key may ask twice.
-fn open(order: &OpenPlan, context: &Context, client: &Client) -> Result<Value, Failure> {
+fn open(order: &OpenPlan, client: &Client) -> Result<Value, Failure> {
     let repeat = match order.idempotency_key {
         Some(_) => Repeat::Harmless,
         None => Repeat::Harmful,
     };
-    post(PLANS, order, repeat, (context, client))
+    post(PLANS, order, repeat, client)
 }
 
 fn told(plan: &Plan) -> String {

@@ -4,13 +4,13 @@ use protocol::{ApplyPlans, ChangePlan, CommitPlans, OutcomeKind, OutcomePath, Pl
 use serde_json::Value;
 
 use super::words::short;
-use super::{PLANS, conflicts, find, path, pick, post};
+use super::{PLANS, conflicts, path, post};
 use crate::cli::{ApplyArguments, UndoArguments};
 use crate::client::Client;
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use crate::commands::ids::{CHANGESET, PLAN};
 use crate::error::{Exit, Failure};
 use crate::output::{Cell, Palette, Report, Tone, table};
+use crate::printable::printable;
 use crate::start::Repeat;
 use crate::units::format_count;
 
@@ -25,14 +25,10 @@ pub(in crate::commands) enum Attempt {
     Refresh,
 }
 
-pub(super) fn run_apply(
-    arguments: &ApplyArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run_apply(arguments: &ApplyArguments, client: &Client) -> Result<Report, Failure> {
     let mut plans: Vec<String> = Vec::new();
     for plan in &arguments.plans {
-        let id = find(plan, context, client)?;
+        let id = PLAN.find(plan, client)?;
         // One that is named twice is one.
         if !plans.contains(&id) {
             plans.push(id);
@@ -44,15 +40,14 @@ pub(super) fn run_apply(
         dry_run: arguments.dry_run,
         commit: arguments.commit.wanted(),
     };
-    let answer = send(&request, context, client)?;
-    report(answer, Attempt::Apply, context.palette)
+    let answer = send(&request, client)?;
+    report(answer, Attempt::Apply, client.palette())
 }
 
 /// Applies one plan.
 pub(in crate::commands) fn apply(
     id: &str,
     commit: Option<CommitPlans>,
-    context: &Context,
     client: &Client,
 ) -> Result<Value, Failure> {
     let request = ApplyPlans {
@@ -61,44 +56,36 @@ pub(in crate::commands) fn apply(
         dry_run: false,
         commit,
     };
-    send(&request, context, client)
+    send(&request, client)
 }
 
 /// Two applies of one plan apply it once, but the second one is told that it was too late.
-fn send(request: &ApplyPlans, context: &Context, client: &Client) -> Result<Value, Failure> {
+fn send(request: &ApplyPlans, client: &Client) -> Result<Value, Failure> {
     let path = format!("{PLANS}/apply");
-    post(&path, request, Repeat::Harmful, (context, client))
+    post(&path, request, Repeat::Harmful, client)
 }
 
-pub(super) fn run_undo(
-    arguments: &UndoArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let id = find(&arguments.plan.plan, context, client)?;
-    let changeset = match &arguments.changeset {
-        Some(wanted) => Some(pick::find_changeset(wanted, &id, context, client)?),
-        None => None,
-    };
+pub(super) fn run_undo(arguments: &UndoArguments, client: &Client) -> Result<Report, Failure> {
+    let id = PLAN.find(&arguments.plan.plan, client)?;
+    let changeset = arguments
+        .changeset
+        .as_ref()
+        .map(|wanted| CHANGESET.find_of(wanted, &id, client))
+        .transpose()?;
     let request = UndoPlan {
         changeset,
         version: None,
         dry_run: arguments.dry_run,
     };
-    let answer = post(&path(&id, "/undo"), &request, Repeat::Harmful, (context, client))?;
-    report(answer, Attempt::Undo, context.palette)
+    let answer = post(&path(&id, "/undo"), &request, Repeat::Harmful, client)?;
+    report(answer, Attempt::Undo, client.palette())
 }
 
-pub(super) fn run_refresh(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let id = find(wanted, context, client)?;
+pub(super) fn run_refresh(wanted: &str, client: &Client) -> Result<Report, Failure> {
+    let id = PLAN.find(wanted, client)?;
     let request = ChangePlan::default();
-    let answer = post(
-        &path(&id, "/refresh"),
-        &request,
-        Repeat::Harmless,
-        (context, client),
-    )?;
-    report(answer, Attempt::Refresh, context.palette)
+    let answer = post(&path(&id, "/refresh"), &request, Repeat::Harmless, client)?;
+    report(answer, Attempt::Refresh, client.palette())
 }
 
 fn report(answer: Value, attempt: Attempt, palette: Palette) -> Result<Report, Failure> {
@@ -109,10 +96,9 @@ fn report(answer: Value, attempt: Attempt, palette: Palette) -> Result<Report, F
         OutcomeKind::Done | OutcomeKind::WouldBeDone => Exit::Success,
         OutcomeKind::Conflicted => Exit::Failed,
     };
-    Ok(Report {
-        exit,
-        ..Report::success(answer, text).with_notes(outcome.notes)
-    })
+    Ok(Report::success(answer, text)
+        .with_notes(outcome.notes)
+        .with_exit(exit))
 }
 
 /// An outcome for people. The texts must be printable.

@@ -3,8 +3,8 @@
 use protocol::PlanOverlap;
 
 use super::words::short;
-use crate::commands::lsp::printable::cut;
 use crate::output::{Cell, Palette, Tone, table};
+use crate::printable::cut;
 
 /// How many files are shown of each.
 const PATHS: usize = 10;

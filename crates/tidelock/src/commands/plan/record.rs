@@ -10,23 +10,19 @@ use base64::engine::general_purpose::STANDARD;
 use protocol::{ChangeFiles, FileOperation, FilesChanged, RecordedChange};
 
 use super::words::short;
-use super::{find, path, post};
+use super::{path, post};
 use crate::cli::{Operation, PlanRecordArguments};
 use crate::client::Client;
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use crate::commands::ids::PLAN;
 use crate::error::{Exit, Failure};
 use crate::output::Report;
+use crate::printable::printable;
 use crate::start::Repeat;
 
 /// The most that is read to be written. The daemon has a limit of its own for what it takes in one request.
 const CONTENT_LIMIT_BYTES: usize = 64 << 20;
 
-pub(super) fn run(
-    arguments: &PlanRecordArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &PlanRecordArguments, client: &Client) -> Result<Report, Failure> {
     // What is wrong with the arguments is said before a daemon is started for them.
     let wanted = arguments.operation().map_err(|message| {
         Failure::new(Exit::Usage, "usage", message).advise("see `tidelock plan record --help`")
@@ -37,13 +33,8 @@ pub(super) fn run(
         reason: arguments.reason.clone(),
         operations: vec![operation(wanted)?],
     };
-    let id = find(&arguments.plan.plan, context, client)?;
-    let answer = post(
-        &path(&id, "/changes"),
-        &request,
-        Repeat::Harmful,
-        (context, client),
-    )?;
+    let id = PLAN.find(&arguments.plan.plan, client)?;
+    let answer = post(&path(&id, "/changes"), &request, Repeat::Harmful, client)?;
     let changed: FilesChanged = printable(&answer)?;
     Ok(Report::success(answer, told(&changed)))
 }

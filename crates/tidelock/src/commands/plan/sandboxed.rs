@@ -7,13 +7,12 @@ use serde_json::Value;
 
 use super::post;
 use crate::cli::SandboxedArguments;
-use crate::client::Client;
+use crate::client::{Client, whole_ms};
 use crate::commands::job::input::{Feeding, Source};
 use crate::commands::job::{JOBS, environment, environment_here, source, stdin, terminal, write_below};
-use crate::commands::lsp::paths;
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
 use crate::error::Failure;
+use crate::paths;
+use crate::printable::printable;
 use crate::start::Repeat;
 
 /// A command that is ready to be run in a plan that is not known yet.
@@ -51,7 +50,6 @@ impl Prepared {
         let source = source(arguments.reads());
         let command = JobCommand {
             argv: arguments.command.clone(),
-            shell: None,
             directory: here.clone(),
             environment: Some(environment),
             stdin,
@@ -59,31 +57,15 @@ impl Prepared {
             attach_stdin: source.is_some(),
             terminal: terminal(arguments.terminal()),
             write_below: write_below(&arguments.write_below)?,
-            limits: None,
-            plan: None,
+            ..JobCommand::default()
         };
-        let time_limit_ms = arguments
-            .timeout
-            .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        let time_limit_ms = arguments.timeout.map(whole_ms);
         Ok(Prepared {
             request: SubmitJob {
                 command,
-                title: None,
-                priority: None,
-                lane: None,
-                after: Vec::new(),
-                delay_ms: None,
-                deadline_ms: None,
                 time_limit_ms,
-                max_retries: None,
-                retry_pause_ms: None,
-                if_interrupted: None,
-                idempotency_key: None,
-                output_limit_bytes: None,
-                anywhere: false,
                 foreground: true,
-                finish: None,
-                open: None,
+                ..SubmitJob::default()
             },
             here: PathBuf::from(here),
             notes,
@@ -101,14 +83,13 @@ impl Prepared {
         &self,
         plan: &Plan,
         finish: Option<FinishPlan>,
-        context: &Context,
         client: &Client,
     ) -> Result<Submitted, Failure> {
         let request = SubmitJob {
             finish,
             ..self.in_plan(plan)
         };
-        send(&request, context, client)
+        send(&request, client)
     }
 
     /// Submits it to run in a plan that is opened for it.
@@ -116,7 +97,6 @@ impl Prepared {
         &self,
         open: OpenPlan,
         finish: FinishPlan,
-        context: &Context,
         client: &Client,
     ) -> Result<Submitted, Failure> {
         let request = SubmitJob {
@@ -124,7 +104,7 @@ impl Prepared {
             open: Some(open),
             ..self.request.clone()
         };
-        send(&request, context, client)
+        send(&request, client)
     }
 
     /// Begins to send what it reads.
@@ -147,8 +127,8 @@ impl Prepared {
     }
 }
 
-fn send(request: &SubmitJob, context: &Context, client: &Client) -> Result<Submitted, Failure> {
-    let mut answer = post(JOBS, request, Repeat::Harmful, (context, client))?;
+fn send(request: &SubmitJob, client: &Client) -> Result<Submitted, Failure> {
+    let mut answer = post(JOBS, request, Repeat::Harmful, client)?;
     let submitted: JobSubmitted = printable(&answer)?;
     Ok(Submitted {
         job: answer["job"].take(),

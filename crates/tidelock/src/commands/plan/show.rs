@@ -4,15 +4,15 @@ use protocol::{Changeset, Plan, PlanCheck, PlanLeftOut};
 use serde_json::json;
 
 use super::words::{check_state, next, short, state, summary};
-use super::{changesets, conflicts, find, get, overlaps};
+use super::{changesets, conflicts, get, overlaps};
 use crate::client::Client;
+use crate::commands::ids::PLAN;
 use crate::commands::job::with_age;
-use crate::commands::lsp::printable::{cut, printable};
 use crate::commands::machine::elsewhere;
 use crate::commands::workspace::rescued;
-use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, fields, table};
+use crate::printable::{cut, printable};
 use crate::units::format_count;
 
 /// How much of a text stands in a field.
@@ -22,13 +22,13 @@ const HASH_CHARACTERS: usize = 16;
 /// How many paths are shown that are left out.
 const LEFT_OUT: usize = 20;
 
-pub(super) fn show(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let id = find(wanted, context, client)?;
-    let mut answer = get(&id, "", context, client)?;
-    let changesets = changesets::read(&id, context, client)?;
+pub(super) fn show(wanted: &str, client: &Client) -> Result<Report, Failure> {
+    let id = PLAN.find(wanted, client)?;
+    let mut answer = get(&id, "", client)?;
+    let changesets = changesets::read(&id, client)?;
     let plan: Plan = printable(&answer)?;
     let shown: Vec<Changeset> = printable(&json!(changesets))?;
-    let text = describe(context.palette, &plan, &shown);
+    let text = describe(client.palette(), &plan, &shown);
     answer["changeset_list"] = json!(changesets);
     Ok(Report::success(answer, text))
 }

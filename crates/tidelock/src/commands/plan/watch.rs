@@ -8,28 +8,24 @@ use std::time::{Duration, Instant};
 use protocol::Plan;
 use serde_json::Value;
 
-use super::get;
-use super::moments::{Hear, Told, read};
-use crate::client::{Client, ClientError, Downloaded, Interrupts, Paused};
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use super::{get, path};
+use crate::client::{Client, ClientError, Interrupts, LOOK_AGAIN_AFTER, Paused, StreamEnd};
 use crate::error::Failure;
+use crate::printable::printable;
 
 /// How long it may take until what a command changed is recorded. A large sandbox without an overlay is read file by
 /// file.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
-/// How long to wait before looking for the daemon again.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
 /// The plan once nothing of a job is left in it, or as it is when that takes too long or somebody presses Ctrl-C.
 pub(in crate::commands) fn until_left(
     id: &str,
     job: &str,
     interrupts: &mut Interrupts,
-    (context, client): (&Context, &Client),
+    client: &Client,
 ) -> Result<Value, Failure> {
     let has_left = |plan: &Plan| plan.running.iter().all(|command| command.job != job);
-    until(id, has_left, interrupts, (context, client))
+    until(id, has_left, interrupts, client)
 }
 
 /// The plan once it is as wanted, or as it is when that takes too long or somebody presses Ctrl-C.
@@ -37,26 +33,20 @@ pub(super) fn until(
     id: &str,
     is_wanted: impl Fn(&Plan) -> bool,
     interrupts: &mut Interrupts,
-    (context, client): (&Context, &Client),
+    client: &Client,
 ) -> Result<Value, Failure> {
     let give_up_at = Instant::now() + PATIENCE;
-    let mut place = 0;
+    let is_late = || Instant::now() >= give_up_at;
+    let mut place = "0".to_owned();
     loop {
-        let answer = get(id, "", context, client)?;
+        let answer = get(id, "", client)?;
         let plan: Plan = printable(&answer)?;
-        if is_wanted(&plan) || Instant::now() >= give_up_at {
+        if is_wanted(&plan) || is_late() {
             return Ok(answer);
         }
-        let ended = read(client, id, &mut place, interrupts, |told| {
-            let is_late = Instant::now() >= give_up_at;
-            Ok(match told {
-                Told::Other if !is_late => Hear::More,
-                _ => Hear::Enough,
-            })
-        });
-        match ended {
-            Ok(Downloaded::UntilInterrupted) => return Ok(answer),
-            Ok(Downloaded::Whole) => {}
+        match client.next_event(&path(id, "/events"), &mut place, interrupts, is_late) {
+            Ok(StreamEnd::Interrupted) => return Ok(answer),
+            Ok(StreamEnd::Over | StreamEnd::Enough) => {}
             Err(ClientError::Refused(refusal)) if !refusal.is_about_the_daemons_end() => {
                 return Err((*refusal).into());
             }

@@ -1,57 +1,41 @@
 //! Watches a session: the turn that runs, and with `--follow` those that come after it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use hyper::header::{ACCEPT, HeaderName};
-use protocol::{Session, Turn, TurnList};
-use serde_json::json;
+use protocol::{Session, Turn, TurnList, TurnState};
+use serde_json::{Value, json};
 
 use super::ending;
-use super::follow::{Ended, WhenInterrupted, follow, get_patiently};
-use super::pick::newest_here;
+use super::follow::follow;
+use super::path;
 use super::scene::Prompts;
 use super::tell::{Beginning, Teller};
-use super::{find, path};
 use crate::cli::{AttachArguments, Reach};
-use crate::client::{Client, ClientError, Interrupts};
-use crate::commands::lsp::paths::current_directory;
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
+use crate::client::{Client, Ended, Interrupts, LOOK_AGAIN_AFTER, PATIENCE, StreamEnd, absence};
+use crate::commands::ids::SESSION;
 use crate::error::{Exit, Failure};
-use crate::output::{Format, Report};
-use crate::sse::EventReader;
+use crate::output::Report;
+use crate::printable::printable;
 
 /// How many turns are asked for at a time.
 const PAGE_TURNS: usize = 50;
-/// A stream has a heartbeat every 15 seconds. After three that did not come, nobody is there.
-const SILENCE: Duration = Duration::from_secs(45);
-/// How long to wait before looking for the daemon again.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(250);
-/// How long nobody may answer: long enough for a daemon to end and another one to start.
-const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(super) fn run(
-    arguments: &AttachArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let surroundings = (context, format, client);
+pub(super) fn run(arguments: &AttachArguments, client: &Client) -> Result<Report, Failure> {
     let id = match &arguments.session {
-        Some(wanted) => find(wanted, context, client)?,
-        None => running_here(context, client)?,
+        Some(wanted) => SESSION.find(wanted, client)?,
+        None => running_here(client)?,
     };
     let mut beginning = arguments.tail.map_or(Beginning::Start, Beginning::Tail);
-    let session = session(&id, context, client)?;
-    let mut told = first(&session, (context, client))?;
+    let session = session(&id, client)?;
+    let mut told = first(&session, client)?;
     let mut last = None;
     // The newest turn that had begun when somebody looked: what begins after it is to be told. One that is taken away while it
     // waits never begins.
     let mut newest = session.last_turn;
     if let Some(turn) = &told {
-        last = Some(watch((&id, turn), beginning, surroundings)?);
+        last = Some(watch((&id, turn), beginning, client)?);
         beginning = Beginning::Start;
-        if has_begun((&id, turn), (context, client))? {
+        if has_begun((&id, turn), client)? {
             newest = Some(turn.clone());
         }
     } else if arguments.reach() == Reach::Past {
@@ -60,24 +44,24 @@ pub(super) fn run(
             .advise("send it a prompt with `tidelock session send`, or wait for one with --follow"));
     }
     while arguments.reach() == Reach::Follow && last != Some(Ended::NobodyReads) {
-        let page_before = |before: Option<&str>| newest_turns(&id, before, (context, client));
+        let page_before = |before: Option<&str>| newest_turns(&id, before, client);
         for turn in turns_after(newest.as_deref(), page_before)? {
-            last = Some(watch((&id, &turn), beginning, surroundings)?);
+            last = Some(watch((&id, &turn), beginning, client)?);
             told = Some(turn.clone());
             newest = Some(turn);
         }
-        until_another_begins(&id, newest.as_deref(), (context, client))?;
+        until_another_begins(&id, newest.as_deref(), client)?;
     }
     let exit = match last {
-        Some(Ended::Turn(state)) => ending::exit_of(state),
+        Some(Ended::Over { end: state, .. }) => ending::exit_of(state),
         _ => Exit::Failed,
     };
     let value = match &told {
         Some(turn) => json!({
-            "session": get_patiently(&path(&id, ""), context, client)?,
-            "turn": get_patiently(&super::turn_path(&id, turn, ""), context, client)?,
+            "session": client.fetch_patiently::<Value>(&path(&id, ""))?,
+            "turn": client.fetch_patiently::<Value>(&super::turn_path(&id, turn, ""))?,
         }),
-        None => json!({ "session": get_patiently(&path(&id, ""), context, client)? }),
+        None => json!({ "session": client.fetch_patiently::<Value>(&path(&id, ""))? }),
     };
     let mut notes = Vec::new();
     if let Some(turn) = value.get("turn") {
@@ -87,23 +71,20 @@ pub(super) fn run(
         let because = if why.is_empty() { why } else { format!(": {why}") };
         notes.push(format!("{} is {name}{because}", turn.id));
     }
-    Ok(Report {
-        exit,
-        ..Report::success(value, String::new()).with_notes(notes)
-    })
+    Ok(Report::success(value, String::new())
+        .with_notes(notes)
+        .with_exit(exit))
 }
 
-fn session(id: &str, context: &Context, client: &Client) -> Result<Session, Failure> {
-    Ok(printable(&get_patiently(&path(id, ""), context, client)?)?)
+fn session(id: &str, client: &Client) -> Result<Session, Failure> {
+    Ok(printable(&client.fetch_patiently(&path(id, ""))?)?)
 }
 
 /// The newest session of this directory in which a turn runs.
-fn running_here(context: &Context, client: &Client) -> Result<String, Failure> {
-    let here = current_directory()?;
-    let is_running = |session: &Session| session.active.is_some();
-    let newest = newest_here(&here, is_running, context, client)?;
-    newest.map(|session| session.id).ok_or_else(|| {
-        let message = format!("no turn is running in any session of {}", here.display());
+fn running_here(client: &Client) -> Result<String, Failure> {
+    let (newest, here) = SESSION.newest_here("&running=true", client)?;
+    newest.ok_or_else(|| {
+        let message = format!("no turn is running in any session of {here}");
         Failure::new(Exit::Refused, "session_not_found", message).advise(
             "`tidelock session attach @` shows the newest turn; `tidelock session list` shows all sessions",
         )
@@ -111,30 +92,22 @@ fn running_here(context: &Context, client: &Client) -> Result<String, Failure> {
 }
 
 /// The turn to begin with: the one that runs, the next one, or the newest.
-fn first(session: &Session, (context, client): (&Context, &Client)) -> Result<Option<String>, Failure> {
+fn first(session: &Session, client: &Client) -> Result<Option<String>, Failure> {
     if let Some(active) = &session.active {
         return Ok(Some(active.turn.clone()));
     }
     if let Some(next) = session.queue.first() {
         return Ok(Some(next.clone()));
     }
-    Ok(newest_turns(&session.id, None, (context, client))?
+    Ok(newest_turns(&session.id, None, client)?
         .turns
         .into_iter()
         .next()
         .map(|turn| turn.id))
 }
 
-fn newest_turns(
-    session: &str,
-    before: Option<&str>,
-    (context, client): (&Context, &Client),
-) -> Result<TurnList, Failure> {
-    Ok(printable(&get_patiently(
-        &turns_path(session, before),
-        context,
-        client,
-    )?)?)
+fn newest_turns(session: &str, before: Option<&str>, client: &Client) -> Result<TurnList, Failure> {
+    Ok(printable(&client.fetch_patiently(&turns_path(session, before))?)?)
 }
 
 /// Where the turns before one are, or the newest ones.
@@ -144,12 +117,8 @@ pub(in crate::commands) fn turns_path(session: &str, before: Option<&str>) -> St
 }
 
 /// Whether a turn did not only wait.
-fn has_begun((session, turn): (&str, &str), (context, client): (&Context, &Client)) -> Result<bool, Failure> {
-    let turn: Turn = printable(&get_patiently(
-        &super::turn_path(session, turn, ""),
-        context,
-        client,
-    )?)?;
+fn has_begun((session, turn): (&str, &str), client: &Client) -> Result<bool, Failure> {
+    let turn: Turn = printable(&client.fetch_patiently::<Value>(&super::turn_path(session, turn, ""))?)?;
     Ok(turn.started_at.is_some())
 }
 
@@ -177,73 +146,45 @@ pub(in crate::commands) fn turns_after(
 fn watch(
     (session, turn): (&str, &str),
     beginning: Beginning,
-    (context, format, client): (&Context, Format, &Client),
-) -> Result<Ended, Failure> {
-    let mut teller = Teller::new(format, session, (Prompts::Told, beginning), context);
-    // Whoever only watches takes nothing with him when he goes.
-    let when = WhenInterrupted::EndTheProcess;
-    let ended = follow((context, client), (session, turn), beginning, when, &mut teller)?;
+    client: &Client,
+) -> Result<Ended<TurnState>, Failure> {
+    let mut teller = Teller::new(
+        client.format(),
+        session,
+        (Prompts::Told, beginning),
+        &client.context,
+    );
+    // Ctrl-C ends this process and nothing else.
+    let interrupts = &mut Interrupts::default();
+    let ended = follow(client, (session, turn), beginning, interrupts, &mut teller)?;
     teller.close();
     Ok(ended)
 }
 
 /// Returns when a turn has begun that is newer. The state decides: whoever wakes looks again.
-fn until_another_begins(
-    id: &str,
-    newest: Option<&str>,
-    (context, client): (&Context, &Client),
-) -> Result<(), Failure> {
+fn until_another_begins(id: &str, newest: Option<&str>, client: &Client) -> Result<(), Failure> {
     let mut silent_since: Option<Instant> = None;
     // A moment that comes between the look and the wait is in what is replayed after this place.
-    let mut place = 0_u64;
+    let mut place = "0".to_owned();
+    let interrupts = &mut Interrupts::default();
     loop {
-        let now = session(id, context, client)?;
+        let now = session(id, client)?;
         if now.last_turn.as_deref() != newest {
             return Ok(());
         }
-        let mut reader = EventReader::default();
-        let headers = [
-            (ACCEPT, "text/event-stream".to_owned()),
-            (HeaderName::from_static("last-event-id"), place.to_string()),
-        ];
-        let mut woken = false;
-        let ended = client.download_until(
-            &path(id, "/events"),
-            &headers,
-            SILENCE,
-            &mut Interrupts::default(),
-            |piece| {
-                silent_since = None;
-                for event in reader.read(piece) {
-                    if let Some(number) = event.id.as_deref().and_then(|id| id.parse().ok()) {
-                        place = number;
-                        woken = true;
-                    }
-                }
-                // The only way to leave a stream that goes on.
-                if woken {
-                    Err(std::io::ErrorKind::Interrupted.into())
-                } else {
-                    Ok(())
-                }
-            },
-        );
-        match ended {
-            Err(ClientError::Output { .. }) if woken => continue,
-            Ok(_) => {}
-            Err(ClientError::Refused(refusal)) if refusal.is_about_the_daemons_end() => {}
-            Err(
-                error @ (ClientError::Unreachable { .. }
-                | ClientError::Broken { .. }
-                | ClientError::Timeout { .. }),
-            ) => {
-                let since = *silent_since.get_or_insert_with(Instant::now);
-                if since.elapsed() >= PATIENCE {
-                    return Err(error.into());
-                }
-            }
-            Err(error) => return Err(error.into()),
+        let ended = client.next_event(&path(id, "/events"), &mut place, interrupts, || {
+            silent_since = None;
+            false
+        });
+        if matches!(ended, Ok(StreamEnd::Enough)) {
+            continue;
         }
-        client.pause(LOOK_AGAIN_AFTER, &mut Interrupts::default());
+        if let Some(error) = absence(ended)? {
+            let since = *silent_since.get_or_insert_with(Instant::now);
+            if since.elapsed() >= PATIENCE {
+                return Err(error.into());
+            }
+        }
+        client.pause(LOOK_AGAIN_AFTER, interrupts);
     }
 }

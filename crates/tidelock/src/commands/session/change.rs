@@ -5,30 +5,26 @@ use std::time::Duration;
 use protocol::{ArchiveSession, CancelTurn, ForkSession, RenameSession, Session};
 use serde_json::{Value, json};
 
-use super::pick::find_turn;
-use super::{ask, find, path, post};
+use super::{path, post};
 use crate::cli::{ArchiveSessionArguments, ForkArguments, RenameSessionArguments, SessionCancelArguments};
 use crate::client::Client;
-use crate::commands::lsp::printable::printable;
+use crate::commands::ids::{SESSION, TURN};
 use crate::commands::plan::short;
-use crate::context::Context;
 use crate::error::Failure;
 use crate::output::Report;
-use crate::start::{Repeat, with_daemon};
+use crate::printable::printable;
+use crate::start::Repeat;
 
 /// How long a stop may take: the daemon waits for 10 seconds, and a busy machine takes its time.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) fn cancel(
-    arguments: &SessionCancelArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let id = find(&arguments.session.session, context, client)?;
-    let turn = match &arguments.turn {
-        Some(turn) => Some(find_turn(turn, &id, context, client)?),
-        None => None,
-    };
+pub(super) fn cancel(arguments: &SessionCancelArguments, client: &Client) -> Result<Report, Failure> {
+    let id = SESSION.find(&arguments.session.session, client)?;
+    let turn = arguments
+        .turn
+        .as_ref()
+        .map(|turn| TURN.find_of(turn, &id, client))
+        .transpose()?;
     let request = CancelTurn {
         turn,
         why: arguments.why.clone(),
@@ -38,7 +34,7 @@ pub(super) fn cancel(
         Some(_) => Repeat::Harmless,
         None => Repeat::Harmful,
     };
-    let answer = ask(context, client, repeat, |client| {
+    let answer = client.ask(repeat, |client| {
         client.post_within(&path(&id, "/cancel"), Some(&request), STOP_TIMEOUT)
     })?;
     let session: Session = printable(&answer)?;
@@ -61,15 +57,15 @@ fn stopped(session: &Session) -> String {
     }
 }
 
-pub(super) fn fork(arguments: &ForkArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let id = find(&arguments.session.session, context, client)?;
-    let turn = match &arguments.at {
-        Some(turn) => Some(find_turn(turn, &id, context, client)?),
-        None => None,
-    };
+pub(super) fn fork(arguments: &ForkArguments, client: &Client) -> Result<Report, Failure> {
+    let id = SESSION.find(&arguments.session.session, client)?;
+    let turn = arguments
+        .at
+        .as_ref()
+        .map(|turn| TURN.find_of(turn, &id, client))
+        .transpose()?;
     let request = ForkSession { session: None, turn };
-    let surroundings = (context, client);
-    let answer = post(&path(&id, "/fork"), &request, Repeat::Harmful, surroundings)?;
+    let answer = post(&path(&id, "/fork"), &request, Repeat::Harmful, client)?;
     let session: Session = printable(&answer)?;
     let text = format!("{} continues from {id}\n", session.id);
     let note = format!(
@@ -79,31 +75,18 @@ pub(super) fn fork(arguments: &ForkArguments, context: &Context, client: &Client
     Ok(Report::success(answer, text).with_notes(vec![note]))
 }
 
-pub(super) fn rename(
-    arguments: &RenameSessionArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn rename(arguments: &RenameSessionArguments, client: &Client) -> Result<Report, Failure> {
     let request = RenameSession {
         title: arguments.title.clone(),
     };
-    changed(&arguments.session.session, "/rename", &request, (context, client))
+    changed(&arguments.session.session, "/rename", &request, client)
 }
 
-pub(super) fn archive(
-    arguments: &ArchiveSessionArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn archive(arguments: &ArchiveSessionArguments, client: &Client) -> Result<Report, Failure> {
     let request = ArchiveSession {
         archived: !arguments.undo,
     };
-    changed(
-        &arguments.session.session,
-        "/archive",
-        &request,
-        (context, client),
-    )
+    changed(&arguments.session.session, "/archive", &request, client)
 }
 
 /// Changes something that is the same when it is changed twice.
@@ -111,10 +94,10 @@ fn changed(
     wanted: &str,
     rest: &str,
     request: &impl serde::Serialize,
-    (context, client): (&Context, &Client),
+    client: &Client,
 ) -> Result<Report, Failure> {
-    let id = find(wanted, context, client)?;
-    let answer: Value = post(&path(&id, rest), request, Repeat::Harmless, (context, client))?;
+    let id = SESSION.find(wanted, client)?;
+    let answer: Value = post(&path(&id, rest), request, Repeat::Harmless, client)?;
     let session: Session = printable(&answer)?;
     let text = match (rest, session.archived) {
         ("/archive", true) => format!("{id} is archived\n"),
@@ -124,11 +107,9 @@ fn changed(
     Ok(Report::success(answer, text))
 }
 
-pub(super) fn remove(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let id = find(wanted, context, client)?;
-    with_daemon(context, client, Repeat::Harmful, |client| {
-        client.delete(&path(&id, ""))
-    })?;
+pub(super) fn remove(wanted: &str, client: &Client) -> Result<Report, Failure> {
+    let id = SESSION.find(wanted, client)?;
+    client.ask(Repeat::Harmful, |client| client.delete(&path(&id, "")))?;
     let text = format!("{id} was removed\n");
     Ok(Report::success(json!({ "id": id, "state": "removed" }), text))
 }

@@ -6,56 +6,49 @@ use protocol::{StartTurn, TurnAccepted, TurnState};
 use serde_json::{Value, json};
 
 use super::ending::{self, Outcome};
-use super::follow::{Ended, Listener as _, WhenInterrupted, follow};
+use super::follow::{Listener as _, follow};
 use super::prompt::Prepared;
 use super::scene::Prompts;
 use super::tell::{Beginning, Teller};
 use super::words::waits_for;
-use super::{find, path, post};
+use super::{path, post};
 use crate::cli::{PromptArguments, SendArguments, Stay};
-use crate::client::{Client, Interrupts};
+use crate::client::{Client, Ended, Interrupts};
+use crate::commands::ids::SESSION;
 use crate::commands::job::INTERRUPTED;
-use crate::commands::lsp::printable::printable;
 use crate::commands::plan::short;
-use crate::context::Context;
 use crate::error::{Exit, Failure};
 use crate::output::{self, Format, Report, json_line};
+use crate::printable::printable;
 use crate::start::Repeat;
 
-pub(super) fn send(
-    arguments: &SendArguments,
-    context: &Context,
-    format: Format,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn send(arguments: &SendArguments, client: &Client) -> Result<Report, Failure> {
     // What is wrong with the arguments is said before a daemon is started for them.
     let prepared = Prepared::new(&arguments.prompt)?;
-    let session = find(&arguments.session.session, context, client)?;
+    let session = SESSION.find(&arguments.session.session, client)?;
     let request = StartTurn {
         here: arguments.here,
         ..prepared.further(arguments.if_busy())
     };
-    let accepted = accept(&session, &request, context, client)?;
-    converse(&accepted, &arguments.prompt, (context, format, client))
+    let accepted = accept(&session, &request, client)?;
+    converse(&accepted, &arguments.prompt, client)
 }
 
 /// Sends a prompt. When it returns, the prompt is on disk.
 pub(in crate::commands) fn accept(
     session: &str,
     request: &StartTurn,
-    context: &Context,
     client: &Client,
 ) -> Result<Value, Failure> {
-    let surroundings = (context, client);
     // It has a key, so the second time it is the same turn.
-    post(&path(session, "/turns"), request, Repeat::Harmless, surroundings)
+    post(&path(session, "/turns"), request, Repeat::Harmless, client)
 }
 
 /// Stays with a turn that was accepted, or says how to find it again.
 pub(in crate::commands) fn converse(
     accepted: &Value,
     arguments: &PromptArguments,
-    (context, format, client): (&Context, Format, &Client),
+    client: &Client,
 ) -> Result<Report, Failure> {
     let TurnAccepted { session, turn, .. } = printable(accepted)?;
     if arguments.stay() == Stay::Submitted {
@@ -65,12 +58,17 @@ pub(in crate::commands) fn converse(
             _ => "has started".to_owned(),
         };
         let text = ending::left(&session.id, &format!("{} {state}.", turn.id));
-        return Ok(finish(detached(accepted, text, Exit::Success), format));
+        return Ok(finish(detached(accepted, text, Exit::Success), client.format()));
     }
-    announce(format, accepted);
+    announce(client.format(), accepted);
     let mut interrupts = catch_interrupts(client, &session.id)?;
     let beginning = Beginning::Start;
-    let mut teller = Teller::new(format, &session.id, (Prompts::Known, beginning), context);
+    let mut teller = Teller::new(
+        client.format(),
+        &session.id,
+        (Prompts::Known, beginning),
+        &client.context,
+    );
     if io::stderr().is_terminal() {
         teller.note(&format!(
             "sent to {} in {}; {} doesn't change until the plan is applied",
@@ -84,18 +82,12 @@ pub(in crate::commands) fn converse(
             waits_for(machine)
         ));
     }
-    let when = WhenInterrupted::CancelTheTurn(&mut interrupts);
     let which = (session.id.as_str(), turn.id.as_str());
-    let left = follow((context, client), which, beginning, when, &mut teller)?;
+    let left = follow(client, which, beginning, &mut interrupts, &mut teller)?;
     let used = teller.usage();
     teller.close();
     let outcome = match left {
-        Ended::Turn(_) => ending::ended(
-            which,
-            (arguments.if_done(), &used),
-            &mut interrupts,
-            (context, format, client),
-        )?,
+        Ended::Over { .. } => ending::ended(which, (arguments.if_done(), &used), &mut interrupts, client)?,
         Ended::LeftAlone => {
             let text = ending::left(&session.id, "Detached.");
             detached(accepted, text, Exit::Command(INTERRUPTED))
@@ -105,7 +97,7 @@ pub(in crate::commands) fn converse(
             detached(accepted, text, Exit::Failed)
         }
     };
-    Ok(finish(outcome, format))
+    Ok(finish(outcome, client.format()))
 }
 
 /// From now on Ctrl-C is for the turn.
@@ -143,8 +135,5 @@ pub(super) fn finish(outcome: Outcome, format: Format) -> Report {
         // Whoever has closed standard error does not want to be told.
         drop(output::write(io::stderr(), &outcome.text));
     }
-    Report {
-        exit: outcome.exit,
-        ..Report::success(outcome.value, String::new())
-    }
+    Report::success(outcome.value, String::new()).with_exit(outcome.exit)
 }

@@ -4,17 +4,16 @@ use protocol::{ErrorCode, Plan, PlanState, Session, Turn, TurnState, Usage};
 use serde_json::{Value, json};
 
 use super::words::{self, usage as usage_text};
-use super::{get, path, turn_path};
+use super::{path, turn_path};
 use crate::cli::IfDone;
 use crate::client::{Client, Interrupts};
 use crate::commands::exec::ending::{End, SUMMARY_FILES, applied, seal};
 use crate::commands::exec::words as plan_words;
 use crate::commands::job::INTERRUPTED;
-use crate::commands::lsp::printable::printable;
 use crate::commands::plan::{columns, path as plan_path, read_diff, short, stat};
-use crate::context::Context;
 use crate::error::{Exit, Failure};
-use crate::output::{Format, Palette};
+use crate::output::Palette;
+use crate::printable::printable;
 
 /// All that there is to say at the end.
 #[derive(Debug)]
@@ -38,10 +37,10 @@ pub(super) fn ended(
     (session, turn): (&str, &str),
     (if_done, used): (IfDone, &Usage),
     interrupts: &mut Interrupts,
-    (context, format, client): (&Context, Format, &Client),
+    client: &Client,
 ) -> Result<Outcome, Failure> {
-    let turn_value = get(&turn_path(session, turn, ""), context, client)?;
-    let session_value = get(&path(session, ""), context, client)?;
+    let turn_value = client.fetch(&turn_path(session, turn, ""))?;
+    let session_value = client.fetch(&path(session, ""))?;
     let turn: Turn = printable(&turn_value)?;
     let conversation: Session = printable(&session_value)?;
     let mut text = how(&turn);
@@ -61,10 +60,10 @@ pub(super) fn ended(
         exit: exit_of(turn.state),
     };
     let plan = turn.plan.as_ref().or(conversation.plan.as_ref());
-    match plan.map(|plan| (plan, get(&plan_path(plan, ""), context, client))) {
+    match plan.map(|plan| (plan, client.fetch(&plan_path(plan, "")))) {
         Some((_, Ok(value))) if has_work(&printable(&value)?) => {
             end.plan = value;
-            end = with_plan((end, &turn), if_done, interrupts, (context, format, client))?;
+            end = with_plan((end, &turn), if_done, interrupts, client)?;
         }
         Some((_, Ok(value))) => end = unchanged(end, value),
         // A plan that is gone is nothing to review any more.
@@ -113,12 +112,12 @@ fn with_plan(
     (mut end, turn): (End, &Turn),
     if_done: IfDone,
     interrupts: &mut Interrupts,
-    (context, format, client): (&Context, Format, &Client),
+    client: &Client,
 ) -> Result<End, Failure> {
     let plan: Plan = printable(&end.plan)?;
     end.outcome = json!({ "outcome": plan.state.as_str() });
     // What cannot be shown is still there: the numbers of the plan are enough to go on.
-    let summary = match read_diff(&plan.id, "", context, client) {
+    let summary = match read_diff(&plan.id, "", client) {
         Ok((_, diff)) => stat(Palette::for_stderr(), &diff, SUMMARY_FILES, columns()),
         Err(failure) => format!(
             "{} (the diff cannot be shown: {})\n",
@@ -131,9 +130,9 @@ fn with_plan(
     match (if_done, turn.state) {
         (IfDone::Apply, TurnState::Done) => {
             if plan.state == PlanState::Open {
-                seal(&mut end, &plan.id, (context, client));
+                seal(&mut end, &plan.id, client);
             }
-            return applied(None, end, interrupts, (context, format, client));
+            return applied(None, end, interrupts, client);
         }
         (IfDone::Apply, _) => {
             end.outcome = json!({ "outcome": "not_applied", "why": "turn_not_done" });

@@ -3,14 +3,14 @@
 use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{find, get, path};
+use super::path;
 use crate::cli::ExportArguments;
 use crate::client::{Client, ClientError};
 use crate::commands::export::{Unfinished, exists, unwritable};
+use crate::commands::ids::SESSION;
 use crate::commands::job::escapes::{Kept, Stripper};
-use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Report, Tone, fields};
 use crate::progress::Progress;
@@ -19,14 +19,10 @@ use crate::units::format_bytes;
 /// How long the daemon may take to send the next piece: a long turn is put together first.
 const SILENCE: Duration = Duration::from_secs(60);
 
-pub(super) fn run(
-    arguments: &ExportArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
-    let id = find(&arguments.session.session, context, client)?;
+pub(super) fn run(arguments: &ExportArguments, client: &Client) -> Result<Report, Failure> {
+    let id = SESSION.find(&arguments.session.session, client)?;
     // Whether there is such a session, or a daemon, is said before anything is written.
-    get(&path(&id, ""), context, client)?;
+    client.fetch::<Value>(&path(&id, ""))?;
     let from = path(&id, &format!("/export?format={}", arguments.format.name()));
     let Some(output) = &arguments.output else {
         // Standard output is the export's alone.
@@ -50,7 +46,7 @@ pub(super) fn run(
     })?;
     let shown = file.display().to_string();
     let text = fields(
-        context.palette,
+        client.palette(),
         vec![
             ("session", Cell::new(&id)),
             ("export", Cell::toned("written", Tone::Good)),

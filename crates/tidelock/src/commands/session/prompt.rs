@@ -33,10 +33,7 @@ pub(in crate::commands) struct Prepared {
 impl Prepared {
     /// Looks at all that can be wrong before a daemon is asked.
     pub(in crate::commands) fn new(arguments: &PromptArguments) -> Result<Prepared, Failure> {
-        let script = match &arguments.script {
-            Some(path) => Some(text_of(path)?),
-            None => None,
-        };
+        let script = arguments.script.as_ref().map(|path| text_of(path)).transpose()?;
         let prompt = if arguments.prompt == FROM_STDIN {
             text_of(Path::new(FROM_STDIN))?
         } else {

@@ -13,8 +13,8 @@ use protocol::{
 use super::answer::answer_word;
 use super::page::{Page, Stream};
 use super::tools::{Ended, ToolTold};
-use crate::commands::lsp::printable::cut;
 use crate::output::{Palette, Tone};
+use crate::printable::cut;
 
 /// How much of a prompt is shown before what followed.
 const PROMPT_CHARACTERS: usize = 300;

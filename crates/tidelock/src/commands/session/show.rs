@@ -3,16 +3,16 @@
 use protocol::{Session, Turn, TurnList};
 use serde_json::json;
 
+use super::path;
 use super::words::{agent, state, turn_state, waits_for, why};
-use super::{find, get, path};
 use crate::client::Client;
+use crate::commands::ids::SESSION;
 use crate::commands::job::{age, between, with_age};
-use crate::commands::lsp::printable::{cut, printable};
 use crate::commands::machine::elsewhere;
 use crate::commands::plan::short;
-use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, fields, table};
+use crate::printable::{cut, printable};
 use crate::units::format_duration;
 
 /// How many turns are shown. The rest is in an export.
@@ -20,18 +20,14 @@ const SHOWN_TURNS: usize = 10;
 /// How much of a prompt is shown.
 const PROMPT_CHARACTERS: usize = 70;
 
-pub(super) fn show(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let id = find(wanted, context, client)?;
-    let mut value = get(&path(&id, ""), context, client)?;
-    let waiting = get(&path(&id, "/queue"), context, client)?;
-    let turns = get(
-        &path(&id, &format!("/turns?limit={SHOWN_TURNS}")),
-        context,
-        client,
-    )?;
+pub(super) fn show(wanted: &str, client: &Client) -> Result<Report, Failure> {
+    let id = SESSION.find(wanted, client)?;
+    let mut value = client.fetch(&path(&id, ""))?;
+    let waiting = client.fetch(&path(&id, "/queue"))?;
+    let turns = client.fetch(&path(&id, &format!("/turns?limit={SHOWN_TURNS}")))?;
     let session: Session = printable(&value)?;
     let text = text(
-        context.palette,
+        client.palette(),
         &session,
         &printable::<TurnList>(&waiting)?.turns,
         &printable::<TurnList>(&turns)?.turns,
@@ -135,7 +131,7 @@ pub(super) fn turn_rows(palette: Palette, turns: &[Turn]) -> String {
                 Cell::new(format!("{:>4}", turn.number)),
                 Cell::new(&turn.id),
                 turn_state(turn.state),
-                Cell::new(took.map_or_else(|| "-".to_owned(), format_duration)),
+                Cell::or_dash(took.map(format_duration)),
                 Cell::new(cut(&turn.prompt, PROMPT_CHARACTERS)),
                 Cell::toned(why(turn), Tone::Warning),
             ]

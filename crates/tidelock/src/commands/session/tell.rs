@@ -9,10 +9,10 @@ use super::follow::{Listener, Said};
 use super::page::{Layout, Page, Stream};
 use super::scene::{Prompts, Scene};
 use super::typed::{Typed, choices};
-use crate::commands::lsp::printable::printable;
 use crate::commands::plan::{columns, short};
 use crate::context::Context;
 use crate::output::{self, Format, Palette, Tone, json_line};
+use crate::printable::printable;
 
 /// Tells one reader of one turn.
 #[derive(Debug)]

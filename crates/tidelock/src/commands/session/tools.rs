@@ -5,9 +5,9 @@ use std::time::Duration;
 use protocol::ToolState;
 
 use super::page::{Page, Stream};
-use crate::commands::lsp::printable::cut;
 use crate::commands::plan::short;
 use crate::output::Tone;
+use crate::printable::cut;
 use crate::units::{format_count, format_duration};
 
 /// How many lines of what a tool says are shown. The rest is counted, and can be read elsewhere.

@@ -7,39 +7,33 @@ use crate::cli::{RescuedArguments, RescuedCommand, RestoreArguments};
 use crate::client::{Client, path_segment};
 use crate::commands::ids::RESCUED;
 use crate::commands::job::age;
-use crate::commands::lsp::printable::printable;
-use crate::context::Context;
 use crate::error::Failure;
 use crate::output::{Cell, Palette, Report, Tone, table};
-use crate::start::{Repeat, with_daemon};
+use crate::printable::printable;
+use crate::start::Repeat;
 use crate::units::{format_bytes, format_duration};
 
 const ROUTE: &str = "/v1/rescued";
 
-pub(super) fn run(
-    arguments: &RescuedArguments,
-    context: &Context,
-    client: &Client,
-) -> Result<Report, Failure> {
+pub(super) fn run(arguments: &RescuedArguments, client: &Client) -> Result<Report, Failure> {
     match &arguments.command {
-        None | Some(RescuedCommand::List) => list(context, client),
-        Some(RescuedCommand::Restore(arguments)) => restore(arguments, context, client),
-        Some(RescuedCommand::Drop(arguments)) => drop_it(&arguments.id, context, client),
+        None | Some(RescuedCommand::List) => list(client),
+        Some(RescuedCommand::Restore(arguments)) => restore(arguments, client),
+        Some(RescuedCommand::Drop(arguments)) => drop_it(&arguments.id, client),
     }
 }
 
-fn read(context: &Context, client: &Client) -> Result<(Value, RescuedList), Failure> {
-    let ask = |client: &Client| client.get::<Value>(ROUTE);
-    let (answer, _) = with_daemon(context, client, Repeat::Harmless, ask)?;
+fn read(client: &Client) -> Result<(Value, RescuedList), Failure> {
+    let answer: Value = client.fetch(ROUTE)?;
     let list = printable(&answer)?;
     Ok((answer, list))
 }
 
-fn list(context: &Context, client: &Client) -> Result<Report, Failure> {
-    let (answer, list) = read(context, client)?;
+fn list(client: &Client) -> Result<Report, Failure> {
+    let (answer, list) = read(client)?;
     let text = match list.rescued.is_empty() {
         true => "Nothing had to be rescued.\n".to_owned(),
-        false => rows(context.palette, &list.rescued),
+        false => rows(client.palette(), &list.rescued),
     };
     let unreadable = list.unreadable.iter();
     let notes =
@@ -72,15 +66,15 @@ pub(in crate::commands) fn rows(palette: Palette, rescued: &[Rescued]) -> String
     table(palette, &rows)
 }
 
-fn restore(arguments: &RestoreArguments, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let rescued = find(&arguments.id, context, client)?;
+fn restore(arguments: &RestoreArguments, client: &Client) -> Result<Report, Failure> {
+    let rescued = find(&arguments.id, client)?;
     let path = format!("{ROUTE}/{}/restore", path_segment(&rescued.id));
     let request = RestoreRescued {
         to: arguments.to.clone(),
         swap: arguments.swap,
     };
     let ask = |client: &Client| client.post_and_wait::<Value>(&path, Some(&request));
-    let (answer, _) = with_daemon(context, client, Repeat::Harmful, ask)?;
+    let answer = client.ask(Repeat::Harmful, ask)?;
     let restored: RescuedRestored = printable(&answer)?;
     let mut text = format!("Restored to {} in {}.\n", restored.path, rescued.root);
     if let Some(replaced) = &restored.replaced {
@@ -89,10 +83,10 @@ fn restore(arguments: &RestoreArguments, context: &Context, client: &Client) -> 
     Ok(Report::success(answer, text))
 }
 
-fn drop_it(wanted: &str, context: &Context, client: &Client) -> Result<Report, Failure> {
-    let rescued = find(wanted, context, client)?;
+fn drop_it(wanted: &str, client: &Client) -> Result<Report, Failure> {
+    let rescued = find(wanted, client)?;
     let path = format!("{ROUTE}/{}", path_segment(&rescued.id));
-    with_daemon(context, client, Repeat::Harmless, |client| client.delete(&path))?;
+    client.ask(Repeat::Harmless, |client| client.delete(&path))?;
     let value = json!({ "id": rescued.id, "state": "dropped", "path": rescued.path });
     Ok(Report::success(
         value,
@@ -100,11 +94,11 @@ fn drop_it(wanted: &str, context: &Context, client: &Client) -> Result<Report, F
     ))
 }
 
-fn find(wanted: &str, context: &Context, client: &Client) -> Result<Rescued, Failure> {
-    let part = RESCUED.part(wanted)?;
-    let (_, list) = read(context, client)?;
+fn find(wanted: &str, client: &Client) -> Result<Rescued, Failure> {
+    RESCUED.check_length(wanted)?;
+    let (_, list) = read(client)?;
     let ids = list.rescued.iter().map(|rescued| rescued.id.clone());
-    let id = part.only(ids.filter(|id| part.is_of(id)).collect())?;
+    let id = RESCUED.pick(wanted, ids.collect())?;
     let mut all = list.rescued.into_iter();
     all.find(|rescued| rescued.id == id).ok_or_else(|| {
         Failure::new(

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::page::Layout;
 use super::*;
-use crate::commands::lsp::printable::printable;
+use crate::printable::printable;
 
 fn scene(layout: Layout, prompts: Prompts) -> Scene {
     Scene::new(Page::new(layout, Palette::Plain), Palette::Plain, 60, prompts)

@@ -7,24 +7,24 @@ use crate::client::ClientError;
 use crate::output::speaks_to_terminal;
 
 /// An answer whose texts can be printed: what speaks to a terminal, but for line ends and tabs, is replaced.
-pub(in crate::commands) fn printable<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientError> {
+pub(crate) fn printable<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientError> {
     let mut answer = answer.clone();
     scrub(&mut answer);
     serde_json::from_value(answer).map_err(|source| ClientError::NotUnderstood { source })
 }
 
 /// An answer as it is, for what is done with it: a path with a strange character in it is no other path.
-pub(in crate::commands) fn as_it_is<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientError> {
+pub(crate) fn as_it_is<T: DeserializeOwned>(answer: &Value) -> Result<T, ClientError> {
     T::deserialize(answer).map_err(|source| ClientError::NotUnderstood { source })
 }
 
 /// A text in one line.
-pub(in crate::commands) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 /// A text in one line that is not longer than so many characters.
-pub(in crate::commands) fn cut(text: &str, limit: usize) -> String {
+pub(crate) fn cut(text: &str, limit: usize) -> String {
     let line = one_line(text);
     if line.chars().count() <= limit {
         return line;
@@ -32,6 +32,14 @@ pub(in crate::commands) fn cut(text: &str, limit: usize) -> String {
     let mut kept: String = line.chars().take(limit.saturating_sub(1)).collect();
     kept.push('…');
     kept
+}
+
+/// The first so many characters of a text, and a sign if there are more.
+pub(crate) fn shortened(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 fn scrub(value: &mut Value) {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::error::{Exit, Failure};
 
 /// A file that exists.
-pub(in crate::commands) fn file(path: &Path) -> Result<String, Failure> {
+pub(crate) fn file(path: &Path) -> Result<String, Failure> {
     let found = existing(path)?;
     if Path::new(&found).is_dir() {
         return Err(unusable(path, "is a directory, not a file"));
@@ -17,7 +17,7 @@ pub(in crate::commands) fn file(path: &Path) -> Result<String, Failure> {
 }
 
 /// A directory that exists.
-pub(in crate::commands) fn directory(path: &Path) -> Result<String, Failure> {
+pub(crate) fn directory(path: &Path) -> Result<String, Failure> {
     let found = existing(path)?;
     if !Path::new(&found).is_dir() {
         return Err(unusable(path, "is not a directory"));
@@ -26,7 +26,7 @@ pub(in crate::commands) fn directory(path: &Path) -> Result<String, Failure> {
 }
 
 /// A file or a directory that exists.
-pub(in crate::commands) fn existing(path: &Path) -> Result<String, Failure> {
+pub(crate) fn existing(path: &Path) -> Result<String, Failure> {
     let found = path.canonicalize().map_err(|error| match error.kind() {
         ErrorKind::NotFound => unusable(path, "does not exist"),
         _ => unusable(path, &format!("cannot be used: {error}")),
@@ -38,7 +38,7 @@ pub(in crate::commands) fn existing(path: &Path) -> Result<String, Failure> {
 }
 
 /// Where the user is.
-pub(in crate::commands) fn current_directory() -> Result<PathBuf, Failure> {
+pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
     std::env::current_dir()
         .and_then(|directory| directory.canonicalize())
         .map_err(|error| {
@@ -52,7 +52,7 @@ pub(in crate::commands) fn current_directory() -> Result<PathBuf, Failure> {
 }
 
 /// The same answer with paths that lead there from a directory: those of an answer are relative to its workspace.
-pub(super) fn from(directory: &Path, answer: &Value) -> Value {
+pub(crate) fn from(directory: &Path, answer: &Value) -> Value {
     let mut shown = answer.clone();
     if let Some(workspace) = answer.get("workspace").and_then(Value::as_str) {
         rebase(&mut shown, Path::new(workspace), directory);

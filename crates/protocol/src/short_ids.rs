@@ -1,0 +1,74 @@
+//! Short ids: a text that stands for one id, or for several.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A kind of thing that can be named by a short id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IdKind {
+    /// A job.
+    Job,
+    /// A plan.
+    Plan,
+    /// A changeset of a plan.
+    Changeset,
+    /// A session.
+    Session,
+    /// A turn of a session.
+    Turn,
+}
+
+/// The ids that a text stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct IdMatches {
+    /// The first few of them.
+    #[schema(example = json!(["plan_01ARZ3NDEKTSV4RRFFQ69G5FAV"]))]
+    pub ids: Vec<String>,
+    /// How many there are. The text is clear if there is one.
+    pub total: u64,
+}
+
+/// Whether a text is the beginning or the end of an id, with or without the prefix that names its kind. Case does not
+/// matter.
+#[must_use]
+pub fn is_part_of_id(part: &str, id: &str) -> bool {
+    let part = part.to_ascii_uppercase();
+    let id = id.to_ascii_uppercase();
+    let body = id.split_once('_').map_or(id.as_str(), |(_, body)| body);
+    id.starts_with(&part) || body.starts_with(&part) || body.ends_with(&part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_a_beginning_or_an_end_of_an_id() {
+        let ids = [
+            "plan_01JCZ8T6V8Y3N5K2M4Q7R9S1TX",
+            "plan_01JCZ8T6V8Y3N5K2M4Q7R9ATTX",
+            "plan_01JD00000000000000000S1TYZ",
+        ];
+        for (part, expected) in [
+            ("S1TX", &[0][..]),
+            ("s1tx", &[0]),
+            ("01JD", &[2]),
+            ("plan_01JD", &[2]),
+            ("9aTtX", &[1]),
+            ("TYZ", &[2]),
+            ("TX", &[0, 1]),
+            ("01JC", &[0, 1]),
+            (ids[1], &[1]),
+            ("8T6V", &[]),
+            ("nothing", &[]),
+            ("job_01JD", &[]),
+            ("n_01JD", &[]),
+        ] {
+            let found: Vec<usize> = (0..ids.len())
+                .filter(|&at| is_part_of_id(part, ids[at]))
+                .collect();
+            assert_eq!(found, expected, "{part}");
+        }
+    }
+}
