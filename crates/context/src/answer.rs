@@ -1,4 +1,4 @@
-//! What is answered.
+//! The answer to a question.
 
 use std::time::Duration;
 
@@ -6,49 +6,49 @@ use crate::lines::Lines;
 use crate::path::TreePath;
 use crate::strategy::StrategyName;
 
-/// The pieces that were found, and how.
+/// The fragments that were found, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The pieces, in the order in which they should be read.
+    /// The fragments, in reading order.
     pub fragments: Vec<Fragment>,
-    /// All of them as one text, as a model gets it, with a line that says where each is from.
+    /// All of them as one text for a model, with a line that tells where each is from.
     pub text: String,
     /// The tokens of that text. Never more than the budget.
     pub tokens: usize,
-    /// How many it might have had.
+    /// The budget.
     pub budget_tokens: usize,
-    /// What each strategy did, in the order in which they are configured.
+    /// What each strategy did, in the configured order.
     pub strategies: Vec<StrategyReport>,
-    /// What was found and is not shown, the best first, up to a number.
+    /// What was found but isn't shown, best first, up to a limit.
     pub left_out: Vec<LeftOut>,
-    /// How much was left out altogether.
+    /// How many results were left out in total.
     pub left_out_total: usize,
     /// How long it took.
     pub took: Duration,
 }
 
-/// A piece of a file.
+/// A part of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fragment {
     /// The file.
     pub path: TreePath,
-    /// Where in it.
+    /// The lines.
     pub lines: Lines,
     /// How much of these lines is shown.
     pub depth: Depth,
     /// The definition that it is, if it is one: its kind and name.
     pub symbol: Option<String>,
-    /// What is shown.
+    /// The text that is shown.
     pub text: String,
-    /// The tokens of this text, with the line that says where it is from.
+    /// The tokens of this text, including the line that tells where it is from.
     pub tokens: usize,
-    /// How well it fits. Only to be compared within an answer.
+    /// How well it fits. Only comparable within an answer.
     pub score: f64,
     /// Which strategies found it, and how much each has added to the score.
     pub parts: Vec<ScorePart>,
 }
 
-/// How much of some lines is shown. The larger, the more.
+/// How much of some lines is shown, from least to most.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Depth {
     /// The names of what is defined there.
@@ -62,48 +62,48 @@ pub enum Depth {
 /// What a strategy has added to a score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScorePart {
-    /// Which.
+    /// The strategy.
     pub strategy: StrategyName,
-    /// Its place in the list of that strategy, from 1.
+    /// The rank in that strategy's list, from 1.
     pub rank: usize,
     /// How much it has added.
     pub adds: f64,
-    /// Why it found it, in words: `defines ParseConfig`, `3 of 4 words`.
+    /// Why the strategy found it: `defines ParseConfig`, `3 of 4 words`.
     pub why: String,
 }
 
 /// What a strategy did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrategyReport {
-    /// Which.
+    /// The strategy.
     pub strategy: StrategyName,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// How long it took; nothing if it did not run.
+    /// How long it took; zero if it didn't run.
     pub took: Duration,
 }
 
-/// What became of a strategy.
+/// The outcome of a strategy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// It found so many places.
+    /// It found this many locations.
     Ran {
-        /// How many.
+        /// The number of locations.
         hits: usize,
     },
-    /// It has nothing to say here: no repository, no language server. Neither a success nor a failure.
+    /// It doesn't apply: no repository, no language server. Neither a success nor a failure.
     NotApplicable {
         /// Why.
         why: String,
     },
-    /// Its time was over.
+    /// Its own time limit passed.
     TimedOut {
-        /// How much it had.
+        /// The time limit.
         after: Duration,
     },
-    /// The deadline of the whole question came while it ran, or before a worker was free for it.
+    /// The deadline of the whole question passed while it ran, or before a worker was free for it.
     OutOfTime,
-    /// It has failed too often, and is not asked.
+    /// It has failed too often and isn't asked.
     Open {
         /// When it is tried again; `None` if somebody has opened its circuit by hand.
         retry_after: Option<Duration>,
@@ -113,16 +113,16 @@ pub enum Outcome {
         /// Why.
         why: String,
     },
-    /// It was left out by whoever asked, or by a setting.
+    /// The caller or a setting excluded it.
     LeftOut,
 }
 
-/// Something that was found and is not shown.
+/// Something that was found but isn't shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeftOut {
     /// The file.
     pub path: TreePath,
-    /// Where in it.
+    /// The lines.
     pub lines: Lines,
     /// How well it fits.
     pub score: f64,

@@ -16,9 +16,9 @@ use crate::view::{FILE_LIMIT_BYTES, NotText};
 
 /// How much of a file is searched for a NUL.
 const BINARY_LOOK_BYTES: usize = 8 * 1024;
-/// How often a path is walked again if somebody renames directories on it meanwhile.
+/// How many times a path is resolved again if somebody renames directories on it in the meantime.
 const MOST_TRIES: usize = 16;
-/// The most threads that walk. More of them wait for each other.
+/// How many threads walk. More of them would wait for each other.
 const MOST_WALKERS: usize = 8;
 
 /// The root of a tree, opened.
@@ -31,7 +31,7 @@ impl Root {
         Ok(Self(open(path, flags, Mode::empty())?))
     }
 
-    /// Opens a plain file. It does not wait, whatever the file is, and links do not lead out of the tree.
+    /// Opens a regular file. It doesn't block, whatever the file is, and links don't lead out of the tree.
     fn open_file(&self, path: &str) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
@@ -39,7 +39,7 @@ impl Root {
         loop {
             match openat2(&self.0, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) if left > 0 => left -= 1,
-                // The system is too old for it, or somebody forbids it.
+                // The system is too old, or a policy forbids it.
                 Err(Errno::NOSYS | Errno::PERM) => return self.open_by_names(path, flags),
                 opened => return opened,
             }

@@ -1,7 +1,7 @@
-//! Which indexes there are: opened when somebody asks, closed when nobody does, thrown away when there is no room.
+//! Keeps track of the indexes: opens them on demand, closes idle ones, and deletes some when there is no space.
 //!
-//! An index stays in the book until it has really ended: whoever asks meanwhile goes without one. So there are never two that
-//! write into one directory, and none is removed while it is written.
+//! An index stays registered until it has really ended, and questions do without it in the meantime. So two
+//! indexes never write into one directory, and none is deleted while it is written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,51 +15,51 @@ use process::Tasks;
 
 use crate::index::{Index, IndexInfo, IndexOptions, IndexState, Way};
 
-/// An index that nobody has asked for in this time lets its memory and its watches go. It stays on disk.
+/// An index that isn't used for this long releases its memory and its watches. It stays on disk.
 const IDLE: Duration = Duration::from_secs(10 * 60);
-/// How long an index may take to end: the file that it is at.
+/// How long an index may take to end: as long as the file that it is processing.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
-/// How much of the name of a directory comes from the path of the tree.
+/// How much of a directory's name comes from the path of the tree.
 const NAME_LENGTH: usize = 32;
-/// The beginning of the name of what is being removed.
+/// The prefix of directories that are being deleted.
 const REMOVED: &str = "removed-";
 
-/// Where indexes are, and what they are made with.
+/// Where indexes are stored, and what they are created with.
 #[derive(Debug)]
 pub(crate) struct Indexes {
     pub(crate) directory: PathBuf,
     pub(crate) scratch: PathBuf,
-    /// The most bytes of all of them together.
+    /// The size limit of all indexes together.
     pub(crate) limit_bytes: u64,
     pub(crate) tasks: Tasks,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Questions that walk go before indexes that are made.
+    /// Questions that walk a tree have priority over indexes that are being built.
     pub(crate) way: Way,
-    /// Guards what is done in each directory. An index opens in the background, so nobody waits under it.
-    pub(crate) book: Book,
+    /// What happens in each directory. An index opens in the background, so nobody waits while holding the lock.
+    pub(crate) book: IndexBook,
 }
 
-/// What is done in each directory.
-pub(crate) type Book = Arc<Mutex<BTreeMap<PathBuf, Entry>>>;
+/// What happens in each directory.
+pub(crate) type IndexBook = Arc<Mutex<BTreeMap<PathBuf, Entry>>>;
 
-/// What is done in the directory of an index.
+/// What happens in the directory of an index.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
-    /// An index has it.
+    /// An index uses it.
     Open(Arc<Index>),
-    /// It is being removed.
+    /// It is being deleted.
     Removing,
 }
 
 impl Indexes {
-    /// The index of a tree if it is open, or has been made before and can be read soon.
+    /// The index of a tree if it is open, or was built before and can be read soon.
     pub(crate) fn at_hand(&self, root: &Path) -> Option<Arc<Index>> {
         let directory = self.directory_of(root);
         let is_known = self.lock().contains_key(&directory) || directory.is_dir();
         is_known.then(|| self.open(root)).flatten()
     }
 
-    /// The index of a tree, opened if it is not; nothing while it is being removed.
+    /// The index of a tree, opened if necessary; `None` while it is being deleted.
     pub(crate) fn open(&self, root: &Path) -> Option<Arc<Index>> {
         let directory = self.directory_of(root);
         let mut book = self.lock();
@@ -86,14 +86,14 @@ impl Indexes {
         }
     }
 
-    /// Those that are open, in the order of their roots.
+    /// The open indexes, ordered by root.
     pub(crate) fn list(&self) -> Vec<IndexInfo> {
         let mut list: Vec<IndexInfo> = self.all_open().iter().map(|(_, index)| index.info()).collect();
         list.sort_by(|one, other| one.root.cmp(&other.root));
         list
     }
 
-    /// Throws an index away. Whether there was one.
+    /// Deletes an index. Returns whether there was one.
     pub(crate) async fn forget(&self, root: &Path, scope: &Scope) -> io::Result<bool> {
         let directory = self.directory_of(root);
         let open = match self.lock().get(&directory) {
@@ -108,7 +108,7 @@ impl Indexes {
         Ok(was_there || open.is_some())
     }
 
-    /// Closes an index when nobody has asked for it in a while. It ends with the index.
+    /// Closes an index when it wasn't used for a while. The future ends with the index.
     fn let_go(&self, directory: PathBuf, index: &Arc<Index>) -> impl Future<Output = ()> + Send + use<> {
         let (state, index) = (index.state().clone(), Arc::downgrade(index));
         let (book, clock) = (Arc::clone(&self.book), Arc::clone(&self.clock));
@@ -134,7 +134,7 @@ impl Indexes {
                                 .wait_until(is_closed, Deadline::never(), &always.scope())
                                 .await,
                         );
-                        strike(&book, &directory, &index);
+                        unregister(&book, &directory, &index);
                         return;
                     }
                 }
@@ -142,7 +142,7 @@ impl Indexes {
         }
     }
 
-    /// Throws away those that are closed and were not used longest until all fit. Gives back how many were thrown away.
+    /// Deletes the least recently used closed indexes until all fit. Returns how many were deleted.
     pub(crate) async fn collect(&self) -> io::Result<usize> {
         let directory = self.directory.clone();
         let listed = tokio::task::spawn_blocking(move || closed_indexes(&directory)).await;
@@ -155,7 +155,7 @@ impl Indexes {
         Ok(removed)
     }
 
-    /// Ends all of them, without waiting.
+    /// Closes all indexes without waiting.
     pub(crate) fn close(&self) {
         for (_, index) in self.all_open() {
             index.close();
@@ -171,7 +171,8 @@ impl Indexes {
         open.collect()
     }
 
-    /// Removes a directory if whoever has it is still who was seen: an index that has ended, or nobody. Whether it was there.
+    /// Deletes a directory if it is still used by what was seen: an index that has ended, or nothing. Returns
+    /// whether it existed.
     async fn remove(&self, directory: &Path, seen: Option<&Arc<Index>>) -> io::Result<bool> {
         {
             let mut book = self.lock();
@@ -191,7 +192,7 @@ impl Indexes {
         removed.map_err(io::Error::other)?
     }
 
-    /// Ends one, and waits until nothing of it goes on.
+    /// Closes an index, and waits until it has ended.
     async fn end(&self, index: &Index, scope: &Scope) -> io::Result<()> {
         index.close();
         let patience = Deadline::after(&self.clock, ENDS_WITHIN);
@@ -215,8 +216,8 @@ impl Indexes {
     }
 }
 
-/// Takes one that has ended out of the book, if it is still the one.
-fn strike(book: &Book, directory: &Path, index: &Arc<Index>) {
+/// Unregisters an index that has ended, if it is still the registered one.
+fn unregister(book: &IndexBook, directory: &Path, index: &Arc<Index>) {
     let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
     let is_the_one = matches!(book.get(directory), Some(Entry::Open(found)) if Arc::ptr_eq(found, index));
     if is_the_one {
@@ -224,7 +225,7 @@ fn strike(book: &Book, directory: &Path, index: &Arc<Index>) {
     }
 }
 
-/// Removes a directory, so that it is there as a whole or not at all. Whether it was there.
+/// Deletes a directory atomically. Returns whether it existed.
 fn remove(directory: &Path) -> io::Result<bool> {
     let name = directory
         .file_name()
@@ -243,8 +244,8 @@ fn remove(directory: &Path) -> io::Result<bool> {
     }
 }
 
-/// The directories of indexes: when they were used last, their bytes, and where they are. What an earlier removal has left is
-/// removed. It blocks.
+/// The directories of indexes: when they were last used, their size, and their path. Completes earlier deletions.
+/// It blocks.
 fn closed_indexes(directory: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)>> {
     let mut found = Vec::new();
     let listed = match fs::read_dir(directory) {
@@ -257,7 +258,7 @@ fn closed_indexes(directory: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)
             .file_name()
             .is_some_and(|name| name.as_encoded_bytes().starts_with(REMOVED.as_bytes()));
         match is_left {
-            // Whoever removes it right now may be faster.
+            // Somebody else may be deleting it at the same time.
             true => drop(fs::remove_dir_all(&path)),
             false => {
                 let (bytes, used) = size(&path)?;
@@ -268,7 +269,7 @@ fn closed_indexes(directory: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)
     Ok(found)
 }
 
-/// Which of them have to go so that the rest fits: those that were not used longest, and none that is open.
+/// Which directories to delete so that the rest fits: the least recently used ones, and none that is open.
 fn too_many(mut all: Vec<(SystemTime, u64, PathBuf)>, open: &[PathBuf], limit_bytes: u64) -> Vec<PathBuf> {
     all.sort_unstable();
     let mut total: u64 = all.iter().map(|(_, bytes, _)| bytes).sum();
@@ -282,11 +283,11 @@ fn too_many(mut all: Vec<(SystemTime, u64, PathBuf)>, open: &[PathBuf], limit_by
     going
 }
 
-/// How many bytes the files of a directory have, and when the last of them was written.
+/// The size of the files in a directory, and when the last of them was written.
 fn size(directory: &Path) -> io::Result<(u64, SystemTime)> {
     let (mut bytes, mut used) = (0, SystemTime::UNIX_EPOCH);
     for entry in fs::read_dir(directory)? {
-        // What goes away meanwhile has no size.
+        // A file that disappears in the meantime has no size.
         let Ok(found) = entry?.metadata() else { continue };
         bytes += found.len();
         used = used.max(found.modified()?);

@@ -1,24 +1,25 @@
-//! Context: given a question and a budget of tokens, the pieces of a code base that help to answer it.
+//! Context: finds the code relevant to a question, within a token budget.
 //!
-//! Several strategies look at once, each behind a circuit breaker and within its time; what they find is put together,
-//! ranked and packed. A strategy that hangs or fails costs neither the answer nor the next one, and is named in the result.
+//! Several strategies search at the same time, each behind a circuit breaker and within its time limit. Their
+//! results are merged, ranked and packed. A strategy that hangs or fails affects neither this answer nor the next
+//! one, and is named in the result.
 //!
-//! - `request.rs`, `answer.rs`: what is asked, and what is answered.
-//! - `pipeline/`: the steps from one to the other, each a trait with one default. [`Pipeline`] is the one place where they
-//!   are wired together.
-//! - `executor/`: strategies run together ([`ParallelStrategyExecutor`]).
-//! - `strategies/`: the ways to find something. `strategy.rs`: what each of them is.
-//! - `index/`: which files hold which trigrams and names, for everybody who asks about a tree. `outline/`: the definitions
-//!   of a file.
-//! - `view.rs`: a tree of files as somebody sees it: the workspace on disk, or the sandbox of a plan. `disk.rs`: how files
-//!   on disk are opened, read and walked.
-//! - `service.rs`, `indexes.rs`: the way in. [`Contexts`] owns the indexes.
+//! - `request.rs`, `answer.rs`: the question and the answer.
+//! - `pipeline/`: the steps from one to the other, each a trait with one default. Only [`Pipeline`] wires them
+//!   together.
+//! - `executor/`: runs strategies in parallel ([`ParallelStrategyExecutor`]).
+//! - `strategies/`: the ways to find something. `strategy.rs`: their interface.
+//! - `index/`: which files contain which trigrams and names, shared by all questions about a tree. `outline/`:
+//!   the definitions of a file.
+//! - `view.rs`: a tree of files as a caller sees it: the workspace on disk, or the sandbox of a plan. `disk.rs`:
+//!   opens, reads and walks files on disk.
+//! - `service.rs`, `indexes.rs`: the entry point. [`Contexts`] owns the indexes.
 //!
-//! **Who owns the state:** [`Contexts`] owns one index per tree. An index is a cache: it can be thrown away at any time, and
-//! no answer is wrong because of it, for whatever it names is read again before it is shown.
+//! **Who owns the state:** [`Contexts`] owns one index per tree. An index is a cache: it can be deleted at any
+//! time, and no answer is wrong because of it, because everything it names is read again before it is shown.
 //!
-//! **What must not happen here:** HTTP, agents, plans. What others know (language servers, changesets) comes in through
-//! `ports.rs`.
+//! **What must not happen here:** HTTP, agents, plans. What others know (language servers, changesets) comes in
+//! through `ports.rs`.
 
 mod answer;
 mod disk;

@@ -10,7 +10,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// From one line to another; nothing if there are none such.
+    /// From one line to another; `None` if that range is empty.
     #[must_use]
     pub fn new(first: u32, last: u32) -> Option<Self> {
         (first >= 1 && first <= last).then_some(Self { first, last })
@@ -22,19 +22,19 @@ impl Lines {
         Self::new(line, line)
     }
 
-    /// The first of them.
+    /// The first line.
     #[must_use]
     pub fn first(self) -> u32 {
         self.first
     }
 
-    /// The last of them.
+    /// The last line.
     #[must_use]
     pub fn last(self) -> u32 {
         self.last
     }
 
-    /// How many.
+    /// The number of lines.
     #[must_use]
     pub fn count(self) -> u32 {
         self.last - self.first + 1

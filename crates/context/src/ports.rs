@@ -1,4 +1,4 @@
-//! What others know, and context does not: language servers, and the plans that are open.
+//! What context needs from others: language servers, and open plans.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use kernel::{Deadline, Scope};
 use crate::lines::Lines;
 use crate::path::TreePath;
 
-/// What others know.
+/// What context needs from others.
 #[derive(Clone, Debug)]
 pub struct Ports {
     /// Language servers.
@@ -21,33 +21,34 @@ pub struct Ports {
     pub plans: Arc<dyn OpenPlans>,
 }
 
-/// A place that somebody else has named.
+/// A location that another component has named.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Place {
     /// The file.
     pub path: TreePath,
-    /// Where in it.
+    /// The lines.
     pub lines: Lines,
     /// What is there, in a few words.
     pub what: String,
 }
 
-/// Somebody else did not answer.
+/// Another component didn't answer.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PortError {
-    /// There is nobody who would know: no server for these files, or one that is not ready yet.
+    /// Nobody can answer: there is no server for these files, or it isn't ready yet.
     #[error("{0}")]
     Nobody(String),
-    /// It went wrong.
+    /// The request failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Asks the language servers of a tree. All answers are of the files on disk. *Cancel safety* of all: may be dropped.
+/// Queries the language servers of a tree. All answers are about the files on disk. *Cancel safety* of all
+/// methods: the future may be dropped.
 #[async_trait]
 pub trait LanguageServers: Send + Sync + fmt::Debug {
-    /// Definitions in the tree whose name is like this one. `near` are files whose language is asked for; if there are none,
-    /// only servers that run already are asked.
+    /// Definitions in the tree with a name like this one. `near` are files whose languages are asked; if there
+    /// are none, only servers that are already running are asked.
     async fn symbols(
         &self,
         root: &Path,
@@ -56,8 +57,8 @@ pub trait LanguageServers: Send + Sync + fmt::Debug {
         time: (&Scope, &Deadline),
     ) -> Result<Vec<Place>, PortError>;
 
-    /// Where the definitions of a file are used. `at` is the line and the column of the name of one, from 1, the column in
-    /// characters.
+    /// Where the definitions of a file are used. `at` is the line and the column of the name of one, from 1; the
+    /// column is in characters.
     async fn references(
         &self,
         root: &Path,
@@ -66,7 +67,7 @@ pub trait LanguageServers: Send + Sync + fmt::Debug {
         time: (&Scope, &Deadline),
     ) -> Result<Vec<Place>, PortError>;
 
-    /// What is wrong in a file.
+    /// The problems in a file.
     async fn diagnostics(
         &self,
         root: &Path,
@@ -78,22 +79,22 @@ pub trait LanguageServers: Send + Sync + fmt::Debug {
 /// A plan that is open on a tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OpenPlan {
-    /// Its id, for people.
+    /// Its id, for display.
     pub plan: String,
-    /// Its title, for people.
+    /// Its title, for display.
     pub title: String,
     /// What it has changed, in order.
     pub changed: Vec<TreePath>,
 }
 
-/// Knows which plans are open. *Cancel safety*: may be dropped.
+/// Knows which plans are open. *Cancel safety*: the future may be dropped.
 #[async_trait]
 pub trait OpenPlans: Send + Sync + fmt::Debug {
-    /// The plans that are open on a tree, the one that moved last first.
+    /// The plans that are open on a tree, most recently changed first.
     async fn open(&self, root: &Path) -> Result<Vec<OpenPlan>, PortError>;
 }
 
-/// Nobody knows any language.
+/// No language servers.
 #[derive(Clone, Copy, Debug)]
 pub struct NoLanguageServers;
 
@@ -129,7 +130,7 @@ impl LanguageServers for NoLanguageServers {
     }
 }
 
-/// No plan is open.
+/// No open plans.
 #[derive(Clone, Copy, Debug)]
 pub struct NoChanges;
 
@@ -140,11 +141,11 @@ impl OpenPlans for NoChanges {
     }
 }
 
-/// How commands are run: `git`, and strategies that are commands.
+/// How to run commands: `git`, and strategies that are commands.
 #[derive(Clone, Debug)]
 pub struct ForCommands {
-    /// Who owns the processes.
+    /// Owns the processes.
     pub processes: process::Processes,
-    /// The variables that they get.
+    /// Their environment.
     pub environment: BTreeMap<OsString, OsString>,
 }

@@ -1,4 +1,4 @@
-//! What is asked.
+//! The question.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,69 +10,69 @@ use crate::path::{BadPath, TreePath};
 use crate::strategy::StrategyName;
 use crate::view::View;
 
-/// The longest question. A longer one is a document, and ranks everything alike.
+/// The longest query. A longer one is a document, and ranks everything alike.
 pub const QUERY_LIMIT_BYTES: usize = 16 * 1024;
-/// The most files that a question may be about.
+/// How many files a question may focus on.
 pub const FOCUS_LIMIT: usize = 64;
 /// The largest budget. No model reads more at once.
 pub const BUDGET_LIMIT_TOKENS: usize = 1_000_000;
-/// The longest that somebody may want to wait.
+/// The longest deadline.
 pub const DEADLINE_LIMIT: Duration = Duration::from_secs(120);
 
 /// A question about a tree of files.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The root of the tree on disk, canonical. It names the index.
+    /// The root of the tree on disk, canonical. It identifies the index.
     pub root: PathBuf,
     /// What is read: the tree itself ([`DiskView`](crate::DiskView)), or the sandbox of a plan on it.
     pub view: Arc<dyn View>,
-    /// The question: words, names, a sentence.
+    /// The query: words, names, a sentence.
     pub query: String,
-    /// Files that the question is about.
+    /// The files to focus on.
     pub focus: Vec<TreePath>,
     /// How many tokens the answer may have.
     pub budget_tokens: usize,
-    /// How long it may take; the setting if there is none.
+    /// How long it may take; `None` for the setting.
     pub patience: Option<Duration>,
-    /// If there are some: only these strategies.
+    /// If not empty, only these strategies.
     pub only: Vec<StrategyName>,
-    /// Without these.
+    /// Not these strategies.
     pub without: Vec<StrategyName>,
-    /// How tokens are counted; the setting if there is none.
+    /// How to count tokens; `None` for the setting.
     pub tokenizer: Option<TokenizerName>,
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ContextError {
-    /// There is neither a question nor a file that it is about.
+    /// There is neither a query nor a file in focus.
     #[error("there is nothing to look for: the query is empty, and no file is in focus")]
     Empty,
-    /// Something is larger than it may be.
+    /// Something exceeds its limit.
     #[error("{what} is {found}, and the most is {most}")]
     TooLarge {
-        /// What.
+        /// What exceeds it.
         what: &'static str,
-        /// How large it is.
+        /// Its size.
         found: String,
-        /// How large it may be.
+        /// The limit.
         most: String,
     },
-    /// Nobody knows a strategy of this name.
+    /// There is no strategy with this name.
     #[error("there is no strategy `{name}`; there are: {known}")]
     NoSuchStrategy {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The existing strategies.
         known: String,
     },
-    /// A file in focus is no path of the tree.
+    /// A file in focus isn't a valid path of the tree.
     #[error(transparent)]
     BadPath(#[from] BadPath),
-    /// A file in focus is not there.
+    /// A file in focus doesn't exist.
     #[error("there is no file `{0}` to focus on")]
     NoSuchFile(TreePath),
-    /// The root of the tree cannot be read.
+    /// The root of the tree can't be read.
     #[error("{root} cannot be read")]
     Unreadable {
         /// The root.
@@ -81,10 +81,10 @@ pub enum ContextError {
         #[source]
         source: std::io::Error,
     },
-    /// The tokenizer could not be loaded.
+    /// The tokenizer couldn't be loaded.
     #[error("the tokenizer cannot be used: {0}")]
     Tokenizer(#[from] tokenizer::LoadError),
-    /// Whoever asked has gone away, or the daemon ends.
+    /// The caller has gone away, or the daemon is shutting down.
     #[error("the question was cancelled")]
     Cancelled,
 }

@@ -1,4 +1,4 @@
-//! The way in: questions about trees, and one index for each tree.
+//! The entry point: questions about trees, with one index per tree.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,48 +22,48 @@ use crate::strategies;
 use crate::strategy::{Ground, StrategyName};
 use crate::view::NotText;
 
-/// How much of the time of a question may go into waiting until the index has seen the last changes, in parts of it.
+/// The fraction of a question's time that may be spent waiting for the index to catch up: one in this many.
 const CATCH_UP_PART: u32 = 4;
 
-/// What the service is made with.
+/// What the service needs.
 #[derive(Debug)]
 pub struct ContextsOptions {
-    /// What can be set.
+    /// The settings.
     pub settings: ContextSettings,
-    /// Where indexes are kept.
+    /// Where indexes are stored.
     pub directory: PathBuf,
-    /// Where the marks of watches go.
+    /// Where watches put their marks.
     pub scratch: PathBuf,
     /// The breaker that the whole daemon shares.
     pub breakers: CircuitBreaker,
-    /// What others know.
+    /// What context needs from others.
     pub ports: Ports,
-    /// How commands are run.
+    /// How to run commands.
     pub commands: ForCommands,
-    /// What goes on in the background.
+    /// Runs background tasks.
     pub tasks: Tasks,
-    /// The time.
+    /// The time source.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Answers questions about trees, and owns one index for each of them. Clones are the same service.
+/// Answers questions about trees, and owns one index for each. Clones refer to the same service.
 #[derive(Clone, Debug)]
 pub struct Contexts {
-    shared: Arc<Shared>,
+    shared: Arc<ContextsShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ContextsShared {
     settings: ContextSettings,
     pipeline: Pipeline,
     indexes: Indexes,
     clock: Arc<dyn Clock>,
-    /// The circuits of all strategies, so that they can be seen before anything has failed.
+    /// The circuits of all strategies, so that they are visible before anything has failed.
     _circuits: Vec<Circuit>,
 }
 
 impl Contexts {
-    /// The service. Indexes are opened when somebody asks about their tree.
+    /// Creates the service. Indexes are opened on demand.
     #[must_use]
     pub fn new(options: ContextsOptions) -> Self {
         let ContextsOptions {
@@ -92,7 +92,7 @@ impl Contexts {
             book: Arc::default(),
         };
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ContextsShared {
                 pipeline: Pipeline::new(settings.clone(), strategies, executor),
                 settings,
                 indexes,
@@ -102,26 +102,27 @@ impl Contexts {
         }
     }
 
-    /// What is set.
+    /// The settings.
     #[must_use]
     pub fn settings(&self) -> &ContextSettings {
         &self.shared.settings
     }
 
-    /// The strategies that there are, in order.
+    /// The strategies, in order.
     #[must_use]
     pub fn strategies(&self) -> Vec<StrategyName> {
         let strategies = self.shared.pipeline.strategies().iter();
         strategies.map(|strategy| strategy.name()).collect()
     }
 
-    /// Answers a question. The first one about a tree is answered without an index, which is begun afterwards: both would only
-    /// hold each other up. *Cancel safety*: may be dropped at any time; what runs for it is cancelled.
+    /// Answers a question. The first question about a tree is answered without an index, which is started
+    /// afterwards, because the two would only slow each other down. *Cancel safety*: the future may be dropped at
+    /// any time; what runs for it is cancelled.
     ///
     /// # Errors
-    /// The request cannot be understood, or was cancelled. That a strategy failed is no error: it is in the answer.
+    /// The request is invalid, or was cancelled. A failed strategy isn't an error: it is in the answer.
     pub async fn ask(&self, request: Request, scope: &Scope) -> Result<Answer, ContextError> {
-        let Shared {
+        let ContextsShared {
             settings,
             pipeline,
             indexes,
@@ -158,43 +159,43 @@ impl Contexts {
         })
     }
 
-    /// The indexes that are open, in the order of their roots.
+    /// The open indexes, ordered by root.
     #[must_use]
     pub fn indexes(&self) -> Vec<IndexInfo> {
         self.shared.indexes.list()
     }
 
-    /// The index of a tree, opened if it is not; nothing while it is being removed.
+    /// The index of a tree, opened if necessary; `None` while it is being deleted.
     #[must_use]
     pub fn index(&self, root: &Path) -> Option<Arc<Index>> {
         self.shared.indexes.open(root)
     }
 
-    /// Throws the index of a tree away. The next question makes it anew. Whether there was one. *Cancel safety*: dropped
-    /// half-way, the index may be closed and still be there.
+    /// Deletes the index of a tree. The next question builds it again. Returns whether there was one. *Cancel
+    /// safety*: if the future is dropped, the index may be closed but still exist.
     ///
     /// # Errors
-    /// It does not end, or cannot be removed.
+    /// It doesn't end, or can't be deleted.
     pub async fn forget(&self, root: &Path, scope: &Scope) -> io::Result<bool> {
         self.shared.indexes.forget(root, scope).await
     }
 
-    /// Throws away closed indexes, those that were not used longest, until all of them fit. How many. *Cancel safety*: may be
-    /// dropped; what is done is done.
+    /// Deletes closed indexes, least recently used first, until all of them fit. Returns how many. *Cancel
+    /// safety*: the future may be dropped; deletions so far stay.
     ///
     /// # Errors
-    /// The directory of indexes cannot be read, or something in it cannot be removed.
+    /// The directory of indexes can't be read, or something in it can't be deleted.
     pub async fn collect(&self) -> io::Result<usize> {
         self.shared.indexes.collect().await
     }
 
-    /// Ends what goes on in the background.
+    /// Stops all background work.
     pub fn close(&self) {
         self.shared.indexes.close();
     }
 }
 
-/// Whether a request is within all limits.
+/// Checks that a request is within all limits.
 fn check(request: &Request) -> Result<(), ContextError> {
     let too_large = |what, found: String, most: String| Err(ContextError::TooLarge { what, found, most });
     if request.query.trim().is_empty() && request.focus.is_empty() {
@@ -219,13 +220,14 @@ fn check(request: &Request) -> Result<(), ContextError> {
     Ok(())
 }
 
-/// Whether an index is made for the first time, and has come some way: that takes longer than any question waits.
+/// Whether an index is being built for the first time and has made some progress: that takes longer than any
+/// question waits.
 fn is_made_from_nothing(index: &Index) -> bool {
     let is_on_its_way = matches!(*index.state().read().state, IndexState::Building { files } if files > 0);
     is_on_its_way && index.snapshot().is_none()
 }
 
-/// Where a question looks. It blocks.
+/// What a question searches. It blocks.
 fn ground(request: &Request, index: Option<Arc<Snapshot>>) -> Result<Ground, ContextError> {
     if let Err(source) = std::fs::read_dir(&request.root) {
         let root = request.root.clone();
@@ -251,9 +253,9 @@ fn ground(request: &Request, index: Option<Arc<Snapshot>>) -> Result<Ground, Con
     })
 }
 
-/// Does something that blocks, for a moment.
+/// Runs something that blocks for a moment.
 async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<R, ContextError> {
     let done = tokio::task::spawn_blocking(work).await;
-    // It ends early only when the runtime does.
+    // It only fails when the runtime shuts down.
     done.map_err(|_| ContextError::Cancelled)
 }

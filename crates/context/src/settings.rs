@@ -1,50 +1,50 @@
-//! What can be set.
+//! The settings.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokenizer::TokenizerName;
 
-/// What can be set.
+/// The settings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ContextSettings {
-    /// The tokens of an answer if nobody says how many.
+    /// The default budget in tokens.
     pub budget_tokens: usize,
-    /// How long an answer may take if nobody says so.
+    /// The default deadline.
     pub patience: Duration,
-    /// How tokens are counted.
+    /// How to count tokens.
     pub tokenizer: TokenizerName,
     /// How many strategies run at once, for all questions together.
     pub workers: usize,
-    /// What is set for a strategy, by its name.
+    /// The settings of strategies, by name.
     pub strategies: BTreeMap<String, StrategySettings>,
     /// Strategies that are commands.
     pub commands: Vec<CommandSettings>,
-    /// The most bytes that all indexes together may have. The one that was not asked for longest goes first.
+    /// The size limit of all indexes together. The least recently used one is deleted first.
     pub index_limit_bytes: u64,
 }
 
-/// What is set for a strategy.
+/// The settings of a strategy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StrategySettings {
-    /// Whether it is asked if nobody asks for it by name.
+    /// Whether it is used if nobody asks for it by name.
     pub enabled: bool,
-    /// How long it may take.
+    /// Its time limit.
     pub timeout: Duration,
-    /// How much what it finds counts, in hundredths.
+    /// The weight of its results, in percent.
     pub weight_percent: u32,
 }
 
-/// A strategy that is a command: it reads a question as JSON and writes places as JSON.
+/// A strategy that is a command: it reads a question as JSON and writes locations as JSON.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CommandSettings {
     /// The name of the strategy.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// How long it may take.
+    /// Its time limit.
     pub timeout: Duration,
-    /// How much what it finds counts, in hundredths.
+    /// The weight of its results, in percent.
     pub weight_percent: u32,
 }
 

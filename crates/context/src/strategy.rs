@@ -1,4 +1,4 @@
-//! One way to find something.
+//! The interface of a strategy.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ use crate::view::View;
 pub struct StrategyName(Arc<str>);
 
 impl StrategyName {
-    /// A strategy of this name.
+    /// The strategy with this name.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self(name.into())
     }
 
-    /// The name as a text.
+    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -44,45 +44,46 @@ impl fmt::Display for StrategyName {
     }
 }
 
-/// What a strategy is asked.
+/// The question to a strategy.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// The question, taken apart.
+    /// The parsed query.
     pub query: Query,
-    /// The files that it is about.
+    /// The files in focus.
     pub focus: Vec<TreePath>,
-    /// Where to look.
+    /// What to search.
     pub ground: Ground,
-    /// The most places that are of use. More are cut off.
+    /// How many locations are useful. Further ones are cut off.
     pub most_hits: usize,
 }
 
-/// Where to look.
+/// What to search.
 #[derive(Clone, Debug)]
 pub struct Ground {
     /// The root of the tree on disk.
     pub root: PathBuf,
     /// What is read.
     pub view: Arc<dyn View>,
-    /// What is known of the tree already; `None` while there is no index.
+    /// The index of the tree, if there is one.
     pub index: Option<Arc<Snapshot>>,
-    /// Files of which the index does not know what is in them in this view, in order: changed in the plan, or on disk since
-    /// the plan was taken, or a moment ago. They are looked into without it, and what it says of them is not used.
+    /// Files for which the index isn't valid in this view, in order: changed in the plan, or on disk since the
+    /// plan was created, or a moment ago. They are searched without it, and its information about them isn't
+    /// used.
     pub beside_index: Arc<[TreePath]>,
 }
 
-/// A place that was found.
+/// A location that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     /// The file.
     pub path: TreePath,
-    /// Where in it; `None` for the file as a whole.
+    /// The lines; `None` for the whole file.
     pub lines: Option<Lines>,
-    /// How well it fits, in the strategy's own measure: finite, and the larger the better.
+    /// How well it fits, on the strategy's own scale: finite, and higher is better.
     pub score: f64,
     /// Why, in a few words: `defines ParseConfig`.
     pub why: String,
-    /// The most that should be shown of it.
+    /// How much of it should be shown at most.
     pub depth: Depth,
 }
 
@@ -92,22 +93,22 @@ pub trait Strategy: Send + Sync + fmt::Debug {
     /// Its name.
     fn name(&self) -> StrategyName;
 
-    /// Looks. Answers with the best places, the best first. It ends soon after its scope is cancelled: work that blocks runs
-    /// through [`on_thread`](crate::executor::on_thread) and looks at the scope between two files. The deadline says how much
-    /// time there is at most.
+    /// Searches, and returns the best locations, best first. It must end soon after its scope is cancelled:
+    /// blocking work runs through [`on_thread`](crate::executor::on_thread) and checks the scope between two
+    /// files. The deadline is the latest end.
     ///
     /// # Errors
     /// See [`StrategyError`].
     async fn find(&self, ask: Arc<Ask>, scope: Scope, deadline: Deadline) -> Result<Vec<Hit>, StrategyError>;
 }
 
-/// Why a strategy has nothing to say.
+/// Why a strategy has no results.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StrategyError {
-    /// There is nothing for it here, and that is all right.
+    /// It doesn't apply here, which is fine.
     #[error("{0}")]
     NotApplicable(String),
-    /// It was cancelled, or its time was over.
+    /// It was cancelled, or its time is over.
     #[error("it was cancelled")]
     Cancelled,
     /// It failed.

@@ -1,4 +1,4 @@
-//! A tree of files as somebody sees it: the workspace on disk, or the sandbox of a plan.
+//! A tree of files as a caller sees it: the workspace on disk, or the sandbox of a plan.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,39 +12,39 @@ use kernel::Scope;
 use crate::disk::{self, Root};
 use crate::path::TreePath;
 
-/// The largest file that is looked into. What is larger is data, and no reader would want it.
+/// The largest file that is searched. Larger files are data, and no reader would want them.
 pub const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 
-/// The text of a file. Bytes that are not UTF-8 are replaced; the number of lines stays the same.
+/// The text of a file. Invalid UTF-8 is replaced; the number of lines stays the same.
 pub type FileText = Arc<str>;
 
 /// Why a file has no text to show.
 #[derive(Debug, thiserror::Error)]
 pub enum NotText {
-    /// It is not there, or is no plain file.
+    /// It doesn't exist, or isn't a regular file.
     #[error("there is no such file")]
     Missing,
     /// It is larger than [`FILE_LIMIT_BYTES`].
     #[error("it is too large")]
     TooLarge,
-    /// It has a NUL in it.
+    /// It contains a NUL.
     #[error("it is binary")]
     Binary,
-    /// It cannot be read.
+    /// It can't be read.
     #[error("it cannot be read")]
     Unreadable(#[source] io::Error),
 }
 
-/// A tree of files. All of it blocks, and may be called from several threads at once.
+/// A tree of files. All methods block, and may be called from several threads at once.
 pub trait View: Send + Sync + fmt::Debug {
-    /// The text of a file. Links are not followed out of the tree.
+    /// The text of a file. Links aren't followed out of the tree.
     ///
     /// # Errors
     /// It has no text to show.
     fn read(&self, path: &TreePath) -> Result<FileText, NotText>;
 
-    /// The bytes of a file, as they are on disk, for whoever looks through many files for something that few of them have. What
-    /// was in the buffer is replaced.
+    /// The raw bytes of a file, for searching many files for something that few of them have. The content of the
+    /// buffer is replaced.
     ///
     /// # Errors
     /// It has no text to show.
@@ -54,27 +54,28 @@ pub trait View: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// Which files there are, without those that git would ignore, until the scope is cancelled or `visit` says that it is
-    /// enough. In any order; `visit` may be called from several threads at once.
+    /// Visits all files that git wouldn't ignore, until the scope is cancelled or `visit` stops it. The order is
+    /// arbitrary; `visit` may be called from several threads at once.
     ///
     /// # Errors
-    /// The root cannot be read.
+    /// The root can't be read.
     fn walk(&self, scope: &Scope, visit: &(dyn Fn(TreePath) -> bool + Sync)) -> io::Result<()>;
 
-    /// What makes it differ from the tree on disk that the index is of.
+    /// How it differs from the tree on disk that the index covers.
     fn since(&self) -> Since;
 }
 
-/// What makes a view differ from the tree on disk.
+/// How a view differs from the tree on disk.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Since {
-    /// When the view was taken: what changed on disk after that may look different here. `None` for the disk itself.
+    /// When the view was created: what changed on disk after that may look different here. `None` for the disk
+    /// itself.
     pub taken: Option<SystemTime>,
     /// What was changed in the view itself, in order.
     pub changed: Vec<TreePath>,
 }
 
-/// Bytes as a reader sees them. Nearly all files are valid, and to see that is faster than to look for what is not.
+/// Bytes as a reader sees them. Nearly all files are valid UTF-8, which is fast to check.
 pub(crate) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
@@ -86,7 +87,7 @@ pub(crate) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
 #[derive(Clone, Debug)]
 pub struct DiskView {
     root: PathBuf,
-    /// The root, from the first file that was read on.
+    /// The root, once the first file was read.
     opened: Arc<OnceLock<Root>>,
 }
 

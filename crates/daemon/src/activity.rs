@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use ::plans::PlanError;
 use ::sessions::SessionError;
-use eventlog::{LogError, MovedQuery, Sequence, StoredHead};
+use eventlog::{LogError, RecentlyChangedQuery, Sequence, StoredHead};
 use futures_util::{StreamExt, stream};
 use protocol::{Activity, ActivityKind, PlanId, SessionId};
 
@@ -53,12 +53,12 @@ pub(crate) async fn newest(
     let is_wanted = |each: ActivityKind| kind.is_none_or(|kind| kind == each);
     let mut heads: Vec<(ActivityKind, StoredHead)> = Vec::new();
     for (each, stream_kind) in STREAMS.into_iter().filter(|(each, _)| is_wanted(*each)) {
-        let query = MovedQuery {
+        let query = RecentlyChangedQuery {
             kind: Arc::from(stream_kind),
             among: AMONG,
             limit,
         };
-        let found = app.durable.log.last_moved(query).await?;
+        let found = app.durable.log.recently_changed(query).await?;
         heads.extend(found.into_iter().map(|head| (each, head)));
     }
     // Versions are never used twice, whatever stream they are of, and only grow.

@@ -1,20 +1,21 @@
-//! The address of some content, which costs what its data costs.
+//! The address of content. Computing it only costs as much as the content has data.
 //!
-//! Content is looked at in blocks of [`HOLE_BYTES`]. One without a block of zeros has its BLAKE3 hash as its address. Of all
-//! other content the address is the hash of a list: the length and hash of each run of other blocks, and the length of each run
-//! of zeros. So nobody has to hash the holes of a sparse file, and the address still depends on nothing but the bytes.
+//! Content is divided into blocks of [`HOLE_BYTES`]. If no block is all zeros, the address is the BLAKE3 hash of
+//! the content. Otherwise it is the hash of a list: the length and hash of each run of other blocks, and the
+//! length of each run of zeros. So the holes of a sparse file are never hashed, and the address still depends
+//! only on the bytes.
 
 use crate::blob::{BlobId, CHUNK_BYTES};
 
-/// How long a hole is at least, and at what it is aligned.
-pub const HOLE_BYTES: usize = CHUNK_BYTES;
+/// The alignment and minimum length of a hole.
+pub(crate) const HOLE_BYTES: usize = CHUNK_BYTES;
 
-/// Sets the list apart from any content.
+/// Keeps the hash of a list apart from the hash of any content.
 const LIST_CONTEXT: &str = "tidelock 2026-11 address of content with holes";
 
 static ZEROS: [u8; HOLE_BYTES] = [0; HOLE_BYTES];
 
-/// Whether there is nothing but zeros in a block, or a part of one.
+/// Whether a block, or a part of one, is all zeros.
 pub fn is_zero(part: &[u8]) -> bool {
     let mut blocks = part.chunks(HOLE_BYTES);
     blocks.all(|block| block == &ZEROS[..block.len()])
@@ -32,13 +33,14 @@ impl BlobId {
     }
 }
 
-/// The address of content that comes in pieces of any length.
+/// Computes the address of content that arrives in pieces of any length.
 #[derive(Clone, Debug, Default)]
 pub struct BlobHasher {
-    runs: Runs,
-    /// How much of the current block has come.
+    runs: RunHasher,
+    /// How many bytes of the current block have arrived.
     block: usize,
-    /// How many zeros of it are held back. As long as that is all of it, it may turn out to be a hole.
+    /// How many leading zeros of the current block are held back. The block may turn out to be a hole as long as
+    /// these are all of it.
     held: usize,
 }
 
@@ -52,7 +54,7 @@ impl BlobHasher {
         }
     }
 
-    /// Adds so many zeros.
+    /// Adds a number of zeros.
     pub fn zeros(&mut self, mut count: u64) {
         while count > 0 {
             let blocks = count - count % HOLE_BYTES as u64;
@@ -60,8 +62,8 @@ impl BlobHasher {
                 self.runs.hole(blocks);
                 blocks
             } else {
-                let room = HOLE_BYTES - self.block;
-                let step = usize::try_from(count).map_or(room, |count| count.min(room));
+                let rest = HOLE_BYTES - self.block;
+                let step = usize::try_from(count).map_or(rest, |count| count.min(rest));
                 self.add(&ZEROS[..step]);
                 step as u64
             };
@@ -69,7 +71,7 @@ impl BlobHasher {
         }
     }
 
-    /// The address of all that was added.
+    /// The address of everything added so far.
     pub fn finish(mut self) -> BlobId {
         self.release();
         self.runs.id()
@@ -97,17 +99,17 @@ impl BlobHasher {
     }
 }
 
-/// The address of content whose holes are known.
+/// Computes the address of content whose holes are known.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Runs {
+pub(crate) struct RunHasher {
     run: blake3::Hasher,
     run_bytes: u64,
     hole_bytes: u64,
-    /// The runs that are over.
+    /// The runs that are complete.
     list: Option<blake3::Hasher>,
 }
 
-impl Runs {
+impl RunHasher {
     pub(crate) fn data(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -167,7 +169,7 @@ mod tests {
     fn in_steps(content: &[u8], step: usize) -> BlobId {
         let mut hasher = BlobHasher::default();
         for piece in content.chunks(step) {
-            // Zeros are told as zeros or as bytes, and that makes no difference.
+            // Zeros may be passed as zeros or as bytes; the result is the same.
             if step.is_multiple_of(2) && is_zero(piece) {
                 hasher.zeros(piece.len() as u64);
             } else {
@@ -180,7 +182,7 @@ mod tests {
     #[test]
     fn an_address_depends_on_the_bytes_alone() {
         let plain = |content: &[u8]| BlobId::from_bytes(*blake3::hash(content).as_bytes());
-        // Without a block of zeros it is the plain hash.
+        // Without a block of zeros, the address is the plain hash.
         for parts in [
             &[][..],
             &[(0, HOLE_BYTES - 1)],

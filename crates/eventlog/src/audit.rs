@@ -1,11 +1,11 @@
-//! Whether what a log holds is whole, as far as one can see from outside its engine.
+//! Checks whether a log is intact, as far as that is visible from outside its engine.
 
 use std::{path::Path, sync::Arc};
 
 use tokio::sync::mpsc;
 
 use crate::{
-    blob_io::Gathered,
+    blob_io::BlobVerifier,
     error::{LogError, OpenError},
     log::HeadCheck,
     names::{Sequence, StreamId},
@@ -15,12 +15,12 @@ use crate::{
     store::Store,
 };
 
-/// How many problems are listed; more of them say nothing new.
+/// How many problems are listed. More would add nothing.
 const PROBLEMS: usize = 100;
 
-/// Asks the engine what it finds wrong with itself, then reads everything: each blob must be what its address says,
-/// and the events of each stream must follow each other without a gap.
-pub(crate) async fn problems(store: &dyn Store, check: HeadCheck) -> Result<Audited, LogError> {
+/// Asks the engine for its own problems, then reads everything: each blob must match its address, and the events
+/// of each stream must follow each other without a gap.
+pub(crate) async fn problems(store: &dyn Store, check: HeadCheck) -> Result<AuditReport, LogError> {
     let mut problems = Vec::new();
     match store.check_integrity().await {
         Ok(found) => problems.extend(found),
@@ -36,19 +36,19 @@ pub(crate) async fn problems(store: &dyn Store, check: HeadCheck) -> Result<Audi
     if let Err(error) = dumped {
         problems.push(damage(error)?);
     }
-    Ok(Audited {
+    Ok(AuditReport {
         problems,
         unreadable: looked.unreadable,
     })
 }
 
-/// The same for a file that nobody has open. It changes nothing in it.
+/// Like [`problems`], for a file that no process has open. It changes nothing in the file.
 pub(crate) fn problems_of_file(path: &Path, check: HeadCheck) -> Result<Vec<String>, OpenError> {
     let failed = |source| OpenError::File {
         path: path.to_owned(),
         source,
     };
-    let file = sqlite::Looked::at(path)?;
+    let file = sqlite::UnopenedFile::at(path)?;
     let mut problems = match file.problems() {
         Ok(problems) => problems,
         Err(error) => vec![damage(error).map_err(failed)?],
@@ -69,7 +69,7 @@ pub(crate) fn problems_of_file(path: &Path, check: HeadCheck) -> Result<Vec<Stri
     Ok(problems)
 }
 
-/// Damage that keeps the log from being read is what was looked for; any other failure is not.
+/// Turns damage into a reported problem. Other errors are returned.
 fn damage(error: LogError) -> Result<String, LogError> {
     match error {
         LogError::Corrupt(source) => Ok(format!("not everything can be read: {source}")),
@@ -77,28 +77,28 @@ fn damage(error: LogError) -> Result<String, LogError> {
     }
 }
 
-/// What came out.
+/// The result of an audit.
 #[derive(Debug, Default)]
-pub(crate) struct Audited {
-    /// What is wrong, one sentence each.
+pub(crate) struct AuditReport {
+    /// The problems, one sentence each.
     pub(crate) problems: Vec<String>,
-    /// The heads that their own writers cannot read.
+    /// The heads that their own writers can't read.
     pub(crate) unreadable: Vec<Quarantined>,
 }
 
-/// Where the records are.
+/// The position in the records.
 struct Audit {
-    gathered: Gathered,
+    verifier: BlobVerifier,
     stream: Option<(StreamId, Sequence, Sequence)>,
-    found: Audited,
+    found: AuditReport,
     check: HeadCheck,
 }
 
-pub(crate) fn look(mut records: mpsc::Receiver<Record>, check: HeadCheck) -> Audited {
+pub(crate) fn look(mut records: mpsc::Receiver<Record>, check: HeadCheck) -> AuditReport {
     let mut audit = Audit {
-        gathered: Gathered::default(),
+        verifier: BlobVerifier::default(),
         stream: None,
-        found: Audited::default(),
+        found: AuditReport::default(),
         check,
     };
     while let Some(record) = records.blocking_recv() {
@@ -110,9 +110,9 @@ pub(crate) fn look(mut records: mpsc::Receiver<Record>, check: HeadCheck) -> Aud
 impl Audit {
     fn take(&mut self, record: Record) {
         match record {
-            Record::Chunk { compressed } => drop(self.gathered.add_stored(&compressed)),
+            Record::Chunk { compressed } => drop(self.verifier.add_stored(&compressed)),
             Record::Blob { id, info } => {
-                if !std::mem::take(&mut self.gathered).is_whole(id, info) {
+                if !std::mem::take(&mut self.verifier).is_whole(id, info) {
                     self.report(format!("the blob {id} is damaged"));
                 }
             }

@@ -1,7 +1,8 @@
-//! Events that go to their readers together: those of one commit, or of one page.
+//! Events that are delivered together: those of one commit, or of one page.
 //!
-//! A batch is shared by all who follow its stream, and so is the form that they send it on in: whoever needs it first
-//! makes it, and the others take it as it is. So a stream with many readers costs little more than one with a single one.
+//! All tails of a stream share a batch, and also the form in which they send it on: the first reader that needs
+//! the form renders it, and the others reuse it. So a stream with many readers costs little more than one with a
+//! single reader.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,64 +10,64 @@ use bytes::Bytes;
 
 use crate::{
     commit::Event,
-    names::{Life, Sequence},
+    names::{Incarnation, Sequence},
 };
 
-/// How many bytes of bodies go into one batch, so that a reader gets something to send soon. A larger event is a batch of
-/// its own.
+/// How many bytes of bodies go into one batch, so that a reader soon has something to send. A larger event is a
+/// batch of its own.
 const BATCH_BYTES: usize = 64 * 1024;
-/// What an event takes besides its body, about, with the form that it is sent in.
+/// The approximate size of an event without its body, including its rendered form.
 const AROUND_BODY_BYTES: usize = 192;
 /// How many events go into one batch.
 const BATCH_EVENTS: usize = 1024;
 
-/// Events of a stream, gapless and in order; at least one.
+/// Consecutive events of a stream; at least one.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    pub(crate) life: Life,
+    pub(crate) incarnation: Incarnation,
     pub(crate) events: Vec<Arc<Event>>,
-    /// How many bytes it takes, about.
+    /// The approximate size in memory.
     pub(crate) bytes: usize,
-    /// The form that it was first asked for in.
+    /// The form that was requested first.
     rendered: OnceLock<(&'static str, Bytes)>,
 }
 
 impl Batch {
-    fn new(life: Life, events: Vec<Arc<Event>>) -> Self {
+    fn new(incarnation: Incarnation, events: Vec<Arc<Event>>) -> Self {
         let each = events.iter().map(|event| event.body.len() + AROUND_BODY_BYTES);
         let bytes = each.sum();
         Self {
-            life,
+            incarnation,
             events,
             bytes,
             rendered: OnceLock::new(),
         }
     }
 
-    /// Events in as many batches as they need.
-    pub(crate) fn split(life: Life, events: &[Arc<Event>]) -> Vec<Arc<Self>> {
+    /// Splits events into as many batches as they need.
+    pub(crate) fn split(incarnation: Incarnation, events: &[Arc<Event>]) -> Vec<Arc<Self>> {
         let mut batches = Vec::new();
         let (mut start, mut bytes) = (0, 0);
         for (place, event) in events.iter().enumerate() {
             let is_full = bytes + event.body.len() > BATCH_BYTES || place - start == BATCH_EVENTS;
             if is_full && place > start {
-                batches.push(Arc::new(Self::new(life, events[start..place].to_vec())));
+                batches.push(Arc::new(Self::new(incarnation, events[start..place].to_vec())));
                 (start, bytes) = (place, 0);
             }
             bytes += event.body.len();
         }
         if start < events.len() {
-            batches.push(Arc::new(Self::new(life, events[start..].to_vec())));
+            batches.push(Arc::new(Self::new(incarnation, events[start..].to_vec())));
         }
         batches
     }
 
-    /// The place of its last event.
+    /// The sequence number of the last event.
     pub(crate) fn last(&self) -> Sequence {
         self.events.last().map_or(Sequence::START, |event| event.sequence)
     }
 
-    /// The place of its first event.
+    /// The sequence number of the first event.
     pub(crate) fn first(&self) -> Sequence {
         self.events
             .first()
@@ -74,16 +75,16 @@ impl Batch {
     }
 }
 
-/// Events that a tail hands out together: at least one, gapless and in order.
+/// Consecutive events that a tail delivers together; at least one.
 #[derive(Clone, Debug)]
 pub struct EventBatch {
     batch: Arc<Batch>,
-    /// How many of them the reader has already.
+    /// How many of them the reader already has.
     skip: usize,
 }
 
 impl EventBatch {
-    /// What of a batch comes after a place; `None` if nothing does.
+    /// The part of a batch after a sequence number, or `None` if there is none.
     pub(crate) fn after(batch: Arc<Batch>, place: Sequence) -> Option<Self> {
         let skip = batch.events.partition_point(|event| event.sequence <= place);
         (skip < batch.events.len()).then_some(Self { batch, skip })
@@ -94,13 +95,13 @@ impl EventBatch {
         &self.batch.events[self.skip..]
     }
 
-    /// The place of the last one.
+    /// The sequence number of the last event.
     pub fn last(&self) -> Sequence {
         self.batch.last()
     }
 
-    /// The events in another form, made at most once for all who ask for the same one. `form` names it: what `render`
-    /// makes must depend on nothing else but the events.
+    /// The events in another form, rendered at most once for all readers that ask for the same form. `form` names
+    /// it: the output of `render` must depend only on the events.
     pub fn rendered(&self, form: &'static str, render: impl Fn(&[Arc<Event>]) -> Bytes) -> Bytes {
         if self.skip > 0 {
             return render(self.events());
@@ -116,11 +117,11 @@ impl EventBatch {
         }
     }
 
-    pub(crate) fn life(&self) -> Life {
-        self.batch.life
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        self.batch.incarnation
     }
 
-    /// The first event, and the rest of them if there are more.
+    /// The first event, and the remaining ones if there are any.
     pub(crate) fn split_first(self) -> (Arc<Event>, Option<Self>) {
         let first = Arc::clone(&self.batch.events[self.skip]);
         let skip = self.skip + 1;
@@ -156,7 +157,7 @@ mod tests {
             (vec![BATCH_BYTES / 2; 5], vec![2, 2, 1]),
             (vec![1; BATCH_EVENTS + 2], vec![BATCH_EVENTS, 2]),
         ] {
-            let batches = Batch::split(Life::from_u64(1), &events(&sizes));
+            let batches = Batch::split(Incarnation::from_u64(1), &events(&sizes));
             let counts: Vec<_> = batches.iter().map(|batch| batch.events.len()).collect();
             assert_eq!(counts, expected);
             let bytes: usize = batches.iter().map(|batch| batch.bytes).sum();
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_form_is_made_once_for_all_who_have_the_whole_batch() {
-        let batch = Batch::split(Life::from_u64(1), &events(&[1, 2, 3])).remove(0);
+        let batch = Batch::split(Incarnation::from_u64(1), &events(&[1, 2, 3])).remove(0);
         let made = std::cell::Cell::new(0);
         let render = |events: &[Arc<Event>]| {
             made.set(made.get() + 1);

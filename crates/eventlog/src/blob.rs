@@ -1,16 +1,19 @@
-//! Blobs: content by its address.
+//! Blobs: content stored by its address.
 
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{error::LogError, names::Sequence};
+use crate::error::LogError;
+use crate::names::Sequence;
 
-/// How many bytes of content go into one chunk before compression. A chunk is what is held in memory, whatever
-/// the size of the blob.
+/// How many bytes of content go into one chunk before compression. Only one chunk is held in memory, whatever the
+/// size of the blob.
 pub const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The address of some content: its BLAKE3 hash.
+/// The address of content; see [`BlobHasher`](crate::BlobHasher).
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct BlobId([u8; 32]);
 
@@ -38,9 +41,9 @@ impl fmt::Debug for BlobId {
     }
 }
 
-/// A text that is not the address of a blob.
+/// A text that isn't the address of a blob.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{0}` is not the address of a blob: 64 digits and letters from a to f")]
+#[error("`{0}` is not a blob address, which has 64 hexadecimal digits")]
 pub struct BadBlobId(pub String);
 
 impl FromStr for BlobId {
@@ -73,50 +76,50 @@ impl<'de> Deserialize<'de> for BlobId {
     }
 }
 
-/// What is known of a blob.
+/// The size of a blob.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BlobInfo {
-    /// How many bytes the content has.
+    /// The size of the content.
     pub size_bytes: u64,
-    /// How many bytes it takes in the log.
+    /// The size in the log, after compression.
     pub stored_bytes: u64,
-    /// In how many chunks it is kept.
+    /// The number of chunks.
     pub chunks: u32,
 }
 
 /// What a collection of blobs freed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Collected {
-    /// How many blobs that nothing refers to.
+    /// The number of blobs that nothing referred to.
     pub blobs: u64,
-    /// How many uploads that were given up.
+    /// The number of abandoned uploads.
     pub uploads: u64,
-    /// How many bytes they took.
+    /// Their size in the log.
     pub stored_bytes: u64,
 }
 
 /// What was dropped from a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Trimmed {
-    /// How many events.
+    /// The number of events.
     pub events: u64,
-    /// The oldest one that is still there.
+    /// The oldest event that is left.
     pub first: Sequence,
 }
 
-/// A blob cannot be read or written.
+/// A blob can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
-    /// There is none of that address.
+    /// There is no blob with this address.
     #[error("there is no blob {0}")]
     Missing(BlobId),
-    /// What is stored is not what the address says.
+    /// The stored content doesn't match the address.
     #[error("the blob {0} is damaged")]
     Damaged(BlobId),
-    /// The upload took too long or was lost in a failure of the log. Put the content again.
-    #[error("the upload was given up half-way")]
+    /// The upload took too long, or was lost when the log failed. Put the content again.
+    #[error("the upload expired or was lost")]
     UploadLost,
-    /// The content could not be read from where it comes from.
+    /// The content couldn't be read from its source.
     #[error("the content could not be read")]
     Source(#[source] std::io::Error),
     /// The log itself failed.

@@ -1,7 +1,7 @@
-//! Content into the log and out again, chunk by chunk.
+//! Reads and writes content chunk by chunk.
 //!
-//! Whatever the size of the content, one chunk of it is in memory at a time. Hashing and compressing happen on a
-//! thread where they keep nobody waiting.
+//! Only one chunk of the content is in memory at a time, whatever its size. Hashing and compression run on
+//! threads that may block.
 
 use std::{fs::File, os::unix::fs::FileExt, sync::Arc};
 
@@ -10,16 +10,16 @@ use rustix::{fs::SeekFrom, io::Errno};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::{
-    address::{HOLE_BYTES, Runs, is_zero},
+    address::{HOLE_BYTES, RunHasher, is_zero},
     blob::{BlobError, BlobId, BlobInfo, CHUNK_BYTES},
     error::LogError,
     store::{BlobStart, Store, UploadId},
 };
 
-/// How hard a chunk is compressed: fast, and most of what there is to gain.
+/// The zstd level for chunks: fast, with most of the gain.
 const COMPRESSION_LEVEL: i32 = 3;
 
-/// Content up to this size is expanded on the spot: that takes less time than waking another thread does.
+/// Content up to this size is decompressed in place, which takes less time than waking another thread.
 const SMALL_BYTES: u64 = 16 * 1024;
 
 /// A part of some content.
@@ -27,20 +27,21 @@ const SMALL_BYTES: u64 = 16 * 1024;
 pub enum Piece {
     /// Bytes.
     Data(Vec<u8>),
-    /// So many zeros that nobody has to keep.
+    /// This many zeros, which aren't stored.
     Hole(u64),
 }
 
-/// Where content comes from, block by block.
-pub(crate) trait Blocks {
-    /// The next block of [`HOLE_BYTES`], or several if they are a hole; the last one is shorter. None at the end.
+/// A source of content, block by block.
+pub(crate) trait BlockSource {
+    /// The next block of [`HOLE_BYTES`], or several if they are a hole. The last block may be shorter. `None` at
+    /// the end.
     fn next(&mut self) -> impl Future<Output = Result<Option<Piece>, BlobError>> + Send;
 }
 
-/// Content that comes as a stream of bytes.
+/// Content from a stream of bytes.
 pub(crate) struct StreamBlocks<R>(pub(crate) R);
 
-impl<R: AsyncRead + Unpin + Send> Blocks for StreamBlocks<R> {
+impl<R: AsyncRead + Unpin + Send> BlockSource for StreamBlocks<R> {
     async fn next(&mut self) -> Result<Option<Piece>, BlobError> {
         let mut block = Vec::new();
         let mut limited = (&mut self.0).take(HOLE_BYTES as u64);
@@ -64,10 +65,10 @@ impl FileBlocks {
     }
 }
 
-impl Blocks for FileBlocks {
+impl BlockSource for FileBlocks {
     async fn next(&mut self) -> Result<Option<Piece>, BlobError> {
         let (file, at) = (Arc::clone(&self.file), self.at);
-        let piece = elsewhere(move || block_at(&file, at)).await?;
+        let piece = run_blocking(move || block_at(&file, at)).await?;
         let piece = piece.map_err(BlobError::Source)?;
         self.at += match &piece {
             Some(Piece::Data(block)) => block.len() as u64,
@@ -78,7 +79,8 @@ impl Blocks for FileBlocks {
     }
 }
 
-/// The block of a file that begins somewhere. If it is all zeros, so is everything up to where the file has data again.
+/// The block of a file at an offset. If the block is all zeros, the result extends to where the file has data
+/// again.
 fn block_at(file: &File, at: u64) -> std::io::Result<Option<Piece>> {
     let mut block = vec![0; HOLE_BYTES];
     let mut filled = 0;
@@ -101,14 +103,14 @@ fn block_at(file: &File, at: u64) -> std::io::Result<Option<Piece>> {
     })
 }
 
-/// Up to where a file has nothing but a hole, from a place on; the place itself if the file system doesn't say.
+/// The end of the hole at an offset of a file, or the offset itself if the file system can't tell.
 ///
 /// # Errors
-/// The file cannot be asked.
+/// The file can't be queried.
 pub fn hole_end(file: &File, from: u64) -> std::io::Result<u64> {
     match rustix::fs::seek(file, SeekFrom::Data(from)) {
         Ok(data) => Ok(data),
-        // No data after it.
+        // There is no data after the offset.
         Err(Errno::NXIO) => Ok(file.metadata()?.len().max(from)),
         Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(from),
         Err(error) => Err(error.into()),
@@ -123,15 +125,15 @@ fn piece_of(block: Vec<u8>) -> Option<Piece> {
     }
 }
 
-/// Puts content into the log, and says where it is.
+/// Puts content into the log and returns its address.
 pub(crate) async fn put(
     store: &dyn Store,
-    mut content: impl Blocks,
+    mut content: impl BlockSource,
 ) -> Result<(BlobId, BlobInfo), BlobError> {
-    let mut putting = Putting {
+    let mut putting = BlobUpload {
         store,
         upload: store.begin_upload().await?,
-        gathered: Gathered::default(),
+        verifier: BlobVerifier::default(),
     };
     let (mut buffer, mut hole) = (Vec::new(), 0);
     loop {
@@ -158,25 +160,25 @@ pub(crate) async fn put(
             }
         }
     }
-    let (id, info) = (putting.gathered.id(), putting.gathered.info());
+    let (id, info) = (putting.verifier.id(), putting.verifier.info());
     store.finish_upload(putting.upload, id, info).await?;
-    // It may have been there before, compressed in another way.
+    // The blob may have existed before, with another compressed size.
     let info = store.blob_info(id).await?.ok_or(BlobError::Missing(id))?;
     Ok((id, info))
 }
 
 /// Content on its way into the log.
-struct Putting<'a> {
+struct BlobUpload<'a> {
     store: &'a dyn Store,
     upload: UploadId,
-    gathered: Gathered,
+    verifier: BlobVerifier,
 }
 
-impl Putting<'_> {
-    /// Puts all of a run that is over.
+impl BlobUpload<'_> {
+    /// Puts the rest of a run that is complete.
     async fn rest(&mut self, mut buffer: Vec<u8>) -> Result<(), BlobError> {
-        // Most content is small, and one chunk.
-        let is_whole = self.gathered.info().chunks == 0;
+        // Most content is small and fits into one chunk.
+        let is_whole = self.verifier.info().chunks == 0;
         while !buffer.is_empty() {
             let length = if is_whole {
                 |content: &[u8]| content.len()
@@ -188,23 +190,23 @@ impl Putting<'_> {
         Ok(())
     }
 
-    /// Puts the first chunk of what there is, and gives the rest.
+    /// Puts the first chunk of the buffer and returns the rest.
     async fn first_chunk(
         &mut self,
         mut buffer: Vec<u8>,
         length: fn(&[u8]) -> usize,
     ) -> Result<Vec<u8>, BlobError> {
-        let mut gathered = std::mem::take(&mut self.gathered);
-        let (gathered, rest, compressed) = elsewhere(move || {
+        let mut verifier = std::mem::take(&mut self.verifier);
+        let (verifier, rest, compressed) = run_blocking(move || {
             let rest = buffer.split_off(length(&buffer));
             let compressed = compress(&buffer)?;
             let piece = Piece::Data(buffer);
-            gathered.add(&piece, &compressed);
-            Ok::<_, LogError>((gathered, rest, compressed))
+            verifier.add(&piece, &compressed);
+            Ok::<_, LogError>((verifier, rest, compressed))
         })
         .await??;
-        let number = gathered.info().chunks - 1;
-        self.gathered = gathered;
+        let number = verifier.info().chunks - 1;
+        self.verifier = verifier;
         self.store.put_chunk(self.upload, number, compressed).await?;
         Ok(rest)
     }
@@ -213,30 +215,30 @@ impl Putting<'_> {
         if bytes == 0 {
             return Ok(());
         }
-        let (number, piece) = (self.gathered.info().chunks, Piece::Hole(bytes));
+        let (number, piece) = (self.verifier.info().chunks, Piece::Hole(bytes));
         let stored = store_form(&piece)?;
-        self.gathered.add(&piece, &stored);
+        self.verifier.add(&piece, &stored);
         self.store.put_chunk(self.upload, number, stored).await
     }
 }
 
-/// How long the first chunk of some content is. The bytes around the cut decide, and not how far it is from the start; so
-/// two versions of a file have most chunks in common, whatever was put in or taken out.
+/// The length of the first chunk of some content. The bytes around the cut decide, not the distance from the
+/// start. So two versions of a file share most of their chunks, whatever was inserted or removed.
 fn cut(content: &[u8]) -> usize {
     let mut chunks = FastCDC::new(content, CHUNK_BYTES / 8, CHUNK_BYTES / 2, CHUNK_BYTES);
     chunks.next().map_or(content.len(), |chunk| chunk.length)
 }
 
-/// Reads a blob from its start to its end.
+/// Reads a blob from start to end.
 #[derive(Debug)]
 pub struct BlobReader {
     store: Arc<dyn Store>,
     id: BlobId,
     info: BlobInfo,
-    gathered: Gathered,
-    /// The first chunk, compressed, until somebody asks for it.
+    verifier: BlobVerifier,
+    /// The first chunk, compressed, until it is requested.
     first: Option<Vec<u8>>,
-    /// How many zeros of the last hole have not been handed out as bytes.
+    /// How many zeros of the last hole haven't been returned as bytes yet.
     zeros: u64,
 }
 
@@ -252,18 +254,18 @@ impl BlobReader {
             store,
             id,
             info,
-            gathered: Gathered::default(),
+            verifier: BlobVerifier::default(),
             first,
             zeros: 0,
         })
     }
 
-    /// What is known of the blob.
+    /// The size of the blob.
     pub fn info(&self) -> BlobInfo {
         self.info
     }
 
-    /// As [`next_piece`](Self::next_piece), with holes as the zeros that they are.
+    /// Like [`next_piece`](Self::next_piece), but returns holes as zeros.
     pub async fn next_chunk(&mut self) -> Result<Option<Vec<u8>>, BlobError> {
         if self.zeros == 0 {
             match self.next_piece().await? {
@@ -277,13 +279,13 @@ impl BlobReader {
         Ok(Some(vec![0; length]))
     }
 
-    /// The next piece of the content; `None` when there is no more. The last piece is handed out when the whole
-    /// is known to be what the address says; so a reader that got `None` has seen all of it, unharmed.
-    /// *Cancel safety*: dropped half-way, the next call gives the same piece.
+    /// The next piece of the content, or `None` at the end. The last piece is returned only after the whole
+    /// content was verified against the address. So a reader that got `None` has seen all of it, undamaged.
+    /// *Cancel safety*: if the future is dropped, the next call returns the same piece.
     pub async fn next_piece(&mut self) -> Result<Option<Piece>, BlobError> {
-        let number = self.gathered.info().chunks;
+        let number = self.verifier.info().chunks;
         if number == self.info.chunks {
-            self.check_whole(&self.gathered)?;
+            self.check_whole(&self.verifier)?;
             return Ok(None);
         }
         let chunk = match self.first.take() {
@@ -298,28 +300,28 @@ impl BlobReader {
                 BlobError::Missing(self.id)
             });
         };
-        let mut gathered = self.gathered.clone();
+        let mut verifier = self.verifier.clone();
         let expand = move || {
-            let piece = gathered.add_stored(&compressed);
-            (gathered, piece)
+            let piece = verifier.add_stored(&compressed);
+            (verifier, piece)
         };
-        let (gathered, piece) = if self.info.size_bytes <= SMALL_BYTES {
+        let (verifier, piece) = if self.info.size_bytes <= SMALL_BYTES {
             expand()
         } else {
-            elsewhere(expand).await?
+            run_blocking(expand).await?
         };
         if number + 1 == self.info.chunks {
-            self.check_whole(&gathered)?;
+            self.check_whole(&verifier)?;
         }
         let Some(piece) = piece else {
             return Err(BlobError::Damaged(self.id));
         };
-        self.gathered = gathered;
+        self.verifier = verifier;
         Ok(Some(piece))
     }
 
-    fn check_whole(&self, gathered: &Gathered) -> Result<(), BlobError> {
-        if gathered.is_whole(self.id, self.info) {
+    fn check_whole(&self, verifier: &BlobVerifier) -> Result<(), BlobError> {
+        if verifier.is_whole(self.id, self.info) {
             Ok(())
         } else {
             Err(BlobError::Damaged(self.id))
@@ -327,7 +329,7 @@ impl BlobReader {
     }
 }
 
-/// Reads blobs, whole, in the order of their addresses.
+/// Reads whole blobs, in the order of their addresses.
 pub(crate) async fn read_all(store: &Arc<dyn Store>, ids: &[BlobId]) -> Result<Vec<Vec<u8>>, BlobError> {
     let starts = store.blob_starts(ids.to_vec()).await?;
     let mut contents = Vec::with_capacity(ids.len());
@@ -342,17 +344,18 @@ pub(crate) async fn read_all(store: &Arc<dyn Store>, ids: &[BlobId]) -> Result<V
     Ok(contents)
 }
 
-/// The chunks of a blob as they go by, to see at the end whether they are what the address says.
+/// Computes the address and size of a blob from its chunks as they pass by.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Gathered {
-    runs: Runs,
+pub(crate) struct BlobVerifier {
+    runs: RunHasher,
     size_bytes: u64,
     stored_bytes: u64,
     chunks: u32,
 }
 
-impl Gathered {
-    /// Adds a chunk as it is stored, and gives what it is. One that cannot be read counts as empty, which the end will show.
+impl BlobVerifier {
+    /// Adds a stored chunk and returns its content. A chunk that can't be decoded counts as empty, which fails
+    /// the final check.
     pub(crate) fn add_stored(&mut self, stored: &[u8]) -> Option<Piece> {
         let piece = piece_stored(stored);
         match &piece {
@@ -362,7 +365,7 @@ impl Gathered {
         piece
     }
 
-    /// Adds a piece that is kept in the stored form.
+    /// Adds a piece together with its stored form.
     pub(crate) fn add(&mut self, piece: &Piece, stored: &[u8]) {
         self.size_bytes += match piece {
             Piece::Data(content) => {
@@ -378,7 +381,7 @@ impl Gathered {
         self.chunks += 1;
     }
 
-    /// What is known of a blob of these chunks.
+    /// The size of a blob with these chunks.
     pub(crate) fn info(&self) -> BlobInfo {
         BlobInfo {
             size_bytes: self.size_bytes,
@@ -387,21 +390,21 @@ impl Gathered {
         }
     }
 
-    /// The address of a blob of these chunks.
+    /// The address of a blob with these chunks.
     pub(crate) fn id(&self) -> BlobId {
         self.runs.id()
     }
 
-    /// Whether the chunks are that blob.
+    /// Whether the chunks are this blob.
     pub(crate) fn is_whole(&self, id: BlobId, info: BlobInfo) -> bool {
         self.id() == id && self.info() == info
     }
 }
 
-/// How a hole is stored: a frame that zstd itself skips, with the number of its zeros.
+/// A hole is stored as a frame that zstd skips, with the number of its zeros.
 const HOLE_FRAME: [u8; 8] = [0x50, 0x2a, 0x4d, 0x18, 8, 0, 0, 0];
 
-/// The form in which a piece is stored.
+/// Encodes a piece for storage.
 pub(crate) fn store_form(piece: &Piece) -> Result<Vec<u8>, LogError> {
     match piece {
         Piece::Data(chunk) => compress(chunk),
@@ -409,7 +412,7 @@ pub(crate) fn store_form(piece: &Piece) -> Result<Vec<u8>, LogError> {
     }
 }
 
-/// What is stored in that form; `None` if it is nothing, or would be larger than a chunk may be.
+/// Decodes a stored piece. `None` if it is invalid or larger than a chunk may be.
 pub(crate) fn piece_stored(stored: &[u8]) -> Option<Piece> {
     if let Some(bytes) = stored.strip_prefix(&HOLE_FRAME) {
         let bytes = u64::from_le_bytes(bytes.try_into().ok()?);
@@ -421,18 +424,17 @@ pub(crate) fn piece_stored(stored: &[u8]) -> Option<Piece> {
         .map(Piece::Data)
 }
 
-/// Compresses a chunk by itself.
 fn compress(chunk: &[u8]) -> Result<Vec<u8>, LogError> {
     zstd::bulk::compress(chunk, COMPRESSION_LEVEL).map_err(|error| LogError::Engine(Arc::new(error)))
 }
 
-/// The content of a chunk; `None` if it is not one, or would be larger than a chunk may be.
+/// The content of a chunk. `None` if it is invalid or larger than a chunk may be.
 fn decompress(compressed: &[u8]) -> Option<Vec<u8>> {
     zstd::bulk::decompress(compressed, CHUNK_BYTES).ok()
 }
 
-/// Runs something that takes a while on a thread of its own.
-async fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LogError> {
+/// Runs slow work on a thread that may block.
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LogError> {
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|failed| LogError::Engine(Arc::new(failed)))

@@ -1,13 +1,14 @@
-//! Where a reader is in a stream, in a form that it can keep and bring back.
+//! The position of a reader in a stream, in a form that it can store and send back.
 
 use std::{fmt, num::ParseIntError, str::FromStr};
 
 use crate::{commit::Event, names::Sequence};
 
-/// The last event that a reader has seen, and when that was written.
+/// The last event that a reader has seen, and when it was written.
 ///
-/// The number alone isn't enough: a database server that crashes may lose events which it has shown, and others then get
-/// their numbers. Those were written later, so the time tells them apart. A bookmark without a time is taken at its word.
+/// The sequence number alone isn't enough: a database server that crashes may lose events that readers have
+/// already seen, and later events then get their numbers. Those have a later time, which tells them apart. A
+/// bookmark without a time is trusted as it is.
 ///
 /// ```
 /// use eventlog::{Bookmark, Sequence};
@@ -20,14 +21,14 @@ use crate::{commit::Event, names::Sequence};
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Bookmark {
-    /// The number of the event.
+    /// The sequence number of the event.
     pub sequence: Sequence,
     /// When it was written, in milliseconds since 1970; `None` if the reader doesn't know.
     pub at_ms: Option<i64>,
 }
 
 impl Bookmark {
-    /// Whether an event is another one than the reader has seen at this place.
+    /// Whether this event differs from the one that the reader saw at this position.
     #[must_use]
     pub fn is_replaced_by(&self, event: &Event) -> bool {
         event.sequence == self.sequence && self.at_ms.is_some_and(|at_ms| at_ms != event.at_ms)

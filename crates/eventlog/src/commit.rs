@@ -1,4 +1,4 @@
-//! What is written: heads and events, in one step, by somebody who says what they saw.
+//! Commits: heads and events that are written in one step, by a writer that names the versions it saw.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -11,30 +11,30 @@ use crate::{
     names::{BadName, Sequence, StreamId, Version, check_name},
 };
 
-/// The most bytes in the body of one head or event. Larger things are blobs.
+/// The size limit for the body of one head or event. Larger content goes into blobs.
 pub const BODY_LIMIT_BYTES: usize = 1024 * 1024;
-/// The most writes, events and references to blobs in one commit: it is applied while others wait.
+/// The limit of writes, events and blob references in one commit. Others wait while it is applied.
 pub const COMMIT_LIMIT_ITEMS: usize = 1024;
 
 /// The latest state of one entity.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Head {
-    /// What the entity is, for example `job`. Heads are listed by it.
+    /// The kind of entity, for example `job`. Heads can be listed by kind.
     pub kind: Arc<str>,
-    /// What it is doing, for example `running`. Heads are listed by it.
+    /// The status of the entity, for example `running`. Heads can be listed by status.
     pub status: Arc<str>,
-    /// The state itself, in the words of whoever writes it.
+    /// The state itself, in the writer's encoding.
     pub body: Arc<[u8]>,
-    /// The blobs that the state refers to: they are kept until the next head no longer names them. The log gives
-    /// them back in this order.
+    /// The blobs that the state refers to. They are kept until a later head no longer names them. The log returns
+    /// them in this order.
     pub blobs: Vec<BlobId>,
 }
 
 impl Head {
-    /// A head with a body of JSON, which refers to no blobs.
+    /// A head with a JSON body and no blobs.
     ///
     /// # Errors
-    /// The body has something in it that JSON cannot hold, such as a path that is not UTF-8.
+    /// The body can't be encoded as JSON, for example because of a path that isn't UTF-8.
     pub fn json(kind: &str, status: &str, body: &impl Serialize) -> Result<Self, CommitError> {
         Ok(Self {
             kind: kind.into(),
@@ -45,17 +45,17 @@ impl Head {
     }
 }
 
-/// A body of JSON, for a head or an event.
+/// Encodes the body of a head or an event as JSON.
 ///
 /// # Errors
-/// The value has something in it that JSON cannot hold, such as a path that is not UTF-8.
+/// The value can't be encoded as JSON, for example because of a path that isn't UTF-8.
 pub fn json_body(value: &impl Serialize) -> Result<Arc<[u8]>, CommitError> {
     Ok(serde_json::to_vec(value)
         .map_err(CommitError::NotStorable)?
         .into())
 }
 
-/// A head as the log has it.
+/// A head as stored in the log.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StoredHead {
     /// The stream of the entity.
@@ -64,26 +64,26 @@ pub struct StoredHead {
     pub version: Version,
     /// The last event of the stream.
     pub last_sequence: Sequence,
-    /// The state.
+    /// The head.
     pub head: Head,
 }
 
-/// An event to be appended.
+/// An event to append.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NewEvent {
     /// What happened, for example `output`.
     pub kind: Arc<str>,
-    /// The rest, in the words of whoever writes it.
+    /// The details, in the writer's encoding.
     pub body: Arc<[u8]>,
-    /// The blobs that the event refers to: they are kept as long as the event is.
+    /// The blobs that the event refers to. They are kept as long as the event is.
     pub blobs: Vec<BlobId>,
 }
 
 impl NewEvent {
-    /// An event with a body of JSON, which refers to no blobs.
+    /// An event with a JSON body and no blobs.
     ///
     /// # Errors
-    /// The body has something in it that JSON cannot hold, such as a path that is not UTF-8.
+    /// The body can't be encoded as JSON, for example because of a path that isn't UTF-8.
     pub fn json(kind: &str, body: &impl Serialize) -> Result<Self, CommitError> {
         Ok(Self {
             kind: kind.into(),
@@ -93,16 +93,16 @@ impl NewEvent {
     }
 }
 
-/// An event as the log has it.
+/// An event as stored in the log.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Event {
-    /// Its place in the stream.
+    /// Its position in the stream.
     pub sequence: Sequence,
     /// When it was committed, in milliseconds since 1970.
     pub at_ms: i64,
     /// What happened.
     pub kind: Arc<str>,
-    /// The rest.
+    /// The details, in the writer's encoding.
     pub body: Arc<[u8]>,
 }
 
@@ -111,43 +111,43 @@ pub struct Event {
 pub struct Write {
     /// The stream.
     pub stream: StreamId,
-    /// The version that the writer saw; [`Version::NONE`] to make the stream.
+    /// The version that the writer saw, or [`Version::NONE`] to create the stream.
     pub expected: Version,
-    /// The new state; `None` leaves it as it is, which a new stream cannot.
+    /// The new head. `None` keeps the current one, so a new stream needs one.
     pub head: Option<Head>,
-    /// What to append.
+    /// The events to append.
     pub events: Vec<NewEvent>,
 }
 
-/// When a commit is safe.
+/// When a commit becomes durable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Durability {
     /// It is on disk when it is acknowledged.
     Durable,
     /// It is acknowledged at once and on disk within 20 ms; readers see it from then on. A crash in between may
-    /// lose it, and so may a disk that is full: then the next commit on top of it is [`CommitError::RolledBack`]. It is
-    /// never reordered against other commits of its streams.
+    /// lose it, and so may a full disk; the next commit on top of it then fails with [`CommitError::RolledBack`].
+    /// It is never reordered with other commits to its streams.
     Relaxed,
 }
 
 /// Writes to one or more streams that take effect together or not at all.
 #[derive(Clone, Debug)]
 pub struct Commit {
-    /// The writes, each to another stream.
+    /// The writes, each to a different stream.
     pub writes: Vec<Write>,
     /// Leases that must still be held.
     pub under: Vec<Lease>,
-    /// When it is safe.
+    /// When the commit is acknowledged.
     pub durability: Durability,
 }
 
 impl Commit {
-    /// A durable commit of one write.
+    /// A durable commit with one write.
     pub fn one(write: Write) -> Self {
         Self::all(vec![write])
     }
 
-    /// A durable commit of several writes.
+    /// A durable commit with several writes.
     pub fn all(writes: Vec<Write>) -> Self {
         Self {
             writes,
@@ -156,21 +156,21 @@ impl Commit {
         }
     }
 
-    /// The same, only while this lease is held.
+    /// Makes the commit fail unless this lease is still held.
     #[must_use]
     pub fn under(mut self, lease: &Lease) -> Self {
         self.under.push(lease.clone());
         self
     }
 
-    /// The same, acknowledged before it is on disk.
+    /// Acknowledges the commit before it is on disk.
     #[must_use]
     pub fn relaxed(mut self) -> Self {
         self.durability = Durability::Relaxed;
         self
     }
 
-    /// All blobs that it refers to.
+    /// All blobs that the commit refers to.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = &BlobId> {
         self.writes.iter().flat_map(|write| {
             let of_head = write.head.iter().flat_map(|head| &head.blobs);
@@ -178,7 +178,7 @@ impl Commit {
         })
     }
 
-    /// Refuses what no engine should have to look at.
+    /// Rejects what no engine should have to look at.
     pub(crate) fn check(&self) -> Result<(), CommitError> {
         let events: usize = self.writes.iter().map(|write| write.events.len()).sum();
         let items = self.writes.len() + events + self.blobs().count();
@@ -207,7 +207,7 @@ impl Commit {
     }
 }
 
-/// Refuses more streams than one step may change, and a stream that is named twice.
+/// Rejects too many streams for one step, and streams that are named twice.
 pub(crate) fn check_streams<'a>(streams: impl Iterator<Item = &'a StreamId>) -> Result<(), CommitError> {
     let mut seen = HashSet::new();
     for stream in streams {
@@ -222,7 +222,7 @@ pub(crate) fn check_streams<'a>(streams: impl Iterator<Item = &'a StreamId>) -> 
     Ok(())
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Committed {
     /// The version that the next write to the stream must name.
@@ -231,67 +231,67 @@ pub struct Committed {
     pub last_sequence: Sequence,
 }
 
-/// A commit was not made; nothing of it took effect, unless it [may be made](CommitError::may_be_made).
+/// A commit failed. Nothing of it took effect, unless it [may have been made](CommitError::may_be_made).
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// The stream is not at the version that the writer saw.
+    /// The stream isn't at the version that the writer saw.
     #[error("the stream `{stream}` has moved on")]
     Conflict {
         /// The stream.
         stream: StreamId,
-        /// What it is now; `None` if it does not exist.
+        /// The current head; `None` if the stream doesn't exist.
         actual: Option<Box<StoredHead>>,
     },
-    /// An earlier write of this writer was acknowledged and then lost, because it could not be brought to disk (see
-    /// [`Durability::Relaxed`]). Nobody else has written to the stream: it is as it was before that write. What a database
-    /// server lost in a crash is known by its version, and said to the only writer of a stream
-    /// ([`Log::commit_through`](crate::Log::commit_through)); to others it is a conflict, and they look again.
-    #[error("an earlier write to `{stream}` was taken back, because it could not be brought to disk")]
+    /// An earlier write of this writer was acknowledged and then lost, because it couldn't be written to disk
+    /// (see [`Durability::Relaxed`]). Nobody else has written to the stream: it is as it was before that write.
+    /// If a database server lost the write in a crash, the version shows it to the only writer of a stream
+    /// ([`Log::commit_through`](crate::Log::commit_through)); other writers get a conflict and read again.
+    #[error("an earlier write to `{stream}` was rolled back because it could not be written to disk")]
     RolledBack {
         /// The stream.
         stream: StreamId,
-        /// What it is now; `None` if its very first write was taken back.
+        /// The current head; `None` if the lost write was the first one.
         actual: Option<Box<StoredHead>>,
     },
-    /// A lease that the commit was made under is no longer held.
+    /// A lease that the commit depends on is no longer held.
     #[error("the lease on `{key}` is no longer held by this writer")]
     Fenced {
-        /// What the lease is on.
+        /// The key of the lease.
         key: Arc<str>,
     },
-    /// The commit refers to a blob that is not there, or no longer.
+    /// The commit refers to a blob that doesn't exist, or no longer does.
     #[error("the commit refers to the blob {0}, which is not there")]
     BlobMissing(BlobId),
-    /// A stream was to be made without a head.
-    #[error("the stream `{stream}` is to be made without a head")]
+    /// A new stream needs a head.
+    #[error("the commit creates the stream `{stream}` without a head")]
     HeadMissing {
         /// The stream.
         stream: StreamId,
     },
-    /// Two writes to one stream.
+    /// The commit writes twice to one stream.
     #[error("the commit writes twice to the stream `{stream}`")]
     StreamTwice {
         /// The stream.
         stream: StreamId,
     },
-    /// Too much for one commit.
+    /// The commit has too many items.
     #[error(
         "the commit has {items} writes, events and references to blobs; at most {COMMIT_LIMIT_ITEMS} go into one"
     )]
     TooMany {
-        /// How many.
+        /// The number of items.
         items: usize,
     },
-    /// Too much for one head or event.
-    #[error("a body has {bytes} bytes; at most {BODY_LIMIT_BYTES} go into one, larger things are blobs")]
+    /// A head or event is too large.
+    #[error("a body has {bytes} bytes; the limit is {BODY_LIMIT_BYTES}, so store larger content as a blob")]
     TooLarge {
-        /// How many.
+        /// The size of the body.
         bytes: usize,
     },
-    /// A body could not be written as JSON, for example because of a path that is not UTF-8.
+    /// A body can't be encoded as JSON, for example because of a path that isn't UTF-8.
     #[error("it cannot be stored: {0}")]
     NotStorable(#[source] serde_json::Error),
-    /// A kind or status that cannot be used.
+    /// An invalid kind or status.
     #[error(transparent)]
     BadName(#[from] BadName),
     /// The log itself failed.
@@ -300,8 +300,8 @@ pub enum CommitError {
 }
 
 impl CommitError {
-    /// Whether it may have been made all the same, because the answer was lost. Then nothing may be taken away that it
-    /// speaks of.
+    /// Whether the commit may have been made although it failed, because the answer was lost. Then nothing that
+    /// it refers to may be removed.
     pub fn may_be_made(&self) -> bool {
         matches!(self, Self::Log(error) if error.may_be_made())
     }

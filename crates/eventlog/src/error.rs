@@ -1,27 +1,27 @@
-//! What can go wrong with the log itself.
+//! Errors of the log itself.
 
 use std::{path::PathBuf, sync::Arc};
 
-/// The log cannot do what was asked, whatever the request was.
+/// The log failed, independent of the request.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LogError {
-    /// The disk is full, so nothing more is written.
+    /// The disk is full, so nothing more can be written.
     #[error("the disk is full")]
     DiskFull,
-    /// The file or its directory cannot be written.
+    /// The file or its directory can't be written.
     #[error("the log cannot be written")]
     ReadOnly,
     /// The file is damaged.
     #[error("the log is damaged")]
     Corrupt(#[source] Arc<dyn std::error::Error + Send + Sync>),
-    /// The engine failed in some other way.
+    /// The engine failed in another way.
     #[error("the log failed")]
     Engine(#[source] Arc<dyn std::error::Error + Send + Sync>),
-    /// The database server does not answer. Nothing was written.
+    /// The database server can't be reached. Nothing was written.
     #[error("the database cannot be reached")]
     Unreachable(#[source] Arc<dyn std::error::Error + Send + Sync>),
-    /// The connection was lost before a write was acknowledged: it was made in full or not at all, and nobody here
-    /// knows which. Look at the stream before you write again.
+    /// The connection was lost before a write was acknowledged. The write was made in full or not at all. Read
+    /// the stream before you write again.
     #[error("the connection to the database was lost, so it is unknown whether the write was made")]
     OutcomeUnknown(#[source] Arc<dyn std::error::Error + Send + Sync>),
     /// The log has been closed.
@@ -30,37 +30,37 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// Whether the database is away, or has just come back: the same may go well a little later.
+    /// Whether the database is away, or has just come back. The same request may succeed a little later.
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Unreachable(_) | Self::OutcomeUnknown(_))
     }
 
-    /// Whether the write may have been made all the same. Then nothing may be taken away that it speaks of.
+    /// Whether the write may have been made although it failed. Then nothing that it refers to may be removed.
     pub fn may_be_made(&self) -> bool {
         matches!(self, Self::OutcomeUnknown(_))
     }
 }
 
-/// The log was not opened.
+/// The log couldn't be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The file was written by a newer Tidelock. It was not touched.
+    /// The file was written by a newer Tidelock. It was left unchanged.
     #[error("`{}` has schema {found}, and this version knows schemas up to {known}", path.display())]
     NewerSchema {
         /// The file.
         path: PathBuf,
-        /// Its schema.
+        /// The schema of the file.
         found: i64,
-        /// The newest that is known here.
+        /// The newest schema that this version supports.
         known: i64,
     },
-    /// The address of the database cannot be used.
+    /// The address of the database is invalid.
     #[error("the address of the database cannot be used: {reason}")]
     Address {
-        /// Why. It holds nothing of the address, which may have a password in it.
+        /// Why. It never contains parts of the address, which may have a password in it.
         reason: String,
     },
-    /// The server answers, and is not to be used as it is: it cannot prove who it is, for example.
+    /// The server responds but isn't used, for example because it can't prove its identity.
     #[error("the database {place} is not used: {reason}")]
     Refused {
         /// The database.
@@ -68,19 +68,19 @@ pub enum OpenError {
         /// Why, and what to do about it.
         reason: String,
     },
-    /// The database was written by a newer Tidelock. It was not touched.
+    /// The database was written by a newer Tidelock. It was left unchanged.
     #[error(
         "the database {place} has schema {found}, and this version knows schemas up to {known}; update it"
     )]
     NewerDatabase {
         /// The database.
         place: String,
-        /// Its schema.
+        /// The schema of the database.
         found: i64,
-        /// The newest that is known here.
+        /// The newest schema that this version supports.
         known: i64,
     },
-    /// The database cannot be used.
+    /// The database can't be used as a log.
     #[error("the database {place} cannot be used as a log")]
     Database {
         /// The database.
@@ -89,15 +89,15 @@ pub enum OpenError {
         #[source]
         source: LogError,
     },
-    /// Another process has the file open, or this one has already.
+    /// Another process has the file open, or this one already has.
     #[error("`{}` is in use by {}", path.display(), by_pid(*.pid))]
     Taken {
         /// The file.
         path: PathBuf,
-        /// The process, if it has said so yet.
+        /// The process, if its record is complete.
         pid: Option<u32>,
     },
-    /// The file cannot be used.
+    /// The file can't be opened as a log.
     #[error("`{}` cannot be opened as a log", path.display())]
     File {
         /// The file.
@@ -115,16 +115,16 @@ fn by_pid(pid: Option<u32>) -> String {
     )
 }
 
-/// A backup was not made. No file of that name was left behind.
+/// A backup failed. No file of that name was left behind.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// There is a file of that name, and it was not touched.
+    /// The file already exists. It was left unchanged.
     #[error("`{}` exists already", .0.display())]
     Exists(PathBuf),
-    /// The engine keeps its data in a server, which has its own tools for this.
+    /// The data is in a database server, which has its own backup tools.
     #[error("this log is kept by a database server; use the tools of the server to back it up")]
     NotSupported,
-    /// The copy could not be written.
+    /// The copy couldn't be written.
     #[error("the backup `{}` cannot be written", path.display())]
     File {
         /// The copy.

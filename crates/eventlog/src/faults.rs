@@ -1,4 +1,4 @@
-//! A log that fails on purpose, for the tests of those who use it. No daemon has one.
+//! A log that fails on purpose, for the tests of its users. No daemon has one.
 
 use std::{
     collections::HashMap,
@@ -19,60 +19,76 @@ use crate::{
     names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
     store::{
-        BlobStart, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes, Store, UploadId,
+        BlobStart, HeadsQuery, Health, Page, RecentlyChangedQuery, RetentionPolicy, ServerInfo, Sizes, Store,
+        UploadId,
     },
 };
 
-/// What is to fail.
+/// What fails.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Fault {
-    /// A commit is refused, because the disk is full.
+    /// A commit is refused because the disk is full.
     Commit,
-    /// Just before a commit, everything else that had the contents it names is forgotten, and they are collected.
+    /// Just before a commit, all other references to the blobs that it names are removed, and the blobs are
+    /// collected.
     Collected,
-    /// A relaxed commit is acknowledged and then taken back.
+    /// A relaxed commit is acknowledged and then rolled back.
     RollBack,
-    /// A commit is not made, because the database cannot be reached.
+    /// A commit isn't made because the database can't be reached.
     Away,
-    /// A commit is made, and its answer is lost.
+    /// A commit is made, but its answer is lost.
     AnswerLost,
-    /// A head cannot be read.
+    /// A head can't be read.
     Head,
-    /// Events cannot be read.
+    /// Events can't be read.
     Events,
 }
 
-/// What fails in a log, and how often. Clones are the same.
+/// What fails in a log, and how often. Clones refer to the same plan.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Guards what is to fail; held to look and to write.
-    planned: Arc<Mutex<Planned>>,
+    /// Guards the planned faults; held to plan one or to count it.
+    planned: Arc<Mutex<FaultPlan>>,
 }
 
 #[derive(Debug, Default)]
-struct Planned {
-    /// The fault, how the names of its streams begin, how many operations go well before it, and how many fail then.
-    faults: Vec<(Fault, String, usize, usize)>,
-    /// How often each has happened.
+struct FaultPlan {
+    faults: Vec<PlannedFault>,
+    /// How often each fault has happened.
     happened: HashMap<&'static str, usize>,
-    /// The versions that were acknowledged and taken back.
-    taken_back: Vec<Version>,
+    /// The versions that were acknowledged and rolled back.
+    rolled_back: Vec<Version>,
+}
+
+#[derive(Debug)]
+struct PlannedFault {
+    fault: Fault,
+    /// The prefix of the names of its streams.
+    prefix: String,
+    /// How many operations succeed before it.
+    before: usize,
+    /// How many operations fail then.
+    left: usize,
 }
 
 impl Faults {
-    /// Of the operations of this kind that come from now on, on streams whose names begin like this, those with these numbers
-    /// fail; they count from 0.
+    /// Plans a fault: of the next operations of this kind on streams with this prefix, those with these numbers
+    /// fail, counted from 0.
     pub fn plan(&self, fault: Fault, prefix: &str, which: Range<usize>) {
-        let planned = (fault, prefix.to_owned(), which.start, which.len());
-        self.lock().faults.push(planned);
+        self.lock().faults.push(PlannedFault {
+            fault,
+            prefix: prefix.to_owned(),
+            before: which.start,
+            left: which.len(),
+        });
     }
 
-    /// Nothing fails any more.
+    /// Cancels all planned faults.
     pub fn heal(&self) {
         self.lock().faults.clear();
     }
 
-    /// How often this has happened.
+    /// How often this fault has happened.
     #[must_use]
     pub fn happened(&self, fault: Fault) -> usize {
         self.lock().happened.get(fault.name()).copied().unwrap_or(0)
@@ -81,15 +97,15 @@ impl Faults {
     fn strikes<'a>(&self, fault: Fault, streams: impl Iterator<Item = &'a StreamId> + Clone) -> bool {
         let mut planned = self.lock();
         let mut strikes = false;
-        for (kind, prefix, before, left) in &mut planned.faults {
-            let is_meant = |stream: &StreamId| stream.as_str().starts_with(prefix.as_str());
-            if *kind != fault || !streams.clone().any(is_meant) {
+        for planned in &mut planned.faults {
+            let is_meant = |stream: &StreamId| stream.as_str().starts_with(&planned.prefix);
+            if planned.fault != fault || !streams.clone().any(is_meant) {
                 continue;
             }
-            if *before > 0 {
-                *before -= 1;
-            } else if *left > 0 {
-                *left -= 1;
+            if planned.before > 0 {
+                planned.before -= 1;
+            } else if planned.left > 0 {
+                planned.left -= 1;
                 strikes = true;
             }
         }
@@ -99,7 +115,7 @@ impl Faults {
         strikes
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Planned> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, FaultPlan> {
         self.planned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -126,7 +142,7 @@ pub(crate) struct Faulty {
 }
 
 impl Faulty {
-    /// A commit that was acknowledged and is lost: its version is one that nobody has.
+    /// Acknowledges a commit and loses it. Its version is never used.
     async fn lose(&self, commit: &Commit) -> Result<Vec<Committed>, LogError> {
         let mut lost = Vec::new();
         for write in &commit.writes {
@@ -148,7 +164,7 @@ impl Store for Faulty {
         if commit.durability == Durability::Relaxed && self.faults.strikes(Fault::RollBack, streams()) {
             let lost = self.lose(&commit).await?;
             let versions = lost.iter().map(|committed| committed.version);
-            self.faults.lock().taken_back.extend(versions);
+            self.faults.lock().rolled_back.extend(versions);
             return Ok(lost);
         }
         if self.faults.strikes(Fault::Commit, streams()) {
@@ -156,7 +172,7 @@ impl Store for Faulty {
         }
         let on_what_is_lost = {
             let planned = self.faults.lock();
-            let is_lost = |expected: Version| planned.taken_back.contains(&expected);
+            let is_lost = |expected: Version| planned.rolled_back.contains(&expected);
             let write = commit.writes.iter().find(|write| is_lost(write.expected));
             write.map(|write| write.stream.clone())
         };
@@ -204,8 +220,8 @@ impl Store for Faulty {
         self.store.heads(query).await
     }
 
-    async fn last_moved(&self, query: MovedQuery) -> Result<Vec<StoredHead>, LogError> {
-        self.store.last_moved(query).await
+    async fn recently_changed(&self, query: RecentlyChangedQuery) -> Result<Vec<StoredHead>, LogError> {
+        self.store.recently_changed(query).await
     }
 
     async fn lease(&self, key: Arc<str>, owner: Arc<str>, ttl: Duration) -> Result<Lease, LeaseError> {

@@ -1,11 +1,11 @@
-//! A lock file: one holder at a time, and a record of who it is.
+//! A lock file: one holder at a time, and a record of who that is.
 //!
-//! The kernel's lock on the open file is the truth, and ends with its holder. The record in the file (pid, start
-//! time, boot id of the machine, and a note) says whom to name in a message. A record that a killed process left
-//! behind excludes nobody and is not believed. The file is never removed: a lock on a removed file would exclude
+//! The kernel's lock on the open file decides, and it ends with its holder. The record in the file (pid, start
+//! time, boot id of the machine, and a note) only serves messages. A record that a killed process left behind
+//! excludes nobody and isn't believed. The file is never removed, because a lock on a removed file would exclude
 //! nobody.
 //!
-//! Do not take the lock to find out whether it is free, because somebody who wants it in that moment would be
+//! Don't take the lock to find out whether it is free: another process that wants it at that moment would be
 //! refused. Use [`read_holder`].
 
 use std::{
@@ -18,25 +18,26 @@ use std::{
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
-/// A record is a few hundred bytes; whatever is longer is none.
+/// A record has a few hundred bytes. Anything longer isn't a record.
 const RECORD_LIMIT_BYTES: u64 = 4096;
-/// What a holder adds to its record when it gives the lock back.
+/// What a holder appends to its record when it releases the lock.
 const CLEAN_END: &str = "released\n";
 
-/// A lock that is held until it is dropped, or until its process ends.
+/// A lock that is held until it is dropped or its process ends.
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
 }
 
 impl FileLock {
-    /// Takes the lock of a file, which is made if need be, without waiting. The note goes into the record.
+    /// Takes the lock of a file without waiting. The file is created if necessary, and the note goes into its
+    /// record.
     pub fn take(path: &Path, note: &str) -> Result<Self, LockError> {
         let failed = |source| LockError::File {
             path: path.to_owned(),
             source,
         };
-        // Every descriptor that `std` opens is closed on exec, so no child can keep the lock.
+        // `std` opens every descriptor with close-on-exec, so no child can keep the lock.
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -49,7 +50,8 @@ impl FileLock {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                // A record whose process is gone was left by a killed holder, and says nothing about this one.
+                // A record whose process is gone was left by a killed holder and says nothing about the current
+                // one.
                 let holder = read_holder(path).filter(|holder| holder.liveness() == Liveness::Alive);
                 return Err(LockError::Taken {
                     holder: holder.map(Box::new),
@@ -82,52 +84,53 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // The record stays as long as the lock: whoever finds the lock taken must also find whom to wait for. If the
-        // last line cannot be written, the holder looks as if it had been killed, and nothing else is lost. The lock
-        // itself goes with the descriptor.
+        // The record stays as long as the lock: whoever finds the lock taken must also find whom to wait for. If
+        // this line can't be written, the holder only looks as if it had been killed. The lock itself is released
+        // with the descriptor.
         drop(self.file.write_all(CLEAN_END.as_bytes()));
     }
 }
 
-/// Who holds, or last held, a lock.
+/// The process that holds, or last held, a lock.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Holder {
     /// The process id.
     pub pid: u32,
-    /// When the process started, in clock ticks since the machine did. It tells two users of one pid apart.
+    /// When the process started, in clock ticks since the machine booted. It distinguishes two processes with the
+    /// same pid.
     pub start_time_ticks: u64,
-    /// Which run of the machine that was; empty if it does not say.
+    /// The boot of the machine; empty if the system doesn't tell.
     pub machine_boot_id: String,
-    /// What the holder wrote beside it.
+    /// The note of the holder.
     pub note: String,
     end: RecordedEnd,
 }
 
-/// What a record says about the end of a holder.
+/// What a record says about the end of its holder.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum RecordedEnd {
-    /// Nothing: it goes on, or it ended without being able to say so.
+    /// Nothing: the holder is running, or it ended without being able to say so.
     NotSaid,
-    /// It gave the lock back.
+    /// The holder released the lock.
     Clean,
 }
 
-/// Whether a recorded process is still there.
+/// Whether a recorded process still exists.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Liveness {
-    /// A process with that pid and that start time exists, in this run of the machine.
+    /// A process with this pid and start time exists, in this boot of the machine.
     Alive,
-    /// It has ended, though its pid may be in use again.
+    /// The process has ended, though its pid may be in use again.
     Gone,
 }
 
 impl Holder {
-    /// Whether the record says that the lock was given back. One that was killed could not say so.
+    /// Whether the record says that the lock was released. A killed holder couldn't say so.
     pub fn has_ended_cleanly(&self) -> bool {
         self.end == RecordedEnd::Clean
     }
 
-    /// Asks the system whether this very process is still there.
+    /// Asks the system whether exactly this process still exists.
     pub fn liveness(&self) -> Liveness {
         let is_this_run = self.machine_boot_id == machine_boot_id();
         if is_this_run && start_time_ticks(self.pid) == Some(self.start_time_ticks) {
@@ -138,8 +141,7 @@ impl Holder {
     }
 }
 
-/// Reads who holds, or last held, the lock of a file. `None` when nobody ever did, or when the record is not yet or
-/// only half written.
+/// Reads who holds, or last held, the lock of a file. `None` if nobody ever did, or if the record isn't complete.
 pub fn read_holder(path: &Path) -> Option<Holder> {
     let mut text = String::new();
     File::open(path)
@@ -162,35 +164,35 @@ pub fn read_holder(path: &Path) -> Option<Holder> {
     })
 }
 
-/// When a process started, in clock ticks since the machine did. `None` when there is no such process, or when
-/// all of it has ended and only waits for its parent to take notice.
+/// When a process started, in clock ticks since the machine booted. `None` if there is no such process, or if it
+/// is a zombie without threads.
 pub fn start_time_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     parse_start_time_ticks(&stat)
 }
 
 fn parse_start_time_ticks(stat: &str) -> Option<u64> {
-    // The second field is the program's name in brackets, and may itself hold spaces and brackets. What follows
-    // the last bracket starts with field 3, the state.
+    // The second field is the program's name in parentheses, which may itself contain spaces and parentheses.
+    // After the last one comes field 3, the state.
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
     let field = |number: usize| fields.get(number - 3).copied();
     let (state, threads, start_time) = (field(3)?, field(20)?, field(22)?);
-    // A process that has ended holds no lock any more, but only when its last thread is gone: the first thread can
-    // be a zombie while others still hold it.
+    // A process that has ended holds no lock anymore, but only once its last thread is gone: the first thread can
+    // be a zombie while others still hold the lock.
     if matches!(state, "Z" | "X") && matches!(threads, "0" | "1") {
         return None;
     }
     start_time.parse().ok()
 }
 
-/// Which run of the machine this is; empty where the kernel does not say.
+/// The boot of the machine; empty if the kernel doesn't tell.
 fn machine_boot_id() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
 }
 
-/// The record as it stands in the lock file.
+/// The content of the lock file.
 #[derive(Debug, Deserialize, Serialize)]
 struct Record {
     pid: u32,
@@ -199,21 +201,21 @@ struct Record {
     note: String,
 }
 
-/// A lock was not taken.
+/// A lock wasn't taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else holds it.
+    /// Another process holds it.
     #[error("the lock is held by {}", describe(.holder.as_deref()))]
     Taken {
-        /// Who it is, if it has said so yet.
+        /// The holder, if its record is complete.
         holder: Option<Box<Holder>>,
     },
-    /// The lock file could not be opened, locked or written.
+    /// The lock file couldn't be opened, locked or written.
     #[error("the lock file `{}` cannot be used", path.display())]
     File {
         /// The lock file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -1,54 +1,57 @@
-//! How tails learn that a stream has moved.
+//! How tails learn that a stream has changed.
 //!
-//! Each stream that somebody tails has a slot with its newest place and a window of recent events. A commit puts
-//! the next state in; a tail waits until the newest place is beyond its own, takes the events from the window if
-//! they are there, and reads them from the store if not. So a slow tail costs no memory, thousands of tails share
-//! one window, and a hint without events (from another machine) is enough.
+//! Each stream with tails has a slot with its newest position and a window of recent events. A commit updates the
+//! slot. A tail waits until the newest position is beyond its own, then takes the events from the window if they
+//! are there, or reads them from the store. So a slow tail costs no memory, thousands of tails share one window,
+//! and a hint without events (from another machine) is enough.
 //!
-//! A stream that was removed has no events, and one that is made again counts from 1. So a place says which life of
-//! the stream it is in, and places are compared by that first.
+//! A removed stream has no events, and a stream created again under the same name starts at 1. So a position
+//! names the incarnation of the stream, which is compared first.
 //!
-//! A place only grows, but for one case: a database server that crashed may have lost what it had shown of relaxed commits.
-//! When the store is found to have less than the tails were told of, that is a rewind. Each is counted, and a tail whose place
-//! was lost is told to resync. Others may have written in the place of what was lost before anybody looks, so after every loss
-//! of the connection the tails are in doubt, and each looks back at what it has handed out.
+//! A position only grows, with one exception: a database server that crashed may have lost relaxed commits that
+//! readers have seen. If the store has less than the tails were told, that is a rewind. Rewinds are counted, and
+//! a tail whose position was lost is told to resync. Other writers may fill the gap before anyone looks, so after
+//! every loss of the connection all tails are in doubt, and each compares the events it has delivered with the
+//! store.
 //!
-//! Whoever watches all streams below a prefix is told that one of them has moved, and looks for themselves.
+//! Watchers of a prefix are only told that a stream below it has changed, and look for themselves.
 
 use std::sync::Arc;
 
-use kernel::{Held, Slots};
+use kernel::{HeldSlot, Slots};
 
 use crate::{
     batch::{Batch, EventBatch},
     commit::Event,
-    names::{Life, Sequence, StreamId},
+    names::{Incarnation, Sequence, StreamId},
 };
 
-/// How many recent batches a stream keeps at hand. A tail that is further behind reads from the store.
+/// How many recent batches a stream keeps in memory. A tail that is further behind reads from the store.
 pub(crate) const WINDOW_BATCHES: usize = 64;
-/// How many bytes the window may hold, so that streams with large events do not fill the memory. It is some thousands of words:
-/// what a fast writer says between two writes to the disk, and the readers hear of at once.
+/// How many bytes the window may hold, so that streams with large events don't fill the memory. This is what a
+/// fast writer produces between two writes to disk, with room to spare.
 pub(crate) const WINDOW_BYTES: usize = 1024 * 1024;
 
-/// How far a stream is, and the events that lead up to it.
+/// The position of a stream, and the events that lead up to it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Progress {
-    /// Streams of that name with an earlier life are gone. What follows is about this life, or about none.
-    pub(crate) life: Life,
+pub(crate) struct StreamProgress {
+    /// Streams of this name with an earlier incarnation are gone. The other fields describe this incarnation, or
+    /// none.
+    pub(crate) incarnation: Incarnation,
     pub(crate) last: Sequence,
-    /// How often the store had lost what the tails were told of.
+    /// How many times the store had lost events that the tails were told about.
     pub(crate) rewinds: u64,
-    /// How far the stream was when that was last found.
-    pub(crate) rewound_to: (Life, Sequence),
-    /// How often the store may have lost something since somebody first looked.
+    /// The position of the stream at the last rewind.
+    pub(crate) rewound_to: (Incarnation, Sequence),
+    /// How many times the store may have lost events since somebody first looked.
     pub(crate) doubts: u64,
     /// Gapless and ending with `last`, or empty.
     recent: Vec<Arc<Batch>>,
 }
 
-impl Progress {
-    /// The next batch after a place, if the window reaches back to it; `None` too if there is none yet.
+impl StreamProgress {
+    /// The next batch after a sequence number, if the window reaches back to it. Also `None` if there is no event
+    /// yet.
     pub(crate) fn after(&self, place: Sequence) -> Option<EventBatch> {
         if place.next() < self.recent.first()?.first() {
             return None;
@@ -57,22 +60,22 @@ impl Progress {
         EventBatch::after(Arc::clone(self.recent.get(next)?), place)
     }
 
-    /// What it can be compared by: between two rewinds it only ever grows.
-    pub(crate) fn place(&self) -> (Life, Sequence) {
-        (self.life, self.last)
+    /// The position. Between two rewinds it only ever grows.
+    pub(crate) fn place(&self) -> (Incarnation, Sequence) {
+        (self.incarnation, self.last)
     }
 
-    fn with(&self, life: Life, events: &[Arc<Event>]) -> Self {
+    fn with(&self, incarnation: Incarnation, events: &[Arc<Event>]) -> Self {
         let Some(last) = events.last().map(|event| event.sequence) else {
             return self.clone();
         };
-        let joins = self.life == life
+        let joins = self.incarnation == incarnation
             && self
                 .recent
                 .last()
                 .is_some_and(|known| known.last().next() == events[0].sequence);
         let mut recent = if joins { self.recent.clone() } else { Vec::new() };
-        recent.extend(Batch::split(life, events));
+        recent.extend(Batch::split(incarnation, events));
         let mut bytes = 0;
         let kept = recent.iter().rev().take_while(|batch| {
             bytes += batch.bytes;
@@ -80,12 +83,12 @@ impl Progress {
         });
         let kept = kept.take(WINDOW_BATCHES).count();
         recent.drain(..recent.len() - kept);
-        self.at(life, last, recent)
+        self.at(incarnation, last, recent)
     }
 
-    fn at(&self, life: Life, last: Sequence, recent: Vec<Arc<Batch>>) -> Self {
+    fn at(&self, incarnation: Incarnation, last: Sequence, recent: Vec<Arc<Batch>>) -> Self {
         Self {
-            life,
+            incarnation,
             last,
             rewinds: self.rewinds,
             rewound_to: self.rewound_to,
@@ -95,125 +98,135 @@ impl Progress {
     }
 }
 
-/// Tells those who follow a stream how far it is now. They find the events in the store.
-pub(crate) fn hint(held: &Held<StreamId, Progress>, life: Life, last: Sequence) {
+/// Tells the tails of a stream its newest position. They read the events from the store.
+pub(crate) fn hint(held: &HeldSlot<StreamId, StreamProgress>, incarnation: Incarnation, last: Sequence) {
     let mut seen = held.read();
-    while (life, last) > seen.state.place() {
-        match held.transition(seen.generation, seen.state.at(life, last, Vec::new())) {
+    while (incarnation, last) > seen.state.place() {
+        match held.transition(seen.generation, seen.state.at(incarnation, last, Vec::new())) {
             Ok(_) => return,
             Err(stale) => seen = stale.current,
         }
     }
 }
 
-/// Tells those who follow a stream that the store has less of it than they had been told before the store was asked. If they
-/// were told more meanwhile, the next look finds out.
-pub(crate) fn rewind(held: &Held<StreamId, Progress>, told: (Life, Sequence), found: (Life, Sequence)) {
+/// Tells the tails of a stream that the store has less of it than they had been told before the store was read.
+/// If they were told more in the meantime, the next read finds out.
+pub(crate) fn rewind(
+    held: &HeldSlot<StreamId, StreamProgress>,
+    told: (Incarnation, Sequence),
+    found: (Incarnation, Sequence),
+) {
     let seen = held.read();
     if seen.state.place() != told {
         return;
     }
-    let (life, last) = found;
-    let rewound = Progress {
+    let (incarnation, last) = found;
+    let rewound = StreamProgress {
         rewinds: seen.state.rewinds + 1,
         rewound_to: found,
-        ..seen.state.at(life, last, Vec::new())
+        ..seen.state.at(incarnation, last, Vec::new())
     };
     if held.transition(seen.generation, rewound).is_ok() {
         tracing::warn!(
             told = told.1.get(),
             found = last.get(),
-            "the log has lost events that were shown"
+            "the log has lost events that readers have already seen"
         );
     }
 }
 
-/// What has happened to a stream, for those who follow it.
+/// What has happened to a stream, for its tails.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) stream: StreamId,
-    pub(crate) life: Life,
+    pub(crate) incarnation: Incarnation,
     pub(crate) kind: ChangeKind,
 }
 
 #[derive(Debug)]
 pub(crate) enum ChangeKind {
-    /// It was made or moved on, and these were appended; none if only its head is new.
+    /// It was created or written, and these events were appended; none if only its head is new.
     Written(Vec<Arc<Event>>),
     Removed,
 }
 
-/// The streams that somebody tails, and the prefixes that somebody watches.
+/// The streams that have tails, and the prefixes that have watchers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hub {
-    streams: Slots<StreamId, Progress>,
-    /// How often something has moved below each prefix.
+    streams: Slots<StreamId, StreamProgress>,
+    /// How many times something has changed below each prefix.
     prefixes: Slots<Arc<str>, u64>,
 }
 
 impl Hub {
     /// Holds the progress of a stream. From here on no commit is missed.
-    pub(crate) fn watch(&self, stream: &StreamId) -> Held<StreamId, Progress> {
-        self.streams.hold(stream.clone(), Progress::default())
+    pub(crate) fn watch(&self, stream: &StreamId) -> HeldSlot<StreamId, StreamProgress> {
+        self.streams.hold(stream.clone(), StreamProgress::default())
     }
 
     /// Holds the count of a prefix. From here on no change is missed.
-    pub(crate) fn watch_prefix(&self, prefix: &str) -> Held<Arc<str>, u64> {
+    pub(crate) fn watch_prefix(&self, prefix: &str) -> HeldSlot<Arc<str>, u64> {
         self.prefixes.hold(Arc::from(prefix), 0)
     }
 
-    /// The streams that somebody tails.
+    /// The streams that have tails.
     pub(crate) fn watched(&self) -> Vec<StreamId> {
         let streams = self.streams.list();
         streams.into_iter().map(|(stream, _)| stream).collect()
     }
 
-    /// How far the tails of a stream have been told to go, if there are any.
-    pub(crate) fn told(&self, stream: &StreamId) -> Option<(Life, Sequence)> {
+    /// The newest position that the tails of a stream were told, if there are any.
+    pub(crate) fn told(&self, stream: &StreamId) -> Option<(Incarnation, Sequence)> {
         self.streams.find(stream).map(|held| held.read().state.place())
     }
 
-    /// Tells everybody who is concerned what has happened.
-    pub(crate) fn tell(&self, changes: &[Change]) {
+    /// Publishes changes to the tails and prefix watchers concerned.
+    pub(crate) fn publish_changes(&self, changes: &[Change]) {
         for change in changes {
             match &change.kind {
-                ChangeKind::Written(events) => self.publish(&change.stream, change.life, events),
-                ChangeKind::Removed => self.hint(&change.stream, change.life.next(), Sequence::START),
+                ChangeKind::Written(events) => self.publish(&change.stream, change.incarnation, events),
+                ChangeKind::Removed => self.hint(&change.stream, change.incarnation.next(), Sequence::START),
             }
         }
         self.touch(|prefix| changes.iter().any(|change| change.stream.is_below(prefix)));
     }
 
-    /// Tells everybody who is concerned that these streams are there, and how far they are.
-    pub(crate) fn tell_restored(&self, streams: &[(StreamId, Life, Sequence)]) {
-        for (stream, life, last) in streams {
-            self.hint(stream, *life, *last);
+    /// Publishes streams that were restored, with their positions.
+    pub(crate) fn publish_restored(&self, streams: &[(StreamId, Incarnation, Sequence)]) {
+        for (stream, incarnation, last) in streams {
+            self.hint(stream, *incarnation, *last);
         }
         self.touch(|prefix| streams.iter().any(|(stream, ..)| stream.is_below(prefix)));
     }
 
-    /// Tells the tails of a stream how far it is now, if there are any.
-    pub(crate) fn hint(&self, stream: &StreamId, life: Life, last: Sequence) {
+    /// Tells the tails of a stream its newest position, if there are any.
+    pub(crate) fn hint(&self, stream: &StreamId, incarnation: Incarnation, last: Sequence) {
         if let Some(held) = self.streams.find(stream) {
-            hint(&held, life, last);
+            hint(&held, incarnation, last);
         }
     }
 
     /// Tells the tails of a stream, if there are any, that the store has less of it than they were told.
-    pub(crate) fn rewind(&self, stream: &StreamId, told: (Life, Sequence), found: (Life, Sequence)) {
+    pub(crate) fn rewind(
+        &self,
+        stream: &StreamId,
+        told: (Incarnation, Sequence),
+        found: (Incarnation, Sequence),
+    ) {
         if let Some(held) = self.streams.find(stream) {
             rewind(&held, told, found);
         }
     }
 
-    /// The connection to the store was lost: it may have less than the tails have handed out, or something else in its place.
+    /// The connection to the store was lost. The store may have less than the tails have delivered, or other
+    /// events instead.
     pub(crate) fn doubt(&self) {
         for (stream, mut seen) in self.streams.list() {
             let Some(held) = self.streams.find(&stream) else {
                 continue;
             };
             loop {
-                let doubted = Progress {
+                let doubted = StreamProgress {
                     doubts: seen.state.doubts + 1,
                     ..(*seen.state).clone()
                 };
@@ -225,8 +238,8 @@ impl Hub {
         }
     }
 
-    /// Tells the tails of a stream what was appended, if there are any.
-    pub(crate) fn publish(&self, stream: &StreamId, life: Life, events: &[Arc<Event>]) {
+    /// Publishes appended events to the tails of a stream, if there are any.
+    pub(crate) fn publish(&self, stream: &StreamId, incarnation: Incarnation, events: &[Arc<Event>]) {
         let Some(last) = events.last().map(|event| event.sequence) else {
             return;
         };
@@ -234,16 +247,16 @@ impl Hub {
             return;
         };
         let mut seen = held.read();
-        // Refused only if somebody else published meanwhile, and then this takes its place after them.
-        while (life, last) > seen.state.place() {
-            match held.transition(seen.generation, seen.state.with(life, events)) {
+        // Refused only if somebody else published in the meantime; then this goes on top.
+        while (incarnation, last) > seen.state.place() {
+            match held.transition(seen.generation, seen.state.with(incarnation, events)) {
                 Ok(_) => return,
                 Err(stale) => seen = stale.current,
             }
         }
     }
 
-    /// Tells those who watch a prefix that something below it has moved. It costs a glance if nobody does.
+    /// Tells the watchers of a prefix that something below it has changed. Costs little if there are none.
     pub(crate) fn touch(&self, has_moved: impl Fn(&str) -> bool) {
         for (prefix, mut seen) in self.prefixes.list() {
             if !has_moved(&prefix) {
@@ -252,7 +265,7 @@ impl Hub {
             let Some(held) = self.prefixes.find(&prefix) else {
                 continue;
             };
-            // Every change counts for itself: whoever was told of an earlier one has looked before this one.
+            // Every change is counted: whoever was told of an earlier one may have looked before this one.
             while let Err(stale) = held.transition(seen.generation, *seen.state + 1) {
                 seen = stale.current;
             }
@@ -274,10 +287,10 @@ mod tests {
         range.map(|sequence| Arc::new(event(sequence))).collect()
     }
 
-    const LIFE: Life = Life::from_u64(1);
+    const LIFE: Incarnation = Incarnation::from_u64(1);
 
-    /// All that the window has after a place.
-    fn after(progress: &Progress, place: u64) -> Option<Vec<u64>> {
+    /// All events that the window has after a sequence number.
+    fn after(progress: &StreamProgress, place: u64) -> Option<Vec<u64>> {
         let mut places: Vec<u64> = Vec::new();
         while let Some(batch) = progress.after(Sequence::from_u64(places.last().copied().unwrap_or(place))) {
             places.extend(batch.events().iter().map(|event| event.sequence.get()));
@@ -287,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_window_answers_for_what_it_holds_and_for_nothing_else() {
-        let progress = Progress::default().with(LIFE, &events(10..=12, 1));
+        let progress = StreamProgress::default().with(LIFE, &events(10..=12, 1));
         assert_eq!(after(&progress, 8), None);
         assert_eq!(after(&progress, 9), Some(vec![10, 11, 12]));
         assert_eq!(after(&progress, 11), Some(vec![12]));
@@ -301,32 +314,32 @@ mod tests {
     fn a_later_life_starts_over_and_an_earlier_one_is_not_heard() {
         let (hub, stream) = (Hub::default(), StreamId::new("s").unwrap());
         let held = hub.watch(&stream);
-        let (first, second) = (Life::from_u64(3), Life::from_u64(4));
+        let (first, second) = (Incarnation::from_u64(3), Incarnation::from_u64(4));
         let seen = || {
             let seen = held.read().state;
             (seen.place(), after(&seen, 0))
         };
-        let at = |life, last| (life, Sequence::from_u64(last));
+        let at = |incarnation, last| (incarnation, Sequence::from_u64(last));
         hub.publish(&stream, first, &events(1..=5, 1));
         assert_eq!(seen(), (at(first, 5), Some(vec![1, 2, 3, 4, 5])));
-        let removed = |life| Change {
+        let removed = |incarnation| Change {
             stream: stream.clone(),
-            life,
+            incarnation,
             kind: ChangeKind::Removed,
         };
-        hub.tell(&[removed(first)]);
+        hub.publish_changes(&[removed(first)]);
         assert_eq!(seen(), (at(second, 0), None));
         hub.publish(&stream, first, &events(6..=6, 1));
         assert_eq!(seen(), (at(second, 0), None));
         hub.publish(&stream, second, &events(1..=2, 1));
         assert_eq!(seen(), (at(second, 2), Some(vec![1, 2])));
-        hub.tell(&[removed(first)]);
+        hub.publish_changes(&[removed(first)]);
         hub.hint(&stream, first, Sequence::from_u64(9));
         assert_eq!(seen(), (at(second, 2), Some(vec![1, 2])));
-        // Events that would join those of the life before do not.
-        hub.publish(&stream, Life::from_u64(9), &events(3..=3, 1));
+        // Events of another incarnation don't continue the window.
+        hub.publish(&stream, Incarnation::from_u64(9), &events(3..=3, 1));
         assert_eq!(after(&held.read().state, 2), Some(vec![3]));
-        assert_eq!(seen(), (at(Life::from_u64(9), 3), None));
+        assert_eq!(seen(), (at(Incarnation::from_u64(9), 3), None));
     }
 
     #[test]
@@ -341,10 +354,10 @@ mod tests {
         ] {
             let written = Change {
                 stream: StreamId::new(name).unwrap(),
-                life: LIFE,
+                incarnation: LIFE,
                 kind: ChangeKind::Written(Vec::new()),
             };
-            hub.tell(&[written]);
+            hub.publish_changes(&[written]);
             assert_eq!(
                 counts.each_ref().map(|count| *count.read().state),
                 expected,
@@ -355,20 +368,20 @@ mod tests {
 
     #[test]
     fn the_window_is_bounded_in_batches_and_bytes() {
-        let mut many = Progress::default();
+        let mut many = StreamProgress::default();
         for place in 1..=1000 {
             many = many.with(LIFE, &events(place..=place, 1));
         }
         assert_eq!((many.recent.len(), many.last.get()), (WINDOW_BATCHES, 1000));
-        let together = Progress::default().with(LIFE, &events(1..=1000, 1));
+        let together = StreamProgress::default().with(LIFE, &events(1..=1000, 1));
         assert_eq!(
             (together.recent.len(), after(&together, 0).unwrap().len()),
             (1, 1000)
         );
-        let large = Progress::default().with(LIFE, &events(1..=10, WINDOW_BYTES / 3 - 1024));
+        let large = StreamProgress::default().with(LIFE, &events(1..=10, WINDOW_BYTES / 3 - 1024));
         assert_eq!(after(&large, 7), Some(vec![8, 9, 10]));
         assert_eq!(after(&large, 6), None);
-        let huge = Progress::default().with(LIFE, &events(1..=1, WINDOW_BYTES + 1));
+        let huge = StreamProgress::default().with(LIFE, &events(1..=1, WINDOW_BYTES + 1));
         assert_eq!((huge.recent.len(), huge.last.get()), (0, 1));
     }
 }

@@ -1,4 +1,4 @@
-//! Leases: the right to do something until a time, with a token that fences off those who lost it.
+//! Leases: a right that expires, with a token that fences off holders that have lost it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,37 +7,37 @@ use crate::{
     names::{BadName, Version},
 };
 
-/// A lease as its holder has it. It is only a claim: the log decides whether it is still good.
+/// A lease as its holder knows it. The log decides whether it is still valid.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Lease {
-    /// What it is on.
+    /// The key that is leased.
     pub key: Arc<str>,
-    /// Who holds it.
+    /// The holder.
     pub owner: Arc<str>,
     /// Grows with each new holder. A commit under a lease with an older token is refused.
     pub token: Version,
 }
 
-/// A lease was not given, or is no longer held.
+/// A lease wasn't granted, or is no longer held.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     /// Somebody else holds it.
     #[error("`{key}` is held by `{owner}` for another {} ms", remaining.as_millis())]
     Held {
-        /// What it is on.
+        /// The key that is leased.
         key: Arc<str>,
-        /// Who holds it.
+        /// The holder.
         owner: Arc<str>,
-        /// How long at most, unless they renew it.
+        /// How long they hold it at most, unless they renew it.
         remaining: Duration,
     },
     /// It has expired or was taken by somebody else.
     #[error("the lease on `{key}` is no longer held")]
     Lost {
-        /// What it was on.
+        /// The key that is leased.
         key: Arc<str>,
     },
-    /// A key or owner that cannot be used.
+    /// An invalid key or owner.
     #[error(transparent)]
     BadName(#[from] BadName),
     /// The log itself failed.

@@ -2,14 +2,14 @@
 
 use std::{fmt, sync::Arc};
 
-/// The longest name of a stream, kind, status, key or owner, in bytes. They are indexed, so they stay short.
+/// The longest name of a stream, kind, status, key or owner, in bytes. Names are indexed, so they stay short.
 pub const NAME_LIMIT_BYTES: usize = 256;
 
-/// A name that cannot be used.
+/// An invalid name.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{name}` is not a name: it must have 1 to {NAME_LIMIT_BYTES} bytes and no control characters")]
+#[error("`{name}` is not a valid name: use 1 to {NAME_LIMIT_BYTES} bytes without control characters")]
 pub struct BadName {
-    /// What was given, shortened if it was very long.
+    /// The name, shortened if it was very long.
     pub name: String,
 }
 
@@ -22,19 +22,19 @@ pub(crate) fn check_name(name: &str) -> Result<(), BadName> {
     Err(BadName { name })
 }
 
-/// A text that comes after every name, byte by byte: it begins with as many of the last character as a name can hold.
+/// A text that sorts after every name: the last character, more often than a name can hold it.
 pub(crate) fn after_all_names() -> String {
     char::MAX
         .to_string()
         .repeat(NAME_LIMIT_BYTES / char::MAX.len_utf8() + 1)
 }
 
-/// The name of a stream, for example `job/job_01J…`. Everything that people watch is one.
+/// The name of a stream, for example `job/job_01J…`.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct StreamId(Arc<str>);
 
 impl StreamId {
-    /// A stream of that name.
+    /// A stream with this name.
     pub fn new(name: &str) -> Result<Self, BadName> {
         check_name(name)?;
         Ok(Self(Arc::from(name)))
@@ -45,7 +45,7 @@ impl StreamId {
         &self.0
     }
 
-    /// Whether the part before the first slash is this.
+    /// Whether the part before the first slash is this prefix.
     pub(crate) fn is_below(&self, prefix: &str) -> bool {
         self.0
             .strip_prefix(prefix)
@@ -66,12 +66,12 @@ macro_rules! number {
         pub struct $name(u64);
 
         impl $name {
-            /// Takes a number back that was written down.
+            /// Restores a stored number.
             pub const fn from_u64(number: u64) -> Self {
                 Self(number)
             }
 
-            /// The number, to be written down.
+            /// The number, to store or send.
             pub const fn get(self) -> u64 {
                 self.0
             }
@@ -86,26 +86,26 @@ macro_rules! number {
 }
 
 number!(
-    /// Which commit a stream is at. It only grows, and none is ever used twice in a log, not even for a stream
-    /// that was made again. The default stands for a stream that does not exist.
+    /// The commit that a stream is at. Versions only grow, and a log never uses one twice, not even for a stream
+    /// that was created again. The default stands for a stream that doesn't exist.
     Version
 );
 number!(
-    /// The place of an event in its stream: 1, 2, 3 and so on, without a gap. The default stands before the
-    /// first event.
+    /// The position of an event in its stream: 1, 2, 3 and so on, without a gap. The default is before the first
+    /// event.
     Sequence
 );
 
-/// Which of the streams of one name it is: whenever one is made, it gets a higher one than any before it. The default
-/// stands for no stream.
+/// Distinguishes the streams that had the same name one after the other. Each new one gets a higher number. The
+/// default stands for no stream.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct Life(u64);
+pub(crate) struct Incarnation(u64);
 
-impl Life {
+impl Incarnation {
     /// No stream.
     pub(crate) const NONE: Self = Self(0);
 
-    /// The life of the stream that an engine has under this number.
+    /// The incarnation of the stream that an engine stores under this number.
     pub(crate) const fn from_u64(number: u64) -> Self {
         Self(number)
     }
@@ -114,14 +114,14 @@ impl Life {
         self.0
     }
 
-    /// Later than this one, and not later than any that is made after it.
+    /// Later than this one, and not later than any that is created after it.
     pub(crate) const fn next(self) -> Self {
         Self(self.0 + 1)
     }
 }
 
 impl Version {
-    /// The version of a stream that does not exist.
+    /// The version of a stream that doesn't exist.
     pub const NONE: Self = Self(0);
 }
 
@@ -129,7 +129,7 @@ impl Sequence {
     /// Before the first event.
     pub const START: Self = Self(0);
 
-    /// The place after this one.
+    /// The next position.
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
     }

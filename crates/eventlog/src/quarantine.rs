@@ -1,7 +1,7 @@
-//! Heads that cannot be read, so that one of them never stops a start or a list.
+//! Heads that can't be read, so that one of them never stops a start or a list.
 //!
-//! Whoever lists heads leaves such a one out and says so here. The log keeps it as it is; `tidelock quarantine` lists,
-//! shows and drops them. This is a list of what was met since the log was opened, and no part of the log itself.
+//! Whoever lists heads omits such a head and records it here. The log keeps it as it is; `tidelock quarantine`
+//! lists, shows and drops them. This list is in memory: it has what was found since the log was opened.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -9,26 +9,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::commit::StoredHead;
 
-/// How many are listed. Of more than that, the rest is logged and counted.
+/// How many heads are listed. Further ones are only logged.
 const QUARANTINE_LIMIT: usize = 1_000;
 /// The longest reason that is kept.
 const REASON_BYTES: usize = 500;
 
-/// A head that cannot be read.
+/// A head that can't be read.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Quarantined {
     /// The name of its stream.
     pub stream: String,
-    /// What the stream is of.
+    /// The kind of the head.
     pub kind: Arc<str>,
-    /// Why it cannot be read.
+    /// Why it can't be read.
     pub reason: String,
 }
 
-/// The list. Clones are the same one.
+/// The list. Clones refer to the same one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quarantine {
-    /// Guards the list; held for a look or a change.
+    /// Guards the list; held to add, read or remove an entry.
     listed: Arc<Mutex<BTreeMap<String, Quarantined>>>,
 }
 
@@ -37,7 +37,7 @@ impl Quarantine {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes whether a head could be read.
+    /// Records whether a head could be read.
     pub(crate) fn look<T, E: Error>(&self, stored: &StoredHead, read: &Result<T, E>) {
         match read {
             Ok(_) => {
@@ -50,7 +50,7 @@ impl Quarantine {
         }
     }
 
-    /// Notes a head, and logs it the first time.
+    /// Adds a head, and logs it the first time.
     pub(crate) fn note(&self, stream: &str, kind: &str, reason: &dyn Error) {
         let mut listed = self.listed();
         if listed.contains_key(stream) || listed.len() >= QUARANTINE_LIMIT {
@@ -61,7 +61,7 @@ impl Quarantine {
         tracing::error!(
             stream,
             reason,
-            "a head cannot be read and is left out; see `tidelock quarantine`"
+            "a head cannot be read and is omitted; see `tidelock quarantine`"
         );
         let quarantined = Quarantined {
             stream: stream.to_owned(),
@@ -80,7 +80,7 @@ impl Quarantine {
     }
 }
 
-/// An error and what it comes from, in one line.
+/// An error and its sources, in one line.
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

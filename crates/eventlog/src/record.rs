@@ -1,4 +1,4 @@
-//! The whole of a log as a row of records: what an engine dumps and restores, and an archive holds.
+//! A whole log as a sequence of records: what an engine dumps and restores, and an archive contains.
 
 use crate::{
     blob::{BlobId, BlobInfo},
@@ -7,17 +7,17 @@ use crate::{
     names::{Sequence, StreamId},
 };
 
-/// How many records may be on their way between an engine and an archive. A record is at most about a megabyte;
-/// whoever is ahead waits.
+/// How many records may be queued between an engine and an archive. A record has at most about a megabyte. The
+/// faster side waits.
 pub(crate) const QUEUE_RECORDS: usize = 4;
 
-/// A piece of a log. First come the blobs, the chunks of each in order and then the blob itself; then the streams,
-/// oldest version first, each followed by its events in order; then the end.
+/// A part of a log. Blobs come first: the chunks of each in order, then the blob itself. Then come the streams,
+/// oldest version first, each followed by its events in order. Then comes the end.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Record {
-    /// The next chunk of the blob that follows, compressed.
+    /// The next chunk of the following blob, compressed.
     Chunk { compressed: Vec<u8> },
-    /// A blob, made of the chunks that came since the last one.
+    /// A blob, made of the chunks since the last one.
     Blob { id: BlobId, info: BlobInfo },
     /// A stream. Its events from `first` to `last` follow.
     Stream {
@@ -28,23 +28,23 @@ pub(crate) enum Record {
     },
     /// The next event of the last stream.
     Event { event: Event, blobs: Vec<BlobId> },
-    /// Something that cannot be read, and the blob that it is, if it is one. It takes no place.
+    /// Something that can't be read, and its blob, if it is one. It takes the place of nothing.
     LeftOut { what: String, blob: Option<BlobId> },
-    /// There is nothing more. Records that stop without it are not whole.
+    /// The end. Records that stop without it are incomplete.
     End,
 }
 
-/// A log was not filled. It is as empty as it was, or as full.
+/// A log couldn't be filled. It is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RestoreError {
-    /// There is something in it.
+    /// The log isn't empty.
     #[error("the log is not empty")]
     NotEmpty,
     /// A head or event refers to a blob that did not come before it.
-    #[error("the blob {0} is referred to, but is not there")]
+    #[error("the records refer to the blob {0}, which they do not contain")]
     BlobMissing(BlobId),
     /// The records are out of order, name something twice, or stopped before the end.
-    #[error("the records are not whole")]
+    #[error("the records are incomplete")]
     Broken,
     /// The log itself failed.
     #[error(transparent)]

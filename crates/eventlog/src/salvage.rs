@@ -1,4 +1,4 @@
-//! A backup of what is left of a log that is damaged in places.
+//! A backup of the readable rest of a damaged log.
 
 use std::{fs, io, path::Path, sync::Arc};
 
@@ -9,25 +9,24 @@ use tokio::sync::mpsc;
 use crate::{
     error::{BackupError, LogError, OpenError},
     hub::Hub,
-    mend::Mender,
     quarantine::Quarantine,
     record::{QUEUE_RECORDS, Record, RestoreError},
+    repair::Repairer,
     sqlite::{Sqlite, SqliteOptions},
     store::Store,
 };
 
-/// The name of the copy until it has its own.
+/// The name of the copy until it is complete.
 const NAME: &str = "log.sqlite3";
 
-/// Copies everything that can be read into a new log, and says what was left out. It never takes the place of a file that
-/// is there.
+/// Copies everything readable into a new log and returns what was left out. It never replaces an existing file.
 pub(crate) async fn backup(store: &dyn Store, path: &Path) -> Result<Vec<String>, BackupError> {
     let target = path.to_owned();
-    let (unfinished, copy) = elsewhere(move || make(&target)).await?;
+    let (unfinished, copy) = run_blocking(move || make(&target)).await?;
     let left_out = fill(store, &copy).await?;
     let target = path.to_owned();
-    elsewhere(move || {
-        // Closing it writes it out.
+    run_blocking(move || {
+        // Closing the copy writes it out.
         drop(copy);
         name(&unfinished, &target)
     })
@@ -35,7 +34,7 @@ pub(crate) async fn backup(store: &dyn Store, path: &Path) -> Result<Vec<String>
     Ok(left_out)
 }
 
-/// Makes an empty log beside the place of the copy. The directory goes on every way out.
+/// Creates an empty log next to the target. The directory is removed on every path.
 fn make(path: &Path) -> Result<(TempDir, Sqlite), BackupError> {
     let unfinished = tempfile::Builder::new()
         .prefix(".backup-")
@@ -52,7 +51,7 @@ fn make(path: &Path) -> Result<(TempDir, Sqlite), BackupError> {
     Ok((unfinished, copy))
 }
 
-/// Gives the copy its name.
+/// Moves the copy to its final name.
 fn name(unfinished: &TempDir, path: &Path) -> Result<(), BackupError> {
     fs::hard_link(unfinished.path().join(NAME), path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => BackupError::Exists(path.to_owned()),
@@ -77,18 +76,18 @@ fn failed(path: &Path, source: io::Error) -> BackupError {
     }
 }
 
-async fn elsewhere<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
 ) -> Result<T, BackupError> {
     let worked = tokio::task::spawn_blocking(work).await;
     worked.map_err(|error| LogError::Engine(Arc::new(error)))?
 }
 
-/// Fills an empty log with what can be read of another one.
+/// Fills an empty log with the readable rest of another one.
 async fn fill(store: &dyn Store, copy: &Sqlite) -> Result<Vec<String>, LogError> {
     let (sender, received) = mpsc::channel(QUEUE_RECORDS);
-    let (mended, receiver) = mpsc::channel(QUEUE_RECORDS);
-    let mending = tokio::task::spawn_blocking(move || mend(received, &mended));
+    let (repaired, receiver) = mpsc::channel(QUEUE_RECORDS);
+    let mending = tokio::task::spawn_blocking(move || repair(received, &repaired));
     let (dumped, restored) = tokio::join!(store.dump(sender), copy.restore(receiver));
     let left_out = mending
         .await
@@ -101,15 +100,15 @@ async fn fill(store: &dyn Store, copy: &Sqlite) -> Result<Vec<String>, LogError>
     }
 }
 
-fn mend(mut records: mpsc::Receiver<Record>, mended: &mpsc::Sender<Record>) -> Vec<String> {
-    let (mut mender, mut out) = (Mender::default(), Vec::new());
+fn repair(mut records: mpsc::Receiver<Record>, repaired: &mpsc::Sender<Record>) -> Vec<String> {
+    let (mut repairer, mut out) = (Repairer::default(), Vec::new());
     while let Some(record) = records.blocking_recv() {
-        mender.take(record, &mut out);
+        repairer.take(record, &mut out);
         for record in out.drain(..) {
-            if mended.blocking_send(record).is_err() {
-                return mender.left_out();
+            if repaired.blocking_send(record).is_err() {
+                return repairer.left_out();
             }
         }
     }
-    mender.left_out()
+    repairer.left_out()
 }

@@ -10,27 +10,27 @@ use crate::{
     commit::{Commit, CommitError, Committed, Event, StoredHead},
     error::{BackupError, LogError},
     lease::{Lease, LeaseError},
-    names::{Life, Sequence, StreamId, Version, after_all_names},
+    names::{Incarnation, Sequence, StreamId, Version, after_all_names},
     record::{Record, RestoreError},
 };
 
 /// Which heads to list.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HeadsQuery {
-    /// Heads of this kind.
+    /// The kind of the heads.
     pub kind: Arc<str>,
-    /// Only with this status.
+    /// Only heads with this status.
     pub status: Option<Arc<str>>,
-    /// In which order.
+    /// The order of the list.
     pub order: HeadsOrder,
-    /// Only streams that come after this one in that order, to go on where a page ended.
+    /// Only streams after this one in that order, to continue after a page.
     pub after: Option<StreamId>,
-    /// At most so many.
+    /// At most this many.
     pub limit: u32,
 }
 
 impl HeadsQuery {
-    /// The name that the list goes on after, in its order.
+    /// The name after which the list continues.
     pub(crate) fn place(&self) -> Cow<'_, str> {
         match (&self.after, self.order) {
             (Some(stream), _) => stream.as_str().into(),
@@ -40,7 +40,7 @@ impl HeadsQuery {
     }
 }
 
-/// In which order heads are listed: by the names of their streams, byte by byte. Where names carry ids that grow with
+/// The order of a list of heads: by the names of their streams, byte by byte. If names contain ids that grow with
 /// time, that is by age.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum HeadsOrder {
@@ -51,63 +51,63 @@ pub enum HeadsOrder {
     NewestFirst,
 }
 
-/// Which heads to list by when they last moved.
+/// Which heads to list by the time of their last change.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct MovedQuery {
-    /// Heads of this kind.
+pub struct RecentlyChangedQuery {
+    /// The kind of the heads.
     pub kind: Arc<str>,
-    /// Only the last so many by name are looked at, so that the cost has a bound however many there are.
+    /// Only the last so many names are considered, which bounds the cost however many there are.
     pub among: u32,
-    /// At most so many.
+    /// At most this many.
     pub limit: u32,
 }
 
 /// Some events of a stream.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Page {
-    /// The oldest event that is still there; events before it were dropped.
+    /// The oldest event that still exists; events before it were dropped.
     pub first: Sequence,
     /// The newest event of the stream, in this page or not.
     pub last: Sequence,
     /// The events, in order and without a gap.
     pub events: Vec<Event>,
-    /// Which of the streams of that name they are of.
-    pub(crate) life: Life,
+    /// The incarnation of the stream that they belong to.
+    pub(crate) incarnation: Incarnation,
 }
 
-/// Whether the log takes writes.
+/// Whether the log accepts writes.
 #[derive(Clone, Debug)]
 pub enum Health {
     /// It does.
     Writable,
-    /// It does not; reads go on where they can.
+    /// It does not; reads continue where possible.
     Refusing {
-        /// Why.
+        /// Why not.
         reason: LogError,
     },
 }
 
-/// A server that keeps a log, and how it was reached when the log was opened.
+/// A server that stores a log, and how it was reached when the log was opened.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ServerInfo {
-    /// The database and the server in words, without user and password.
+    /// The database and the server, without user and password.
     pub place: String,
-    /// What the server calls its version.
+    /// The version that the server reports.
     pub version: String,
-    /// How the connection is encrypted, such as `TLS 1.3`; `None` if it is not.
+    /// The encryption of the connection, such as `TLS 1.3`; `None` if it isn't encrypted.
     pub encryption: Option<String>,
 }
 
 /// An engine.
 #[async_trait]
 pub(crate) trait Store: Send + Sync + std::fmt::Debug {
-    /// Makes all writes, or none and says why. *Cancel safety*: dropped half-way, the commit may or may not be
-    /// made, but never in part.
+    /// Makes all writes, or none and returns why. *Cancel safety*: if the future is dropped, the commit may or
+    /// may not be made, but never in part.
     async fn commit(&self, commit: Commit) -> Result<Vec<Committed>, CommitError>;
 
-    /// Forgets streams whole, all or none, each only if it is at the version that the caller saw. The streams are
-    /// gone when this answers, and never come back; what they leave behind is dropped bit by bit, at the latest when
-    /// the log is next compacted. Tails are told.
+    /// Removes whole streams, all or none, each only if it is at the version that the caller saw. The streams are
+    /// gone when this returns, and never come back. Their remaining rows are dropped step by step, at the latest
+    /// when the log is next compacted. Tails are told.
     async fn remove(&self, streams: Vec<(StreamId, Version)>) -> Result<(), CommitError>;
 
     /// The head of a stream.
@@ -116,11 +116,11 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
     /// Heads by kind and status, in the order that the query names.
     async fn heads(&self, query: HeadsQuery) -> Result<Vec<StoredHead>, LogError>;
 
-    /// Heads of a kind, the one that moved last first. There is no index for that, because every commit would have to
-    /// keep it; so it looks at a bounded number of heads.
-    async fn last_moved(&self, query: MovedQuery) -> Result<Vec<StoredHead>, LogError>;
+    /// Heads of a kind, most recently changed first. There is no index for this, because every commit would have
+    /// to maintain it, so it looks at a bounded number of heads.
+    async fn recently_changed(&self, query: RecentlyChangedQuery) -> Result<Vec<StoredHead>, LogError>;
 
-    /// Events after a place, oldest first. A stream that does not exist has none.
+    /// Events after a sequence number, oldest first. A stream that doesn't exist has none.
     async fn read(&self, stream: &StreamId, after: Sequence, limit: u32) -> Result<Page, LogError>;
 
     /// Takes a lease that is free or expired.
@@ -129,29 +129,29 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
     /// Extends a lease that is still held.
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), LeaseError>;
 
-    /// Gives a lease back that is still held.
+    /// Releases a lease that is still held.
     async fn release(&self, lease: &Lease) -> Result<(), LeaseError>;
 
-    /// Starts an upload. One that is not finished within [`UPLOAD_TTL`] is given up.
+    /// Starts an upload. It is abandoned if it isn't finished within [`UPLOAD_TTL`].
     async fn begin_upload(&self) -> Result<UploadId, LogError>;
 
-    /// Adds a chunk to an upload, compressed. Chunks are numbered from 0. An upload that was given up is
+    /// Adds a compressed chunk to an upload. Chunks are numbered from 0. An abandoned upload is
     /// [`BlobError::UploadLost`].
     async fn put_chunk(&self, upload: UploadId, number: u32, compressed: Vec<u8>) -> Result<(), BlobError>;
 
-    /// Makes an upload the blob of that address, durably. If there is one already, the upload is dropped. Either
-    /// way the blob is kept for [`PIN_TTL`] even if nothing refers to it yet. An upload that was given up, or
-    /// that has not all chunks that `info` speaks of, is [`BlobError::UploadLost`].
+    /// Durably makes an upload the blob with this address. If there is one already, the upload is dropped. Either
+    /// way the blob is kept for [`PIN_TTL`] even if nothing refers to it yet. An upload that was abandoned, or
+    /// that lacks chunks according to `info`, is [`BlobError::UploadLost`].
     async fn finish_upload(&self, upload: UploadId, id: BlobId, info: BlobInfo) -> Result<(), BlobError>;
 
-    /// What is known of a blob.
+    /// The size of a blob.
     async fn blob_info(&self, id: BlobId) -> Result<Option<BlobInfo>, LogError>;
 
     /// A chunk of a blob, compressed.
     async fn blob_chunk(&self, id: BlobId, number: u32) -> Result<Option<Vec<u8>>, LogError>;
 
-    /// How blobs begin, in the order of the addresses; `None` for one that is not there. Most blobs have one chunk only, so
-    /// an engine that can read all of this in one go should.
+    /// The first chunks of blobs, in the order of the addresses; `None` for a blob that doesn't exist. Most blobs
+    /// have one chunk only, so an engine should read all of this at once if it can.
     async fn blob_starts(&self, ids: Vec<BlobId>) -> Result<Vec<Option<BlobStart>>, LogError> {
         let mut starts = Vec::with_capacity(ids.len());
         for id in ids {
@@ -166,24 +166,24 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
         Ok(starts)
     }
 
-    /// No longer keeps blobs just because they were put a short while ago. Whoever has put one and not referred to it yet
-    /// may find it gone, is refused, and puts it again.
+    /// Ends the grace period of blobs that were put recently. A writer that has put one and not referred to it
+    /// yet may find it gone, is refused, and puts it again.
     async fn unpin_blobs(&self, ids: Vec<BlobId>) -> Result<(), LogError>;
 
-    /// Drops blobs that nothing refers to and that are not pinned, and uploads that were given up. A commit that
-    /// is about to refer to a blob either keeps it or is refused.
+    /// Drops blobs that nothing refers to and that aren't pinned, and abandoned uploads. A commit that is about
+    /// to refer to a blob either keeps it or is refused.
     async fn collect_blobs(&self) -> Result<Collected, LogError>;
 
-    /// Drops events of streams of a kind that are older or more than the policy allows, oldest first, and says
-    /// what was dropped of each stream.
+    /// Drops events of streams of a kind that exceed the policy, oldest first, and returns what was dropped from
+    /// each stream.
     async fn trim(
         &self,
         kind: Arc<str>,
         policy: RetentionPolicy,
     ) -> Result<Vec<(StreamId, Trimmed)>, LogError>;
 
-    /// Drops the events of one stream up to a place, oldest first, as long as it is at the version that the caller saw,
-    /// and says how many. The version stays as it is.
+    /// Drops the events of one stream up to a sequence number, oldest first, as long as it is at the version that
+    /// the caller saw, and returns how many. The version doesn't change.
     async fn drop_events(
         &self,
         stream: &StreamId,
@@ -194,29 +194,29 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
     /// How large the log is.
     async fn sizes(&self) -> Result<Sizes, LogError>;
 
-    /// Checks that what is stored is whole, and lists what is not.
+    /// Checks that the stored data is intact, and lists what isn't.
     async fn check_integrity(&self) -> Result<Vec<String>, LogError>;
 
-    /// Gives space back that is no longer used, and keeps the write-ahead log short.
+    /// Returns unused space, and keeps the write-ahead log short.
     async fn compact(&self) -> Result<(), LogError>;
 
-    /// Sends everything there is at one moment, in the order that [`Record`] says, [`Record::End`] included. It
-    /// gives up when nobody takes the records any more.
+    /// Sends a snapshot of everything, in the order described at [`Record`], including [`Record::End`]. It stops
+    /// when the receiver is dropped.
     async fn dump(&self, records: mpsc::Sender<Record>) -> Result<(), LogError>;
 
     /// Fills an empty log (no stream, no blob) with records, all or nothing. Streams keep their sequence numbers
-    /// and times, and get new versions in the order in which they come. Nothing else is written meanwhile. If the
-    /// records stop before [`Record::End`], are out of order, or name a stream or a blob twice, nothing is kept.
-    /// Tails that wait are told.
+    /// and times, and get new versions in the order in which they arrive. Nothing else is written in the
+    /// meantime. If the records stop before [`Record::End`], are out of order, or name a stream or a blob twice,
+    /// nothing is kept. Waiting tails are told.
     async fn restore(&self, records: mpsc::Receiver<Record>) -> Result<(), RestoreError>;
 
-    /// Writes a copy of one moment to a new file, while the log is in use. An engine whose data are kept by a
-    /// server leaves that to the server's own tools.
+    /// Writes a snapshot to a new file while the log is in use. Engines with a server leave this to the server's
+    /// tools.
     async fn backup(&self, _path: PathBuf) -> Result<(), BackupError> {
         Err(BackupError::NotSupported)
     }
 
-    /// The file that says that writes were lost with a write-ahead log that somebody removed, if there is one.
+    /// The file that records that writes were lost with a write-ahead log that somebody removed, if there is one.
     fn lost_writes(&self) -> Option<PathBuf> {
         None
     }
@@ -226,28 +226,28 @@ pub(crate) trait Store: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Whether the engine takes writes.
+    /// Whether the engine accepts writes.
     fn health(&self) -> Health;
 }
 
-/// An upload is given up after this time.
+/// An upload is abandoned after this time.
 pub(crate) const UPLOAD_TTL: Duration = Duration::from_secs(60 * 60);
-/// What is known of a blob, and how it begins.
+/// The size of a blob, and its first chunk.
 #[derive(Debug)]
 pub(crate) struct BlobStart {
     pub(crate) info: BlobInfo,
-    /// The first chunk, compressed; a blob of nothing has none.
+    /// The first chunk, compressed; an empty blob has none.
     pub(crate) first: Option<Vec<u8>>,
 }
 
 /// A blob is kept for this time after it was put, even if nothing refers to it.
 pub(crate) const PIN_TTL: Duration = Duration::from_secs(10 * 60);
 
-/// An upload that is under way.
+/// An upload in progress.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct UploadId(pub(crate) i64);
 
-/// How much of the past is kept, for the streams of one kind.
+/// How much history to keep, for the streams of one kind.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RetentionPolicy {
     /// Events older than this are dropped.
@@ -259,18 +259,18 @@ pub struct RetentionPolicy {
 /// How large a log is.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Sizes {
-    /// The whole of it on disk.
+    /// The total size on disk.
     pub total_bytes: u64,
-    /// What of that is free for reuse.
+    /// The part of it that is free for reuse.
     pub free_bytes: u64,
-    /// The write-ahead log, where there is one.
+    /// The size of the write-ahead log, if there is one.
     pub wal_bytes: u64,
-    /// How many streams.
+    /// The number of streams.
     pub streams: u64,
-    /// How many events.
+    /// The number of events.
     pub events: u64,
-    /// How many blobs.
+    /// The number of blobs.
     pub blobs: u64,
-    /// What the blobs take.
+    /// The size of the blobs in the log.
     pub blob_bytes: u64,
 }

@@ -1,8 +1,8 @@
 //! Times that outlive the daemon: milliseconds since 1970.
 //!
-//! What is written down must mean the same to the next daemon and to other machines, so it is time of day. Inside one
-//! life it follows the monotonic clock, so that nobody who sets the machine's time can make a job wait for a year. On a log
-//! that several machines share it is the server's time, so that one whose clock is wrong harms nobody.
+//! Stored times must mean the same to the next daemon and to other machines, so they are times of day. Within one
+//! process the time follows the monotonic clock, so setting the machine's clock can't make a job wait for a year.
+//! On a log that several machines share it is the server's time, so a machine with a wrong clock does no harm.
 
 use std::{
     fmt,
@@ -13,26 +13,26 @@ use std::{
 use kernel::{Clock, Deadline, Slot};
 use serde::{Deserialize, Serialize};
 
-/// A moment, in milliseconds since 1970.
+/// A point in time, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UnixMs(pub u64);
 
 impl UnixMs {
-    /// The moment so much later.
+    /// The time this much later.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Self(self.0.saturating_add(millis))
     }
 
-    /// How long it is from an earlier moment to this one; nothing if that is later.
+    /// The time from an earlier point to this one; zero if that is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 
-    /// The same moment for the standard library.
+    /// The same time for the standard library.
     #[must_use]
     pub fn to_system_time(self) -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(self.0)
@@ -52,8 +52,8 @@ impl fmt::Display for UnixMs {
     }
 }
 
-/// The time of day of one life, as its log has it: that of the machine for a log of its own, that of the server for one that
-/// is shared. It is measured, and followed by the clock from then on.
+/// The time of day according to a log: the machine's for a local log, the server's for a shared one. It is
+/// measured, and then follows the monotonic clock.
 #[derive(Clone, Debug)]
 pub struct WallClock {
     clock: Arc<dyn Clock>,
@@ -65,20 +65,20 @@ impl WallClock {
         Self { clock, time }
     }
 
-    /// That of this machine, for what has nothing to do with a log.
+    /// The time of this machine, for what has nothing to do with a log.
     #[must_use]
     pub fn of_machine(clock: Arc<dyn Clock>) -> Self {
         let time = LogTime::of_machine(clock.now());
         Self { clock, time }
     }
 
-    /// What time it is.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> UnixMs {
         self.time.at(self.clock.now())
     }
 
-    /// The deadline that passes at a moment.
+    /// The deadline that passes at this time.
     #[must_use]
     pub fn at(&self, moment: UnixMs) -> Deadline {
         Deadline::after(&self.clock, moment.since(self.now()))
@@ -91,63 +91,63 @@ impl WallClock {
     }
 }
 
-/// What time a server said it is, at some moment between two of this machine.
+/// The time that a server reported, at some moment between two of this machine.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SaidTime {
+pub(crate) struct ServerTimeSample {
     pub(crate) ms: UnixMs,
     pub(crate) asked: Instant,
     pub(crate) answered: Instant,
 }
 
-/// By how much clocks of a healthy machine drift apart at most, as a part of the time: 1/1,000.
+/// The most that the clocks of a healthy machine drift apart, as a fraction: 1/1,000.
 const DRIFT: u32 = 1000;
 
-/// What time it is for everybody who shares a log. Clones are the same.
+/// The time that all users of a log share. Clones refer to the same time.
 #[derive(Clone, Debug)]
-pub(crate) struct LogTime(Slot<Measured>);
+pub(crate) struct LogTime(Slot<ClockMeasurement>);
 
 /// The time of day at one moment of the monotonic clock.
 #[derive(Clone, Copy, Debug)]
-struct Measured {
+struct ClockMeasurement {
     at: Instant,
     ms: UnixMs,
-    /// How far off it may be.
+    /// How far off the measurement may be.
     error: Duration,
 }
 
 impl LogTime {
-    /// That of this machine, whose clock says `now`.
+    /// The time of this machine, whose monotonic clock is at `now`.
     pub(crate) fn of_machine(now: Instant) -> Self {
-        Self(Slot::new(Measured {
+        Self(Slot::new(ClockMeasurement {
             at: now,
             ms: UnixMs::from(SystemTime::now()),
             error: Duration::ZERO,
         }))
     }
 
-    /// That of a server, which said it.
-    pub(crate) fn of_server(said: SaidTime) -> Self {
+    /// The time that a server reported.
+    pub(crate) fn of_server(said: ServerTimeSample) -> Self {
         Self(Slot::new(said.into()))
     }
 
-    /// The server said its time again. A worse measurement than the one there is changes nothing, unless it shows that the
-    /// server's clock was set or this machine slept.
-    pub(crate) fn said(&self, said: SaidTime) {
-        let (seen, new) = (self.0.read(), Measured::from(said));
+    /// Records another time that the server reported. A less exact measurement is ignored, unless it shows that
+    /// the server's clock was set or this machine slept.
+    pub(crate) fn update(&self, said: ServerTimeSample) {
+        let (seen, new) = (self.0.read(), ClockMeasurement::from(said));
         if new.replaces(&seen.state) {
-            // Only the one who asks the server writes it.
+            // Only the task that asks the server writes it.
             drop(self.0.transition(seen.generation, new));
         }
     }
 
-    /// What time it is when the monotonic clock says this.
+    /// The time when the monotonic clock is at `now`.
     pub(crate) fn at(&self, now: Instant) -> UnixMs {
         self.0.read().state.time(now)
     }
 }
 
-impl From<SaidTime> for Measured {
-    fn from(said: SaidTime) -> Self {
+impl From<ServerTimeSample> for ClockMeasurement {
+    fn from(said: ServerTimeSample) -> Self {
         let error = said.answered.saturating_duration_since(said.asked) / 2;
         Self {
             at: said.asked + error,
@@ -157,7 +157,7 @@ impl From<SaidTime> for Measured {
     }
 }
 
-impl Measured {
+impl ClockMeasurement {
     fn time(&self, now: Instant) -> UnixMs {
         match now.checked_duration_since(self.at) {
             Some(passed) => self.ms.after(passed),
@@ -169,7 +169,7 @@ impl Measured {
         }
     }
 
-    fn replaces(&self, old: &Measured) -> bool {
+    fn replaces(&self, old: &ClockMeasurement) -> bool {
         let age = self.at.saturating_duration_since(old.at);
         let old_error = old.error + age / DRIFT;
         let expected = old.time(self.at);
@@ -178,7 +178,7 @@ impl Measured {
     }
 }
 
-/// Both are whole milliseconds.
+/// Both times are rounded to milliseconds.
 const ROUNDED: Duration = Duration::from_millis(2);
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
     fn the_time_of_a_server_is_followed_and_a_slow_answer_does_not_shift_it() {
         let start = Instant::now();
         let ms = |ms: u64| Duration::from_millis(ms);
-        let said = |time: u64, asked: u64, answered: u64| SaidTime {
+        let said = |time: u64, asked: u64, answered: u64| ServerTimeSample {
             ms: UnixMs(time),
             asked: start + ms(asked),
             answered: start + ms(answered),
@@ -197,14 +197,14 @@ mod tests {
         let time = LogTime::of_server(said(1_000_000, 0, 10));
         let at = |later: u64| time.at(start + ms(later)).0;
         assert_eq!((at(5), at(1005), at(0)), (1_000_000, 1_001_000, 999_995));
-        // It took 800 ms, all of them on the way back: a worse measurement.
-        time.said(said(1_001_000, 1005, 1805));
+        // It took 800 ms, all on the way back: a less exact measurement.
+        time.update(said(1_001_000, 1005, 1805));
         assert_eq!(at(2005), 1_002_000);
         // A quick answer counts.
-        time.said(said(1_002_003, 2005, 2007));
+        time.update(said(1_002_003, 2005, 2007));
         assert_eq!(at(3006), 1_003_003);
-        // So does a slow one that cannot be explained by the way: the clock was set.
-        time.said(said(9_000_000, 4000, 4800));
+        // So does a slow one that the delay can't explain: the clock was set.
+        time.update(said(9_000_000, 4000, 4800));
         assert_eq!(at(4400), 9_000_000);
     }
 }

@@ -1,23 +1,23 @@
-//! What a log has acknowledged and may still lose. Its only writer keeps it, and writes it again if the log has taken it
-//! back: see [`CommitError::RolledBack`](crate::CommitError::RolledBack).
+//! Events that a log has acknowledged and may still lose. Their only writer keeps them, and writes them again if
+//! the log has rolled them back; see [`CommitError::RolledBack`](crate::CommitError::RolledBack).
 
 use crate::{
     commit::{Durability, NewEvent},
     names::Sequence,
 };
 
-/// The events of relaxed commits to one stream, since the last durable one.
+/// The events of relaxed commits to one stream since the last durable one.
 #[derive(Debug, Default)]
-pub struct Unsettled {
+pub struct UnsettledEvents {
     events: Vec<(Sequence, NewEvent)>,
     bytes: usize,
 }
 
-impl Unsettled {
-    /// Takes in the events of a commit that was acknowledged, the last of which is at this place.
+impl UnsettledEvents {
+    /// Records the events of an acknowledged commit, the last of which has this sequence number.
     pub fn acknowledged(&mut self, durability: Durability, last: Sequence, events: Vec<NewEvent>) {
         if durability == Durability::Durable {
-            // Whatever came before is on the disk with it.
+            // Everything before is on disk together with it.
             *self = Self::default();
             return;
         }
@@ -28,12 +28,12 @@ impl Unsettled {
         self.events.extend(places.zip(events));
     }
 
-    /// How much memory it takes. Whoever keeps too much makes a durable commit.
+    /// How much memory the events take. A writer that keeps too much makes a durable commit.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What was taken back of it by a log whose last event is this one.
+    /// The events that a log has rolled back if its last event is this one.
     pub fn after(&self, last: Sequence) -> Vec<NewEvent> {
         let lost = self.events.iter().filter(|(place, _)| *place > last);
         lost.map(|(_, event)| event.clone()).collect()

@@ -1,6 +1,6 @@
 //! What the service is asked with, and what it answers.
 
-use eventlog::{Moves, MovesEnd};
+use eventlog::{ChangesEnd, StreamChanges};
 use kernel::{Deadline, Scope};
 use protocol::{JobId, JobState};
 
@@ -97,8 +97,8 @@ pub struct Counts {
 /// Tells of changes of any job or its output. Several changes may be told as one.
 #[derive(Debug)]
 pub struct JobMoves {
-    pub(crate) jobs: Moves,
-    pub(crate) output: Moves,
+    pub(crate) jobs: StreamChanges,
+    pub(crate) output: StreamChanges,
 }
 
 impl JobMoves {
@@ -108,7 +108,7 @@ impl JobMoves {
     ///
     /// # Errors
     /// If nothing changes before the deadline, or the scope is cancelled.
-    pub async fn next(&mut self, deadline: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
+    pub async fn next(&mut self, deadline: Deadline, scope: &Scope) -> Result<(), ChangesEnd> {
         tokio::select! {
             biased;
             told = self.jobs.next(deadline.clone(), scope) => told,

@@ -1,4 +1,4 @@
-//! One attempt of a job: the work, its limits, and its stop.
+//! One attempt of a job: the work, its limits, and how it is stopped.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -24,50 +24,50 @@ use crate::{
 };
 use eventlog::WallClock;
 
-/// How an attempt is stopped. Clones are for the same attempt.
+/// Stops an attempt. Clones refer to the same attempt.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stop {
+pub(crate) struct StopHandle {
     token: CancellationToken,
-    /// Cancelled only when the worker has lost its lease. Until then what was said is written, also after a stop.
+    /// Cancelled only when the worker has lost its lease. Until then output is written, even after a stop.
     lost: CancellationToken,
-    /// Why; the first one counts. It is written before the token is cancelled.
-    why: Arc<OnceLock<StopWhy>>,
+    /// Why; the first reason counts. It is set before the token is cancelled.
+    why: Arc<OnceLock<StopReason>>,
 }
 
 /// Why an attempt is stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum StopWhy {
-    /// It is to be written down.
+pub(crate) enum StopReason {
+    /// A cause that is stored in the job.
     Cause(StopCause),
-    /// The worker has lost its lease: the job is no longer its own, and nothing is written.
+    /// The worker has lost its lease: the job no longer belongs to it, and nothing is written.
     LeaseLost,
 }
 
-impl Stop {
-    /// Stops the attempt, unless it is being stopped already.
-    pub(crate) fn now(&self, why: StopWhy) {
-        if why == StopWhy::LeaseLost {
+impl StopHandle {
+    /// Stops the attempt, unless it is already being stopped.
+    pub(crate) fn now(&self, why: StopReason) {
+        if why == StopReason::LeaseLost {
             self.lost.cancel(Cause::new("the worker", "it lost its lease"));
         }
         if self.why.set(why).is_err() {
             return;
         }
         let (who, text) = match why {
-            StopWhy::Cause(StopCause::Cancelled) => ("a user", "the job was cancelled"),
-            StopWhy::Cause(StopCause::TimeLimit) => ("the time limit", "the attempt took too long"),
-            StopWhy::Cause(StopCause::Deadline) => ("the deadline", "the job took too long"),
-            StopWhy::Cause(StopCause::Draining) => ("the daemon", "it ends"),
-            StopWhy::LeaseLost => ("the worker", "it lost its lease"),
+            StopReason::Cause(StopCause::Cancelled) => ("a user", "the job was cancelled"),
+            StopReason::Cause(StopCause::TimeLimit) => ("the time limit", "the attempt took too long"),
+            StopReason::Cause(StopCause::Deadline) => ("the deadline", "the job took too long"),
+            StopReason::Cause(StopCause::Draining) => ("the daemon", "it ends"),
+            StopReason::LeaseLost => ("the worker", "it lost its lease"),
         };
         self.token.cancel(Cause::new(who, text));
     }
 
-    /// Whether the worker has lost the lease that the attempt began under.
+    /// Whether the worker has lost the lease under which the attempt began.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.is_cancelled()
     }
 
-    fn why(&self) -> Option<StopWhy> {
+    fn why(&self) -> Option<StopReason> {
         self.why.get().copied()
     }
 }
@@ -81,10 +81,10 @@ pub(crate) struct Attempt {
     pub(crate) submitted_by: String,
     pub(crate) after: Vec<JobId>,
     pub(crate) pool: Pool,
-    /// What it was submitted with, if it is at hand.
+    /// The payload of the job, if it is in memory.
     pub(crate) payload: Option<Payload>,
     pub(crate) handler: Arc<dyn Handler>,
-    pub(crate) stop: Stop,
+    pub(crate) stop: StopHandle,
     pub(crate) time_limit: Deadline,
     pub(crate) deadline: Deadline,
     pub(crate) lease: Option<Lease>,
@@ -98,11 +98,11 @@ pub(crate) struct Payload {
     pub(crate) blobs: Vec<BlobId>,
 }
 
-/// The pause before it is read again. The log itself waits longer, as long as it cannot connect.
+/// The pause before the payload is read again. While it can't connect, the log itself waits longer.
 const READ_AGAIN: Duration = Duration::from_millis(100);
 
 impl Payload {
-    /// Reads it, and again while the log cannot be reached, as long as it is wanted.
+    /// Reads the payload, and retries while the log can't be reached, as long as it is needed.
     async fn read_through(
         log: &Log,
         job: JobId,
@@ -111,7 +111,7 @@ impl Payload {
         loop {
             match Self::read(log, job).await {
                 Err(error) if error.is_outage() && !wanted.is_cancelled() => {
-                    tracing::debug!(%error, %job, "an attempt waits until the log can be reached");
+                    tracing::debug!(%error, %job, "an attempt waits for the log to become reachable");
                 }
                 read => return read,
             }
@@ -122,7 +122,7 @@ impl Payload {
         }
     }
 
-    /// Reads it from the first event of the job.
+    /// Reads the payload from the first event of the job.
     pub(crate) async fn read(log: &Log, job: JobId) -> Result<Option<Self>, LogError> {
         let page = log.read(&history::job_stream(job), Sequence::START, 1).await?;
         let submission = page.events.first().and_then(history::submission_of);
@@ -153,14 +153,14 @@ impl Attempt {
         });
         let (job, number, pool, stop) = (self.job, self.number, self.pool, self.stop.clone());
         let outcome = self.work(log, wall.clock(), output.clone()).await;
-        // The job ends as it ends; the log decides whether that is still this worker's to say.
+        // The outcome is reported in any case; the log decides whether this worker may still store it.
         let output = match output.finish().await {
             Ok(summary) => OutputEnd {
                 bytes: summary.bytes,
                 lost: None,
             },
             Err(error) => {
-                tracing::warn!(%error, %job, "the last output of a job could not be written");
+                tracing::warn!(%error, %job, "could not write the last output of a job");
                 OutputEnd {
                     bytes: 0,
                     lost: Some(with_causes(&error)),
@@ -168,12 +168,12 @@ impl Attempt {
             }
         };
         let end = match (outcome.verdict, stop.why()) {
-            (_, Some(StopWhy::LeaseLost)) => None,
+            (_, Some(StopReason::LeaseLost)) => None,
             (Verdict::Succeeded, _) => Some(End::Succeeded),
             (Verdict::Failed, _) => Some(End::Failed),
             (Verdict::Hopeless, _) => Some(End::Hopeless),
-            (Verdict::Stopped, Some(StopWhy::Cause(cause))) => Some(End::Stopped(cause)),
-            // It says that it was stopped, and nobody has. So it gave up by itself.
+            (Verdict::Stopped, Some(StopReason::Cause(cause))) => Some(End::Stopped(cause)),
+            // The handler reports a stop that nobody asked for. So it gave up by itself.
             (Verdict::Stopped, None) => Some(End::Failed),
         };
         let finished = Finished {
@@ -185,11 +185,11 @@ impl Attempt {
             result: history::bounded_result(outcome.result),
             output,
         };
-        // Nobody listens only when the service is gone, and then nobody is left to write it down.
+        // Only fails when the service is gone, and then nobody is left to store it.
         drop(report.send(Message::Finished(Box::new(finished))).await);
     }
 
-    /// The work, stopped when its time is over.
+    /// Runs the handler, and stops it when its time is over.
     async fn work(self, log: Log, clock: &Arc<dyn Clock>, output: Output) -> Outcome {
         let payload = match self.payload {
             Some(payload) => Ok(Some(payload)),
@@ -222,10 +222,10 @@ impl Attempt {
                 biased;
                 done = &mut running => break done,
                 () = &mut time_limit, if self.stop.why().is_none() => {
-                    self.stop.now(StopWhy::Cause(StopCause::TimeLimit));
+                    self.stop.now(StopReason::Cause(StopCause::TimeLimit));
                 }
                 () = &mut deadline, if self.stop.why().is_none() => {
-                    self.stop.now(StopWhy::Cause(StopCause::Deadline));
+                    self.stop.now(StopReason::Cause(StopCause::Deadline));
                 }
             }
         };
@@ -233,7 +233,7 @@ impl Attempt {
     }
 }
 
-/// An error with all that stands behind it.
+/// An error with its sources.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,22 +1,24 @@
-//! Forgetting jobs that have ended: the job, its output, and its idempotency key, together.
+//! Removes jobs that have ended: the job, its output and its idempotency key, together.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
-use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, LogError, StreamId, Version};
+use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, LogError, StreamId, UnixMs, Version};
 use protocol::{JobId, JobState, JobsCollected};
 
-use crate::{dispatch::IDLE, history, job::Job, output, recover};
-use eventlog::UnixMs;
+use crate::dispatch::IDLE;
+use crate::job::Job;
+use crate::{history, output, recover};
 
 /// How many heads are read at a time.
 const PAGE: u32 = 256;
 
-/// What is to be collected of the jobs that have ended.
+/// Which of the jobs that have ended to collect.
 #[derive(Clone, Copy, Debug)]
 pub struct GcPolicy {
     /// Those that ended longer ago than this.
     pub older_than: Duration,
-    /// And the oldest ones, as long as those that are kept have more output than this together.
+    /// Also the oldest ones, as long as the jobs that are kept have more output than this in total.
     pub output_budget_bytes: Option<u64>,
     /// But never the newest so many.
     pub keep_newest: u64,
@@ -68,8 +70,8 @@ pub(crate) async fn collect(log: &Log, policy: GcPolicy, now: UnixMs) -> Result<
     }
 }
 
-/// Forgets lanes that no job runs in: a lane that is not there is an idle one. Whoever is about to use one and saw it is
-/// refused, and looks again.
+/// Removes lanes in which no job runs: a missing lane counts as idle. A commit that saw the lane before is
+/// refused and retried.
 async fn forget_idle_lanes(log: &Log) -> Result<(), LogError> {
     let mut after = None;
     loop {
@@ -83,7 +85,7 @@ async fn forget_idle_lanes(log: &Log) -> Result<(), LogError> {
             })
             .await?;
         for stored in &page {
-            // One that has moved is not idle any more.
+            // A lane that has changed is no longer idle.
             if let Err(CommitError::Log(error)) =
                 log.remove(vec![(stored.stream.clone(), stored.version)]).await
             {
@@ -108,10 +110,13 @@ async fn named(log: &Log) -> Result<BTreeSet<JobId>, LogError> {
         .collect())
 }
 
-/// Forgets a job. `None` if somebody else has, something of it has moved, or its output cannot be read: that stays until
-/// somebody drops it by hand.
+/// Removes a job. `None` if somebody else has removed or changed it, or if its output can't be read; such a job
+/// stays until somebody drops it by hand.
 async fn forget(log: &Log, job: &Job) -> Result<Option<u64>, LogError> {
-    assert!(job.record.state.is_terminal(), "only what has ended is forgotten");
+    assert!(
+        job.record.state.is_terminal(),
+        "only jobs that have ended are removed"
+    );
     let Some(output_bytes) = output::readable_bytes(log, job.id).await? else {
         return Ok(None);
     };

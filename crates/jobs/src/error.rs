@@ -1,20 +1,20 @@
-//! What can go wrong with jobs.
+//! Errors of jobs.
 
 use eventlog::{BadName, CommitError, LeaseError, LogError};
 use protocol::JobId;
 
 use crate::job::Job;
 
-/// The jobs could not be taken over.
+/// The service couldn't be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenJobsError {
-    /// A name that cannot be used.
+    /// An invalid name.
     #[error(transparent)]
     BadName(#[from] BadName),
-    /// The lease of this worker was not given.
+    /// The worker's lease wasn't granted.
     #[error("the worker's lease was not given")]
     Lease(#[from] LeaseError),
-    /// A job could not be written.
+    /// A job couldn't be written.
     #[error("a job could not be written")]
     Commit(#[from] CommitError),
     /// The log failed.
@@ -22,54 +22,54 @@ pub enum OpenJobsError {
     Log(#[from] LogError),
 }
 
-/// A job was not taken.
+/// A job wasn't accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// Too many wait already.
+    /// Too many jobs are waiting.
     #[error("{limit} jobs wait already; no more are taken until some have ended")]
     Full {
-        /// How many may wait.
+        /// The limit.
         limit: usize,
     },
-    /// Something about it cannot be.
+    /// A field is invalid.
     #[error("`{field}` {why}")]
     Invalid {
-        /// What.
+        /// The field.
         field: &'static str,
-        /// Why not.
+        /// What is wrong with it.
         why: String,
     },
-    /// It waits for a job that is not there.
+    /// The job waits for another job that doesn't exist.
     #[error("there is no job {id} to wait for")]
     UnknownDependency {
-        /// Which.
+        /// The missing job.
         id: JobId,
     },
-    /// The idempotency key belongs to another job, which asks for something else.
+    /// The idempotency key belongs to a job with other parameters.
     #[error("the idempotency key belongs to the job {id}, which asks for something else")]
     KeyReused {
-        /// Whose.
+        /// The job that has the key.
         id: JobId,
     },
-    /// Nobody can do it.
+    /// No handler has this name.
     #[error("there is no handler `{handler}`")]
     NoHandler {
-        /// Who was wanted.
+        /// The name.
         handler: String,
     },
-    /// The daemon ends.
+    /// The daemon is shutting down.
     #[error("the daemon is draining and takes no more jobs")]
     Draining,
     /// The log refused it.
     #[error(transparent)]
     Commit(CommitError),
-    /// The log did not take it.
+    /// The log failed.
     #[error(transparent)]
     Log(#[from] LogError),
 }
 
 impl SubmitError {
-    /// Whether the job may have been taken all the same, because the answer of the log was lost.
+    /// Whether the job may have been accepted anyway, because the log's answer was lost.
     #[must_use]
     pub fn may_be_taken(&self) -> bool {
         match self {
@@ -80,46 +80,46 @@ impl SubmitError {
     }
 }
 
-/// A job was not changed.
+/// A job wasn't changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// There is no such job.
     #[error("there is no job {id}")]
     NotFound {
-        /// Which.
+        /// The id.
         id: JobId,
     },
-    /// It has ended.
+    /// The job has ended.
     #[error("the job {} has ended", job.id)]
     Ended {
-        /// How it is.
+        /// Its current state.
         job: Box<Job>,
     },
-    /// It has not ended yet.
+    /// The job hasn't ended yet.
     #[error("the job {} has not ended yet", job.id)]
     NotEnded {
-        /// How it is.
+        /// Its current state.
         job: Box<Job>,
     },
-    /// What it was submitted with is no longer there.
+    /// The payload of the job is gone.
     #[error("what the job {id} was submitted with is no longer there")]
     Forgotten {
-        /// Which.
+        /// The job.
         id: JobId,
     },
     /// The log refused it.
     #[error(transparent)]
     Commit(CommitError),
-    /// The new job was not taken.
+    /// The new job wasn't accepted.
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    /// The log did not take it.
+    /// The log failed.
     #[error(transparent)]
     Log(#[from] LogError),
 }
 
 impl ChangeError {
-    /// Whether it may have been changed all the same, because the answer of the log was lost.
+    /// Whether the change may have been made anyway, because the log's answer was lost.
     #[must_use]
     pub fn may_be_made(&self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! What does the work of a job.
+//! The interface to the code that does the work of a job.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::output::Output;
 /// Does the work of jobs of one name.
 #[async_trait]
 pub trait Handler: Send + Sync + std::fmt::Debug {
-    /// Does the work. When this returns, nothing of it runs any more: whoever is told that a job was cancelled can
-    /// rely on that. It must end soon once `work.scope` is cancelled, and then answers [`Verdict::Stopped`]; if the
-    /// work was done before it noticed, it answers how it went.
+    /// Does the work. When this returns, nothing of it may be running anymore: a client that is told that a job
+    /// was cancelled relies on that. It must end soon after `work.scope` is cancelled, and then returns
+    /// [`Verdict::Stopped`]; if the work was done before it noticed, it returns how that went.
     async fn run(&self, work: Work) -> Outcome;
 }
 
@@ -24,33 +24,33 @@ pub trait Handler: Send + Sync + std::fmt::Debug {
 pub struct Work {
     /// The job.
     pub job: JobId,
-    /// Which attempt this is, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// What it is, for people.
+    /// A description for users.
     pub title: String,
     /// Who submitted it.
     pub submitted_by: String,
-    /// The work, in the words of the handler.
+    /// The payload, in the handler's own format.
     pub payload: Arc<[u8]>,
-    /// The blobs that came with it.
+    /// The blobs that were submitted with it.
     pub blobs: Vec<BlobId>,
     /// The jobs that it waited for.
     pub after: Vec<JobId>,
-    /// Cancelled when the attempt shall end: by somebody's wish, by a time limit, because the worker lost its lease,
-    /// or because the daemon ends.
+    /// Cancelled when the attempt must end: on request, by a time limit, because the worker lost its lease, or
+    /// because the daemon shuts down.
     pub scope: Scope,
-    /// Where its output and progress go.
+    /// Receives output and progress.
     pub output: Output,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// How it went.
     pub verdict: Verdict,
-    /// What is to be said of it, in one line, for people.
+    /// A summary in one line, for users.
     pub text: String,
-    /// The same for programs, and more; at most [`RESULT_LIMIT_BYTES`](crate::RESULT_LIMIT_BYTES).
+    /// The details for programs; at most [`RESULT_LIMIT_BYTES`](crate::RESULT_LIMIT_BYTES).
     pub result: Value,
 }
 
@@ -59,10 +59,10 @@ pub struct Outcome {
 pub enum Verdict {
     /// The work is done.
     Succeeded,
-    /// It is not, and trying again may help.
+    /// The work failed, and a retry may help.
     Failed,
-    /// It is not, and trying again does not help.
+    /// The work failed, and a retry won't help.
     Hopeless,
-    /// It was stopped, because the scope was cancelled.
+    /// The attempt was stopped because the scope was cancelled.
     Stopped,
 }

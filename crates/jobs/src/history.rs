@@ -158,7 +158,7 @@ pub(crate) async fn read(log: &Log, id: JobId) -> Result<Option<Job>, LogError> 
     let stored = log.head(&job_stream(id)).await?;
     let job = stored
         .as_ref()
-        .map(|stored| log.looked_at(stored, job(id, stored)));
+        .map(|stored| log.or_quarantine(stored, job(id, stored)));
     job.transpose().map_err(|bad| LogError::Corrupt(Arc::new(bad)))
 }
 
@@ -281,7 +281,7 @@ pub(crate) fn job(id: JobId, stored: &StoredHead) -> Result<Job, BadRecord> {
 pub fn unreadable_head(_stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
     match &*head.kind {
         JOB_KIND => serde_json::from_slice::<Record>(&head.body).err(),
-        KEY_KIND => serde_json::from_slice::<crate::submit::Key>(&head.body).err(),
+        KEY_KIND => serde_json::from_slice::<crate::submit::IdempotencyKey>(&head.body).err(),
         OUTPUT_KIND => crate::output::unreadable_output(&head.body),
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! What the dispatcher is told and asked.
+//! Messages to the dispatcher.
 
 use std::sync::Arc;
 
@@ -7,58 +7,74 @@ use protocol::{JobId, JobState};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::{
-    answers::WaitingFor,
-    attempt::Payload,
-    dispatch::Lane,
-    job::{Job, OutputEnd, Pool},
-    state::End,
-};
+use crate::answers::WaitingFor;
+use crate::attempt::Payload;
+use crate::dispatch::Lane;
+use crate::job::{Job, OutputEnd, Pool};
+use crate::state::End;
 
 /// A message to the dispatcher.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A job was submitted here, and is on disk.
-    Submitted { job: Box<Job>, payload: Payload },
-    /// Jobs that are queued, as a scan of the log has found them.
-    Found(Vec<Job>),
-    /// A job that runs, and whose worker is dead.
-    Dead { job: Box<Job>, text: String },
-    /// A job that runs here, as a scan of the log has found it.
-    Held(Box<Job>),
-    /// A lane, as a scan of the log has found it.
-    Lane { name: Arc<str>, lane: Lane },
-    /// A lane that was known at this version is not in the log: nothing runs in it, and it was collected.
-    LaneGone { name: Arc<str>, seen: Version },
-    /// Somebody has changed a job: it is cancelled, or is to be.
+    Submitted {
+        job: Box<Job>,
+        payload: Payload,
+    },
+    /// Queued jobs that a scan of the log has found.
+    QueuedFound(Vec<Job>),
+    /// A running job whose worker is dead.
+    WorkerDead {
+        job: Box<Job>,
+        text: String,
+    },
+    /// A job that runs here according to a scan of the log.
+    RunningHere(Box<Job>),
+    /// A lane that a scan of the log has read.
+    Lane {
+        name: Arc<str>,
+        lane: Lane,
+    },
+    /// A lane that was known at this version isn't in the log: nothing runs in it, and it was collected.
+    LaneGone {
+        name: Arc<str>,
+        seen: Version,
+    },
+    /// A job was cancelled, or a cancellation was requested.
     Cancelled(Box<Job>),
-    /// An attempt has ended.
     Finished(Box<Finished>),
-    /// A job that others wait for is like this; `None` if it is gone.
-    Looked { id: JobId, state: Option<JobState> },
-    /// So many may run at once.
+    /// The state of a job that others wait for; `None` if it is gone.
+    DependencyState {
+        id: JobId,
+        state: Option<JobState>,
+    },
+    /// Changes how many jobs may run at once.
     MaxWorkers(usize),
-    /// Why do they not run?
+    /// Asks why these jobs don't run.
     Why {
         ids: Vec<JobId>,
         answer: oneshot::Sender<Vec<Option<WaitingFor>>>,
     },
-    /// Which jobs do others wait for?
-    WaitedFor { answer: oneshot::Sender<Vec<JobId>> },
-    /// Which lanes do jobs wait for, because they are full?
+    /// Asks which jobs others wait for.
+    Dependencies {
+        answer: oneshot::Sender<Vec<JobId>>,
+    },
+    /// Asks which lanes are full and have waiting jobs.
     FullLanes {
         answer: oneshot::Sender<Vec<(Arc<str>, Version)>>,
     },
-    /// Begin to claim.
+    /// Start claiming.
     Open,
-    /// Claim nothing more.
+    /// Stop claiming.
     Close,
-    /// Stop what still runs.
+    /// Stop the attempts that still run.
     Interrupt,
-    /// Go away: nothing is left to be done, and nobody will ask for more.
+    /// Exit: nothing is left to do, and nobody will send more.
     End,
-    /// Tell when nothing runs and everything is written.
-    Idle { answer: oneshot::Sender<()> },
+    /// Answer when nothing runs and everything is written.
+    Idle {
+        answer: oneshot::Sender<()>,
+    },
 }
 
 /// How an attempt ended.
@@ -67,7 +83,7 @@ pub(crate) struct Finished {
     pub(crate) job: JobId,
     pub(crate) attempt: u32,
     pub(crate) pool: Pool,
-    /// `None` if the job is no longer this worker's.
+    /// `None` if the job no longer belongs to this worker.
     pub(crate) end: Option<End>,
     pub(crate) text: String,
     pub(crate) result: Value,

@@ -1,15 +1,15 @@
-//! Something for each pool of places.
+//! A value per pool of workers.
 
 use std::ops::{Index, IndexMut};
 
 use crate::job::Pool;
 
 impl Pool {
-    /// All of them. Those that somebody watches come first.
+    /// All pools. Jobs that a user watches come first.
     pub(crate) const ALL: [Self; 2] = [Self::Foreground, Self::Workers];
 }
 
-/// A value for each pool.
+/// A value per pool.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ByPool<T> {
     workers: T,

@@ -1,8 +1,8 @@
-//! Truth at start: what the log says of jobs is made to fit what is.
+//! Recovery at start: makes the jobs in the log match reality.
 //!
-//! A job that is said to run, and whose worker is dead, is interrupted before anybody is served. Who is dead is a fact,
-//! not a guess: alone, everybody else is; with others, whoever had this home before, since a home has one daemon at a
-//! time. The workers of other homes are left to the scout, which looks at their leases.
+//! A job in state running whose worker is dead is interrupted before any request is served. Which workers are
+//! dead is a fact, not a guess: without sharing, all others; with sharing, those with this home, because a home
+//! has one daemon at a time. The workers of other homes are left to `remote_watch`, which checks their leases.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -19,19 +19,19 @@ use crate::{
 /// How many heads are read at a time.
 const PAGE: u32 = 1_000;
 
-/// What was found in the log.
+/// The jobs and lanes in the log.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct JobScan {
     pub(crate) queued: Vec<Job>,
-    /// Jobs that are said to run, and whose worker is dead.
+    /// Running jobs whose worker is dead.
     pub(crate) dead: Vec<Job>,
     pub(crate) lanes: Vec<(Arc<str>, Lane)>,
 }
 
-/// Reads what there is.
-pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<Found, LogError> {
-    let mut found = Found::default();
-    // A job that begins to run meanwhile is of another home; this one serves nobody yet.
+/// Reads the jobs and lanes.
+pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<JobScan, LogError> {
+    let mut found = JobScan::default();
+    // A job that starts to run in the meantime belongs to another home; this one serves nobody yet.
     let (running, queued, lanes) = tokio::try_join!(
         all(log, history::JOB_KIND, Some(JobState::Running)),
         all(log, history::JOB_KIND, Some(JobState::Queued)),
@@ -55,7 +55,8 @@ pub(crate) async fn recover(log: &Log, sharing: Sharing, home: &str) -> Result<F
     }
     found.lanes = lanes.iter().filter_map(Lane::read).collect();
     if sharing == Sharing::Alone {
-        // A damaged job that was dropped is in its lane for good. With others, the scout looks at lanes that stay full.
+        // A damaged job that was dropped stays in its lane forever. With sharing, `remote_watch` checks lanes
+        // that stay full.
         for (_, lane) in &mut found.lanes {
             lane.running.retain(|id| named.contains(id));
         }

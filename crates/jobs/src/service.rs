@@ -1,13 +1,12 @@
-//! The service as everybody else sees it.
+//! The service as its users see it.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
 
 use eventlog::{
-    Bookmark, Commit, CommitError, HeadsOrder, HeadsQuery, Log, LogError, Sequence, StoredHead, Write,
+    Bookmark, Commit, CommitError, HeadsOrder, HeadsQuery, Log, LogError, Sequence, StoredHead, UnixMs,
+    WallClock, Write,
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
 use kernel::{CancellationToken, Cause, Clock, Deadline, Scope, Slot};
@@ -15,103 +14,99 @@ use process::Tasks;
 use protocol::{BootId, HomeId, JobId, JobsCollected};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::{
-    answers::{Counts, JobMoves, ListQuery, Requested, SeenNow, Submitted, WaitingFor},
-    attempt::Payload,
-    collect::{self, GcPolicy},
-    dispatch::{Dispatcher, Parts},
-    error::{ChangeError, OpenJobsError, SubmitError},
-    handler::Handler,
-    history::{self, Moment},
-    job::{Job, NewJob, State},
-    message::Message,
-    output::{self, FollowEnd, OutputSummary, OutputTail},
-    queue::QUEUE_LIMIT,
-    recover,
-    scout::Scout,
-    state::{self, Change, Refused},
-    submit, wait,
-    worker::Identity,
-};
-use eventlog::{UnixMs, WallClock};
+use crate::answers::{Counts, JobMoves, ListQuery, Requested, SeenNow, Submitted, WaitingFor};
+use crate::attempt::Payload;
+use crate::collect::{self, GcPolicy};
+use crate::dispatch::{Dispatcher, DispatcherParts};
+use crate::error::{ChangeError, OpenJobsError, SubmitError};
+use crate::handler::Handler;
+use crate::history::{self, Moment};
+use crate::job::{Job, NewJob, State};
+use crate::message::Message;
+use crate::output::{self, FollowEnd, OutputSummary, OutputTail};
+use crate::queue::QUEUE_LIMIT;
+use crate::remote_watch::RemoteWatcher;
+use crate::state::{self, Change, Refused};
+use crate::worker::WorkerIdentity;
+use crate::{recover, submit, wait};
 
-/// How many messages may wait for the dispatcher. It looks at all of them between two commits; who comes when it is
-/// full waits.
+/// How many messages may wait for the dispatcher. It handles all of them between two commits. When the queue is
+/// full, senders wait.
 const INBOX: usize = 1024;
-/// How often a cancellation is decided again because the job has moved meanwhile. A job moves a few times in its life,
-/// so this is never reached.
+/// How many times a cancellation is retried because the job has changed in the meantime. A job changes only a few
+/// times, so this is never reached.
 const CANCEL_TRIES: usize = 64;
 /// How many events of a history are read at a time.
 const HISTORY_PAGE: u32 = 256;
-/// How many reads of one question are under way at once: enough to hide the way to a database, and no more than it has
-/// connections to spare.
+/// How many reads of one request run concurrently: enough to hide the latency of a database, and no more than it
+/// has connections to spare.
 const READS_AT_ONCE: usize = 8;
 
 /// What the service needs.
 #[derive(Debug)]
 pub struct JobsOptions {
-    /// Where jobs are kept.
+    /// Stores the jobs.
     pub log: Log,
     /// Whether other daemons use the same log.
     pub sharing: Sharing,
     /// The home of this daemon.
     pub home_id: HomeId,
-    /// Which life of the daemon this is.
+    /// The boot id of this daemon.
     pub boot_id: BootId,
-    /// Who does the work, by name.
+    /// The handlers by name.
     pub handlers: BTreeMap<Arc<str>, Arc<dyn Handler>>,
     /// How many jobs run at once.
     pub max_workers: usize,
-    /// How long a worker may be silent before its jobs are taken from it.
+    /// How long a worker may be silent before others take over its jobs.
     pub lease: Duration,
-    /// Where the tasks of the service run.
+    /// Runs the tasks of the service.
     pub tasks: Tasks,
-    /// The time.
+    /// The time source.
     pub clock: Arc<dyn Clock>,
 }
 
 /// Whether other daemons use the same log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Sharing {
-    /// Nobody else has it: a job that runs and is not ours has lost its worker.
+    /// No other daemon: a running job that isn't ours has lost its worker.
     Alone,
-    /// Others have it too: their jobs are theirs until their lease is over.
+    /// Others use it too: their jobs are theirs until their lease expires.
     WithOthers,
 }
 
-/// The jobs of a log. Clones are the same service. When the last one is dropped, nothing more is claimed; what runs is
-/// not stopped by that, see [`Jobs::drain`].
+/// The jobs of a log. Clones refer to the same service. When the last one is dropped, nothing more is claimed,
+/// but running attempts aren't stopped; see [`Jobs::drain`].
 #[derive(Clone, Debug)]
 pub struct Jobs {
-    shared: Arc<Shared>,
+    shared: Arc<JobsShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct JobsShared {
     log: Log,
     wall: WallClock,
     handlers: Vec<Arc<str>>,
     inbox: mpsc::Sender<Message>,
     counts: Slot<Counts>,
     tasks: Tasks,
-    /// Cancelled when no more jobs are taken.
+    /// Cancelled when no more jobs are accepted.
     closing: CancellationToken,
 }
 
 impl Jobs {
-    /// What time it is for all who share these jobs.
+    /// The current time, shared by all users of these jobs.
     #[must_use]
     pub fn now(&self) -> UnixMs {
         self.shared.wall.now()
     }
 
-    /// Takes the jobs of a log over. When this returns, nothing in it is said to run that does not: jobs of this home,
-    /// and all if nobody shares the log, whose worker is dead are queued again or failed.
+    /// Opens the jobs of a log. When this returns, no job of this home (or of the whole log, if it isn't shared)
+    /// is in state running with a dead worker: such jobs have been queued again or failed.
     ///
-    /// *Cancel safety*: dropped half-way, some jobs are interrupted; the next one does the rest.
+    /// *Cancel safety*: if the future is dropped, some jobs are interrupted; the next start does the rest.
     ///
     /// # Errors
-    /// If the log cannot be read or written.
+    /// If the log can't be read or written.
     pub async fn open(options: JobsOptions) -> Result<Self, OpenJobsError> {
         let wall = options.log.wall_clock(options.clock);
         let (home, boot) = (options.home_id.to_string(), options.boot_id.to_string());
@@ -119,8 +114,8 @@ impl Jobs {
         let counts = Slot::new(Counts::default());
         let (inbox, messages) = mpsc::channel(INBOX);
         let closing = CancellationToken::new();
-        let identity = Identity::new(options.sharing, home, boot.clone());
-        let scout = Scout {
+        let identity = WorkerIdentity::new(options.sharing, home, boot.clone());
+        let remote_watch = RemoteWatcher {
             log: options.log.clone(),
             wall: wall.clone(),
             home: Arc::clone(identity.home()),
@@ -131,7 +126,7 @@ impl Jobs {
             held_before: HashMap::new(),
             full_before: HashMap::new(),
         };
-        let shared = Shared {
+        let shared = JobsShared {
             log: options.log.clone(),
             wall: wall.clone(),
             handlers: options.handlers.keys().cloned().collect(),
@@ -140,7 +135,7 @@ impl Jobs {
             tasks: options.tasks.clone(),
             closing,
         };
-        let mut dispatcher = Dispatcher::new(Parts {
+        let mut dispatcher = Dispatcher::new(DispatcherParts {
             log: options.log,
             sharing: options.sharing,
             identity,
@@ -156,24 +151,24 @@ impl Jobs {
         dispatcher.restore(found);
         options.tasks.spawn("jobs", dispatcher.run());
         if options.sharing == Sharing::WithOthers {
-            options.tasks.spawn("job-scout", scout.run());
+            options.tasks.spawn("job-remote-watch", remote_watch.run());
         }
         let jobs = Self {
             shared: Arc::new(shared),
         };
-        // What is said to run and does not is put right before anybody can ask.
+        // Jobs that only seem to run are corrected before the first request.
         jobs.idle().await;
         jobs.tell(Message::Open).await;
         Ok(jobs)
     }
 
-    /// Takes a job. When this returns, it is on disk.
+    /// Submits a job. When this returns, it is on disk.
     ///
-    /// *Cancel safety*: dropped half-way, the job is taken all the same, if it can be, and runs; with an idempotency key it can
-    /// be submitted again without harm.
+    /// *Cancel safety*: if the future is dropped, the job is still submitted, if possible, and runs; with an
+    /// idempotency key it can safely be submitted again.
     ///
     /// # Errors
-    /// See [`SubmitError`]; the job was not taken.
+    /// See [`SubmitError`]; the job wasn't accepted.
     pub async fn submit(&self, new: NewJob) -> Result<Submitted, SubmitError> {
         let shared = &self.shared;
         if shared.closing.is_cancelled() {
@@ -192,7 +187,7 @@ impl Jobs {
         taken.unwrap_or(Err(SubmitError::Draining))
     }
 
-    /// Puts a job on disk and tells the dispatcher, which would not hear of it otherwise.
+    /// Writes a job to disk and tells the dispatcher, which wouldn't learn of it otherwise.
     async fn take(&self, new: NewJob) -> Result<Submitted, SubmitError> {
         let shared = &self.shared;
         let taken = submit::submit(&shared.log, new, shared.wall.now()).await?;
@@ -208,26 +203,28 @@ impl Jobs {
         Ok(taken.submitted)
     }
 
-    /// A job; `None` if there is none of that id.
+    /// The job with this id, if there is one.
     ///
-    /// *Cancel safety*: may be dropped at any time, as all that only read may.
+    /// *Cancel safety*: it only reads.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// If the log can't be read.
     pub async fn get(&self, id: JobId) -> Result<Option<Job>, LogError> {
         history::read(&self.shared.log, id).await
     }
 
-    /// Jobs, newest first. Those that only deal with the end of another one are left out; the other one names them.
+    /// Jobs, newest first. Followers, which only handle the end of another job, are left out; that job names
+    /// them.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// If the log can't be read.
     pub async fn list(&self, query: ListQuery) -> Result<Vec<Job>, LogError> {
         let log = &self.shared.log;
         let wanted = query.limit as usize;
         let mut after = query.before.map(history::job_stream);
         let mut found: Vec<Job> = Vec::new();
-        // Those that cannot be read are left out; a page that is short because of them would look like the last one.
+        // Jobs that can't be read are left out. A page that is short because of them would look like the last
+        // one.
         loop {
             let heads = HeadsQuery {
                 kind: history::JOB_KIND.into(),
@@ -247,10 +244,10 @@ impl Jobs {
         }
     }
 
-    /// What is known of a job's output.
+    /// The summary of a job's output.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// If the log can't be read.
     pub async fn output_summary(&self, id: JobId) -> Result<OutputSummary, LogError> {
         output::summary(&self.shared.log, id).await
     }
@@ -258,30 +255,30 @@ impl Jobs {
     /// What the job was submitted with.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// If the log can't be read.
     pub async fn payload(&self, id: JobId) -> Result<Option<Arc<[u8]>>, LogError> {
         let payload = Payload::read(&self.shared.log, id).await?;
         Ok(payload.map(|payload| payload.bytes))
     }
 
-    /// Why a queued job does not run yet; `None` if it is not queued here.
+    /// Why a queued job doesn't run yet; `None` if it isn't queued here.
     pub async fn waiting_for(&self, id: JobId) -> Option<WaitingFor> {
         self.all_waiting_for(vec![id]).await.pop().flatten()
     }
 
-    /// The same for several, in their order; nothing at all if the service has ended.
+    /// The same for several jobs, in order; empty if the service has ended.
     async fn all_waiting_for(&self, ids: Vec<JobId>) -> Vec<Option<WaitingFor>> {
         let (answer, answered) = oneshot::channel();
         self.tell(Message::Why { ids, answer }).await;
-        // Without an answer, nothing waits here any more.
+        // Without an answer, nothing waits here anymore.
         answered.await.unwrap_or_default()
     }
 
-    /// What is known of some jobs now, beside what is written in them. Those that have not begun cost no read of the log,
-    /// however many there are, and all of them together one question to the queue.
+    /// The current view of some jobs, besides what is stored in them. Jobs that haven't started need no read of
+    /// the log, and all of them together need one question to the queue.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// If the log can't be read.
     pub async fn seen_now(&self, jobs: &[Job]) -> Result<Vec<SeenNow>, LogError> {
         let begun: Vec<Option<JobId>> = jobs
             .iter()
@@ -290,7 +287,7 @@ impl Jobs {
         let output = |begun: Option<JobId>| async move {
             match begun {
                 Some(id) => match self.output_summary(id).await {
-                    // It is quarantined, and keeps nobody from seeing the job.
+                    // The output is quarantined, which must not hide the job.
                     Err(LogError::Corrupt(_)) => Ok(OutputSummary::default()),
                     output => output,
                 },
@@ -317,7 +314,7 @@ impl Jobs {
         Ok(seen.collect())
     }
 
-    /// The job that a head is of, for somebody who has it already; `None` if it cannot be read.
+    /// The job in a head that the caller already has; `None` if it can't be read.
     #[must_use]
     pub fn of_head(&self, stored: &StoredHead) -> Option<Job> {
         history::readable(&self.shared.log, stored)
@@ -340,12 +337,12 @@ impl Jobs {
         }
     }
 
-    /// Waits until a job has ended. When the deadline passes first, the answer is the job as it is then.
+    /// Waits until a job has ended. If the deadline passes first, returns the job as it is then.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     ///
     /// # Errors
-    /// If there is no such job, the scope is cancelled, or the log cannot be read.
+    /// If there is no such job, the scope is cancelled, or the log can't be read.
     pub async fn wait(&self, id: JobId, deadline: &Deadline, scope: &Scope) -> Result<Job, FollowEnd> {
         let ended = wait::ended(&self.shared.log, id, scope);
         let mut ended = std::pin::pin!(ended);
@@ -356,28 +353,28 @@ impl Jobs {
         }
     }
 
-    /// Follows the output of a job from a place on, until the job has ended.
+    /// Follows the output of a job from a position on, until the job has ended.
     #[must_use]
     pub fn follow(&self, id: JobId, after: impl Into<Bookmark>, scope: &Scope) -> OutputTail {
         OutputTail::new(&self.shared.log, id, after.into(), scope)
     }
 
-    /// Asks for a job to be cancelled. A queued one is cancelled when this returns. A running one is being stopped;
-    /// the wish is on disk, and its worker honours it even if it hears of it late.
+    /// Cancels a job. A queued job is cancelled when this returns. A running job is being stopped: the request is
+    /// on disk, and its worker honors it even if it learns of it late.
     ///
-    /// *Cancel safety*: dropped half-way, it is cancelled all the same.
+    /// *Cancel safety*: if the future is dropped, the job is still cancelled.
     ///
     /// # Errors
     /// See [`ChangeError`]; an ended job stays as it is.
     pub async fn cancel(&self, id: JobId, request: Requested) -> Result<Job, ChangeError> {
         let jobs = self.clone();
-        let cancelling = async move { jobs.wish_cancelled(id, request).await };
+        let cancelling = async move { jobs.request_cancel(id, request).await };
         let done = self.shared.tasks.to_the_end("job-cancel", cancelling).await;
         done.unwrap_or(Err(ChangeError::Log(LogError::Closed)))
     }
 
-    /// Puts the wish on disk and tells the dispatcher.
-    async fn wish_cancelled(&self, id: JobId, request: Requested) -> Result<Job, ChangeError> {
+    /// Writes the request to disk and tells the dispatcher.
+    async fn request_cancel(&self, id: JobId, request: Requested) -> Result<Job, ChangeError> {
         let mut job = self.get(id).await?.ok_or(ChangeError::NotFound { id })?;
         for _ in 0..CANCEL_TRIES {
             let change = Change::Cancel {
@@ -406,7 +403,7 @@ impl Jobs {
                     return Ok(job);
                 }
                 Err(CommitError::Conflict { actual, .. }) => {
-                    job = still_there(&self.shared.log, id, actual.as_deref())?
+                    job = current_job(&self.shared.log, id, actual.as_deref())?
                 }
                 Err(CommitError::Log(error)) => return Err(ChangeError::Log(error)),
                 Err(error) => return Err(ChangeError::Commit(error)),
@@ -415,12 +412,12 @@ impl Jobs {
         Ok(job)
     }
 
-    /// Submits a job that has ended once more, as a new one of another id. The old one stays what it is.
+    /// Submits a job that has ended again, as a new job with another id. The old one doesn't change.
     ///
-    /// *Cancel safety*: dropped half-way, the new job may or may not be taken.
+    /// *Cancel safety*: if the future is dropped, the new job may or may not be submitted.
     ///
     /// # Errors
-    /// See [`ChangeError`]; no new job was taken.
+    /// See [`ChangeError`]; no new job was accepted.
     pub async fn retry(&self, id: JobId, new_id: JobId, by: &str) -> Result<Job, ChangeError> {
         let job = self.get(id).await?.ok_or(ChangeError::NotFound { id })?;
         if !job.record.state.is_terminal() {
@@ -430,10 +427,10 @@ impl Jobs {
         let payload = payload.ok_or(ChangeError::Forgotten { id })?;
         let mut facts = job.record.facts;
         let then = match facts.followed_by.take() {
-            Some(follower) => self.again(follower, by).await?,
+            Some(follower) => self.resubmit_follower(follower, by).await?,
             None => None,
         };
-        // The time it had was for the first one. What it waited for has been waited for.
+        // The deadline was for the first run, and the dependencies were already met.
         facts.deadline = None;
         facts.after = Vec::new();
         facts.idempotency_key = None;
@@ -453,8 +450,8 @@ impl Jobs {
         Ok(submitted.job().clone())
     }
 
-    /// What was to be done at the end of a job, once more; nothing if it is not known any more.
-    async fn again(&self, follower: JobId, by: &str) -> Result<Option<Box<NewJob>>, LogError> {
+    /// The follower of a job as a new job; `None` if its payload is gone.
+    async fn resubmit_follower(&self, follower: JobId, by: &str) -> Result<Option<Box<NewJob>>, LogError> {
         let payload = Payload::read(&self.shared.log, follower).await?;
         let (Some(job), Some(payload)) = (self.get(follower).await?, payload) else {
             return Ok(None);
@@ -472,37 +469,37 @@ impl Jobs {
         })))
     }
 
-    /// Forgets jobs that have ended, unless others wait for them.
+    /// Removes jobs that have ended, unless others wait for them.
     ///
-    /// *Cancel safety*: dropped half-way, some are forgotten, each whole.
+    /// *Cancel safety*: if the future is dropped, some are removed, each completely.
     ///
     /// # Errors
-    /// If the log cannot be read or written.
+    /// If the log can't be read or written.
     pub async fn collect(&self, policy: GcPolicy) -> Result<JobsCollected, LogError> {
         collect::collect(&self.shared.log, policy, self.shared.wall.now()).await
     }
 
-    /// Changes how many jobs run at once here. What runs goes on; with none, nothing new is started.
+    /// Changes how many jobs run at once here. Running jobs continue; with zero, no new ones start.
     pub async fn set_max_workers(&self, max_workers: usize) {
         self.tell(Message::MaxWorkers(max_workers)).await;
     }
 
-    /// How many jobs there are.
+    /// The number of jobs by state.
     #[must_use]
     pub fn counts(&self) -> Counts {
         *self.shared.counts.read().state
     }
 
-    /// Tells from now on of changes of any job or its output, here or on another machine.
+    /// Tells from now on when a job or its output changes, here or on another machine.
     #[must_use]
     pub fn moves(&self) -> JobMoves {
         JobMoves {
-            jobs: self.shared.log.moved(history::JOB_KIND),
-            output: self.shared.log.moved(history::OUTPUT_KIND),
+            jobs: self.shared.log.changes(history::JOB_KIND),
+            output: self.shared.log.changes(history::OUTPUT_KIND),
         }
     }
 
-    /// Claims nothing more from now on, and takes no more jobs. What runs goes on.
+    /// Stops claiming and accepting jobs. Running jobs continue.
     pub async fn close(&self) {
         self.shared
             .closing
@@ -510,10 +507,10 @@ impl Jobs {
         self.tell(Message::Close).await;
     }
 
-    /// Claims nothing more, waits for what runs until the deadline, then stops what is left and gives it back. When
-    /// this returns, everything is on disk, and nothing of any job runs here.
+    /// Stops claiming, waits for running jobs until the deadline, then stops the rest and releases it. When this
+    /// returns, everything is on disk, and nothing of any job runs here.
     ///
-    /// *Cancel safety*: dropped half-way, what runs goes on.
+    /// *Cancel safety*: if the future is dropped, running jobs continue.
     pub async fn drain(&self, deadline: &Deadline) {
         self.close().await;
         let mut idle = std::pin::pin!(self.idle());
@@ -533,18 +530,18 @@ impl Jobs {
     async fn idle(&self) {
         let (answer, idle) = oneshot::channel();
         self.tell(Message::Idle { answer }).await;
-        // It is answered then, or dropped with the dispatcher, and then there is nothing either.
+        // The dispatcher answers, or it is gone, and then nothing runs either.
         drop(idle.await);
     }
 
-    /// The dispatcher is gone only after a drain, and when all tasks are, at the end of the daemon.
+    /// The dispatcher is gone only after a drain, and at the end of the daemon.
     async fn tell(&self, message: Message) {
         drop(self.shared.inbox.send(message).await);
     }
 }
 
-/// The job that stands in the way of a write.
-fn still_there(log: &Log, id: JobId, actual: Option<&StoredHead>) -> Result<Job, ChangeError> {
+/// The current state of a job that conflicted with a write.
+fn current_job(log: &Log, id: JobId, actual: Option<&StoredHead>) -> Result<Job, ChangeError> {
     actual
         .and_then(|stored| history::readable(log, stored))
         .ok_or(ChangeError::NotFound { id })

@@ -11,7 +11,7 @@ use crate::dispatch::Lane;
 use crate::history::{self, Happening};
 use crate::job::{Facts, Record};
 use crate::output::OutputSummary;
-use crate::submit::Key;
+use crate::submit::IdempotencyKey;
 
 fn check<T: Debug + DeserializeOwned + Serialize>(stored: &str) {
     let read: T = serde_json::from_str(stored).unwrap_or_else(|error| panic!("{error}: {stored}"));
@@ -104,7 +104,7 @@ fn events_of_jobs() {
 
 #[test]
 fn keys_and_output() {
-    check::<Key>(r#"{"key":"k1","job":"job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX","asks_for":"00ff"}"#);
+    check::<IdempotencyKey>(r#"{"key":"k1","job":"job_01JCZ8T6V8Y3N5K2M4Q7R9S1TX","asks_for":"00ff"}"#);
     check::<OutputSummary>(r#"{"bytes":70,"cut_bytes":7}"#);
     check::<OutputSummary>(r#"{"bytes":70,"cut_bytes":7,"progress":{"done":3}}"#);
     check::<OutputSummary>(

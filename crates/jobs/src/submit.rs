@@ -1,4 +1,4 @@
-//! Taking jobs: what was asked for is checked, and on disk before anybody is told that it was taken.
+//! Accepts jobs: validates them, and writes them to disk before the caller is told.
 
 use eventlog::{BlobId, Commit, CommitError, Head, Log, StoredHead, Version, Write};
 use protocol::JobId;
@@ -15,29 +15,29 @@ use crate::{
 };
 use eventlog::UnixMs;
 
-/// How long a title may be. It stands in every list.
+/// The length limit for a title, which is part of every list.
 const TITLE_LIMIT_CHARS: usize = 200;
-/// How many jobs one may wait for. Each is looked up.
+/// How many jobs one job may wait for. Each is looked up.
 const AFTER_LIMIT: usize = 64;
-/// How many blobs may come with a job.
+/// How many blobs a job may have.
 const BLOBS_LIMIT: usize = 64;
-/// How long an idempotency key may be.
+/// The length limit for an idempotency key.
 const KEY_LIMIT_BYTES: usize = 256;
-/// How long the name of a lane may be; it is part of the name of a stream.
+/// The length limit for the name of a lane, which is part of the name of a stream.
 const LANE_LIMIT_BYTES: usize = 200;
-/// How many retries one may ask for.
+/// How many retries a job may ask for.
 const RETRIES_LIMIT: u16 = 1_000;
 
-/// A job that was taken, and what it was submitted with.
-pub(crate) struct Taken {
+/// A job that was accepted, and what it was submitted with.
+pub(crate) struct AcceptedJob {
     pub(crate) submitted: Submitted,
     pub(crate) payload: Payload,
-    /// The job that was taken with it.
+    /// The follower that was accepted with it.
     pub(crate) follower: Option<(Job, Payload)>,
 }
 
-/// Takes a job, or finds the one that was taken before with the same key.
-pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Taken, SubmitError> {
+/// Accepts a job, or finds the one that was accepted before with the same key.
+pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<AcceptedJob, SubmitError> {
     check(&new)?;
     for id in &new.facts.after {
         if history::read(log, *id).await?.is_none() {
@@ -57,7 +57,7 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Taken,
     facts.followed_by = follower.as_ref().map(|follower| follower.id);
     let key = match facts.idempotency_key.clone() {
         None => None,
-        Some(key) => Some(Key {
+        Some(key) => Some(IdempotencyKey {
             job: id.to_string(),
             asks_for: fingerprint(&facts, essence.as_ref().unwrap_or(&payload), &blobs).map_err(refused)?,
             key,
@@ -89,7 +89,7 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Taken,
             let version = committed
                 .last()
                 .map_or(Version::NONE, |follower| follower.version);
-            Ok(Taken {
+            Ok(AcceptedJob {
                 submitted: Submitted::New(job),
                 payload,
                 follower: follower.map(|follower| follower.taken(version)),
@@ -98,8 +98,8 @@ pub(crate) async fn submit(log: &Log, new: NewJob, now: UnixMs) -> Result<Taken,
         Err(CommitError::Conflict {
             actual: Some(actual), ..
         }) => {
-            let submitted = known(log, &actual, key.as_ref()).await?;
-            Ok(Taken {
+            let submitted = find_existing(log, &actual, key.as_ref()).await?;
+            Ok(AcceptedJob {
                 submitted,
                 payload,
                 follower: None,
@@ -149,9 +149,13 @@ impl Follower {
     }
 }
 
-/// The job that was submitted before with the same key, if it asks for the same.
-async fn known(log: &Log, actual: &StoredHead, key: Option<&Key>) -> Result<Submitted, SubmitError> {
-    let stored: Option<Key> = serde_json::from_slice(&actual.head.body).ok();
+/// The job that was submitted before with the same key, if it has the same parameters.
+async fn find_existing(
+    log: &Log,
+    actual: &StoredHead,
+    key: Option<&IdempotencyKey>,
+) -> Result<Submitted, SubmitError> {
+    let stored: Option<IdempotencyKey> = serde_json::from_slice(&actual.head.body).ok();
     let (Some(stored), Some(key)) = (stored, key) else {
         return Err(invalid(
             "idempotency_key",
@@ -175,14 +179,14 @@ async fn known(log: &Log, actual: &StoredHead, key: Option<&Key>) -> Result<Subm
 
 /// The head of an idempotency key.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Key {
+pub(crate) struct IdempotencyKey {
     key: String,
     job: String,
-    /// What the job asks for, in short: another one may not take its place unnoticed.
+    /// A fingerprint of the parameters, so that another job can't take its place unnoticed.
     asks_for: String,
 }
 
-impl Key {
+impl IdempotencyKey {
     fn write(&self) -> Result<Write, CommitError> {
         Ok(Write {
             stream: history::key_stream(&self.key),
@@ -193,8 +197,8 @@ impl Key {
     }
 }
 
-/// What a job asks for, in short. Who asks, and until when, does not belong to it: a client that tries again says both
-/// anew.
+/// The fingerprint of a job's parameters. It excludes who asks and until when, because both may differ when a
+/// client retries.
 fn fingerprint(facts: &Facts, essence: &[u8], blobs: &[BlobId]) -> Result<String, CommitError> {
     let facts = Facts {
         submitted_by: String::new(),

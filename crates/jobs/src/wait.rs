@@ -1,4 +1,4 @@
-//! Waiting for the end of a job, on whichever machine it runs.
+//! Waits for the end of a job, on whichever machine it runs.
 
 use eventlog::{Log, TailEnd};
 use kernel::Scope;
@@ -15,7 +15,7 @@ pub(crate) async fn ended(log: &Log, id: JobId, scope: &Scope) -> Result<Job, Fo
         if job.record.state.is_terminal() {
             return Ok(job);
         }
-        // Whatever comes next, the head is looked at again.
+        // Whatever the next event is, the head is read again.
         let mut tail = log.tail(&stream, stored.last_sequence, scope);
         match tail.next().await {
             Ok(_) => {}

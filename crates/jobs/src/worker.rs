@@ -1,9 +1,10 @@
-//! Who this daemon is to the others that share the log: a worker that lives as long as its lease.
+//! This daemon as a worker among others that share the log. A worker lives as long as its lease.
 //!
-//! Alone there is nobody to prove it to: the log has one owner, and whatever an earlier one left is dead. With others
-//! the worker holds one lease for all of its attempts. It is taken for the first claim and renewed while anything
-//! runs, so an idle daemon writes nothing. A worker that lost its lease never gets it back: it goes on as another
-//! worker, under another key, and the attempts of the old one are no longer its own.
+//! Without sharing, no lease is needed: the log has one owner, and what an earlier one left is dead. With
+//! sharing, the worker holds one lease for all of its attempts. The lease is taken for the first claim and
+//! renewed while anything runs, so an idle daemon writes nothing. A worker that lost its lease never gets it
+//! back: the daemon continues as another worker, under another key, and the attempts of the old one no longer
+//! belong to it.
 
 use std::{
     sync::Arc,
@@ -14,27 +15,28 @@ use eventlog::{Commit, Lease, LeaseError, Log};
 
 use crate::{job::Worker, service::Sharing};
 
-/// How often a lease is renewed within its time: often enough that an outage may last for more than half of it.
+/// How many times a lease is renewed within its duration: often enough to survive an outage of more than half of
+/// it.
 const RENEWALS_PER_LEASE: u32 = 5;
 
-/// The part of a lease that is left for the end of what runs under it.
+/// The fraction of a lease that is reserved for stopping what runs under it.
 const STOPPED_WITHIN: u32 = 5;
 
 /// This daemon as a worker.
 #[derive(Debug)]
-pub(crate) struct Identity {
+pub(crate) struct WorkerIdentity {
     home: Arc<str>,
     boot: String,
-    /// How often a lease was taken. Each time it is another worker.
+    /// How many leases were taken. Each is another worker.
     incarnation: u64,
-    held: Held,
+    held: LeaseState,
 }
 
 #[derive(Debug)]
-enum Held {
+enum LeaseState {
     /// No lease is needed.
     Alone,
-    /// None is held.
+    /// No lease is held.
     Nothing,
     Lease {
         lease: Lease,
@@ -42,15 +44,15 @@ enum Held {
     },
 }
 
-impl Identity {
+impl WorkerIdentity {
     pub(crate) fn new(sharing: Sharing, home: String, boot: String) -> Self {
         Self {
             home: home.into(),
             boot,
             incarnation: 0,
             held: match sharing {
-                Sharing::Alone => Held::Alone,
-                Sharing::WithOthers => Held::Nothing,
+                Sharing::Alone => LeaseState::Alone,
+                Sharing::WithOthers => LeaseState::Nothing,
             },
         }
     }
@@ -59,11 +61,11 @@ impl Identity {
         &self.home
     }
 
-    /// The worker as it stands in the jobs that it claims. Without a lease it has claimed none.
+    /// The worker as it is stored in the jobs that it claims. Without a lease it has claimed none.
     pub(crate) fn worker(&self) -> Worker {
         let (lease_key, lease_token) = match &self.held {
-            Held::Lease { lease, .. } => (Arc::clone(&lease.key), lease.token.get()),
-            Held::Alone | Held::Nothing => (self.key().into(), 0),
+            LeaseState::Lease { lease, .. } => (Arc::clone(&lease.key), lease.token.get()),
+            LeaseState::Alone | LeaseState::Nothing => (self.key().into(), 0),
         };
         Worker {
             lease_key,
@@ -74,12 +76,12 @@ impl Identity {
 
     pub(crate) fn lease(&self) -> Option<&Lease> {
         match &self.held {
-            Held::Lease { lease, .. } => Some(lease),
-            Held::Alone | Held::Nothing => None,
+            LeaseState::Lease { lease, .. } => Some(lease),
+            LeaseState::Alone | LeaseState::Nothing => None,
         }
     }
 
-    /// The commit, made only while this worker lives.
+    /// Makes the commit fail unless this worker is alive.
     pub(crate) fn guard(&self, commit: Commit) -> Commit {
         match self.lease() {
             Some(lease) => commit.under(lease),
@@ -87,50 +89,51 @@ impl Identity {
         }
     }
 
-    /// What has to be asked of the log before anything is claimed; `None` if the lease is good for long enough.
-    pub(crate) fn wanted(&self, ttl: Duration, now: Instant) -> Option<Wanted> {
+    /// What to request from the log before a claim; `None` if the lease is valid for long enough.
+    pub(crate) fn lease_request(&self, ttl: Duration, now: Instant) -> Option<LeaseRequest> {
         match &self.held {
-            Held::Alone => None,
-            Held::Nothing => Some(Wanted::Take {
+            LeaseState::Alone => None,
+            LeaseState::Nothing => Some(LeaseRequest::Take {
                 key: self.key(),
                 owner: self.home.to_string(),
             }),
-            Held::Lease { lease, renewed_at } => {
+            LeaseState::Lease { lease, renewed_at } => {
                 let age = now.saturating_duration_since(*renewed_at);
-                (age >= ttl / RENEWALS_PER_LEASE).then(|| Wanted::Renew(lease.clone()))
+                (age >= ttl / RENEWALS_PER_LEASE).then(|| LeaseRequest::Renew(lease.clone()))
             }
         }
     }
 
-    /// Whether what is claimed now is safe for a while.
+    /// Whether jobs that are claimed now are safe for a while.
     pub(crate) fn can_claim(&self, ttl: Duration, now: Instant) -> bool {
         match &self.held {
-            Held::Alone => true,
-            Held::Nothing => false,
-            Held::Lease { renewed_at, .. } => now.saturating_duration_since(*renewed_at) < ttl / 2,
+            LeaseState::Alone => true,
+            LeaseState::Nothing => false,
+            LeaseState::Lease { renewed_at, .. } => now.saturating_duration_since(*renewed_at) < ttl / 2,
         }
     }
 
-    /// When the lease has to be renewed; `None` if there is none.
+    /// When to renew the lease; `None` if there is none.
     pub(crate) fn renew_at(&self, ttl: Duration) -> Option<Instant> {
         match &self.held {
-            Held::Lease { renewed_at, .. } => Some(*renewed_at + ttl / RENEWALS_PER_LEASE),
-            Held::Alone | Held::Nothing => None,
+            LeaseState::Lease { renewed_at, .. } => Some(*renewed_at + ttl / RENEWALS_PER_LEASE),
+            LeaseState::Alone | LeaseState::Nothing => None,
         }
     }
 
-    /// When this worker must take its lease for over, by its own clock: a little before others may, so that what it runs has
-    /// ended by then. `None` if there is none.
-    pub(crate) fn over_at(&self, ttl: Duration) -> Option<Instant> {
+    /// When this worker must treat its lease as expired, by its own clock: a little before others do, so that its
+    /// attempts have ended by then. `None` if there is no lease.
+    pub(crate) fn expires_at(&self, ttl: Duration) -> Option<Instant> {
         match &self.held {
-            Held::Lease { renewed_at, .. } => Some(*renewed_at + ttl - ttl / STOPPED_WITHIN),
-            Held::Alone | Held::Nothing => None,
+            LeaseState::Lease { renewed_at, .. } => Some(*renewed_at + ttl - ttl / STOPPED_WITHIN),
+            LeaseState::Alone | LeaseState::Nothing => None,
         }
     }
 
-    /// The lease was taken or renewed; `asked_at` is when that was asked for, so that its end is never overrated.
+    /// The lease was taken or renewed. `asked_at` is when it was requested, so that its end is never
+    /// overestimated.
     pub(crate) fn granted(&mut self, lease: Lease, asked_at: Instant) {
-        self.held = Held::Lease {
+        self.held = LeaseState::Lease {
             lease,
             renewed_at: asked_at,
         };
@@ -138,9 +141,9 @@ impl Identity {
 
     /// The lease is gone, and with it this worker. The next one has another key.
     pub(crate) fn lost(&mut self) {
-        if matches!(self.held, Held::Lease { .. }) {
+        if matches!(self.held, LeaseState::Lease { .. }) {
             self.incarnation += 1;
-            self.held = Held::Nothing;
+            self.held = LeaseState::Nothing;
         }
     }
 
@@ -149,15 +152,14 @@ impl Identity {
     }
 }
 
-/// What has to be asked of the log.
+/// A request to the log.
 #[derive(Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum LeaseRequest {
     Take { key: String, owner: String },
     Renew(Lease),
 }
 
-impl Wanted {
-    /// Asks for it.
+impl LeaseRequest {
     pub(crate) async fn ask(self, log: Log, ttl: Duration) -> Result<Lease, LeaseError> {
         match self {
             Self::Take { key, owner } => log.lease(&key, &owner, ttl).await,

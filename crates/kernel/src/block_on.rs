@@ -1,7 +1,7 @@
-//! Waiting for a future on a plain thread.
+//! Blocks a plain thread on a future.
 //!
-//! Blocking waits are the async waits of this crate driven by a thread that sleeps, so that there is one way
-//! to wait and one argument why no wake-up is lost.
+//! A blocking wait is the async wait of this crate driven by a sleeping thread, so there is one way to wait and
+//! one proof that no wake-up is lost.
 
 use std::{
     future::Future,
@@ -12,10 +12,9 @@ use std::{
 
 use crate::sync::{Condvar, Mutex, lock, wait};
 
-/// Runs a future to its end on this thread, which sleeps in between.
+/// Runs a future to completion on this thread, which sleeps between polls.
 ///
-/// It is meant for the waits of this crate. Futures that need an executor's timers or sockets do not belong
-/// here.
+/// Use it for the waits of this crate. Futures that need an executor's timers or sockets don't work here.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let sleeper = Arc::new(Sleeper::default());
@@ -29,9 +28,9 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A thread that sleeps until it is woken; a wake-up that comes first is remembered.
+/// A thread that sleeps until it is woken. A wake-up that arrives before the sleep is remembered.
 struct Sleeper {
-    /// Guards 'somebody has woken me since I last slept'.
+    /// Whether the thread was woken since it last slept.
     woken: Mutex<bool>,
     changed: Condvar,
 }

@@ -1,11 +1,11 @@
 //! Time as a parameter.
 //!
-//! 1. A waker given to [`Clock::alarm`] is woken once the clock has reached that time, unless the [`Alarm`]
-//!    was dropped before.
-//! 2. Wakers are woken, and dropped, while no lock of this module is held.
+//! 1. A waker passed to [`Clock::alarm`] is woken once the clock has reached that time, unless the [`Alarm`] was
+//!    dropped before.
+//! 2. Wakers are woken and dropped while no lock of this module is held.
 //! 3. A dropped alarm leaves nothing behind.
 //!
-//! The locks here are `std`'s in the models too: time does not pass in a model, so nothing there waits on them.
+//! The locks here are `std`'s even in the models: time doesn't pass in a model, so nothing there waits on them.
 
 use std::{
     collections::BTreeMap,
@@ -18,16 +18,16 @@ use std::{
 
 /// A source of time.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// What time it is.
+    /// The current time.
     fn now(&self) -> Instant;
 
-    /// Wakes somebody at a given time, at once if that has passed.
+    /// Wakes a waker at the given time, or at once if that has passed.
     fn alarm(&self, at: Instant, waker: Waker) -> Alarm;
 }
 
-/// A pending wake-up. Dropping it takes it back.
+/// A pending wake-up. Dropping it cancels the wake-up.
 #[derive(Debug)]
-#[must_use = "an alarm that is dropped does not go off"]
+#[must_use = "dropping an alarm cancels it"]
 pub struct Alarm {
     alarms: Arc<Alarms>,
     key: AlarmKey,
@@ -42,30 +42,29 @@ impl Drop for Alarm {
 
 type AlarmKey = (Instant, u64);
 
-/// The alarms of one clock.
 #[derive(Debug, Default)]
 struct Alarms {
-    /// Guards which alarms there are, and whether the timer thread has to be told of a new one.
+    /// The pending alarms, and whether the timer thread must be woken for a new one.
     pending: Mutex<Pending>,
     earlier: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Pending {
-    /// Earliest first; the number in the key tells alarms of the same instant apart.
+    /// Earliest first. The number in the key distinguishes alarms for the same instant.
     wakers: BTreeMap<AlarmKey, Waker>,
     thread: TimerThread,
 }
 
-/// What the timer thread does. Most alarms are dropped long before they are due, and the next one is set for later than
-/// the thread sleeps anyway: it is woken only if it would sleep for too long.
+/// What the timer thread is doing. Most alarms are dropped long before they are due, and a new one is usually
+/// later than the time until which the thread sleeps anyway. So the thread is woken only if it would oversleep.
 #[derive(Clone, Copy, Debug, Default)]
 enum TimerThread {
-    /// It looks at the alarms before it sleeps, or there is none.
+    /// It will look at the alarms before it sleeps, or it hasn't been started.
     #[default]
     Awake,
     SleepsUntil(Instant),
-    SleepsUntilTold,
+    SleepsUntilNotified,
 }
 
 impl TimerThread {
@@ -73,7 +72,7 @@ impl TimerThread {
         match self {
             Self::Awake => false,
             Self::SleepsUntil(end) => at < end,
-            Self::SleepsUntilTold => true,
+            Self::SleepsUntilNotified => true,
         }
     }
 }
@@ -90,7 +89,7 @@ impl Alarms {
         pending.wakers.insert(key, waker);
         let oversleeps = pending.thread.oversleeps(at);
         if oversleeps {
-            // It is told below, and looks at all alarms then.
+            // The thread is notified below and then looks at all alarms.
             pending.thread = TimerThread::Awake;
         }
         drop(pending);
@@ -103,7 +102,7 @@ impl Alarms {
         }
     }
 
-    /// Takes out what is due, to be woken once the lock is free.
+    /// Removes the alarms that are due, so that the caller can wake them after releasing the lock.
     fn take_due(pending: &mut BTreeMap<AlarmKey, Waker>, now: Instant) -> BTreeMap<AlarmKey, Waker> {
         let later = pending.split_off(&(now, u64::MAX));
         mem::replace(pending, later)
@@ -114,8 +113,8 @@ impl Alarms {
         due.into_values().for_each(Waker::wake);
     }
 
-    /// The life of the timer thread: it sleeps until the earliest alarm, or until there is an earlier one. If that alarm
-    /// is dropped, it wakes for nothing, once.
+    /// The loop of the timer thread. It sleeps until the earliest alarm is due or an earlier one is added. If
+    /// that alarm is dropped, the thread wakes up once for nothing.
     fn run(&self) -> ! {
         loop {
             let mut pending = self.lock();
@@ -126,7 +125,7 @@ impl Alarms {
                     break due;
                 }
                 let first = pending.wakers.first_key_value().map(|(&(at, _), _)| at);
-                pending.thread = first.map_or(TimerThread::SleepsUntilTold, TimerThread::SleepsUntil);
+                pending.thread = first.map_or(TimerThread::SleepsUntilNotified, TimerThread::SleepsUntil);
                 pending = match first {
                     None => self.earlier.wait(pending).unwrap_or_else(PoisonError::into_inner),
                     Some(at) => {
@@ -145,8 +144,8 @@ impl Alarms {
     }
 }
 
-/// The time of the machine, which never goes back. One thread serves all alarms; it starts with the first one
-/// and sleeps while none is pending.
+/// The monotonic time of the machine. One thread serves all alarms. It starts with the first alarm and sleeps
+/// while none is pending.
 #[derive(Debug)]
 pub struct SystemClock {
     alarms: Arc<Alarms>,
@@ -170,7 +169,7 @@ impl SystemClock {
             let thread = thread::Builder::new()
                 .name("tidelock-clock".into())
                 .spawn(move || alarms.run());
-            assert!(thread.is_ok(), "no thread for the clock: {thread:?}");
+            assert!(thread.is_ok(), "cannot start the clock thread: {thread:?}");
         });
     }
 }
@@ -186,16 +185,15 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that is moved by hand, for tests.
+/// A clock that tests advance by hand.
 #[derive(Debug)]
 pub struct ManualClock {
-    /// Guards the current time.
     now: Mutex<Instant>,
     alarms: Arc<Alarms>,
 }
 
 impl ManualClock {
-    /// A clock that stands at some time.
+    /// A clock at an arbitrary time.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             now: Mutex::new(Instant::now()),
@@ -203,7 +201,7 @@ impl ManualClock {
         })
     }
 
-    /// Moves the clock, and wakes whoever is due.
+    /// Advances the clock and wakes the alarms that are due.
     pub fn advance(&self, by: Duration) {
         let now = {
             let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,7 +224,7 @@ impl Clock for ManualClock {
 
     fn alarm(&self, at: Instant, waker: Waker) -> Alarm {
         let alarm = self.alarms.add(at, waker);
-        // The clock may have been moved past that time before the alarm was in.
+        // The clock may have been advanced past that time before the alarm was added.
         self.alarms.wake_due(self.now());
         alarm
     }

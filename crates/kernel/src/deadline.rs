@@ -1,4 +1,4 @@
-//! A moment after which somebody no longer wants to wait, together with the clock that decides.
+//! A point in time after which a caller stops waiting, together with the clock that measures it.
 
 use std::{
     fmt,
@@ -11,13 +11,27 @@ use std::{
 
 use crate::clock::{Alarm, Clock};
 
-/// The end of somebody's patience.
+/// A point in time after which a caller stops waiting, or never.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use kernel::{Clock, Deadline, ManualClock};
+///
+/// let manual = ManualClock::new();
+/// let clock: Arc<dyn Clock> = Arc::clone(&manual) as Arc<dyn Clock>;
+/// let deadline = Deadline::after(&clock, Duration::from_secs(5));
+/// assert_eq!(deadline.remaining(), Some(Duration::from_secs(5)));
+///
+/// manual.advance(Duration::from_secs(5));
+/// assert!(deadline.has_passed());
+/// assert!(!Deadline::never().has_passed());
+/// ```
 #[derive(Clone)]
 pub struct Deadline {
     end: Option<(Instant, Arc<dyn Clock>)>,
 }
 
-/// A deadline was set to a time that has passed: most likely a mistake of the caller.
+/// A deadline was set to a time in the past, which is most likely a mistake of the caller.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the deadline passed {} ms ago, before anything could be done", by.as_millis())]
 pub struct PastDeadline {
@@ -25,20 +39,20 @@ pub struct PastDeadline {
     pub by: Duration,
 }
 
-/// The deadline came first.
+/// The deadline passed first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the deadline passed")]
 pub struct DeadlineExceeded;
 
 impl Deadline {
-    /// Endless patience.
+    /// A deadline that never passes.
     pub const fn never() -> Self {
         Self { end: None }
     }
 
-    /// So long from now. Zero is allowed and means: look once, do not wait.
+    /// A deadline this long from now. With zero, a wait looks once and doesn't wait.
     pub fn after(clock: &Arc<dyn Clock>, patience: Duration) -> Self {
-        // A patience that overflows the clock is endless.
+        // A time that the clock cannot represent never comes.
         let end = clock
             .now()
             .checked_add(patience)
@@ -46,7 +60,7 @@ impl Deadline {
         Self { end }
     }
 
-    /// At that time, which must not have passed.
+    /// A deadline at a given time, which must not be in the past.
     pub fn at(clock: &Arc<dyn Clock>, at: Instant) -> Result<Self, PastDeadline> {
         let by = clock.now().saturating_duration_since(at);
         if by.is_zero() {
@@ -58,22 +72,22 @@ impl Deadline {
         }
     }
 
-    /// Whether it has passed.
+    /// Whether the deadline has passed.
     pub fn has_passed(&self) -> bool {
         self.end.as_ref().is_some_and(|(at, clock)| clock.now() >= *at)
     }
 
-    /// How much time is left; `None` is endless.
+    /// How much time is left, or `None` if the deadline never passes.
     pub fn remaining(&self) -> Option<Duration> {
         self.end
             .as_ref()
             .map(|(at, clock)| at.saturating_duration_since(clock.now()))
     }
 
-    /// So much earlier; an endless patience stays so.
+    /// A deadline that is this much earlier. One that never passes stays that way.
     pub fn sooner(&self, by: Duration) -> Self {
         let end = self.end.as_ref().map(|(at, clock)| {
-            // A moment before all clocks has passed, and so has the oldest that can be told.
+            // A time that the clock cannot represent has passed already, and so has now.
             (
                 at.checked_sub(by).unwrap_or_else(|| clock.now()),
                 Arc::clone(clock),
@@ -82,9 +96,9 @@ impl Deadline {
         Self { end }
     }
 
-    /// Waits until it passes. Cancel safety: may be dropped at any time and leaves nothing behind.
-    pub fn passed(self) -> Passed {
-        Passed {
+    /// Waits until the deadline passes. Cancel safety: dropping the future leaves nothing behind.
+    pub fn passed(self) -> WaitForDeadline {
+        WaitForDeadline {
             deadline: self,
             alarm: None,
         }
@@ -104,14 +118,14 @@ impl fmt::Debug for Deadline {
     }
 }
 
-/// The wait for a deadline; see [`Deadline::passed`].
+/// The future of [`Deadline::passed`].
 #[derive(Debug)]
-pub struct Passed {
+pub struct WaitForDeadline {
     deadline: Deadline,
     alarm: Option<(Waker, Alarm)>,
 }
 
-impl Future for Passed {
+impl Future for WaitForDeadline {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {

@@ -1,26 +1,24 @@
-//! The number that every write names.
+//! The number that every write has to name.
 
 use std::fmt;
 
-/// Which life of a state somebody has seen. It only ever grows, and is never reused for the same state.
+/// The version of a state. It only ever grows, and is never reused for the same state.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Generation(u64);
 
 impl Generation {
-    /// The first generation of a state that stands alone.
     pub(crate) const FIRST: Self = Self(1);
 
-    /// Takes back a generation that was written down as a number, by an API client for example.
+    /// Restores a generation from a number, for example one sent by an API client.
     pub const fn from_u64(number: u64) -> Self {
         Self(number)
     }
 
-    /// The number, to be written down.
+    /// The generation as a number, to store or send.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The generation after this one.
     pub(crate) fn next(self) -> Self {
         assert!(self.0 < u64::MAX, "a generation never wraps around");
         Self(self.0 + 1)

@@ -1,24 +1,24 @@
-//! Randomness: from the operating system for ids and seeds, and a small generator for jitter.
+//! Random bytes from the operating system, and a small generator for jitter.
 
-/// Fills an array from the operating system's source.
+/// Random bytes from the operating system.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let filled = getrandom::fill(&mut bytes);
     assert!(
         filled.is_ok(),
-        "the operating system gives no randomness: {filled:?}"
+        "the operating system returned no random bytes: {filled:?}"
     );
     bytes
 }
 
-/// A generator for jitter (SplitMix64): spread is all it is for, never secrets.
+/// A generator for jitter (SplitMix64). Don't use it for secrets.
 #[derive(Debug)]
 pub(crate) struct Jitter {
     state: u64,
 }
 
 impl Jitter {
-    /// A generator that differs from process to process.
+    /// A generator with a random seed.
     pub(crate) fn from_system() -> Self {
         Self {
             state: u64::from_le_bytes(random_bytes()),

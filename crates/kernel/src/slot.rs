@@ -2,16 +2,16 @@
 //!
 //! Invariants:
 //!
-//! 1. State, generation and waiters change only while the slot's lock is held, and a transition changes the
-//!    state and the generation in one step.
+//! 1. State, generation and waiters change only while the slot's lock is held, and a transition changes the state
+//!    and the generation in one step.
 //! 2. A transition takes effect only if the generation it names is the current one. So of several writers that
-//!    saw the same state exactly one wins, and the others learn the current state.
-//! 3. A waiter enters before it looks, both while the lock is held, and a transition takes all waiters out in
-//!    the step that changes the state. So a waiter that sleeps has seen the current state, or one that differs from it
+//!    saw the same state, exactly one wins, and the others get the current state.
+//! 3. A waiter registers and then looks, both while the lock is held, and a transition removes all waiters in the
+//!    step that changes the state. So a sleeping waiter has seen the current state, or one that differs from it
 //!    only by transitions that nobody waits for ([`Slot::transition_unnoticed`]).
 //!
-//! A waiter sees every state that lasts until it has run, and always the last one; states in between may pass
-//! unseen. Predicates, wakers and destructors of states run outside the lock.
+//! A waiter sees every state that lasts until it has run, and always the last one. It may miss states in between.
+//! Predicates, wakers and destructors of states run outside the lock.
 
 use std::{
     fmt,
@@ -23,13 +23,26 @@ use std::{
 };
 
 use crate::{
-    Cause, Deadline, Generation, Passed, Scope, Wait, block_on,
+    Cause, Deadline, Generation, Scope, WaitForCancellation, WaitForDeadline, block_on,
     sync::{Mutex, lock},
     waiters::{Ticket, Waiters},
 };
 
-/// A state that many read and wait on, and that is only written by those who saw its current generation.
-/// Clones are the same slot.
+/// A state that many read and wait on. Only a writer that saw its current generation can change it. Clones refer
+/// to the same slot.
+///
+/// ```
+/// use kernel::Slot;
+///
+/// let slot = Slot::new("starting");
+/// let seen = slot.read();
+/// slot.transition(seen.generation, "ready").unwrap();
+///
+/// // A second writer that saw the same state is refused and gets the current one.
+/// let stale = slot.transition(seen.generation, "failed").unwrap_err();
+/// assert_eq!(*stale.current.state, "ready");
+/// assert_eq!(stale.refused, "failed");
+/// ```
 pub struct Slot<S> {
     shared: Arc<Mutex<Guarded<S>>>,
 }
@@ -40,7 +53,7 @@ struct Guarded<S> {
     waiters: Waiters,
 }
 
-/// A state as somebody saw it.
+/// A state as a caller saw it.
 #[derive(Debug)]
 pub struct Seen<S> {
     /// The generation that a write must name.
@@ -49,17 +62,17 @@ pub struct Seen<S> {
     pub state: Arc<S>,
 }
 
-/// A transition was refused because the state has moved.
+/// A transition was refused because the state has changed since the caller looked.
 #[derive(Debug, thiserror::Error)]
 #[error("the state has moved on to generation {}", current.generation)]
 pub struct Stale<S: fmt::Debug> {
-    /// What the state is now.
+    /// The current state.
     pub current: Seen<S>,
-    /// The state that was not taken, given back.
+    /// The state that wasn't stored.
     pub refused: S,
 }
 
-/// A wait ended before the state was as wanted.
+/// A wait ended before the predicate held.
 #[derive(Debug, thiserror::Error)]
 pub enum WaitError<S: fmt::Debug> {
     /// The deadline passed.
@@ -68,7 +81,7 @@ pub enum WaitError<S: fmt::Debug> {
         /// The state at that time.
         last: Seen<S>,
     },
-    /// The scope of the waiter was cancelled.
+    /// The waiter's scope was cancelled.
     #[error("the wait was cancelled by {cause}")]
     Cancelled {
         /// Who cancelled it, and why.
@@ -95,12 +108,12 @@ impl<S> Slot<S> {
         }
     }
 
-    /// The current state. It answers at once: nobody works while holding the lock.
+    /// The current state. Returns at once, because the lock is only held for a moment.
     pub fn read(&self) -> Seen<S> {
         lock(&self.shared).seen()
     }
 
-    /// Writes the next state, if the generation that the caller saw is still the current one.
+    /// Stores the next state, if the generation that the caller saw is still the current one.
     pub fn transition(&self, seen: Generation, next: S) -> Result<Generation, Stale<S>>
     where
         S: fmt::Debug,
@@ -108,8 +121,8 @@ impl<S> Slot<S> {
         self.write(seen, next, Waiters::take_all)
     }
 
-    /// Like [`transition`](Self::transition), and nobody who waits is woken: for a change that is made often, and that
-    /// no predicate looks at. A count of users is one. Whoever looks sees it.
+    /// Like [`transition`](Self::transition), but doesn't wake anyone. Use it for frequent changes that no
+    /// predicate looks at, such as a count of users. Readers do see the change.
     pub fn transition_unnoticed(&self, seen: Generation, next: S) -> Result<Generation, Stale<S>>
     where
         S: fmt::Debug,
@@ -117,7 +130,7 @@ impl<S> Slot<S> {
         self.write(seen, next, |_| iter::empty())
     }
 
-    /// Writes the next state, and wakes those that `take` takes out.
+    /// Stores the next state and wakes the waiters that `take` removes.
     fn write<W: Iterator<Item = Waker>>(
         &self,
         seen: Generation,
@@ -146,8 +159,8 @@ impl<S> Slot<S> {
         Ok(generation)
     }
 
-    /// Waits until the state is as wanted, the scope is cancelled or the deadline passes; looks in that order.
-    /// Cancel safety: may be dropped at any time and leaves nothing behind.
+    /// Waits until the predicate holds, the scope is cancelled or the deadline passes; each poll checks in that
+    /// order. Cancel safety: dropping the future leaves nothing behind.
     pub fn wait_until<P>(&self, predicate: P, deadline: Deadline, scope: &Scope) -> WaitUntil<S, P>
     where
         P: FnMut(&S) -> bool + Unpin,
@@ -168,14 +181,14 @@ impl<S> Slot<S> {
         WaitUntil {
             slot: self.clone(),
             predicate,
-            place: None,
+            ticket: None,
             passed: deadline.passed(),
             cancelled: scope.wait(),
             _keep: keep,
         }
     }
 
-    /// Like [`wait_until`](Self::wait_until), on a plain thread.
+    /// Like [`wait_until`](Self::wait_until), but blocks a plain thread.
     pub fn wait_until_blocking<P>(
         &self,
         predicate: P,
@@ -189,7 +202,7 @@ impl<S> Slot<S> {
         block_on(self.wait_until(predicate, deadline, scope))
     }
 
-    /// How many are waiting.
+    /// How many waiters are registered.
     pub fn waiting(&self) -> usize {
         lock(&self.shared).waiters.len()
     }
@@ -232,14 +245,14 @@ impl<S: fmt::Debug> fmt::Debug for Slot<S> {
     }
 }
 
-/// The wait for a state; see [`Slot::wait_until`]. `K` is what it keeps in use meanwhile.
+/// The future of [`Slot::wait_until`]. It keeps `K` alive while it waits.
 #[must_use = "a wait does nothing until it is polled"]
 pub struct WaitUntil<S, P, K = ()> {
     slot: Slot<S>,
     predicate: P,
-    place: Option<Ticket>,
-    passed: Passed,
-    cancelled: Wait,
+    ticket: Option<Ticket>,
+    passed: WaitForDeadline,
+    cancelled: WaitForCancellation,
     _keep: K,
 }
 
@@ -255,7 +268,7 @@ where
         let this = self.get_mut();
         let waker = context.waker().clone();
         let mut guarded = lock(&this.slot.shared);
-        let replaced = guarded.waiters.enter(&mut this.place, waker);
+        let replaced = guarded.waiters.enter(&mut this.ticket, waker);
         let last = guarded.seen();
         drop(guarded);
         drop(replaced);
@@ -274,7 +287,7 @@ where
 
 impl<S, P, K> Drop for WaitUntil<S, P, K> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.place {
+        if let Some(ticket) = self.ticket {
             let waker = lock(&self.slot.shared).waiters.leave(ticket);
             drop(waker);
         }

@@ -1,12 +1,12 @@
-//! One slot per key, for as long as anybody uses it.
+//! One slot per key, for as long as anyone uses it.
 //!
 //! Invariants:
 //!
 //! 1. The entries and their holder counts change only while the lock is held.
-//! 2. An entry is there as long as its count is above zero; taking the last holder away and removing the entry
-//!    is one step. A [`Held`] counts, and so does a wait that was started on one.
-//! 3. Each entry starts at a generation beyond all of earlier entries of its key, so that a generation seen
-//!    before an entry went away is never taken for one of its successor.
+//! 2. An entry exists as long as its count is above zero; removing the last holder and removing the entry is one
+//!    step. Every [`HeldSlot`] counts, and so does every wait started on one.
+//! 3. Each entry starts at a generation above all generations of earlier entries of its key. So a generation seen
+//!    before an entry was removed never matches its successor.
 //!
 //! The lock of a slot is never taken while the lock of the entries is held.
 
@@ -17,10 +17,25 @@ use crate::{
     sync::{Mutex, lock},
 };
 
-/// How many generations an entry may use before its successor's begin (invariant 3).
-const GENERATIONS_OF_AN_ENTRY: u64 = 1 << 32;
+/// How many generations an entry may use before those of its successor begin (invariant 3).
+const GENERATIONS_PER_ENTRY: u64 = 1 << 32;
 
-/// A registry of slots. Clones are the same registry.
+/// A registry of slots by key. Clones refer to the same registry.
+///
+/// ```
+/// use kernel::Slots;
+///
+/// let slots = Slots::new();
+/// let held = slots.hold("rust-analyzer", 0);
+/// let before = held.read();
+/// assert_eq!(slots.list().len(), 1);
+///
+/// // The entry goes away with its last holder. A new entry never reuses a generation of the old one.
+/// drop(held);
+/// assert!(slots.find(&"rust-analyzer").is_none());
+/// let held = slots.hold("rust-analyzer", 0);
+/// assert!(held.transition(before.generation, 1).is_err());
+/// ```
 pub struct Slots<K: Ord + Clone, S> {
     shared: Arc<Mutex<Guarded<K, S>>>,
 }
@@ -46,14 +61,14 @@ impl<K: Ord + Clone, S> Slots<K, S> {
         }
     }
 
-    /// Holds the entry of a key, which starts in the given state if there is none.
-    pub fn hold(&self, key: K, initial: S) -> Held<K, S> {
+    /// Holds the entry of a key. If there is none, it is created in the given state.
+    pub fn hold(&self, key: K, initial: S) -> HeldSlot<K, S> {
         let mut guarded = lock(&self.shared);
         let slot = if let Some(counted) = guarded.entries.get_mut(&key) {
             counted.holders += 1;
             counted.slot.clone()
         } else {
-            let first = Generation::from_u64(guarded.entries_made * GENERATIONS_OF_AN_ENTRY + 1);
+            let first = Generation::from_u64(guarded.entries_made * GENERATIONS_PER_ENTRY + 1);
             guarded.entries_made += 1;
             let slot = Slot::starting_at(first, initial);
             guarded.entries.insert(
@@ -66,7 +81,7 @@ impl<K: Ord + Clone, S> Slots<K, S> {
             slot
         };
         drop(guarded);
-        Held {
+        HeldSlot {
             slots: self.clone(),
             key,
             slot,
@@ -74,20 +89,20 @@ impl<K: Ord + Clone, S> Slots<K, S> {
     }
 
     /// Holds the entry of a key, if there is one.
-    pub fn find(&self, key: &K) -> Option<Held<K, S>> {
+    pub fn find(&self, key: &K) -> Option<HeldSlot<K, S>> {
         let mut guarded = lock(&self.shared);
         let counted = guarded.entries.get_mut(key)?;
         counted.holders += 1;
         let slot = counted.slot.clone();
         drop(guarded);
-        Some(Held {
+        Some(HeldSlot {
             slots: self.clone(),
             key: key.clone(),
             slot,
         })
     }
 
-    /// All entries and what state they are in, in the order of their keys. It answers at once.
+    /// All entries with their states, ordered by key. Returns at once.
     pub fn list(&self) -> Vec<(K, Seen<S>)> {
         let slots: Vec<_> = {
             let guarded = lock(&self.shared);
@@ -100,7 +115,7 @@ impl<K: Ord + Clone, S> Slots<K, S> {
         slots.into_iter().map(|(key, slot)| (key, slot.read())).collect()
     }
 
-    /// Counts one holder out, and removes the entry with the last one (invariant 2).
+    /// Removes one holder, and the entry with the last one (invariant 2).
     fn release(&self, key: &K) {
         let mut guarded = lock(&self.shared);
         let Some(counted) = guarded.entries.get_mut(key) else {
@@ -117,14 +132,14 @@ impl<K: Ord + Clone, S> Slots<K, S> {
     }
 }
 
-/// One holder of an entry: as long as it lives, the entry is there. It is given back on drop.
-pub struct Held<K: Ord + Clone, S> {
+/// A holder of an entry. The entry exists as long as it has holders.
+pub struct HeldSlot<K: Ord + Clone, S> {
     slots: Slots<K, S>,
     key: K,
     slot: Slot<S>,
 }
 
-impl<K: Ord + Clone, S> Held<K, S> {
+impl<K: Ord + Clone, S> HeldSlot<K, S> {
     /// The key of the entry.
     pub fn key(&self) -> &K {
         &self.key
@@ -151,7 +166,7 @@ impl<K: Ord + Clone, S> Held<K, S> {
         self.slot.transition_unnoticed(seen, next)
     }
 
-    /// See [`Slot::wait_until`]. The wait holds the entry too. Cancel safety: as there.
+    /// See [`Slot::wait_until`]. The wait also holds the entry. Cancel safety: the same.
     pub fn wait_until<P>(&self, predicate: P, deadline: Deadline, scope: &Scope) -> WaitUntil<S, P, Self>
     where
         P: FnMut(&S) -> bool + Unpin,
@@ -175,7 +190,7 @@ impl<K: Ord + Clone, S> Held<K, S> {
     }
 }
 
-impl<K: Ord + Clone, S> Clone for Held<K, S> {
+impl<K: Ord + Clone, S> Clone for HeldSlot<K, S> {
     fn clone(&self) -> Self {
         if let Some(counted) = lock(&self.slots.shared).entries.get_mut(&self.key) {
             counted.holders += 1;
@@ -188,7 +203,7 @@ impl<K: Ord + Clone, S> Clone for Held<K, S> {
     }
 }
 
-impl<K: Ord + Clone, S> Drop for Held<K, S> {
+impl<K: Ord + Clone, S> Drop for HeldSlot<K, S> {
     fn drop(&mut self) {
         self.slots.release(&self.key);
     }
@@ -214,10 +229,10 @@ impl<K: Ord + Clone + fmt::Debug, S: fmt::Debug> fmt::Debug for Slots<K, S> {
     }
 }
 
-impl<K: Ord + Clone + fmt::Debug, S: fmt::Debug> fmt::Debug for Held<K, S> {
+impl<K: Ord + Clone + fmt::Debug, S: fmt::Debug> fmt::Debug for HeldSlot<K, S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Held")
+            .debug_struct("HeldSlot")
             .field("key", &self.key)
             .field("slot", &self.slot)
             .finish()

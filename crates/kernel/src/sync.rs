@@ -1,7 +1,7 @@
 //! The locks and atomics of this crate: `std`'s in the product, loom's in the models.
 //!
-//! A poisoned lock is entered all the same. Every critical section in this crate leaves its data whole before
-//! it runs anything that could panic, so the poison would carry no news.
+//! Poisoning is ignored. Every critical section in this crate leaves its data consistent before it runs anything
+//! that could panic.
 
 use std::sync::PoisonError;
 
@@ -16,8 +16,8 @@ pub(crate) use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// A place that is written once. In the models its reads and writes are visible to loom, which would otherwise
-/// take all their orders for the same.
+/// A cell that is written once. In the models, loom can see its reads and writes; it can't see those of a
+/// `OnceLock`.
 #[derive(Debug)]
 pub(crate) struct WriteOnce<T> {
     #[cfg(not(tidelock_model))]
@@ -33,7 +33,7 @@ impl<T: Clone> WriteOnce<T> {
         let is_first = self.value.set(value).is_ok();
         #[cfg(tidelock_model)]
         let is_first = lock(&self.value).replace(value).is_none();
-        assert!(is_first, "this is written once");
+        assert!(is_first, "the cell was already written");
     }
 
     /// The value, if it was written.
@@ -53,7 +53,7 @@ impl<T> Default for WriteOnce<T> {
     }
 }
 
-/// Enters a lock, poisoned or not.
+/// Locks a mutex, poisoned or not.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

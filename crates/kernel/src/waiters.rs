@@ -1,42 +1,42 @@
-//! A set of wakers that belongs to somebody's lock.
+//! A set of wakers that belongs to the lock of its owner.
 //!
 //! Wakers run foreign code when they are woken and when they are dropped. So nothing here does either: each
-//! method hands the wakers back, and the caller lets go of its lock first.
+//! method returns the wakers, and the caller releases its lock first.
 
 use std::{collections::BTreeMap, task::Waker};
 
-/// The waiters on one state, in the order in which they came.
+/// The waiters on one state, in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
     wakers: BTreeMap<Ticket, Waker>,
     next_ticket: u64,
 }
 
-/// The place of one waiter. Tickets are never reused, so giving one back twice does no harm.
+/// Identifies one waiter. Tickets are never reused, so returning one twice does no harm.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Ticket(u64);
 
 impl Waiters {
-    /// Puts a waker in, in place of the one that this waiter had in before. The old one is handed back.
-    pub(crate) fn enter(&mut self, place: &mut Option<Ticket>, waker: Waker) -> Option<Waker> {
-        let ticket = *place.get_or_insert_with(|| {
+    /// Registers a waker. If this waiter had registered one before, it is replaced and returned.
+    pub(crate) fn enter(&mut self, ticket: &mut Option<Ticket>, waker: Waker) -> Option<Waker> {
+        let ticket = *ticket.get_or_insert_with(|| {
             self.next_ticket += 1;
             Ticket(self.next_ticket)
         });
         self.wakers.insert(ticket, waker)
     }
 
-    /// Takes one waiter out, if it is still in.
+    /// Removes one waiter, if it is still registered.
     pub(crate) fn leave(&mut self, ticket: Ticket) -> Option<Waker> {
         self.wakers.remove(&ticket)
     }
 
-    /// Takes everybody out, to be woken once the lock is free.
+    /// Removes all waiters, so that the caller can wake them after releasing the lock.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Waker> + use<> {
         std::mem::take(&mut self.wakers).into_values()
     }
 
-    /// How many are waiting.
+    /// How many waiters are registered.
     pub(crate) fn len(&self) -> usize {
         self.wakers.len()
     }

@@ -1,4 +1,4 @@
-//! Notice of changes, for whoever shows the servers.
+//! A notification about changes, for views of the servers.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use kernel::{Cause, Deadline, Scope, Slot, WaitError};
 
 use crate::LifecycleError;
 
-/// Tells that something changed, never what: whoever wakes looks at the list. Nothing piles up for a slow reader.
+/// Tells that something changed, but not what: a reader that wakes up looks at the list. So nothing accumulates
+/// for slow readers.
 #[derive(Clone, Debug)]
 pub struct Changes {
     count: Slot<u64>,
@@ -21,7 +22,7 @@ impl Changes {
         }
     }
 
-    /// The same changes, from now on.
+    /// A handle that counts changes from now on.
     pub(crate) fn subscribe(&self) -> Self {
         Self {
             count: self.count.clone(),
@@ -29,16 +30,17 @@ impl Changes {
         }
     }
 
-    /// Notes a change that has been made.
+    /// Records a change that has been made.
     pub(crate) fn note(&self) {
         let seen = self.count.read();
-        // Refused means that somebody else has noted a change after ours was made: whoever wakes from it sees ours.
+        // If the write is refused, somebody else recorded a change after ours was made, so its readers see ours
+        // too.
         self.count.transition(seen.generation, *seen.state + 1).ok();
     }
 
-    /// Waits until the count of changes is another one than the caller saw, and returns it.
+    /// Waits until the count of changes differs from the one that the caller saw, and returns it.
     ///
-    /// *Cancel safety*: may be dropped at any time; no change is lost.
+    /// *Cancel safety*: the future may be dropped at any time; no change is lost.
     pub async fn since(&self, seen: u64, scope: &Scope) -> Result<u64, Arc<Cause>> {
         let changed = self
             .count
@@ -46,15 +48,15 @@ impl Changes {
             .await;
         match changed {
             Ok(now) => Ok(*now.state),
-            // There is no deadline, so the second is not reached.
+            // The deadline never passes, so the second arm is unreachable.
             Err(WaitError::Cancelled { cause, .. }) => Err(cause),
             Err(WaitError::DeadlineExceeded { last }) => Ok(*last.state),
         }
     }
 
-    /// Waits until something has changed since the last call, or since this was made.
+    /// Waits until something has changed since the last call, or since this handle was created.
     ///
-    /// *Cancel safety*: may be dropped at any time; no change is lost.
+    /// *Cancel safety*: the future may be dropped at any time; no change is lost.
     pub async fn changed(&mut self, scope: &Scope) -> Result<(), LifecycleError> {
         let seen = self.seen;
         let waited = self
@@ -67,7 +69,7 @@ impl Changes {
                 Ok(())
             }
             Err(kernel::WaitError::Cancelled { cause, .. }) => Err(LifecycleError::Cancelled { cause }),
-            // There is no deadline, so this is not reached; to look once more does no harm.
+            // The deadline never passes, so this is unreachable; looking once more does no harm.
             Err(kernel::WaitError::DeadlineExceeded { .. }) => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! What can go wrong when somebody wants something of a server.
+//! Errors of requests for a server.
 
 use std::{sync::Arc, time::Instant};
 
@@ -6,7 +6,7 @@ use kernel::Cause;
 
 use crate::{Failure, ServerGeneration, ServerState, ServerStatus};
 
-/// Why a server could not be had, started or stopped.
+/// Why a server is not available, or could not be started or stopped.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LifecycleError {
     /// No server of this name is configured.
@@ -15,35 +15,36 @@ pub enum LifecycleError {
         /// The name.
         server: Arc<str>,
     },
-    /// The server is on its way up, and the caller did not want to wait.
-    #[error("the server is on its way up (generation {generation}); wait, or try again")]
+    /// The server is starting, and the caller did not want to wait.
+    #[error("the server is starting (generation {generation}); wait or try again")]
     ServerRestarting {
-        /// The newest process that was launched so far.
+        /// The newest process launched so far.
         generation: ServerGeneration,
     },
-    /// The server did not come up, or did not stay.
+    /// The server did not come up, or did not stay up.
     #[error("the server has failed after {attempts} attempts: {reason}")]
     ServerFailed {
         /// Why.
         reason: Arc<Failure>,
-        /// How often it failed of late.
+        /// How many times it failed recently.
         attempts: usize,
-        /// From then on the next who wants it may have it tried again. An explicit start works at once.
+        /// From this time on, the next caller that needs the server triggers another attempt. An explicit start
+        /// works at once.
         retry_at: Instant,
     },
     /// Somebody has stopped the server, and nobody has started it since.
     #[error("the server is stopped; start it to use it")]
     ServerStopped,
-    /// It is not the process that the caller saw. Nothing was changed.
-    #[error("generation {seen} was seen, and it is {} now", current.generation)]
+    /// The caller saw another process than the current one. Nothing was changed.
+    #[error("the server has changed: expected generation {seen}, but the current one is {}", current.generation)]
     ServerMoved {
-        /// What the caller saw.
+        /// The generation that the caller saw.
         seen: ServerGeneration,
-        /// How it stands.
+        /// The current status.
         current: Box<ServerStatus>,
     },
     /// The caller's deadline passed.
-    #[error("the time was over while the server was {}", state.name())]
+    #[error("timed out while the server was {}", state.name())]
     RequestTimeout {
         /// The state of the server at that time.
         state: ServerState,
@@ -51,13 +52,13 @@ pub enum LifecycleError {
     /// The caller was cancelled.
     #[error("cancelled by {cause}")]
     Cancelled {
-        /// By whom, and why.
+        /// Who cancelled it, and why.
         cause: Arc<Cause>,
     },
-    /// There are as many servers as there may be, and all are in use.
-    #[error("there are {limit} servers already, all of them in use; stop one")]
+    /// The limit of servers is reached, and all of them are in use.
+    #[error("all {limit} servers are in use; stop one first")]
     TooManyServers {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
 }

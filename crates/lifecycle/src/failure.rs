@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// Why a server did not come up or did not stay, with what its process left behind.
+/// Why a server did not come up or did not stay up, with its exit status and last output.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Failure {
     /// What went wrong, in a sentence.
     pub message: String,
     /// How the process ended, if it did.
     pub exit: Option<ServerExit>,
-    /// The last that it wrote to its standard error.
+    /// The last lines that it wrote to standard error.
     pub stderr_tail: String,
 }
 
@@ -22,14 +22,14 @@ pub type EndReason = Failure;
 /// How a server's process ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ServerExit {
-    /// By itself, with this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
 }
 
 impl Failure {
-    /// A failure without a process that has ended.
+    /// A failure with only a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -53,7 +53,7 @@ impl fmt::Display for Failure {
         if let Some(exit) = self.exit {
             write!(formatter, " ({exit})")?;
         }
-        // One line is enough for a message; the whole tail is in the field.
+        // One line is enough for a message; the field has the rest.
         match self
             .stderr_tail
             .lines()

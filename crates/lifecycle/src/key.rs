@@ -1,13 +1,13 @@
-//! What a server is known by.
+//! What identifies a server, and each of its processes.
 
 use std::{fmt, path::Path, sync::Arc};
 
-/// Which server: its name in the configuration, and the workspace root it serves.
+/// Identifies a server: its name in the configuration, and the workspace root it serves.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ServerKey {
     /// The name in the configuration.
     pub server: Arc<str>,
-    /// The root that it serves.
+    /// The workspace root that it serves.
     pub root: Arc<Path>,
 }
 
@@ -27,22 +27,22 @@ impl fmt::Display for ServerKey {
     }
 }
 
-/// Which process of a key: it goes up by one with each process that is launched. Zero is before the first.
+/// Identifies a process of a key. It goes up by one with each process that is launched. Zero is before the first
+/// one.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ServerGeneration(u64);
 
 impl ServerGeneration {
-    /// Takes back a generation that was written down as a number.
+    /// Restores a generation from a number, for example one sent by an API client.
     pub const fn from_u64(number: u64) -> Self {
         Self(number)
     }
 
-    /// The number, to be written down.
+    /// The generation as a number, to store or send.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The generation of the next process.
     pub(crate) const fn next(self) -> Self {
         Self(self.0 + 1)
     }

@@ -1,4 +1,4 @@
-//! What the manager asks of whoever starts servers.
+//! The interface to whoever launches servers.
 
 use std::{future::Future, pin::Pin};
 
@@ -7,23 +7,23 @@ use process::Tasks;
 
 use crate::{EndReason, LaunchFailure, LifecycleSettings, ServerGeneration, ServerKey};
 
-/// How servers are launched. The manager decides when.
+/// Knows how to launch servers. The manager decides when.
 pub trait Launch: Send + Sync + 'static {
-    /// A server that is up.
+    /// A running server.
     type Server: RunningServer;
 
-    /// Whether a server of this name is configured. Only one that is not is ever 'not found'.
+    /// Whether a server of this name is configured. Only a server that isn't configured is ever "not found".
     fn knows(&self, key: &ServerKey) -> bool;
 
-    /// How patient the manager is with a server, where that is not as with all others.
+    /// The settings for one server, if they differ from the usual ones.
     fn settings(&self, _key: &ServerKey, usual: &LifecycleSettings) -> LifecycleSettings {
         usual.clone()
     }
 
-    /// Brings one server up: process, connection, handshake. It has a deadline of its own.
+    /// Brings one server up: process, connection, handshake. The implementation sets its own deadline.
     ///
-    /// When the scope is cancelled it gives up soon. A failure means that no process is left. It is polled to its
-    /// end, and its server is stopped if nobody wants it any more.
+    /// It should give up soon after the scope is cancelled. A failure means that no process is left. The future
+    /// is always polled to completion, and if nobody wants the server by then, it is stopped.
     fn launch(
         &self,
         key: &ServerKey,
@@ -32,24 +32,25 @@ pub trait Launch: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Server, LaunchFailure>> + Send;
 }
 
-/// A server that is up. Clones are the same server.
+/// A running server. Clones refer to the same server.
 pub trait RunningServer: Clone + Send + Sync + 'static {
-    /// Waits until the server is gone or of no more use, such as one that closed its output.
+    /// Waits until the server is gone or unusable, for example because it closed its output.
     ///
-    /// *Cancel safety*: may be dropped at any time. It is asked often, so it is cheap, and a server that has ended
-    /// answers on the first poll.
+    /// *Cancel safety*: the future may be dropped at any time. It is polled often, so it must be cheap, and it
+    /// must be ready on the first poll if the server has ended.
     fn ended(&self) -> impl Future<Output = EndReason> + Send;
 
-    /// Stops the server. When it returns, no process of it is left. It is called once, also for one that has ended.
+    /// Stops the server. When it returns, no process of the server is left. It is called once, even for a server
+    /// that has ended.
     fn stop(&self) -> impl Future<Output = ()> + Send;
 
-    /// Whether the server answers, asked of itself.
+    /// Asks the server whether it responds.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     fn probe(&self, deadline: &Deadline) -> impl Future<Output = Result<(), String>> + Send;
 }
 
-/// Where the manager's tasks run. The daemon's [`Tasks`] are one; a test may want to choose who runs next.
+/// Runs the tasks of the manager. The daemon uses [`Tasks`]; a test may want to choose which task runs next.
 pub trait Spawn: Send + Sync + 'static {
     /// Starts a task.
     fn spawn(&self, name: &'static str, task: Pin<Box<dyn Future<Output = ()> + Send>>);

@@ -1,4 +1,4 @@
-//! The use of a server, counted.
+//! A counted use of a server.
 
 use std::{fmt, sync::Arc};
 
@@ -6,62 +6,62 @@ use kernel::Scope;
 
 use crate::{
     Launch, LifecycleError, Patience, ServerGeneration, ServerKey, ServerStatus,
-    state::{Answer, Event, Outcome, Verdict},
-    wait::{Handle, HeldEntry, episode_over},
-    work::Shared,
+    state::{Answer, EpisodeOutcome, EpisodeProgress, Event},
+    wait::{HeldEntry, ServerHandle, wait_for_episode},
+    work::ManagerShared,
 };
 
-/// Somebody uses a server: it does not stop for idleness while this lives. It is good across restarts: after one,
-/// the same lease leads to the new process. Dropping it gives it back.
+/// A use of a server. The server isn't stopped for idleness while it has leases. A lease survives restarts:
+/// afterwards it refers to the new process. Dropping it returns it.
 pub struct ClientLease<L: Launch> {
-    shared: Arc<Shared<L>>,
+    shared: Arc<ManagerShared<L>>,
     held: HeldEntry<L::Server>,
 }
 
-/// The server that a lease leads to right now.
+/// The process that a lease currently refers to.
 #[derive(Clone, Debug)]
 pub struct CurrentServer<S> {
     /// The server.
     pub server: S,
-    /// Which process it is.
+    /// The generation of its process.
     pub generation: ServerGeneration,
 }
 
 impl<L: Launch> ClientLease<L> {
-    /// A lease that has been counted in `held`.
-    pub(crate) fn counted(shared: Arc<Shared<L>>, held: HeldEntry<L::Server>) -> Self {
+    /// A lease that has already been counted in `held`.
+    pub(crate) fn counted(shared: Arc<ManagerShared<L>>, held: HeldEntry<L::Server>) -> Self {
         Self { shared, held }
     }
 
-    /// Which server it is for.
+    /// The server that the lease is for.
     pub fn key(&self) -> &ServerKey {
         self.held.key()
     }
 
-    /// What is known about the server.
+    /// The status of the server.
     pub fn status(&self) -> ServerStatus {
         ServerStatus::of(self.key(), &self.held.read().state)
     }
 
-    /// The server as it is now; waits for the next one during a restart, if the caller is patient.
+    /// The current server. During a restart it waits for the next process, if `patience` allows that.
     ///
-    /// *Cancel safety*: may be dropped at any time; a start that is under way goes on.
+    /// *Cancel safety*: the future may be dropped at any time; a start in progress continues.
     pub async fn server(
         &self,
         patience: &Patience,
         scope: &Scope,
     ) -> Result<CurrentServer<L::Server>, LifecycleError> {
-        self.shared.bury_dead(&self.held);
+        self.shared.report_if_dead(&self.held);
         let answer = self.shared.apply(&self.held, &Event::Want);
         self.follow(answer, patience, scope).await
     }
 
     /// Follows an answer until there is a server.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn follow(
         &self,
-        mut answer: Answer<Handle<L::Server>>,
+        mut answer: Answer<ServerHandle<L::Server>>,
         patience: &Patience,
         scope: &Scope,
     ) -> Result<CurrentServer<L::Server>, LifecycleError> {
@@ -81,11 +81,15 @@ impl<L: Launch> ClientLease<L> {
                 let generation = self.held.read().state.generation;
                 return Err(LifecycleError::ServerRestarting { generation });
             };
-            match episode_over(&self.held, number, deadline, scope).await? {
-                Verdict::Settled(Outcome::Failed(defeat)) => return Err(defeat.into()),
-                Verdict::Settled(Outcome::Stopped) => return Err(LifecycleError::ServerStopped),
-                // It came up, so it is there, unless it is gone again: the state says which.
-                Verdict::Settled(Outcome::Ready(_)) | Verdict::Forgotten | Verdict::UnderWay => {
+            match wait_for_episode(&self.held, number, deadline, scope).await? {
+                EpisodeProgress::Settled(EpisodeOutcome::Failed(failed)) => return Err(failed.into()),
+                EpisodeProgress::Settled(EpisodeOutcome::Stopped) => {
+                    return Err(LifecycleError::ServerStopped);
+                }
+                // The server came up. It is still there unless it has ended since, which the state tells.
+                EpisodeProgress::Settled(EpisodeOutcome::Ready(_))
+                | EpisodeProgress::Forgotten
+                | EpisodeProgress::UnderWay => {
                     answer = self.shared.apply(&self.held, &Event::Want);
                 }
             }

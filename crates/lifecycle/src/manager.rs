@@ -1,130 +1,201 @@
-//! The handle that everybody has.
+//! The handle to the servers: start, stop, restart, lease.
 
 use std::{fmt, hash::RandomState, sync::Arc};
 
 use kernel::{CancellationToken, Cause, Clock, Deadline, Scope, Slots};
 
 use crate::{
-    Changes, ClientLease, Failure, Health, Launch, LifecycleError, LifecycleSettings, ProbeResult,
-    RunningServer, Seen, ServerGeneration, ServerKey, ServerStatus, Spawn,
-    state::{Answer, Entry, Event, Outcome, Refusal, Verdict},
-    wait::{First, Handle, HeldEntry, entry_is, episode_over, first},
-    work::Shared,
+    Changes, ClientLease, ExpectedProcess, Failure, Health, Launch, LifecycleError, LifecycleSettings,
+    ProbeResult, RunningServer, ServerGeneration, ServerKey, ServerStatus, Spawn,
+    state::{Answer, Entry, EpisodeOutcome, EpisodeProgress, Event, Refusal},
+    wait::{HeldEntry, Race, ServerHandle, race, wait_for_entry, wait_for_episode},
+    work::ManagerShared,
 };
 
-/// How many servers are kept track of. A developer's machine has a few roots with a few servers each; when it is
-/// full, those that rest unused are forgotten, and if there are none, a new one is refused. No generation is used twice
-/// all the same.
+/// How many servers are tracked. A developer's machine has a few roots with a few servers each. When the limit is
+/// reached, unused entries are removed, and if there are none, a new server is refused. Generations aren't reused
+/// even then.
 const MAX_SERVERS: usize = 256;
 
-/// What a manager is made of.
+/// What a manager needs.
 pub struct LifecycleOptions<L> {
     /// How servers are launched.
     pub launch: L,
-    /// How patient the manager is.
+    /// Timeouts, back-off and limits.
     pub settings: LifecycleSettings,
-    /// What time it is.
+    /// The time source.
     pub clock: Arc<dyn Clock>,
-    /// Where its tasks run.
+    /// Runs the manager's tasks.
     pub tasks: Arc<dyn Spawn>,
 }
 
-/// How long somebody waits for a server that is on its way up.
+/// How long a caller waits for a server that is starting.
 #[derive(Clone, Debug)]
 pub enum Patience {
-    /// Until then.
+    /// Wait until this deadline.
     Wait(Deadline),
-    /// Not at all.
+    /// Don't wait.
     NoWait,
 }
 
 /// Whether a health check asks the server itself.
 #[derive(Clone, Debug)]
 pub enum Probe {
-    /// What is known is enough.
+    /// Only return what is known.
     Skip,
-    /// If it is ready, it is asked, and has until then to answer.
+    /// If the server is ready, ask it and wait for an answer until this deadline.
     Within(Deadline),
 }
 
-/// What became of a stop of all servers.
+/// The result of stopping all servers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct StoppedAll {
-    /// Those that had a process and have none now.
+    /// Servers that had a process and have none now.
     pub stopped: Vec<ServerKey>,
-    /// Those whose process was not gone in time. They are still being stopped.
+    /// Servers whose process did not end in time. They are still being stopped.
     pub still_stopping: Vec<ServerKey>,
 }
 
-/// Starts, stops and restarts servers, one process per key, for any number of callers. Clones are the same manager.
-/// Whoever makes one [closes](Self::close) it: the servers do not end with the last clone.
+/// Starts, stops and restarts servers, one process per key, for any number of callers. Clones refer to the same
+/// manager. Its creator has to [close](Self::close) it: dropping the last clone doesn't stop the servers.
+///
+/// ```
+/// use std::{future::Future, path::Path, pin::Pin, sync::Arc, thread};
+/// use kernel::{CancellationToken, Deadline, Scope, SystemClock, block_on};
+/// use lifecycle::{
+///     EndReason, Launch, LaunchFailure, LifecycleManager, LifecycleOptions, LifecycleSettings, Patience,
+///     RunningServer, ServerGeneration, ServerKey, Spawn,
+/// };
+///
+/// #[derive(Clone)]
+/// struct Echo;
+///
+/// impl RunningServer for Echo {
+///     async fn ended(&self) -> EndReason {
+///         std::future::pending().await
+///     }
+///     async fn stop(&self) {}
+///     async fn probe(&self, _: &Deadline) -> Result<(), String> {
+///         Ok(())
+///     }
+/// }
+///
+/// struct LaunchEcho;
+///
+/// impl Launch for LaunchEcho {
+///     type Server = Echo;
+///     fn knows(&self, key: &ServerKey) -> bool {
+///         &*key.server == "echo"
+///     }
+///     async fn launch(&self, _: &ServerKey, _: ServerGeneration, _: &Scope) -> Result<Echo, LaunchFailure> {
+///         Ok(Echo)
+///     }
+/// }
+///
+/// struct Threads;
+///
+/// impl Spawn for Threads {
+///     fn spawn(&self, _: &'static str, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+///         thread::spawn(|| block_on(task));
+///     }
+/// }
+///
+/// let manager = LifecycleManager::new(LifecycleOptions {
+///     launch: LaunchEcho,
+///     settings: LifecycleSettings::default(),
+///     clock: SystemClock::shared(),
+///     tasks: Arc::new(Threads),
+/// });
+/// let key = ServerKey::new("echo", Path::new("/repo"));
+/// let (never, scope) = (Deadline::never(), CancellationToken::new().scope());
+///
+/// block_on(async {
+///     // The first lease starts the server.
+///     let lease = manager.get_client(&key, &Patience::Wait(never.clone()), &scope).await?;
+///     assert_eq!(lease.status().generation.get(), 1);
+///
+///     // A restart replaces its process. The lease now refers to the new one.
+///     manager.restart_server(&key, &never, &scope).await?;
+///     let current = lease.server(&Patience::NoWait, &scope).await?;
+///     assert_eq!(current.generation.get(), 2);
+///
+///     let stopped = manager.close(&never, &scope).await?;
+///     assert_eq!(stopped.stopped, [key]);
+///     Ok::<(), lifecycle::LifecycleError>(())
+/// })?;
+/// # Ok::<(), lifecycle::LifecycleError>(())
+/// ```
 pub struct LifecycleManager<L: Launch> {
-    shared: Arc<Shared<L>>,
+    shared: Arc<ManagerShared<L>>,
 }
 
 impl<L: Launch> LifecycleManager<L> {
     /// A manager without servers.
     pub fn new(options: LifecycleOptions<L>) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ManagerShared {
                 launch: options.launch,
                 settings: options.settings,
                 clock: options.clock,
                 tasks: options.tasks,
                 slots: Slots::new(),
-                kept: Default::default(),
+                visible: Default::default(),
                 changes: Changes::new(),
                 open: CancellationToken::new(),
-                spread: RandomState::new(),
+                jitter_seed: RandomState::new(),
             }),
         }
     }
 
-    /// Starts a server, or joins the start or restart that is under way. Returns which process is up.
+    /// Starts a server, or joins the start or restart in progress. Returns the generation that is up.
     ///
-    /// *Cancel safety*: may be dropped at any time; the start goes on.
+    /// *Cancel safety*: the future may be dropped at any time; the start continues.
     pub async fn start_server(
         &self,
         key: &ServerKey,
         deadline: &Deadline,
         scope: &Scope,
     ) -> Result<ServerGeneration, LifecycleError> {
-        self.start_server_if(key, Seen::Any, deadline, scope).await
+        self.start_server_if(key, ExpectedProcess::Any, deadline, scope)
+            .await
     }
 
-    /// As [`start_server`](Self::start_server), if the newest process is still the one that the caller saw.
+    /// Like [`start_server`](Self::start_server), but only if the newest process is still the one that the caller
+    /// saw.
     ///
-    /// *Cancel safety*: may be dropped at any time; the start goes on.
+    /// *Cancel safety*: the future may be dropped at any time; the start continues.
     pub async fn start_server_if(
         &self,
         key: &ServerKey,
-        seen: Seen,
+        seen: ExpectedProcess,
         deadline: &Deadline,
         scope: &Scope,
     ) -> Result<ServerGeneration, LifecycleError> {
         self.ask(key, &Event::Start { seen }, deadline, scope).await
     }
 
-    /// Replaces the process of a server, or joins the start or restart that is under way.
+    /// Replaces the process of a server, or joins the start or restart in progress.
     ///
-    /// *Cancel safety*: may be dropped at any time; the restart goes on.
+    /// *Cancel safety*: the future may be dropped at any time; the restart continues.
     pub async fn restart_server(
         &self,
         key: &ServerKey,
         deadline: &Deadline,
         scope: &Scope,
     ) -> Result<ServerGeneration, LifecycleError> {
-        self.restart_server_if(key, Seen::Any, deadline, scope).await
+        self.restart_server_if(key, ExpectedProcess::Any, deadline, scope)
+            .await
     }
 
-    /// As [`restart_server`](Self::restart_server), if the newest process is still the one that the caller saw. If
-    /// somebody has stopped it, it stays stopped: that is taken back by a start, or by a restart that names none.
+    /// Like [`restart_server`](Self::restart_server), but only if the newest process is still the one that the
+    /// caller saw. A server that somebody has stopped stays stopped; use a start, or a restart that names no
+    /// process.
     ///
-    /// *Cancel safety*: may be dropped at any time; the restart goes on.
+    /// *Cancel safety*: the future may be dropped at any time; the restart continues.
     pub async fn restart_server_if(
         &self,
         key: &ServerKey,
-        seen: Seen,
+        seen: ExpectedProcess,
         deadline: &Deadline,
         scope: &Scope,
     ) -> Result<ServerGeneration, LifecycleError> {
@@ -134,13 +205,13 @@ impl<L: Launch> LifecycleManager<L> {
     async fn ask(
         &self,
         key: &ServerKey,
-        wish: &Event<Handle<L::Server>>,
+        request: &Event<ServerHandle<L::Server>>,
         deadline: &Deadline,
         scope: &Scope,
     ) -> Result<ServerGeneration, LifecycleError> {
-        let held = self.open_entry(key)?;
-        self.shared.bury_dead(&held);
-        let mut answer = self.shared.apply(&held, wish);
+        let held = self.entry_to_start(key)?;
+        self.shared.report_if_dead(&held);
+        let mut answer = self.shared.apply(&held, request);
         loop {
             let number = match answer {
                 Answer::Ready { generation, .. } => return Ok(generation),
@@ -151,50 +222,55 @@ impl<L: Launch> LifecycleManager<L> {
                     return Err(LifecycleError::ServerStopped);
                 }
             };
-            match episode_over(&held, number, deadline, scope).await? {
-                Verdict::Settled(Outcome::Ready(generation)) => return Ok(generation),
-                Verdict::Settled(Outcome::Failed(defeat)) => return Err(defeat.into()),
-                Verdict::Settled(Outcome::Stopped) => return Err(LifecycleError::ServerStopped),
-                Verdict::Forgotten | Verdict::UnderWay => answer = self.shared.apply(&held, &Event::Want),
+            match wait_for_episode(&held, number, deadline, scope).await? {
+                EpisodeProgress::Settled(EpisodeOutcome::Ready(generation)) => return Ok(generation),
+                EpisodeProgress::Settled(EpisodeOutcome::Failed(failed)) => return Err(failed.into()),
+                EpisodeProgress::Settled(EpisodeOutcome::Stopped) => {
+                    return Err(LifecycleError::ServerStopped);
+                }
+                EpisodeProgress::Forgotten | EpisodeProgress::UnderWay => {
+                    answer = self.shared.apply(&held, &Event::Want)
+                }
             }
         }
     }
 
     /// Stops a server, whatever it is doing, and waits until its process is gone. It stays stopped until somebody
-    /// asks for a start. When the deadline passes first, the stop goes on.
+    /// asks for a start. If the deadline passes first, the stop continues.
     ///
-    /// *Cancel safety*: may be dropped at any time; the stop goes on.
+    /// *Cancel safety*: the future may be dropped at any time; the stop continues.
     pub async fn stop_server(
         &self,
         key: &ServerKey,
         deadline: &Deadline,
         scope: &Scope,
     ) -> Result<(), LifecycleError> {
-        self.stop_server_if(key, Seen::Any, deadline, scope).await
+        self.stop_server_if(key, ExpectedProcess::Any, deadline, scope)
+            .await
     }
 
-    /// As [`stop_server`](Self::stop_server), if the newest process is still the one that the caller saw. A restart
-    /// that is taking that process down has no other one yet, so it is stopped too.
+    /// Like [`stop_server`](Self::stop_server), but only if the newest process is still the one that the caller
+    /// saw. A restart that is still stopping that process is cancelled too.
     ///
-    /// *Cancel safety*: may be dropped at any time; the stop goes on.
+    /// *Cancel safety*: the future may be dropped at any time; the stop continues.
     pub async fn stop_server_if(
         &self,
         key: &ServerKey,
-        seen: Seen,
+        seen: ExpectedProcess,
         deadline: &Deadline,
         scope: &Scope,
     ) -> Result<(), LifecycleError> {
         let held = self.known_entry(key)?;
         let leaving = self.begin_stop(&held, seen)?;
-        self.gone(&held, leaving, deadline, scope).await
+        self.wait_until_gone(&held, leaving, deadline, scope).await
     }
 
-    /// Stops a server that nobody holds a lease on, as if it had been idle for long enough, and waits until its process is
-    /// gone; one that is in use is left alone. Any later wish starts it again. When the deadline passes first, the stop
-    /// goes on.
+    /// Stops a server without leases, as if it had been idle for long enough, and waits until its process is
+    /// gone. A server in use is left alone, and any later request starts the server again. If the deadline passes
+    /// first, the stop continues.
     ///
-    /// *Cancel safety*: may be dropped at any time; the stop goes on.
-    pub async fn rest_server(
+    /// *Cancel safety*: the future may be dropped at any time; the stop continues.
+    pub async fn stop_if_unused(
         &self,
         key: &ServerKey,
         deadline: &Deadline,
@@ -203,24 +279,25 @@ impl<L: Launch> LifecycleManager<L> {
         let Some(held) = self.shared.slots.find(key) else {
             return Ok(());
         };
-        let leaving = match self.shared.apply(&held, &Event::Rest) {
+        let leaving = match self.shared.apply(&held, &Event::StopIfUnused) {
             Answer::Leaving(leaving) => leaving,
             _ => None,
         };
-        self.gone(&held, leaving, deadline, scope).await
+        self.wait_until_gone(&held, leaving, deadline, scope).await
     }
 
-    /// Stops all servers at once, as [`stop_server`](Self::stop_server) does; so many that hang take one deadline.
+    /// Stops all servers at the same time, so that many hung servers take one deadline. See
+    /// [`stop_server`](Self::stop_server).
     ///
-    /// *Cancel safety*: may be dropped at any time; the stops go on.
+    /// *Cancel safety*: the future may be dropped at any time; the stops continue.
     pub async fn stop_all(&self, deadline: &Deadline, scope: &Scope) -> Result<StoppedAll, LifecycleError> {
         let keys = self.shared.slots.list().into_iter().map(|(key, _)| key);
         let all: Vec<_> = keys.filter_map(|key| self.shared.slots.find(&key)).collect();
-        let stops = all.iter().map(|held| self.begin_stop(held, Seen::Any));
+        let stops = all.iter().map(|held| self.begin_stop(held, ExpectedProcess::Any));
         let leaving = stops.collect::<Result<Vec<_>, _>>()?;
         let mut result = StoppedAll::default();
         for (held, leaving) in all.iter().zip(leaving) {
-            match self.gone(held, leaving, deadline, scope).await {
+            match self.wait_until_gone(held, leaving, deadline, scope).await {
                 Ok(()) => result.stopped.extend(leaving.map(|_| held.key().clone())),
                 Err(LifecycleError::RequestTimeout { .. }) => result.still_stopping.push(held.key().clone()),
                 Err(other) => return Err(other),
@@ -229,9 +306,9 @@ impl<L: Launch> LifecycleManager<L> {
         Ok(result)
     }
 
-    /// Stops all servers, and starts none any more.
+    /// Stops all servers and refuses to start any more.
     ///
-    /// *Cancel safety*: may be dropped at any time; nothing is started any more all the same.
+    /// *Cancel safety*: the future may be dropped at any time; nothing is started afterwards.
     pub async fn close(&self, deadline: &Deadline, scope: &Scope) -> Result<StoppedAll, LifecycleError> {
         self.shared
             .open
@@ -242,7 +319,7 @@ impl<L: Launch> LifecycleManager<L> {
     fn begin_stop(
         &self,
         held: &HeldEntry<L::Server>,
-        seen: Seen,
+        seen: ExpectedProcess,
     ) -> Result<Option<ServerGeneration>, LifecycleError> {
         match self.shared.apply(held, &Event::Stop { seen }) {
             Answer::Moved { seen, current } => Err(moved(held.key(), seen, &current)),
@@ -251,7 +328,7 @@ impl<L: Launch> LifecycleManager<L> {
         }
     }
 
-    async fn gone(
+    async fn wait_until_gone(
         &self,
         held: &HeldEntry<L::Server>,
         leaving: Option<ServerGeneration>,
@@ -262,44 +339,47 @@ impl<L: Launch> LifecycleManager<L> {
             return Ok(());
         };
         let is_gone = |entry: &Entry<_>| entry.live() != Some(leaving);
-        entry_is(held, is_gone, deadline, scope).await.map(drop)
+        wait_for_entry(held, is_gone, deadline, scope).await.map(drop)
     }
 
-    /// Takes a lease on a server, which is started if it is not up, unless somebody has stopped it. With
+    /// Takes a lease on a server. The server is started if it isn't up, unless somebody has stopped it. With
     /// [`Patience::Wait`] the server is up when this returns.
     ///
-    /// *Cancel safety*: may be dropped at any time; no lease is left behind, and a start goes on.
+    /// *Cancel safety*: the future may be dropped at any time; no lease is left behind, and a start continues.
     pub async fn get_client(
         &self,
         key: &ServerKey,
         patience: &Patience,
         scope: &Scope,
     ) -> Result<ClientLease<L>, LifecycleError> {
-        let held = self.open_entry(key)?;
-        self.shared.bury_dead(&held);
+        let held = self.entry_to_start(key)?;
+        self.shared.report_if_dead(&held);
         let answer = self.shared.apply(&held, &Event::Lease);
         if let Answer::Refused(refusal) = answer {
             return Err(refusal.into());
         }
-        // From here on the lease is given back on every way out.
+        // From here on, the lease is returned on every path.
         let lease = ClientLease::counted(Arc::clone(&self.shared), held);
         lease.follow(answer, patience, scope).await?;
         Ok(lease)
     }
 
-    /// What is known about a server, at once, whatever it is doing; and whether it answers, if that is wanted and
-    /// it is ready.
+    /// Returns what is known about a server at once, whatever it is doing. If the server is ready and `probe`
+    /// asks for it, also returns whether the server responds.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub async fn health_check(&self, key: &ServerKey, probe: &Probe) -> Result<Health, LifecycleError> {
         let Some(held) = self.shared.slots.find(key) else {
-            self.must_be_known(key)?;
+            self.require_configured(key)?;
             return Ok(Health {
-                status: ServerStatus::of(key, &Entry::<Handle<L::Server>>::new(ServerGeneration::default())),
+                status: ServerStatus::of(
+                    key,
+                    &Entry::<ServerHandle<L::Server>>::new(ServerGeneration::default()),
+                ),
                 probe: ProbeResult::NotAsked,
             });
         };
-        self.shared.bury_dead(&held);
+        self.shared.report_if_dead(&held);
         let probe = match probe {
             Probe::Skip => ProbeResult::NotAsked,
             Probe::Within(deadline) => self.probe(&held, deadline).await,
@@ -315,10 +395,10 @@ impl<L: Launch> LifecycleManager<L> {
         };
         let asked_at = self.shared.clock.now();
         let mut answer = std::pin::pin!(server.0.probe(deadline));
-        // The server has the deadline too, but whoever asks for health is not kept waiting by a probe that ignores it.
-        let result = match first(&mut answer, &mut deadline.clone().passed()).await {
-            First::One(result) => result,
-            First::Other(()) => Err("no answer before the deadline".to_owned()),
+        // The server gets the deadline too, but a probe that ignores it must not keep the caller waiting.
+        let result = match race(&mut answer, &mut deadline.clone().passed()).await {
+            Race::One(result) => result,
+            Race::Other(()) => Err("no answer before the deadline".to_owned()),
         };
         match result {
             Ok(()) => {
@@ -327,7 +407,7 @@ impl<L: Launch> LifecycleManager<L> {
                 ProbeResult::Answered { took }
             }
             Err(message) => {
-                let reason = Arc::new(Failure::new(format!("the server did not answer: {message}")));
+                let reason = Arc::new(Failure::new(format!("the server did not respond: {message}")));
                 self.shared
                     .apply(held, &Event::ProbeFailed { generation, reason });
                 ProbeResult::Failed { message }
@@ -335,7 +415,7 @@ impl<L: Launch> LifecycleManager<L> {
         }
     }
 
-    /// All servers that somebody has wanted so far, in the order of their keys, at once.
+    /// All servers that somebody has asked for so far, ordered by key. Returns at once.
     pub fn list(&self) -> Vec<ServerStatus> {
         let entries = self.shared.slots.list().into_iter();
         entries
@@ -343,12 +423,12 @@ impl<L: Launch> LifecycleManager<L> {
             .collect()
     }
 
-    /// Notice of changes of state, from now on. Leases come and go too often to be told.
+    /// Notifications about state changes, from now on. Leases change too often to be included.
     pub fn changes(&self) -> Changes {
         self.shared.changes.subscribe()
     }
 
-    fn must_be_known(&self, key: &ServerKey) -> Result<(), LifecycleError> {
+    fn require_configured(&self, key: &ServerKey) -> Result<(), LifecycleError> {
         if self.shared.launch.knows(key) {
             Ok(())
         } else {
@@ -357,20 +437,20 @@ impl<L: Launch> LifecycleManager<L> {
         }
     }
 
-    /// The entry of a configured server, or of one that is not configured any more and still known.
+    /// The entry of a server that is configured, or that is no longer configured but still tracked.
     fn known_entry(&self, key: &ServerKey) -> Result<HeldEntry<L::Server>, LifecycleError> {
         if let Some(held) = self.shared.slots.find(key) {
             return Ok(held);
         }
-        self.must_be_known(key)?;
+        self.require_configured(key)?;
         let limit = MAX_SERVERS;
         let held = self.shared.entry(key, limit);
         held.ok_or(LifecycleError::TooManyServers { limit })
     }
 
-    /// The entry of a configured server, for somebody who wants it up.
-    fn open_entry(&self, key: &ServerKey) -> Result<HeldEntry<L::Server>, LifecycleError> {
-        self.must_be_known(key)?;
+    /// The entry of a configured server, for a caller that wants it up.
+    fn entry_to_start(&self, key: &ServerKey) -> Result<HeldEntry<L::Server>, LifecycleError> {
+        self.require_configured(key)?;
         if self.shared.open.is_cancelled() {
             return Err(Refusal::Stopped.into());
         }

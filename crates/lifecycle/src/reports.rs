@@ -1,21 +1,24 @@
-//! What is reported about processes, and what that does to a server. The invariants stand in `state.rs`.
+//! Reports about processes, and how they change a server. The invariants are in `state.rs`.
 
 use std::sync::Arc;
 
 use crate::{
     AfterCrash, Failure, ServerGeneration, StoppedBy,
-    state::{Answer, Defeat, Effect, Episode, EpisodeNumber, Kind, Leaving, Origin, Outcome, Phase, Then},
-    transitions::Moving,
+    state::{
+        AfterEnd, Answer, Effect, Episode, EpisodeKind, EpisodeNumber, EpisodeOrigin, EpisodeOutcome,
+        FailedServer, Leaving, Phase,
+    },
+    transitions::Transition,
 };
 
-impl<S: Clone> Moving<'_, S> {
+impl<S: Clone> Transition<'_, S> {
     pub(crate) fn launched(&mut self, reported: ServerGeneration, server: &S) -> Answer<S> {
         match &self.entry.phase {
             Phase::Launching { generation, episode } if *generation == reported => {
-                if episode.kind == Kind::Restart {
+                if episode.kind == EpisodeKind::Restart {
                     self.entry.restarts += 1;
                 }
-                self.settle(Outcome::Ready(reported));
+                self.settle(EpisodeOutcome::Ready(reported));
                 self.entry.failed_probes = 0;
                 self.enter(Phase::Ready {
                     generation: reported,
@@ -39,7 +42,7 @@ impl<S: Clone> Moving<'_, S> {
                 Answer::Done
             }
             _ => {
-                // Nobody knows this one, so nobody else would stop it.
+                // No phase refers to this server, so nobody else would stop it.
                 self.effects.push(Effect::Stop {
                     generation: reported,
                     server: server.clone(),
@@ -56,24 +59,24 @@ impl<S: Clone> Moving<'_, S> {
                     failures: episode.failures + 1,
                     ..episode
                 };
-                let attempts = self.count_failure(reason).max(episode.failures);
-                if episode.origin == Origin::Crash && !self.is_too_much(attempts) {
+                let attempts = self.record_failure(reason).max(episode.failures);
+                if episode.origin == EpisodeOrigin::Crash && !self.is_over_limit(attempts) {
                     let pause = self.now.settings.pause_after(attempts, self.now.fraction);
                     self.pause(episode, self.later(pause));
                 } else {
-                    let defeat = self.defeat(reason, attempts);
-                    self.settle(Outcome::Failed(defeat.clone()));
-                    self.enter(Phase::Failed(defeat));
+                    let failed = self.failed_server(reason, attempts);
+                    self.settle(EpisodeOutcome::Failed(failed.clone()));
+                    self.enter(Phase::Failed(failed));
                 }
                 Answer::Done
             }
-            // It was given up, so that it failed is no news.
+            // The launch was abandoned, so its failure doesn't matter.
             Phase::Ending {
                 generation,
                 what: Leaving::Launch,
                 then,
             } if generation == reported => {
-                self.go_on(then);
+                self.proceed(then);
                 Answer::Done
             }
             _ => self.late(),
@@ -99,7 +102,7 @@ impl<S: Clone> Moving<'_, S> {
                 what: Leaving::Server,
                 then,
             } if generation == reported => {
-                self.go_on(then);
+                self.proceed(then);
                 Answer::Done
             }
             _ => self.late(),
@@ -130,7 +133,7 @@ impl<S: Clone> Moving<'_, S> {
                     .is_some_and(|since| self.now.time.saturating_duration_since(since) >= idle_after);
                 if is_over {
                     let by = StoppedBy::Idleness;
-                    self.end(generation, server, Then::Rest { by });
+                    self.end(generation, server, AfterEnd::Stopped { by });
                 }
                 Answer::Done
             }
@@ -167,48 +170,49 @@ impl<S: Clone> Moving<'_, S> {
         }
     }
 
-    /// A server is of no more use: another one takes its place, unless that happened too often.
+    /// Handles a server that has become unusable. It is replaced, unless that has happened too often.
     fn replace_broken(&mut self, generation: ServerGeneration, server: S, reason: &Arc<Failure>) {
         self.entry.crashes += 1;
-        let attempts = self.count_failure(reason);
-        let episode = self.begin(Kind::Restart, Origin::Crash);
-        let waits = self.now.settings.after_crash == AfterCrash::WaitForWish;
-        let then = if waits || self.is_too_much(attempts) {
-            let defeat = self.defeat(reason, attempts);
-            Then::GiveUp { episode, defeat }
+        let attempts = self.record_failure(reason);
+        let episode = self.begin(EpisodeKind::Restart, EpisodeOrigin::Crash);
+        let waits = self.now.settings.after_crash == AfterCrash::WaitForRequest;
+        let then = if waits || self.is_over_limit(attempts) {
+            let failed = self.failed_server(reason, attempts);
+            AfterEnd::GiveUp { episode, failed }
         } else {
             let pause = self.now.settings.pause_after(attempts, self.now.fraction);
-            Then::Launch {
+            AfterEnd::Launch {
                 episode,
                 not_before: self.later(pause),
             }
         };
-        // It may have ended in part only, such as one that closed its output and lives on: it is stopped like any.
+        // The server may still be alive, for example if it only closed its output. So it is stopped like any
+        // other.
         self.end(generation, server, then);
     }
 
-    /// The process is gone: what was to come after it.
-    fn go_on(&mut self, then: Then) {
+    /// The process is gone: starts what was planned to follow it.
+    fn proceed(&mut self, then: AfterEnd) {
         match then {
-            Then::Launch { episode, not_before } if self.now.time < not_before => {
+            AfterEnd::Launch { episode, not_before } if self.now.time < not_before => {
                 self.pause(episode, not_before);
             }
-            Then::Launch { episode, .. } => self.launch(episode),
-            Then::GiveUp { defeat, .. } => {
-                self.settle(Outcome::Failed(defeat.clone()));
-                self.enter(Phase::Failed(defeat));
+            AfterEnd::Launch { episode, .. } => self.launch(episode),
+            AfterEnd::GiveUp { failed, .. } => {
+                self.settle(EpisodeOutcome::Failed(failed.clone()));
+                self.enter(Phase::Failed(failed));
             }
-            Then::Rest { by } => self.enter(Phase::Stopped { by }),
+            AfterEnd::Stopped { by } => self.enter(Phase::Stopped { by }),
         }
     }
 
-    /// Notes a failure, and says how many there were of late.
-    fn count_failure(&mut self, reason: &Arc<Failure>) -> usize {
+    /// Records a failure and returns how many there were recently.
+    fn record_failure(&mut self, reason: &Arc<Failure>) -> usize {
         self.entry.last_error = Some(Arc::clone(reason));
         let settings = self.now.settings;
         let failures = Arc::make_mut(&mut self.entry.failures);
         failures.retain(|failed| self.now.time.saturating_duration_since(*failed) < settings.failure_window);
-        // One more than too many is as much as anybody asks for.
+        // Nobody asks for more than one above the limit.
         if failures.len() > settings.max_failures {
             failures.pop_front();
         }
@@ -216,19 +220,19 @@ impl<S: Clone> Moving<'_, S> {
         failures.len()
     }
 
-    fn is_too_much(&self, attempts: usize) -> bool {
+    fn is_over_limit(&self, attempts: usize) -> bool {
         attempts > self.now.settings.max_failures
     }
 
-    fn defeat(&self, reason: &Arc<Failure>, attempts: usize) -> Defeat {
+    fn failed_server(&self, reason: &Arc<Failure>, attempts: usize) -> FailedServer {
         let settings = self.now.settings;
-        let pause = if self.is_too_much(attempts) {
+        let pause = if self.is_over_limit(attempts) {
             settings.given_up_for
         } else {
-            // A wish that failed is not repeated at once by the next who wishes the same.
+            // If a requested start fails, the next request doesn't retry it at once.
             settings.pause_after(attempts.max(2), self.now.fraction)
         };
-        Defeat {
+        FailedServer {
             reason: Arc::clone(reason),
             attempts,
             retry_at: self.later(pause),

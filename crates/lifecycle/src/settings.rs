@@ -1,40 +1,41 @@
-//! How patient the manager is.
+//! Timeouts, back-off and limits of the manager.
 
 use std::{num::NonZeroU32, time::Duration};
 
-/// How patient the manager is with servers.
+/// Timeouts, back-off and limits for servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LifecycleSettings {
-    /// A server that nobody holds a lease on is stopped after this time.
+    /// A server without leases is stopped after this time.
     pub idle_after: Duration,
-    /// The pause before the second retry; the first one comes at once. It doubles from retry to retry.
+    /// The pause before the second retry. The first retry comes at once, and the pause doubles from retry to
+    /// retry.
     pub first_pause: Duration,
     /// The longest pause between two retries.
     pub longest_pause: Duration,
-    /// A pause is longer by up to this fraction of itself, so that many servers do not come back at once.
+    /// Up to this fraction of a pause is added at random, so that many servers don't come back in step.
     pub jitter: f64,
-    /// More failures than this within the window, and the server is given up.
+    /// A server that fails more often than this within the window is given up.
     pub max_failures: usize,
     /// How long a failure counts.
     pub failure_window: Duration,
-    /// A server that was given up may be tried again after this time, by the next who wants it.
+    /// After this time, the next caller that needs a server that was given up triggers another attempt.
     pub given_up_for: Duration,
-    /// What becomes of a server that ended without being asked to.
+    /// What happens to a server that ended without being asked to.
     pub after_crash: AfterCrash,
-    /// Restarts a server after this many probes in a row without an answer. Nothing by default: a server that is
-    /// busy answers late, and a restart would throw away what it is busy with.
+    /// Restarts a server after this many failed probes in a row. Off by default: a busy server answers late, and
+    /// a restart would throw away its work.
     pub restart_after_failed_probes: Option<NonZeroU32>,
 }
 
-/// What becomes of a server that ended without being asked to.
+/// What happens to a server that ended without being asked to.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum AfterCrash {
-    /// Another process takes its place, after a pause if it happens often.
+    /// It is replaced by a new process, after a pause if it fails often.
     #[default]
     Restart,
-    /// It stays down until the next wish, which has to wait if it happens often: for a server whose work cannot be gone on
-    /// with by another process.
-    WaitForWish,
+    /// It stays down until the next request, which has to wait if the server fails often. For servers whose work
+    /// another process can't continue.
+    WaitForRequest,
 }
 
 impl Default for LifecycleSettings {
@@ -54,7 +55,7 @@ impl Default for LifecycleSettings {
 }
 
 impl LifecycleSettings {
-    /// The pause after so many failures in the window. `fraction` is the draw of the jitter.
+    /// The pause after this many failures in the window. `fraction` is the jitter drawn for it.
     pub(crate) fn pause_after(&self, failures: usize, fraction: f64) -> Duration {
         let Some(doublings) = failures.checked_sub(2) else {
             return Duration::ZERO;

@@ -1,42 +1,42 @@
-//! The state of one server, and what can happen to it. Pure: no clock, no task, no process.
+//! The state of one server, and the events that change it. Pure: no clock, no task, no process.
 //!
-//! Invariants, kept by `transitions.rs`, `wishes.rs` and `reports.rs`:
+//! Invariants, kept by `transitions.rs`, `requests.rs` and `reports.rs`:
 //!
-//! 1. A process is launched only from a phase without one, and a phase without one is reached only when the
-//!    launch has failed or the stop has finished. So at most one process of a key is alive.
+//! 1. A process is launched only from a phase without a process, and such a phase is reached only when a launch
+//!    has failed or a stop has finished. So at most one process of a key is alive.
 //! 2. The generation goes up by one with each launch, and every report names the generation it is about. A report
-//!    about another one changes nothing but a count.
-//! 3. An *episode* is one attempt to bring a server up, from the first wish to its outcome. Each phase that is on
-//!    its way up carries its episode, and an episode is settled in the very step that leaves the way up. So
-//!    whoever joined one learns its outcome, and nobody is left behind.
-//! 4. A stop by request is taken back by a later start or restart only; a stop by idleness by any wish.
-//!    A restart that names the process it saw is not meant for one that was stopped since.
-//! 5. Leases are counted in the same step that looks at the phase, and no other step touches the count.
-//! 6. A wish that names the process it saw is held against the newest one in the step that takes it in, and changes
-//!    nothing if it is another one.
+//!    about another generation only increments a count.
+//! 3. An *episode* is one attempt to bring a server up, from the first request to its outcome. Each phase on the
+//!    way up carries its episode, and the step that leaves the way up also settles the episode. So every caller
+//!    that joined it learns the outcome, and nobody is left behind.
+//! 4. A stop by request is undone only by a later start or restart; a stop for idleness is undone by any request.
+//!    A restart that names the process it saw doesn't undo a stop that came later.
+//! 5. Leases are counted in the same step that looks at the phase, and no other step changes the count.
+//! 6. A request that names the process it saw is compared with the newest process in the step that handles it,
+//!    and changes nothing if they differ.
 
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
-use crate::{Failure, LifecycleSettings, Seen, ServerGeneration, ServerState, StoppedBy};
+use crate::{ExpectedProcess, Failure, LifecycleSettings, ServerGeneration, ServerState, StoppedBy};
 
-/// How many outcomes are remembered. A waiter that sleeps through more episodes than this is told the state of the
-/// day instead; the size only has to cover what can happen between a wake-up and the moment the waiter runs.
+/// How many outcomes are remembered. A waiter that sleeps through more episodes than this gets the current state
+/// instead. The size only has to cover what can happen between a wake-up and the moment the waiter runs.
 pub(crate) const REMEMBERED_OUTCOMES: usize = 8;
 
-/// All that is known about one server. `S` leads to the running process; it is carried along and not looked into.
+/// Everything known about one server. `S` is a handle to the running process, which is only passed along.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<S> {
     pub(crate) phase: Phase<S>,
-    /// Since when the server is in its state, as people see it.
+    /// When the server entered its current [`ServerState`].
     pub(crate) since: Option<Instant>,
     /// The newest process that was launched.
     pub(crate) generation: ServerGeneration,
     pub(crate) leases: usize,
     /// The number of the newest episode.
     pub(crate) episodes: u64,
-    /// Shared, since an entry is copied with each lease and these change far less often.
-    pub(crate) outcomes: Arc<VecDeque<(EpisodeNumber, Outcome)>>,
-    /// When it failed of late, oldest first.
+    /// Shared, because an entry is copied with each lease and these change far less often.
+    pub(crate) outcomes: Arc<VecDeque<(EpisodeNumber, EpisodeOutcome)>>,
+    /// The times of recent failures, oldest first.
     pub(crate) failures: Arc<VecDeque<Instant>>,
     pub(crate) failed_probes: u32,
     pub(crate) last_error: Option<Arc<Failure>>,
@@ -45,133 +45,137 @@ pub(crate) struct Entry<S> {
     pub(crate) late_events: u64,
 }
 
-/// Where a server is in its life.
+/// The phase of a server's life.
 #[derive(Clone, Debug)]
 pub(crate) enum Phase<S> {
-    /// A process is on its way up.
+    /// A process is starting.
     Launching {
         generation: ServerGeneration,
         episode: Episode,
     },
-    /// It is up.
+    /// The server is up.
     Ready {
         generation: ServerGeneration,
         server: S,
-        /// Since when nobody holds a lease.
+        /// Since when there are no leases.
         idle_since: Option<Instant>,
     },
-    /// A process is on its way out, and nothing else may begin before it is gone.
+    /// A process is ending, and nothing else may begin before it is gone.
     Ending {
         generation: ServerGeneration,
         what: Leaving,
-        then: Then,
+        then: AfterEnd,
     },
-    /// No process; the next one is launched when the pause is over.
-    Pausing { until: Instant, episode: Episode },
-    /// No process.
-    Stopped { by: StoppedBy },
-    /// No process.
-    Failed(Defeat),
+    /// There is no process; the next one is launched after the pause.
+    Pausing {
+        until: Instant,
+        episode: Episode,
+    },
+    Stopped {
+        by: StoppedBy,
+    },
+    Failed(FailedServer),
 }
 
-/// What is on its way out.
+/// What is ending.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Leaving {
-    /// A launch that nobody wants any more. It may still hand out a server.
+    /// A launch that nobody wants anymore. It may still produce a server.
     Launch,
     /// A server that was told to stop.
     Server,
 }
 
-/// What comes after the end of a process.
+/// What follows the end of a process.
 #[derive(Clone, Debug)]
-pub(crate) enum Then {
-    /// The next process, not before that time.
+pub(crate) enum AfterEnd {
+    /// Launch the next process, but not before this time.
     Launch { episode: Episode, not_before: Instant },
-    /// Giving up.
-    GiveUp { episode: Episode, defeat: Defeat },
-    /// Nothing.
-    Rest { by: StoppedBy },
+    /// Fail.
+    GiveUp { episode: Episode, failed: FailedServer },
+    /// Stay stopped.
+    Stopped { by: StoppedBy },
 }
 
 /// One attempt to bring a server up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Episode {
     pub(crate) number: EpisodeNumber,
-    pub(crate) kind: Kind,
-    pub(crate) origin: Origin,
-    /// How often it failed since it began, however long ago: one that fails slowly is given up too.
+    pub(crate) kind: EpisodeKind,
+    pub(crate) origin: EpisodeOrigin,
+    /// How many times it has failed since it began, however long ago. This gives up a server that fails slowly,
+    /// too.
     pub(crate) failures: usize,
 }
 
-/// Names an episode to those who wait for its outcome.
+/// Identifies an episode to the callers that wait for its outcome.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct EpisodeNumber(pub(super) u64);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum EpisodeKind {
     /// There was no process.
     Start,
     /// One process replaces another.
     Restart,
 }
 
-/// Who began an episode, which decides what a failure means.
+/// Who began an episode. This decides what a failure means.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Origin {
-    /// Somebody asks for the server and is told when it fails.
-    Wish,
-    /// A crash. Failures are retried until there are too many.
+pub(crate) enum EpisodeOrigin {
+    /// A caller asked for the server and is told when it fails.
+    Request,
+    /// The server crashed. Failures are retried until there are too many.
     Crash,
 }
 
 /// How an episode ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Outcome {
+pub(crate) enum EpisodeOutcome {
     Ready(ServerGeneration),
-    Failed(Defeat),
+    Failed(FailedServer),
     Stopped,
 }
 
-/// A server that did not come up or did not stay.
+/// A server that did not come up or did not stay up.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Defeat {
+pub(crate) struct FailedServer {
     pub(crate) reason: Arc<Failure>,
     pub(crate) attempts: usize,
     pub(crate) retry_at: Instant,
 }
 
-/// What became of an episode.
+/// The progress of an episode.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum EpisodeProgress {
     UnderWay,
-    Settled(Outcome),
-    /// So much has happened since that its outcome is no longer known.
+    Settled(EpisodeOutcome),
+    /// The outcome is no longer remembered.
     Forgotten,
 }
 
 /// What can happen to a server.
 #[derive(Clone, Debug)]
 pub(crate) enum Event<S> {
-    /// Somebody asks for a start.
+    /// A caller asks for a start.
     Start {
-        seen: Seen,
+        seen: ExpectedProcess,
     },
-    /// Somebody asks for a new process.
+    /// A caller asks for a new process.
     Restart {
-        seen: Seen,
+        seen: ExpectedProcess,
     },
-    /// Somebody asks for a stop.
+    /// A caller asks for a stop.
     Stop {
-        seen: Seen,
+        seen: ExpectedProcess,
     },
-    /// Somebody has no more use for the server: it need not wait to be idle for long enough.
-    Rest,
-    /// Somebody wants to use the server, and takes a lease.
+    /// A caller no longer needs the server: if it has no leases, it is stopped without waiting for the idle time.
+    StopIfUnused,
+    /// A caller wants to use the server and takes a lease.
     Lease,
-    /// A lease is given back.
+    /// A lease is returned.
     LeaseReturned,
-    /// Somebody who has a lease wants to use the server.
+    /// A caller that has a lease wants to use the server.
     Want,
     Launched {
         generation: ServerGeneration,
@@ -189,11 +193,11 @@ pub(crate) enum Event<S> {
     StopFinished {
         generation: ServerGeneration,
     },
-    /// The pause of that episode may be over.
+    /// The pause of this episode may be over.
     PauseOver {
         episode: EpisodeNumber,
     },
-    /// That process may have been idle for long enough.
+    /// This process may have been idle for long enough.
     IdleTime {
         generation: ServerGeneration,
     },
@@ -206,8 +210,7 @@ pub(crate) enum Event<S> {
     },
 }
 
-/// What is to be done once a step has been taken. Each is one task, which looks at the state to learn that it is
-/// no longer wanted.
+/// What to do after a step. Each effect is one task, which watches the state to learn whether it is still wanted.
 #[derive(Clone, Debug)]
 pub(crate) enum Effect<S> {
     Launch {
@@ -228,33 +231,33 @@ pub(crate) enum Effect<S> {
     },
 }
 
-/// What whoever brought the event is told.
+/// The answer to whoever caused the event.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer<S> {
-    /// Taken in.
+    /// The event was handled.
     Done,
-    /// It was about a process or a pause that is no longer the current one.
+    /// The event was about a process or a pause that is no longer the current one.
     Late,
     /// The server is up.
     Ready { generation: ServerGeneration, server: S },
-    /// It is on its way up.
+    /// The server is on its way up.
     Join(EpisodeNumber),
-    /// It cannot be had.
+    /// The server isn't available.
     Refused(Refusal),
-    /// A stop was taken in; the process to wait for, if there is one.
+    /// The stop was accepted. Names the process to wait for, if there is one.
     Leaving(Option<ServerGeneration>),
-    /// It is not the process that the caller saw, and nothing was changed. This is how it stands.
+    /// The caller saw another process than the current one, and nothing was changed.
     Moved {
         seen: ServerGeneration,
         current: Box<Entry<S>>,
     },
 }
 
-/// Why a server cannot be had.
+/// Why a server isn't available.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Refusal {
     Stopped,
-    Failed(Defeat),
+    Failed(FailedServer),
 }
 
 /// What a decision depends on besides the state.
@@ -262,11 +265,11 @@ pub(crate) enum Refusal {
 pub(crate) struct Now<'a> {
     pub(crate) time: Instant,
     pub(crate) settings: &'a LifecycleSettings,
-    /// The draw of the jitter: at least 0 and below 1.
+    /// The jitter drawn for this decision: at least 0 and below 1.
     pub(crate) fraction: f64,
 }
 
-/// A step: what the state becomes, what is to be done, and what is answered.
+/// A step: the next state, the effects, and the answer.
 #[derive(Debug)]
 pub(crate) struct Step<S> {
     /// `None` if nothing changes.
@@ -276,7 +279,7 @@ pub(crate) struct Step<S> {
 }
 
 impl<S> Entry<S> {
-    /// A server that nobody has wanted yet. Its processes are numbered from there on.
+    /// A server that nobody has asked for yet. Its processes are numbered from `generation` on.
     pub(crate) fn new(generation: ServerGeneration) -> Self {
         Self {
             phase: Phase::Stopped {
@@ -296,30 +299,30 @@ impl<S> Entry<S> {
         }
     }
 
-    /// The state as people see it.
+    /// The state as users see it.
     pub(crate) fn state(&self) -> ServerState {
         match &self.phase {
             Phase::Launching { episode, .. } => match episode.kind {
-                Kind::Start => ServerState::Starting,
-                Kind::Restart => ServerState::Restarting,
+                EpisodeKind::Start => ServerState::Starting,
+                EpisodeKind::Restart => ServerState::Restarting,
             },
             Phase::Ready { .. } => ServerState::Ready,
             Phase::Pausing { .. }
             | Phase::Ending {
-                then: Then::Launch { .. },
+                then: AfterEnd::Launch { .. },
                 ..
             } => ServerState::Restarting,
             Phase::Ending { .. } => ServerState::Stopping,
             Phase::Stopped { by } => ServerState::Stopped { by: *by },
-            Phase::Failed(defeat) => ServerState::Failed {
-                reason: Arc::clone(&defeat.reason),
-                attempts: defeat.attempts,
-                retry_at: defeat.retry_at,
+            Phase::Failed(failed) => ServerState::Failed {
+                reason: Arc::clone(&failed.reason),
+                attempts: failed.attempts,
+                retry_at: failed.retry_at,
             },
         }
     }
 
-    /// The process that is alive, or may be.
+    /// The process that is, or may be, alive.
     pub(crate) fn live(&self) -> Option<ServerGeneration> {
         match &self.phase {
             Phase::Launching { generation, .. }
@@ -329,31 +332,31 @@ impl<S> Entry<S> {
         }
     }
 
-    /// The episode that is under way.
+    /// The episode in progress.
     pub(crate) fn episode(&self) -> Option<Episode> {
         match &self.phase {
             Phase::Launching { episode, .. }
             | Phase::Pausing { episode, .. }
             | Phase::Ending {
-                then: Then::Launch { episode, .. } | Then::GiveUp { episode, .. },
+                then: AfterEnd::Launch { episode, .. } | AfterEnd::GiveUp { episode, .. },
                 ..
             } => Some(*episode),
             _ => None,
         }
     }
 
-    /// What became of an episode.
-    pub(crate) fn verdict(&self, number: EpisodeNumber) -> Verdict {
+    /// The progress of an episode.
+    pub(crate) fn progress(&self, number: EpisodeNumber) -> EpisodeProgress {
         if self.episode().is_some_and(|episode| episode.number == number) {
-            return Verdict::UnderWay;
+            return EpisodeProgress::UnderWay;
         }
         let found = self.outcomes.iter().find(|(settled, _)| *settled == number);
-        found.map_or(Verdict::Forgotten, |(_, outcome)| {
-            Verdict::Settled(outcome.clone())
+        found.map_or(EpisodeProgress::Forgotten, |(_, outcome)| {
+            EpisodeProgress::Settled(outcome.clone())
         })
     }
 
-    /// Whether that launch is still wanted.
+    /// Whether this launch is still wanted.
     pub(crate) fn wants_launch(&self, wanted: ServerGeneration) -> bool {
         matches!(&self.phase, Phase::Launching { generation, .. } if *generation == wanted)
     }
@@ -368,19 +371,19 @@ impl<S> Entry<S> {
         }
     }
 
-    /// Whether that process is the one that is up.
+    /// Whether this process is the one that is up.
     pub(crate) fn is_ready(&self, wanted: ServerGeneration) -> bool {
         matches!(&self.phase, Phase::Ready { generation, .. } if *generation == wanted)
     }
 
-    /// Whether little would be lost if the entry were forgotten. A stop by request would be taken back by it.
+    /// Whether the entry may be removed. A stop by request must be remembered.
     pub(crate) fn is_forgettable(&self) -> bool {
-        let rests = matches!(
+        let is_stopped = matches!(
             self.phase,
             Phase::Stopped {
                 by: StoppedBy::NeverStarted | StoppedBy::Idleness
             } | Phase::Failed(_)
         );
-        rests && self.leases == 0
+        is_stopped && self.leases == 0
     }
 }

@@ -12,8 +12,10 @@ use proptest::prelude::*;
 
 use self::actions::{Action, LateKind, actions};
 use crate::{
-    Failure, LifecycleSettings, Seen, ServerGeneration, ServerState,
-    state::{Answer, Effect, Entry, EpisodeNumber, Event, Now, Outcome, Phase, Refusal, Verdict},
+    ExpectedProcess, Failure, LifecycleSettings, ServerGeneration, ServerState,
+    state::{
+        Answer, Effect, Entry, EpisodeNumber, EpisodeOutcome, EpisodeProgress, Event, Now, Phase, Refusal,
+    },
 };
 
 fn settings() -> LifecycleSettings {
@@ -50,7 +52,7 @@ struct World {
     stays_down: bool,
     /// Failures since somebody asked, with their times.
     failures: Vec<Instant>,
-    /// Failures since the crash that is being mended; none if somebody has asked since.
+    /// Failures since the crash that is being recovered from; none if somebody has asked since.
     since_crash: Option<usize>,
     idle_since: Option<Instant>,
     late: u64,
@@ -109,13 +111,13 @@ impl World {
             "a lease is dropped anywhere, also where nothing can be spawned"
         );
         for effect in step.effects {
-            self.carry_out(effect);
+            self.spawn_effect(effect);
         }
         self.check();
         step.answer
     }
 
-    fn carry_out(&mut self, effect: Effect<u64>) {
+    fn spawn_effect(&mut self, effect: Effect<u64>) {
         match effect {
             Effect::Launch { generation } => {
                 assert_eq!(self.processes(), [], "a second process is launched");
@@ -160,21 +162,26 @@ impl World {
             );
         }
         let entry = &self.entry;
-        self.waiters.retain(|waiter| match entry.verdict(waiter.episode) {
-            Verdict::UnderWay => true,
-            Verdict::Forgotten => panic!("{waiter:?} was looked after at each step, and is forgotten"),
-            Verdict::Settled(outcome) => {
-                match outcome {
-                    Outcome::Ready(generation) => assert!(entry.is_ready(generation), "{waiter:?}"),
-                    Outcome::Stopped => assert!(waiter.was_stopped, "{waiter:?}"),
-                    Outcome::Failed(defeat) => {
-                        assert_eq!(Some(&defeat.reason), waiter.failure.as_ref());
-                        assert!(matches!(entry.phase, Phase::Failed(_)), "{waiter:?}");
-                    }
+        self.waiters
+            .retain(|waiter| match entry.progress(waiter.episode) {
+                EpisodeProgress::UnderWay => true,
+                EpisodeProgress::Forgotten => {
+                    panic!("{waiter:?} was looked after at each step, and is forgotten")
                 }
-                false
-            }
-        });
+                EpisodeProgress::Settled(outcome) => {
+                    match outcome {
+                        EpisodeOutcome::Ready(generation) => {
+                            assert!(entry.is_ready(generation), "{waiter:?}")
+                        }
+                        EpisodeOutcome::Stopped => assert!(waiter.was_stopped, "{waiter:?}"),
+                        EpisodeOutcome::Failed(failed) => {
+                            assert_eq!(Some(&failed.reason), waiter.failure.as_ref());
+                            assert!(matches!(entry.phase, Phase::Failed(_)), "{waiter:?}");
+                        }
+                    }
+                    false
+                }
+            });
     }
 
     fn note_answer(&mut self, answer: &Answer<u64>) {
@@ -189,8 +196,8 @@ impl World {
                 failure: self.entry.last_error.clone(),
             }),
             Answer::Refused(Refusal::Stopped) => assert!(self.stays_down),
-            Answer::Refused(Refusal::Failed(defeat)) => {
-                assert!(defeat.retry_at > self.now);
+            Answer::Refused(Refusal::Failed(failed)) => {
+                assert!(failed.retry_at > self.now);
                 assert!(matches!(self.entry.phase, Phase::Failed(_)));
             }
             Answer::Done | Answer::Late | Answer::Leaving(_) | Answer::Moved { .. } => {
@@ -206,8 +213,8 @@ impl World {
             panic!("no wish: {event:?}");
         };
         let stale = match seen {
-            Seen::Exactly(seen) if *seen != newest => *seen,
-            Seen::Exactly(_) | Seen::Any => return false,
+            ExpectedProcess::Exactly(seen) if *seen != newest => *seen,
+            ExpectedProcess::Exactly(_) | ExpectedProcess::Any => return false,
         };
         let before = format!("{:?}", self.entry);
         match self.step(event.clone()) {
@@ -228,7 +235,7 @@ impl World {
         let names_one = matches!(
             event,
             Event::Restart {
-                seen: Seen::Exactly(_)
+                seen: ExpectedProcess::Exactly(_)
             }
         );
         if names_one && self.stays_down {
@@ -304,12 +311,12 @@ impl World {
                 assert_eq!(leaving, self.processes().first().copied());
                 assert!(self.waiters.is_empty(), "a stop wakes everybody");
             }
-            Action::Rest => {
+            Action::StopIfUnused => {
                 let is_used = self.leases > 0;
                 for waiter in self.waiters.iter_mut().filter(|_| !is_used) {
                     waiter.was_stopped = true;
                 }
-                let answer = self.step(Event::Rest);
+                let answer = self.step(Event::StopIfUnused);
                 let Answer::Leaving(leaving) = answer else {
                     panic!("a rest is never refused: {answer:?}");
                 };
@@ -384,7 +391,7 @@ impl World {
     }
 
     fn would_refuse(&self) -> bool {
-        let too_early = matches!(&self.entry.phase, Phase::Failed(defeat) if defeat.retry_at > self.now);
+        let too_early = matches!(&self.entry.phase, Phase::Failed(failed) if failed.retry_at > self.now);
         self.stays_down || too_early
     }
 

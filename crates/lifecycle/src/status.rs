@@ -1,4 +1,4 @@
-//! A server as people see it.
+//! A server as users see it.
 
 use std::{
     sync::Arc,
@@ -10,26 +10,26 @@ use crate::{Failure, ServerGeneration, ServerKey};
 /// The state of a server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ServerState {
-    /// The first process, or one after a rest, is on its way up.
+    /// The first process, or the first one after a stop, is starting.
     Starting,
-    /// It is up.
+    /// The server is up.
     Ready,
-    /// The old process is being stopped, a pause is kept, or the new one is on its way up.
+    /// The old process is being stopped, the back-off is running, or the new process is starting.
     Restarting,
-    /// It is being stopped. The process may still be alive.
+    /// The server is being stopped. Its process may still be alive.
     Stopping,
     /// There is no process.
     Stopped {
         /// Why.
         by: StoppedBy,
     },
-    /// There is no process, because it did not come up or did not stay.
+    /// There is no process, because it did not come up or did not stay up.
     Failed {
         /// Why.
         reason: Arc<Failure>,
-        /// How often it failed of late.
+        /// How many times it failed recently.
         attempts: usize,
-        /// From then on the next who wants it may have it tried again.
+        /// From this time on, the next caller that needs the server triggers another attempt.
         retry_at: Instant,
     },
 }
@@ -37,16 +37,16 @@ pub enum ServerState {
 /// Why a server is stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StoppedBy {
-    /// Nobody has wanted it yet.
+    /// Nobody has asked for it yet.
     NeverStarted,
-    /// Nobody held a lease on it for a while. The next who wants it has it started.
+    /// It had no leases for a while. The next caller that needs it starts it.
     Idleness,
-    /// Somebody has asked for it. It stays so until somebody asks for a start.
+    /// Somebody has asked for the stop. It stays stopped until somebody asks for a start.
     Request,
 }
 
 impl ServerState {
-    /// The name, as it stands in lists.
+    /// The name of the state in lists.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -62,46 +62,46 @@ impl ServerState {
 /// What is known about a server without asking it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ServerStatus {
-    /// Which server.
+    /// The server.
     pub key: ServerKey,
-    /// Its state.
+    /// The current state.
     pub state: ServerState,
-    /// Since when; `None` if nobody has wanted it yet.
+    /// When it entered that state, or `None` if nobody has asked for it yet.
     pub since: Option<Instant>,
-    /// The newest process that was launched; it is alive unless the state says otherwise.
+    /// The newest process that was launched. It is alive unless the state says otherwise.
     pub generation: ServerGeneration,
-    /// How many use it.
+    /// How many leases there are.
     pub leases: usize,
-    /// How often a new process has come up in the place of another.
+    /// How many times a new process has replaced an old one.
     pub restarts: u64,
-    /// How often it ended without being asked to.
+    /// How many times it ended without being asked to.
     pub crashes: u64,
-    /// What went wrong last, also if all is well since.
+    /// The last error, even if the server has recovered since.
     pub last_error: Option<Arc<Failure>>,
-    /// Reports of processes that were no longer the current one. They changed nothing.
+    /// Reports from processes that were no longer the current one. They had no effect.
     pub late_events: u64,
 }
 
-/// A server's status, and whether it answers.
+/// The status of a server, and whether it responds.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Health {
     /// What is known without asking it.
     pub status: ServerStatus,
-    /// Whether it answers.
+    /// Whether it responds.
     pub probe: ProbeResult,
 }
 
-/// Whether a server answers.
+/// Whether a server responds.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ProbeResult {
-    /// It was not asked: the caller did not want it, or the server is not ready.
+    /// It wasn't asked, because the caller did not want that or the server isn't ready.
     NotAsked,
-    /// It answered.
+    /// It responded.
     Answered {
         /// How long that took.
         took: Duration,
     },
-    /// It did not.
+    /// It did not respond.
     Failed {
         /// Why.
         message: String,

@@ -1,5 +1,5 @@
-//! The decisions: how an event changes a server. What callers want stands in `wishes.rs`, what is reported about
-//! processes in `reports.rs`, and here is what both are made of. The invariants stand in `state.rs`.
+//! The decisions: how an event changes a server. This file has the parts that `requests.rs` (what callers ask
+//! for) and `reports.rs` (what happens to processes) share. The invariants are in `state.rs`.
 
 use std::{
     sync::Arc,
@@ -7,56 +7,56 @@ use std::{
 };
 
 use crate::{
-    Seen, ServerGeneration,
+    ExpectedProcess, ServerGeneration,
     state::{
-        Answer, Effect, Entry, Episode, EpisodeNumber, Event, Kind, Leaving, Now, Origin, Outcome, Phase,
-        REMEMBERED_OUTCOMES, Refusal, Step, Then,
+        AfterEnd, Answer, Effect, Entry, Episode, EpisodeKind, EpisodeNumber, EpisodeOrigin, EpisodeOutcome,
+        Event, Leaving, Now, Phase, REMEMBERED_OUTCOMES, Refusal, Step,
     },
 };
 
-/// A setting that means 'for ever' must not overflow the clock.
+/// Caps pauses, so that a setting that means "forever" doesn't overflow the clock.
 const LONGEST_PAUSE: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 impl<S: Clone> Entry<S> {
-    /// Takes in an event.
+    /// Decides what an event changes.
     pub(crate) fn step(&self, event: &Event<S>, now: Now<'_>) -> Step<S> {
-        let mut moving = Moving {
+        let mut transition = Transition {
             entry: self.clone(),
             effects: Vec::new(),
             has_changed: false,
             now,
         };
-        let answer = moving.take_in(event);
+        let answer = transition.handle(event);
         Step {
-            next: moving.has_changed.then_some(moving.entry),
-            effects: moving.effects,
+            next: transition.has_changed.then_some(transition.entry),
+            effects: transition.effects,
             answer,
         }
     }
 }
 
 /// An entry in the middle of a step.
-pub(crate) struct Moving<'a, S> {
+pub(crate) struct Transition<'a, S> {
     pub(crate) entry: Entry<S>,
     pub(crate) effects: Vec<Effect<S>>,
     pub(crate) has_changed: bool,
     pub(crate) now: Now<'a>,
 }
 
-impl<S: Clone> Moving<'_, S> {
-    fn take_in(&mut self, event: &Event<S>) -> Answer<S> {
+impl<S: Clone> Transition<'_, S> {
+    fn handle(&mut self, event: &Event<S>) -> Answer<S> {
         if let Some(seen) = event.seen().other_than(self.entry.generation) {
             let current = Box::new(self.entry.clone());
             return Answer::Moved { seen, current };
         }
         match event {
-            Event::Start { .. } => self.ask(Kind::Start),
+            Event::Start { .. } => self.ask(EpisodeKind::Start),
             Event::Restart {
-                seen: Seen::Exactly(_),
+                seen: ExpectedProcess::Exactly(_),
             } if self.entry.phase.is_stopped_by_request() => Answer::Refused(Refusal::Stopped),
-            Event::Restart { .. } => self.ask(Kind::Restart),
+            Event::Restart { .. } => self.ask(EpisodeKind::Restart),
             Event::Stop { .. } => self.stop(),
-            Event::Rest => self.rest(),
+            Event::StopIfUnused => self.stop_if_unused(),
             Event::Lease => self.lease(),
             Event::LeaseReturned => self.lease_returned(),
             Event::Want => self.want(),
@@ -71,19 +71,19 @@ impl<S: Clone> Moving<'_, S> {
         }
     }
 
-    pub(crate) fn begin(&mut self, kind: Kind, origin: Origin) -> Episode {
+    pub(crate) fn begin(&mut self, kind: EpisodeKind, origin: EpisodeOrigin) -> Episode {
         self.entry.episodes += 1;
         Episode {
             number: EpisodeNumber(self.entry.episodes),
             kind,
             origin,
-            failures: usize::from(origin == Origin::Crash),
+            failures: usize::from(origin == EpisodeOrigin::Crash),
         }
     }
 
-    /// Settles the episode that is under way, if there is one. The caller leaves the way up in the same step
-    /// (invariant 3).
-    pub(crate) fn settle(&mut self, outcome: Outcome) {
+    /// Settles the episode in progress, if there is one. The caller leaves the way up in the same step (invariant
+    /// 3).
+    pub(crate) fn settle(&mut self, outcome: EpisodeOutcome) {
         let Some(episode) = self.entry.episode() else {
             return;
         };
@@ -94,8 +94,8 @@ impl<S: Clone> Moving<'_, S> {
         outcomes.push_back((episode.number, outcome));
     }
 
-    /// Launches the next process. The caller knows that there is none: the phase has none, or its end was reported
-    /// just now (invariant 1).
+    /// Launches the next process. The caller makes sure that there is none: the phase has no process, or its end
+    /// was just reported (invariant 1).
     pub(crate) fn launch(&mut self, episode: Episode) {
         let generation = self.entry.generation.next();
         self.entry.generation = generation;
@@ -111,7 +111,7 @@ impl<S: Clone> Moving<'_, S> {
         });
     }
 
-    pub(crate) fn end(&mut self, generation: ServerGeneration, server: S, then: Then) {
+    pub(crate) fn end(&mut self, generation: ServerGeneration, server: S, then: AfterEnd) {
         self.enter(Phase::Ending {
             generation,
             what: Leaving::Server,
@@ -142,7 +142,7 @@ impl<S: Clone> Moving<'_, S> {
 
     pub(crate) fn join(&self) -> Answer<S> {
         let episode = self.entry.episode();
-        assert!(episode.is_some(), "whoever joins has something to join");
+        assert!(episode.is_some(), "only an episode in progress can be joined");
         episode.map_or(Answer::Late, |episode| Answer::Join(episode.number))
     }
 

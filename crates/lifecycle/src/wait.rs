@@ -1,4 +1,4 @@
-//! Waiting on an entry, and turning what was seen into an answer for the caller.
+//! Waiting on an entry, and converting what was seen into an answer for the caller.
 
 use std::{
     fmt,
@@ -9,47 +9,45 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use kernel::{Deadline, Held, Scope, WaitError};
+use kernel::{Deadline, HeldSlot, Scope, WaitError};
 
 use crate::{
     LifecycleError, ServerKey,
-    state::{Defeat, Entry, EpisodeNumber, Refusal, Verdict},
+    state::{Entry, EpisodeNumber, EpisodeProgress, FailedServer, Refusal},
 };
 
-/// A running server, as an entry carries it.
+/// A running server, as stored in an entry. Its `Debug` doesn't need the server's.
 #[derive(Clone)]
-pub(crate) struct Handle<S>(pub(super) S);
+pub(crate) struct ServerHandle<S>(pub(super) S);
 
-impl<S> fmt::Debug for Handle<S> {
+impl<S> fmt::Debug for ServerHandle<S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Handle")
     }
 }
 
-/// The entry of a server.
-pub(crate) type ServerEntry<S> = Entry<Handle<S>>;
+pub(crate) type ServerEntry<S> = Entry<ServerHandle<S>>;
 
-/// An entry that somebody works with.
-pub(crate) type HeldEntry<S> = Held<ServerKey, ServerEntry<S>>;
+pub(crate) type HeldEntry<S> = HeldSlot<ServerKey, ServerEntry<S>>;
 
 /// Waits until an episode is over.
 ///
-/// *Cancel safety*: may be dropped at any time.
-pub(crate) async fn episode_over<S>(
+/// *Cancel safety*: the future may be dropped at any time.
+pub(crate) async fn wait_for_episode<S>(
     held: &HeldEntry<S>,
     number: EpisodeNumber,
     deadline: &Deadline,
     scope: &Scope,
-) -> Result<Verdict, LifecycleError> {
-    let is_over = |entry: &ServerEntry<S>| entry.verdict(number) != Verdict::UnderWay;
-    let seen = entry_is(held, is_over, deadline, scope).await?;
-    Ok(seen.verdict(number))
+) -> Result<EpisodeProgress, LifecycleError> {
+    let is_over = |entry: &ServerEntry<S>| entry.progress(number) != EpisodeProgress::UnderWay;
+    let seen = wait_for_entry(held, is_over, deadline, scope).await?;
+    Ok(seen.progress(number))
 }
 
-/// Waits until an entry is as wanted.
+/// Waits until the predicate holds for an entry.
 ///
-/// *Cancel safety*: may be dropped at any time.
-pub(crate) async fn entry_is<S>(
+/// *Cancel safety*: the future may be dropped at any time.
+pub(crate) async fn wait_for_entry<S>(
     held: &HeldEntry<S>,
     is_as_wanted: impl FnMut(&ServerEntry<S>) -> bool + Unpin,
     deadline: &Deadline,
@@ -68,23 +66,23 @@ impl From<Refusal> for LifecycleError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Stopped => Self::ServerStopped,
-            Refusal::Failed(defeat) => defeat.into(),
+            Refusal::Failed(failed) => failed.into(),
         }
     }
 }
 
-impl From<Defeat> for LifecycleError {
-    fn from(defeat: Defeat) -> Self {
+impl From<FailedServer> for LifecycleError {
+    fn from(failed: FailedServer) -> Self {
         Self::ServerFailed {
-            reason: defeat.reason,
-            attempts: defeat.attempts,
-            retry_at: defeat.retry_at,
+            reason: failed.reason,
+            attempts: failed.attempts,
+            retry_at: failed.retry_at,
         }
     }
 }
 
-/// What a future says when it is asked once.
-pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+/// Polls a future once and returns its value if it is ready.
+pub(crate) fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut context = Context::from_waker(Waker::noop());
     match pin!(future).poll(&mut context) {
         Poll::Ready(value) => Some(value),
@@ -92,24 +90,24 @@ pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// Whichever of two comes first; the first one has the right of way.
-pub(crate) enum First<A, B> {
+/// Which of two futures finished first. If both are ready, it is the first one.
+pub(crate) enum Race<A, B> {
     One(A),
     Other(B),
 }
 
 /// Waits for the first of two futures.
 ///
-/// *Cancel safety*: as of the two.
-pub(crate) async fn first<A, B>(
+/// *Cancel safety*: that of the two futures.
+pub(crate) async fn race<A, B>(
     one: &mut (impl Future<Output = A> + Unpin),
     other: &mut (impl Future<Output = B> + Unpin),
-) -> First<A, B> {
+) -> Race<A, B> {
     std::future::poll_fn(|context| {
         if let Poll::Ready(value) = Pin::new(&mut *one).poll(context) {
-            return Poll::Ready(First::One(value));
+            return Poll::Ready(Race::One(value));
         }
-        Pin::new(&mut *other).poll(context).map(First::Other)
+        Pin::new(&mut *other).poll(context).map(Race::Other)
     })
     .await
 }
@@ -118,13 +116,13 @@ pub(crate) async fn first<A, B>(
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-/// Drives foreign code, whose panic must not leave an entry waiting for its report.
+/// Polls foreign code and catches its panics, which must not leave an entry waiting for a report.
 ///
-/// *Cancel safety*: as of the future.
-pub(crate) async fn guarded<T>(future: impl Future<Output = T>) -> Result<T, Panicked> {
+/// *Cancel safety*: that of the future.
+pub(crate) async fn catch_panic<T>(future: impl Future<Output = T>) -> Result<T, Panicked> {
     let mut future = pin!(future);
     std::future::poll_fn(|context| {
-        // After a panic the future is not polled again, so whatever it left half-done is seen by nobody.
+        // After a panic the future isn't polled again, so nobody sees its inconsistent state.
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
             Ok(Poll::Pending) => Poll::Pending,

@@ -1,5 +1,5 @@
-//! What is done about a decision. Each effect is one task; it looks at the state to learn that it is not wanted any
-//! more, and reports what came of it under its generation.
+//! Carries out the decisions. Each effect is one task. It watches the state to learn whether it is still wanted,
+//! and reports its result under its generation.
 
 use std::{
     collections::BTreeMap,
@@ -12,36 +12,35 @@ use std::{
 use kernel::{CancellationToken, Cause, Clock, Deadline, Slots, WaitError};
 
 use crate::{
-    Changes, Failure, Launch, LifecycleSettings, RunningServer, Seen, ServerGeneration, ServerKey, Spawn,
+    Changes, ExpectedProcess, Failure, Launch, LifecycleSettings, RunningServer, ServerGeneration, ServerKey,
+    Spawn,
     state::{Answer, Effect, Entry, EpisodeNumber, Event, Now, Phase},
-    wait::{First, Handle, HeldEntry, Panicked, ServerEntry, at_once, first, guarded},
+    wait::{HeldEntry, Panicked, Race, ServerEntry, ServerHandle, catch_panic, poll_once, race},
 };
 
-/// What the manager and its tasks share.
-pub(crate) struct Shared<L: Launch> {
+pub(crate) struct ManagerShared<L: Launch> {
     pub(crate) launch: L,
     pub(crate) settings: LifecycleSettings,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tasks: Arc<dyn Spawn>,
     pub(crate) slots: Slots<ServerKey, ServerEntry<L::Server>>,
-    /// Guards which entries stay visible although nobody works with them.
-    pub(crate) kept: Mutex<Kept<L::Server>>,
+    /// The entries that stay visible although nobody holds them.
+    pub(crate) visible: Mutex<VisibleEntries<L::Server>>,
     pub(crate) changes: Changes,
-    /// Cancelled when nothing may be launched any more.
+    /// Cancelled when nothing may be launched anymore.
     pub(crate) open: CancellationToken,
-    /// Spreads the jitter: it differs from process to process.
-    pub(crate) spread: RandomState,
+    /// Seeds the jitter, which differs from process to process.
+    pub(crate) jitter_seed: RandomState,
 }
 
-/// Entries that stay visible.
-pub(crate) struct Kept<S> {
+pub(crate) struct VisibleEntries<S> {
     entries: BTreeMap<ServerKey, HeldEntry<S>>,
-    /// The newest generation of those that were forgotten. Whoever comes anew goes on from there, so that what
-    /// somebody saw of a server that was forgotten since is not taken for its next process.
+    /// The newest generation of all removed entries. New entries continue from there, so a generation that a
+    /// caller saw of a removed server never matches a later process.
     forgotten: ServerGeneration,
 }
 
-impl<S> Default for Kept<S> {
+impl<S> Default for VisibleEntries<S> {
     fn default() -> Self {
         Self {
             entries: BTreeMap::new(),
@@ -50,14 +49,14 @@ impl<S> Default for Kept<S> {
     }
 }
 
-impl<L: Launch> Shared<L> {
-    /// Takes an event in: read, decide, write under the generation that was read. Who is refused looks again, and
-    /// that somebody else was faster means that somebody got on.
+impl<L: Launch> ManagerShared<L> {
+    /// Applies an event: read, decide, write under the generation that was read. If the write is refused,
+    /// somebody else made progress, and the event is decided again.
     pub(crate) fn apply(
         self: &Arc<Self>,
         held: &HeldEntry<L::Server>,
-        event: &Event<Handle<L::Server>>,
-    ) -> Answer<Handle<L::Server>> {
+        event: &Event<ServerHandle<L::Server>>,
+    ) -> Answer<ServerHandle<L::Server>> {
         let settings = self.launch.settings(held.key(), &self.settings);
         loop {
             let seen = held.read();
@@ -65,7 +64,7 @@ impl<L: Launch> Shared<L> {
             let step = seen.state.step(event, now);
             if let Some(next) = step.next {
                 let is_visible = next.since != seen.state.since || next.state() != seen.state.state();
-                // Leases come and go with every question, and nobody waits for that: see `watch_idleness`.
+                // Leases come and go with every query, and nobody waits for them (see `watch_idleness`).
                 let is_count = matches!(event, Event::Lease | Event::LeaseReturned | Event::Want);
                 let written = if is_count && !is_visible && step.effects.is_empty() {
                     held.transition_unnoticed(seen.generation, next)
@@ -76,12 +75,12 @@ impl<L: Launch> Shared<L> {
                     continue;
                 }
                 if is_visible {
-                    tracing::debug!(server = %held.key(), ?event, "the server's state has changed");
+                    tracing::debug!(server = %held.key(), ?event, "server state changed");
                     self.changes.note();
                 }
             }
             for effect in step.effects {
-                self.carry_out(held, effect);
+                self.spawn_effect(held, effect);
             }
             return step.answer;
         }
@@ -94,7 +93,7 @@ impl<L: Launch> Shared<L> {
         settings: &'a LifecycleSettings,
     ) -> Now<'a> {
         // The upper 53 bits are what a double can hold exactly.
-        let draw = self.spread.hash_one((key, generation)) >> 11;
+        let draw = self.jitter_seed.hash_one((key, generation)) >> 11;
         Now {
             time: self.clock.now(),
             settings,
@@ -102,7 +101,7 @@ impl<L: Launch> Shared<L> {
         }
     }
 
-    fn carry_out(self: &Arc<Self>, held: &HeldEntry<L::Server>, effect: Effect<Handle<L::Server>>) {
+    fn spawn_effect(self: &Arc<Self>, held: &HeldEntry<L::Server>, effect: Effect<ServerHandle<L::Server>>) {
         let (shared, held) = (Arc::clone(self), held.clone());
         match effect {
             Effect::Launch { generation } => {
@@ -124,24 +123,30 @@ impl<L: Launch> Shared<L> {
         }
     }
 
-    /// Launches, and tells the launch when nobody wants it any more. It is waited for in any case, since its
-    /// process may live.
+    /// Launches a server, and cancels the launch when nobody wants it anymore. It waits for the launch in any
+    /// case, because its process may be alive.
     async fn launch(self: Arc<Self>, held: HeldEntry<L::Server>, generation: ServerGeneration) {
         let token = self.open.child();
         let scope = token.scope();
         let result = if scope.is_cancelled() {
-            // Closed since the wish was taken in; without the stop the failure could be retried.
-            self.apply(&held, &Event::Stop { seen: Seen::Any });
+            // The manager was closed after the request was accepted. Without the stop, the failure could be
+            // retried.
+            self.apply(
+                &held,
+                &Event::Stop {
+                    seen: ExpectedProcess::Any,
+                },
+            );
             Err(Failure::new("the daemon is shutting down"))
         } else {
-            let launching = guarded(self.launch.launch(held.key(), generation, &scope));
+            let launching = catch_panic(self.launch.launch(held.key(), generation, &scope));
             let mut launching = pin!(launching);
             let mut unwanted =
                 pin!(held.wait_until(|entry| !entry.wants_launch(generation), Deadline::never(), &scope));
-            let launched = match first(&mut launching, &mut unwanted).await {
-                First::One(launched) => launched,
-                First::Other(_) => {
-                    token.cancel(Cause::new("lifecycle", "the server is not wanted any more"));
+            let launched = match race(&mut launching, &mut unwanted).await {
+                Race::One(launched) => launched,
+                Race::Other(_) => {
+                    token.cancel(Cause::new("lifecycle", "the server is no longer wanted"));
                     launching.await
                 }
             };
@@ -150,10 +155,10 @@ impl<L: Launch> Shared<L> {
         let event = match result {
             Ok(server) => Event::Launched {
                 generation,
-                server: Handle(server),
+                server: ServerHandle(server),
             },
             Err(reason) => {
-                tracing::warn!(server = %held.key(), %generation, %reason, "the server did not come up");
+                tracing::warn!(server = %held.key(), %generation, %reason, "server failed to start");
                 Event::LaunchFailed {
                     generation,
                     reason: Arc::new(reason),
@@ -163,24 +168,24 @@ impl<L: Launch> Shared<L> {
         self.apply(&held, &event);
     }
 
-    /// Watches one process: its end is reported, and its idleness.
+    /// Watches one process and reports when it ends or has been idle for long enough.
     async fn watch(
         self: Arc<Self>,
         held: HeldEntry<L::Server>,
         generation: ServerGeneration,
-        Handle(server): Handle<L::Server>,
+        ServerHandle(server): ServerHandle<L::Server>,
     ) {
-        let mut ended = pin!(guarded(server.ended()));
+        let mut ended = pin!(catch_panic(server.ended()));
         let mut replaced = pin!(self.watch_idleness(&held, generation));
-        if let First::One(reason) = first(&mut ended, &mut replaced).await {
-            let reason = reason.unwrap_or_else(|Panicked| Failure::new("the watch over the server panicked"));
-            tracing::warn!(server = %held.key(), %generation, %reason, "the server ended");
+        if let Race::One(reason) = race(&mut ended, &mut replaced).await {
+            let reason = reason.unwrap_or_else(|Panicked| Failure::new("watching the server panicked"));
+            tracing::warn!(server = %held.key(), %generation, %reason, "server ended unexpectedly");
             let reason = Arc::new(reason);
             self.apply(&held, &Event::Ended { generation, reason });
         }
     }
 
-    /// Reports when the process has been idle for long enough. Returns when it is not the current one any more.
+    /// Reports when the process has been idle for long enough. Returns when it is no longer the current one.
     async fn watch_idleness(self: &Arc<Self>, held: &HeldEntry<L::Server>, generation: ServerGeneration) {
         let scope = self.open.scope();
         loop {
@@ -191,8 +196,8 @@ impl<L: Launch> Shared<L> {
             if !seen.is_ready(generation) {
                 return;
             }
-            // A lease that comes and goes does not move the alarm: when it goes off, the state says whether it is time.
-            // So nobody has to be woken by leases.
+            // Leases that come and go don't move the alarm: when it goes off, the state tells whether the server
+            // is idle. So leases don't have to wake anyone.
             let settings = self.launch.settings(held.key(), &self.settings);
             let idle_for = idle_since.map_or(Duration::ZERO, |since| {
                 self.clock.now().saturating_duration_since(since)
@@ -205,7 +210,7 @@ impl<L: Launch> Shared<L> {
                 Err(WaitError::DeadlineExceeded { .. }) => {
                     self.apply(held, &Event::IdleTime { generation });
                 }
-                // Whoever closes the manager stops the server as well.
+                // Whoever closes the manager also stops the server.
                 Err(WaitError::Cancelled { .. }) => return,
             }
         }
@@ -215,11 +220,11 @@ impl<L: Launch> Shared<L> {
         self: Arc<Self>,
         held: HeldEntry<L::Server>,
         generation: ServerGeneration,
-        Handle(server): Handle<L::Server>,
+        ServerHandle(server): ServerHandle<L::Server>,
     ) {
-        if guarded(server.stop()).await.is_err() {
-            // The last handle is dropped with this task, and a server that is dropped is killed.
-            tracing::error!(server = %held.key(), %generation, "the stop panicked");
+        if catch_panic(server.stop()).await.is_err() {
+            // The last handle is dropped with this task, and dropping a server kills it.
+            tracing::error!(server = %held.key(), %generation, "stopping the server panicked");
         }
         drop(server);
         self.apply(&held, &Event::StopFinished { generation });
@@ -236,40 +241,41 @@ impl<L: Launch> Shared<L> {
         }
     }
 
-    /// Tells the entry of a server that has died, if nobody has noticed yet.
-    pub(crate) fn bury_dead(self: &Arc<Self>, held: &HeldEntry<L::Server>) {
+    /// Reports that a server has died, if nobody has noticed yet.
+    pub(crate) fn report_if_dead(self: &Arc<Self>, held: &HeldEntry<L::Server>) {
         let seen = held.read().state;
         if let Some((generation, server)) = seen.ready()
-            && let Some(reason) = at_once(server.0.ended())
+            && let Some(reason) = poll_once(server.0.ended())
         {
             let reason = Arc::new(reason);
             self.apply(held, &Event::Ended { generation, reason });
         }
     }
 
-    /// The entry of a key, which stays visible from now on. `None` if there are too many already.
+    /// The entry of a key, which stays visible from now on. `None` if the limit is reached.
     pub(crate) fn entry(&self, key: &ServerKey, limit: usize) -> Option<HeldEntry<L::Server>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(held) = kept.entries.get(key) {
+        let mut visible = self.visible.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = visible.entries.get(key) {
             return Some(held.clone());
         }
         let mut forgotten = Vec::new();
-        if kept.entries.len() >= limit {
-            // Whoever works with one of these holds it too, so that it only goes when nobody does.
-            let rests = |_: &ServerKey, held: &mut HeldEntry<_>| held.read().state.is_forgettable();
-            forgotten.extend(kept.entries.extract_if(.., rests));
+        if visible.entries.len() >= limit {
+            // Whoever works with one of these entries holds it too, so removing it here doesn't take it from
+            // anyone.
+            let is_stopped = |_: &ServerKey, held: &mut HeldEntry<_>| held.read().state.is_forgettable();
+            forgotten.extend(visible.entries.extract_if(.., is_stopped));
             let newest = forgotten
                 .iter()
                 .map(|(_, held)| held.read().state.generation)
                 .max();
-            kept.forgotten = kept.forgotten.max(newest.unwrap_or_default());
+            visible.forgotten = visible.forgotten.max(newest.unwrap_or_default());
         }
-        let held = (kept.entries.len() < limit).then(|| {
-            let held = self.slots.hold(key.clone(), Entry::new(kept.forgotten));
-            kept.entries.insert(key.clone(), held.clone());
+        let held = (visible.entries.len() < limit).then(|| {
+            let held = self.slots.hold(key.clone(), Entry::new(visible.forgotten));
+            visible.entries.insert(key.clone(), held.clone());
             held
         });
-        drop(kept);
+        drop(visible);
         drop(forgotten);
         held
     }

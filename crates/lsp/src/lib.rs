@@ -1,23 +1,27 @@
-//! Language servers, one per workspace for everybody.
+//! Language servers, one per workspace, shared by all clients.
 //!
-//! [`Languages`] is the way in: it is asked about a file and answers, whatever happens to servers meanwhile. What it
-//! is made of can be read, and tested, on its own:
+//! [`Languages`] is the entry point: it answers questions about files, whatever happens to servers in the
+//! meantime. Its parts can be read and tested on their own:
 //!
-//! - `wire` and `client`: framing with limits, and one conversation with one server. An answer that is late, too large,
-//!   broken or for nobody costs one request, or the connection, and never memory.
-//! - which servers run is decided by the crate `lifecycle`, for any kind of server; what callers see of it stands here too.
-//! - `text`, `documents`: positions and edits; what is open in a server, as what it should know and what it was told.
-//! - `queries`: a question as a conversation, without a connection: requests out, replies in, an answer in our words.
-//! - `servers`: which servers there are, how they are found, where their root is, and what the user trusts.
-//! - `server`: one running server. `watch`: which files have changed. `languages`: all of it together.
+//! - `wire` and `client`: framing with limits, and the connection to one server. An answer that is late, too
+//!   large, malformed or unexpected costs one request, or the connection, and never memory.
+//! - The crate `lifecycle` decides which servers run, for any kind of server; its public types are re-exported
+//!   here.
+//! - `text`, `documents`: positions and edits; what is open in a server, as what it should know and what it was
+//!   told.
+//! - `queries`: a question as a conversation, without a connection: requests out, replies in, an answer in our
+//!   own types.
+//! - `servers`: which servers exist, how they are found, where their root is, and what the user trusts.
+//! - `server`: one running server. `watch`: which files have changed. `languages`: puts it all together.
 //!
-//! **Who owns the state:** the lifecycle of a server is a `kernel::Slot` in the manager; what a server has over all its
-//! processes is its site; what ends with a process belongs to that process.
+//! **Who owns the state:** the lifecycle of a server is a `kernel::Slot` in the manager; what a server has across
+//! all its processes is its site; what ends with a process belongs to that process.
 //!
-//! **Invariant:** no answer is older than the question: files are compared with what the server was told before each
-//! one. What is not known yet is said ('not ready'), and an error is never turned into an empty answer.
+//! **Invariant:** no answer is older than the question: before each one, files are compared with what the server
+//! was told. If something isn't known yet, the answer is "not ready", and an error is never turned into an empty
+//! answer.
 //!
-//! **What must not happen here:** HTTP, plans, sessions; a file that is changed: edits are answers.
+//! **What must not happen here:** HTTP, plans, sessions; changes to files: edits are answers.
 
 mod client;
 mod documents;
@@ -41,9 +45,9 @@ pub use languages::{
     ServerView, WhenIndexing, WhenStarting,
 };
 pub use lifecycle::{
-    Changes, ClientLease, CurrentServer, EndReason, Failure, Health, Launch, LaunchFailure, LifecycleError,
-    LifecycleManager, LifecycleOptions, LifecycleSettings, Patience, Probe, ProbeResult, RunningServer, Seen,
-    ServerExit, ServerGeneration, ServerKey, ServerState, ServerStatus, Spawn, StoppedAll, StoppedBy,
+    Changes, EndReason, ExpectedProcess, Failure, Health, Launch, LaunchFailure, LifecycleError,
+    LifecycleManager, LifecycleOptions, LifecycleSettings, Patience, Probe, ProbeResult, RunningServer,
+    ServerExit, ServerGeneration, ServerKey, ServerState, ServerStatus, StoppedBy,
 };
 pub use queries::{
     ActionEffect, Answer, At, Call, CallDirection, Capabilities, CodeAction, Completeness, Completion,
@@ -59,8 +63,8 @@ pub use servers::{
     Applies, Bounds, Chosen, CommandLine, CommandSpec, ConfigError, ConfigHash, ConfigNote, DATA_PLACEHOLDER,
     Detected, Enablement, Environment, Fingerprint, FoundBy, FoundProgram, LanguageFiles, LaunchSpec,
     LocalPrograms, MissingProgram, MissingReason, MissingServer, Origin as ConfigOrigin, Overview,
-    PORT_PLACEHOLDER, Place as ProgramPlace, Readiness as ReadinessSignal, Registry, RegistrySettings, Role,
-    Root, RootError, RootRule, RootStep, Search, Selection, ServerDefinition, ServerEntry, ServerLimits,
+    PORT_PLACEHOLDER, ProgramPlace, Readiness as ReadinessSignal, Registry, RegistrySettings, Role, Root,
+    RootError, RootRule, RootStep, Search, Selection, ServerDefinition, ServerEntry, ServerLimits,
     ServerStatus as ServerAvailability, Transport, Trust, WorkspaceError, WorkspaceServers, find_root,
 };
 pub use text::{

@@ -1,9 +1,10 @@
-//! The identity of a home on a log that others share: one daemon has it at a time.
+//! The identity of a home on a shared log: one daemon has it at a time.
 //!
-//! 1. Every life holds a lease of its own, from before it says that it has the identity until it is over.
-//! 2. The head of the home says which life has it, and where. It changes by a commit on the version that was seen.
-//! 3. Whoever takes it from a life at another place holds the lease of that life while it does. So that one is gone; and if it
-//!    comes back, it finds its lease lost, looks at the head, and ends.
+//! 1. Every boot holds a lease of its own, from before it claims the identity until it ends.
+//! 2. The head of the home names the boot that has it, and where. It changes by a commit on the version that was
+//!    seen.
+//! 3. A daemon that takes the identity from a boot at another location holds the lease of that boot while it
+//!    does. So that boot is gone; if it comes back, it finds its lease lost, reads the head, and exits.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,27 +15,28 @@ use kernel::{Clock, Deadline, Scope};
 use protocol::{BootId, HomeId};
 use thiserror::Error;
 
-use crate::place::Relation;
+use crate::location::LocationRelation;
 use crate::record::{MachineRecord, head, record_of, stream};
 use crate::{Identity, Machine};
 
-/// How long a daemon that went away is taken for alive.
+/// How long a daemon that went away counts as alive.
 const LEASE: Duration = Duration::from_secs(15);
 /// How often the lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(3);
-/// How often the claim is made again because others wrote in between. Each of them had it for a moment, so there are not many.
+/// How many times the claim is retried because others wrote in between. Each of them had it for a moment, so
+/// there are few.
 const ATTEMPTS: u32 = 8;
 
-/// What is to be done about a home that was last seen elsewhere.
+/// What to do about a home that was last seen elsewhere.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Elsewhere {
+pub enum ElsewherePolicy {
     /// If it is a copy, refuse to start.
     Refuse,
     /// The user says that it has moved here.
     Adopt,
 }
 
-/// Why a life does not have the identity of its home.
+/// Why a daemon doesn't have the identity of its home.
 #[derive(Debug, Error)]
 pub enum ClaimError {
     /// Another daemon has it.
@@ -43,17 +45,17 @@ pub enum ClaimError {
         here = .here.display(), there = in_brackets(.there.as_ref())
     )]
     Copied {
-        /// This one.
+        /// This home.
         here: PathBuf,
-        /// The other one, if it said so.
+        /// The other home, if its location is known.
         there: Option<PathBuf>,
-        /// What its machine is called.
+        /// The name of its machine.
         machine: String,
     },
-    /// The log could not be read.
+    /// The log couldn't be read.
     #[error(transparent)]
     Read(#[from] LogError),
-    /// The log could not be written.
+    /// The log couldn't be written.
     #[error(transparent)]
     Write(#[from] CommitError),
 }
@@ -63,9 +65,9 @@ fn in_brackets(path: Option<&PathBuf>) -> String {
         .unwrap_or_default()
 }
 
-/// An identity that this life has.
+/// The identity of a home, held by this boot.
 #[derive(Clone, Debug)]
-pub struct Claimed {
+pub struct IdentityClaim {
     log: Log,
     clock: Arc<dyn Clock>,
     stream: StreamId,
@@ -73,34 +75,35 @@ pub struct Claimed {
     lease: Lease,
 }
 
-/// Another life has taken the identity.
+/// Another boot has taken the identity.
 #[derive(Debug, Error)]
 #[error("the daemon of the same home on {machine}{there} has taken over", there = in_brackets(.there.as_ref()))]
-pub struct TakenOver {
+pub struct IdentityTakenOver {
     machine: String,
     there: Option<PathBuf>,
 }
 
-/// Takes the identity of a home for this life.
+/// Claims the identity of a home for this boot.
 ///
 /// # Errors
-/// Another daemon has it, or the log cannot be used.
+/// Another daemon has it, or the log can't be used.
 ///
-/// *Cancel safety*: dropped half-way, it may be taken, and is free again when its lease is over.
+/// *Cancel safety*: if the future is dropped, the identity may be claimed, and is free again when its lease
+/// expires.
 pub async fn claim(
     log: &Log,
     clock: &Arc<dyn Clock>,
     identity: Identity,
     machine: &Machine,
-    elsewhere: Elsewhere,
-) -> Result<Claimed, ClaimError> {
+    elsewhere: ElsewherePolicy,
+) -> Result<IdentityClaim, ClaimError> {
     let stream = stream(identity.home).map_err(CommitError::from)?;
     let boot = identity.boot.to_string();
     let key = key(&boot);
-    // The way to the log may be long. Whoever writes in between is noticed.
+    // The log may be far away, so both are requested at once. A write in between is noticed.
     let (lease, seen) = tokio::join!(log.lease(&key, &boot, LEASE), log.head(&stream));
     let lease = lease.map_err(without_lease)?;
-    let claimed = Claimed {
+    let claimed = IdentityClaim {
         log: log.clone(),
         clock: Arc::clone(clock),
         stream,
@@ -112,17 +115,17 @@ pub async fn claim(
         Err(error) => Err(error.into()),
     };
     if taken.is_err() {
-        claimed.give_back().await;
+        claimed.release().await;
     }
     taken.map(|()| claimed)
 }
 
-impl Claimed {
+impl IdentityClaim {
     async fn take(
         &self,
         machine: &Machine,
         mut seen: Option<StoredHead>,
-        elsewhere: Elsewhere,
+        elsewhere: ElsewherePolicy,
     ) -> Result<(), ClaimError> {
         let record = MachineRecord {
             name: machine.name.clone(),
@@ -131,10 +134,10 @@ impl Claimed {
         };
         let mut attempt = 1;
         loop {
-            // A record that cannot be read says nothing, and is written again.
+            // A record that can't be read says nothing, and is replaced.
             let before = seen.as_ref().and_then(|stored| record_of(&self.log, stored));
             let proof = match before {
-                Some(before) => self.prove_gone(machine, &before, elsewhere).await?,
+                Some(before) => self.ensure_gone(machine, &before, elsewhere).await?,
                 None => None,
             };
             let write = Write {
@@ -158,12 +161,13 @@ impl Claimed {
         }
     }
 
-    /// Makes sure that nobody else has the identity: the lease of who had it, if that is needed for a proof.
-    async fn prove_gone(
+    /// Makes sure that nobody else has the identity. Returns the lease of the previous boot, if that was needed
+    /// as proof.
+    async fn ensure_gone(
         &self,
         ours: &Machine,
         before: &MachineRecord,
-        elsewhere: Elsewhere,
+        elsewhere: ElsewherePolicy,
     ) -> Result<Option<Lease>, ClaimError> {
         let is_still_there = |state: &std::path::Path| (ours.is_at)(state, self.identity.home);
         let relation = ours.place.relation(before.place.as_ref(), is_still_there);
@@ -173,14 +177,15 @@ impl Claimed {
             machine: before.name.clone(),
         };
         match (relation, elsewhere) {
-            (Relation::Same, _) => return Ok(None),
-            (Relation::Copy, Elsewhere::Refuse) => return Err(copied()),
-            (Relation::Moved, _) | (Relation::Copy, Elsewhere::Adopt) => {}
+            (LocationRelation::Same, _) => return Ok(None),
+            (LocationRelation::Copy, ElsewherePolicy::Refuse) => return Err(copied()),
+            (LocationRelation::Moved, _) | (LocationRelation::Copy, ElsewherePolicy::Adopt) => {}
         }
         let key = key(&before.boot.to_string());
         let mut taken = self.log.lease(&key, &self.identity.boot.to_string(), LEASE).await;
         if let Err(LeaseError::Held { remaining, .. }) = &taken {
-            // A daemon that was killed a moment ago has left its lease behind. One that lives renews it meanwhile.
+            // A daemon that was killed a moment ago has left its lease behind. One that lives renews it in the
+            // meantime.
             tracing::info!(
                 machine = before.name,
                 ?remaining,
@@ -196,15 +201,15 @@ impl Claimed {
         }
     }
 
-    /// Holds the identity until the daemon closes. Returns who has taken it, if somebody else has.
+    /// Holds the identity until the daemon closes. Returns an error if somebody else has taken it.
     ///
-    /// *Cancel safety*: dropped, the lease is over after a while.
-    pub async fn keep(mut self, closing: Scope) -> Result<(), TakenOver> {
+    /// *Cancel safety*: if the future is dropped, the lease expires after a while.
+    pub async fn keep(mut self, closing: Scope) -> Result<(), IdentityTakenOver> {
         loop {
             tokio::select! {
                 biased;
                 _ = closing.wait() => {
-                    self.give_back().await;
+                    self.release().await;
                     return Ok(());
                 }
                 () = Deadline::after(&self.clock, RENEWAL).passed() => {}
@@ -212,17 +217,17 @@ impl Claimed {
             match self.renew().await {
                 Ok(None) => {}
                 Ok(Some(other)) => {
-                    return Err(TakenOver {
+                    return Err(IdentityTakenOver {
                         there: other.path(),
                         machine: other.name,
                     });
                 }
-                Err(error) => tracing::warn!(%error, "the identity of this home could not be renewed"),
+                Err(error) => tracing::warn!(%error, "could not renew the identity of this home"),
             }
         }
     }
 
-    /// Renews the lease, or takes it again. Returns who has the identity, if that is somebody else.
+    /// Renews the lease, or takes it again. Returns who has the identity, if it is somebody else.
     async fn renew(&mut self) -> Result<Option<MachineRecord>, LeaseError> {
         match self.log.renew(&self.lease, LEASE).await {
             Err(LeaseError::Lost { .. }) => {}
@@ -235,38 +240,38 @@ impl Claimed {
         Ok(record.filter(|record| record.boot != self.identity.boot))
     }
 
-    /// Gives the identity back: the next daemon of the home need not wait, wherever it is.
-    pub async fn give_back(&self) {
+    /// Releases the identity, so that the next daemon of the home needn't wait, wherever it is.
+    pub async fn release(&self) {
         release(&self.log, &self.lease).await;
     }
 }
 
 async fn release(log: &Log, lease: &Lease) {
     if let Err(error) = log.release(lease).await {
-        tracing::debug!(%error, "a lease was not given back");
+        tracing::debug!(%error, "could not release a lease");
     }
 }
 
-/// Whether the daemon of a home is there.
+/// Whether the daemon of a home is running.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Presence {
     /// It is, as far as is known.
     Running,
-    /// Nobody holds the lease of its newest life.
+    /// Nobody holds the lease of its newest boot.
     Gone,
 }
 
-/// Looks whether the daemon of another home is there. Whoever looks holds its lease for a moment, if nobody else does.
+/// Checks whether the daemon of another home is running. If its lease is free, this takes it for a moment.
 ///
 /// # Errors
-/// The log cannot be read.
+/// The log can't be read.
 ///
-/// *Cancel safety*: dropped half-way, a daemon that is gone may be taken for alive for a while.
+/// *Cancel safety*: if the future is dropped, a dead daemon may count as alive for a while.
 pub async fn presence(log: &Log, home: HomeId, looking: BootId) -> Result<Presence, LogError> {
     let stream = stream(home).map_err(|bad| LogError::Engine(Arc::new(bad)))?;
     let stored = log.head(&stream).await?;
     let Some(record) = stored.and_then(|stored| record_of(log, &stored)) else {
-        // Every daemon that others can know of has written itself down before.
+        // Every daemon that others can know of has written its record before.
         return Ok(Presence::Gone);
     };
     let (key, looking) = (key(&record.boot.to_string()), looking.to_string());

@@ -1,49 +1,49 @@
-//! What people call the machines that share a log.
+//! The names of the machines that share a log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{Log, LogError, MovesEnd};
+use eventlog::{ChangesEnd, Log, LogError};
 use kernel::{Clock, Deadline, Scope, Slot};
 use protocol::HomeId;
 
 use crate::record::{KIND, home_of, record_of};
 
-/// How often it is looked without a hint whether there are new ones.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// The shortest time between two looks.
-const BREATH: Duration = Duration::from_secs(1);
-/// How much of the id of a home tells two of one name apart.
+/// How often to read the names without a hint.
+const READ_EVERY: Duration = Duration::from_secs(60);
+/// The shortest time between two reads.
+const READ_PAUSE: Duration = Duration::from_secs(1);
+/// How much of a home's id is shown if two machines have the same name.
 const SHORT_ID: usize = 6;
 
-/// What the system calls this machine.
+/// The host name of this machine.
 #[must_use]
 pub fn host_name() -> String {
     let name = rustix::system::uname();
     name.nodename().to_string_lossy().into_owned()
 }
 
-/// The names of all machines on this log, as of a moment ago. Clones are the same list.
+/// The names of all machines on this log, as of a moment ago. Clones refer to the same list.
 #[derive(Clone, Debug)]
 pub struct Machines {
     own: HomeId,
     labels: Arc<Slot<BTreeMap<HomeId, String>>>,
 }
 
-/// A machine, as people are told of it.
+/// A machine, as it is shown to users.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Label {
+pub struct MachineLabel {
     /// The home of its daemon.
     pub home: HomeId,
-    /// What it is called; the id of the home if that is not known.
+    /// Its name, or the id of the home if the name is unknown.
     pub name: String,
-    /// Whether it is this one.
+    /// Whether it is this machine.
     pub is_here: bool,
 }
 
 impl Machines {
-    /// Those of a log that nobody shares.
+    /// The machine of a log that isn't shared.
     #[must_use]
     pub fn alone(own: HomeId, name: String) -> Self {
         Self {
@@ -52,10 +52,10 @@ impl Machines {
         }
     }
 
-    /// Those that have written themselves down.
+    /// The machines that have a record in the log.
     ///
     /// # Errors
-    /// The log cannot be read.
+    /// The log can't be read.
     pub async fn load(log: &Log, own: HomeId) -> Result<Self, LogError> {
         let labels = Arc::new(Slot::new(read(log).await?));
         Ok(Self { own, labels })
@@ -63,9 +63,9 @@ impl Machines {
 
     /// The machine of a home.
     #[must_use]
-    pub fn of(&self, home: HomeId) -> Label {
+    pub fn of(&self, home: HomeId) -> MachineLabel {
         let name = self.labels.read().state.get(&home).cloned();
-        Label {
+        MachineLabel {
             home,
             name: name.unwrap_or_else(|| home.to_string()),
             is_here: home == self.own,
@@ -74,12 +74,12 @@ impl Machines {
 
     /// This machine.
     #[must_use]
-    pub fn own(&self) -> Label {
+    pub fn own(&self) -> MachineLabel {
         self.of(self.own)
     }
 
-    /// The others, by home.
-    pub fn others(&self) -> impl Iterator<Item = Label> {
+    /// The other machines, by home.
+    pub fn others(&self) -> impl Iterator<Item = MachineLabel> {
         let homes: Vec<HomeId> = self.labels.read().state.keys().copied().collect();
         homes
             .into_iter()
@@ -89,9 +89,9 @@ impl Machines {
 
     /// Keeps the list up to date.
     ///
-    /// *Cancel safety*: dropped, the list stays as it is.
+    /// *Cancel safety*: if the future is dropped, the list stays as it is.
     pub async fn follow(self, log: Log, clock: Arc<dyn Clock>, closing: Scope) {
-        let mut moves = log.moved(KIND);
+        let mut changes = log.changes(KIND);
         loop {
             match read(&log).await {
                 Ok(labels) => {
@@ -99,14 +99,14 @@ impl Machines {
                     // Nobody else writes it.
                     drop(self.labels.transition(seen.generation, labels));
                 }
-                Err(error) => tracing::debug!(%error, "the names of machines could not be read"),
+                Err(error) => tracing::debug!(%error, "could not read the names of the machines"),
             }
             tokio::select! {
                 _ = closing.wait() => return,
-                () = Deadline::after(&clock, BREATH).passed() => {}
+                () = Deadline::after(&clock, READ_PAUSE).passed() => {}
             }
-            let patience = Deadline::after(&clock, LOOK_EVERY);
-            if let Err(MovesEnd::Cancelled(_)) = moves.next(patience, &closing).await {
+            let patience = Deadline::after(&clock, READ_EVERY);
+            if let Err(ChangesEnd::Cancelled(_)) = changes.next(patience, &closing).await {
                 return;
             }
         }
@@ -124,7 +124,7 @@ async fn read(log: &Log) -> Result<BTreeMap<HomeId, String>, LogError> {
     Ok(labels(&names))
 }
 
-/// Names that tell machines apart: with the end of the id where two have the same.
+/// Unique names: if two machines have the same name, the end of the id is appended.
 fn labels(names: &BTreeMap<HomeId, String>) -> BTreeMap<HomeId, String> {
     let mut counts = BTreeMap::<&str, usize>::new();
     for name in names.values() {

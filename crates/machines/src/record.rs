@@ -1,6 +1,6 @@
-//! What the log says of a home: `machine/HOME`, of the kind `machine`, with the status `claimed` and without events.
+//! The record of a home in the log: stream `machine/HOME`, kind `machine`, status `claimed`, no events.
 //!
-//! There is one for each home, and it stays: a name that was seen once is needed as long as something has that home.
+//! Each home has one, and it stays: a name is needed as long as something refers to that home.
 
 use std::path::PathBuf;
 
@@ -8,22 +8,22 @@ use eventlog::{BadName, CommitError, Head, Log, StoredHead, StreamId};
 use protocol::{BootId, HomeId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-use crate::place::Place;
+use crate::location::HomeLocation;
 
 /// The kind of these streams.
 pub(crate) const KIND: &str = "machine";
 
-/// What is kept of a home.
+/// The record of a home.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct MachineRecord {
-    /// What its machine is called.
+    /// The name of its machine.
     pub(crate) name: String,
-    /// The newest life of its daemon.
+    /// The newest boot of its daemon.
     #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
     pub(crate) boot: BootId,
-    /// Where it is. Earlier versions did not say.
+    /// Where it is. Earlier versions didn't record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<HomeLocation>,
 }
 
 impl MachineRecord {
@@ -45,12 +45,12 @@ pub(crate) fn head(record: &MachineRecord) -> Result<Head, CommitError> {
     Head::json(KIND, "claimed", record)
 }
 
-/// What a head says; `None` if it cannot be read, and then it is quarantined.
+/// The record in a head; `None` if it can't be read, and then it is quarantined.
 pub(crate) fn record_of(log: &Log, stored: &StoredHead) -> Option<MachineRecord> {
     log.readable(stored, serde_json::from_slice(&stored.head.body))
 }
 
-/// Why a head of ours cannot be read; nothing if it can be, or is not ours.
+/// Why a head of this crate can't be read; `None` if it can, or belongs to another crate.
 #[must_use]
 pub fn unreadable_head(stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
     if &*head.kind != KIND {

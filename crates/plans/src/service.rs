@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use eventlog::{HeadsOrder, HeadsQuery, Moves, Sequence, Tail};
+use eventlog::{HeadsOrder, HeadsQuery, Sequence, StreamChanges, Tail};
 use kernel::{CancellationToken, Scope};
 use protocol::{
     ChangesetId, ChangesetState, PlanCounts, PlanId, PlanOverlap, PlanState, PlansCollected, RescuedId,
@@ -695,8 +695,8 @@ impl Plans {
 
     /// Tells that some plan has changed.
     #[must_use]
-    pub fn moves(&self) -> Moves {
-        self.shared.log.moved(PLAN_KIND)
+    pub fn moves(&self) -> StreamChanges {
+        self.shared.log.changes(PLAN_KIND)
     }
 
     /// Keeps what is in the sandbox of a plan from being recorded, as long as the answer is held. For whoever is about to give

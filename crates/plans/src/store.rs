@@ -22,7 +22,7 @@ const PAGE: u32 = 512;
 pub(crate) async fn plan(log: &Log, id: PlanId) -> Result<Plan, PlanError> {
     let stored = log.head(&streams::plan_stream(id)?).await?;
     let stored = stored.ok_or(PlanError::NotFound(id))?;
-    log.looked_at(&stored, streams::plan_of(&stored))
+    log.or_quarantine(&stored, streams::plan_of(&stored))
 }
 
 /// All heads of a kind, or of a kind and a status.

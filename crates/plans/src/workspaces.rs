@@ -238,7 +238,7 @@ pub(crate) async fn presence(shared: &Shared, id: WorkspaceId) -> Result<Option<
 
 async fn find(shared: &Shared, id: WorkspaceId) -> Result<Option<Registered>, PlanError> {
     match shared.log.head(&streams::workspace_stream(id)?).await? {
-        Some(stored) => shared.log.looked_at(&stored, registered_of(shared, &stored)),
+        Some(stored) => shared.log.or_quarantine(&stored, registered_of(shared, &stored)),
         None => Ok(None),
     }
 }

@@ -1,4 +1,4 @@
-//! A child, as its owner has it.
+//! A child, as its owner sees it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::outlet::Outlet;
 use crate::proc_table;
 use crate::spec::{Enforcement, StopPlan};
 
-/// A running child. Clones are the same child; when the last one is dropped it is stopped in the background, by
-/// [`StopPlan::PROMPT`].
+/// A running child. Clones refer to the same child. When the last one is dropped, the child is stopped in the
+/// background, by [`StopPlan::PROMPT`].
 #[derive(Clone)]
 pub struct Child {
     handle: Arc<Handle>,
@@ -25,9 +25,9 @@ struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // Whoever did not want its pipes does not keep them open.
+        // Pipes that the owner didn't take must not stay open.
         drop(self.entry.take_all());
-        self.entry.wish(StopPlan::PROMPT);
+        self.entry.request_stop(StopPlan::PROMPT);
     }
 }
 
@@ -44,7 +44,7 @@ impl Child {
         self.handle.started.command.pid
     }
 
-    /// How much of the confinement that was asked for is in force.
+    /// How much of the requested confinement is in force.
     #[must_use]
     pub fn confinement(&self) -> Enforcement {
         self.handle.started.confinement
@@ -56,28 +56,28 @@ impl Child {
         self.handle.entry.take_stdin()
     }
 
-    /// Its standard output, once. Until somebody takes it the command can write what a pipe holds and then waits; from
-    /// the first wish to stop the child on it is read and thrown away, so that nothing hangs on it.
+    /// Its standard output, once. Until somebody takes it, the command can write what a pipe holds and then
+    /// blocks. From the first stop request on, it is read and discarded, so that nothing hangs on it.
     #[must_use]
     pub fn stdout(&self) -> Option<Outlet> {
         self.handle.entry.take_stdout()
     }
 
-    /// Its standard error, once, if it is [`HandedOut`](crate::StandardError::HandedOut); otherwise nothing. What is
-    /// said of the standard output holds for it too.
+    /// Its standard error, once, if it is [`HandedOut`](crate::StandardError::HandedOut); otherwise `None`. The
+    /// rules of the standard output apply.
     #[must_use]
     pub fn stderr(&self) -> Option<Outlet> {
         self.handle.entry.take_stderr()
     }
 
-    /// The last of its standard error, up to 64 KiB. It is complete once the child has ended. It is empty if the standard
+    /// The last 64 KiB of its standard error. It is complete once the child has ended, and empty if the standard
     /// error is handed out.
     #[must_use]
     pub fn stderr_tail(&self) -> String {
         self.handle.entry.stderr_tail()
     }
 
-    /// What the processes of the child have in memory, in bytes. Pages that they share are counted for each.
+    /// The resident memory of the child's processes, in bytes. Shared pages are counted for each.
     #[must_use]
     pub fn tree_rss_bytes(&self) -> u64 {
         self.handle.entry.keeper.get().map_or(0, |keeper| {
@@ -86,13 +86,13 @@ impl Child {
         })
     }
 
-    /// Waits until the child has ended, and everything that it had started.
+    /// Waits until the child, and everything that it had started, has ended.
     ///
-    /// *Cancel safety*: may be dropped at any time, and asked again; any number may wait.
+    /// *Cancel safety*: the future may be dropped at any time; any number of callers may wait.
     pub async fn ended(&self) -> Ended {
         match self.handle.entry.over().await {
             Some(ended) => (*ended).clone(),
-            // A child that was handed out has run, so this is never seen.
+            // A child that was returned has run, so this never happens.
             None => Ended {
                 exit: Exit::Unknown,
                 killed: Killed::default(),
@@ -102,12 +102,12 @@ impl Child {
         }
     }
 
-    /// Stops the child, and waits until it has ended. Stops join: for each step the earliest moment that anybody has
-    /// asked for counts.
+    /// Stops the child, and waits until it has ended. Concurrent stops are joined: for each step, the earliest
+    /// time that anyone asked for counts.
     ///
-    /// *Cancel safety*: may be dropped at any time; once polled, the stop goes on.
+    /// *Cancel safety*: the future may be dropped at any time; once polled, the stop continues.
     pub async fn stop(&self, plan: StopPlan) -> Ended {
-        self.handle.entry.wish(plan);
+        self.handle.entry.request_stop(plan);
         self.ended().await
     }
 }

@@ -1,4 +1,5 @@
-//! Confinement by Landlock: write only below some directories. What the kernel cannot do is said, never assumed.
+//! Confinement by Landlock: write access only below some directories. What the kernel can't enforce is reported,
+//! never assumed.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,13 +12,13 @@ use landlock::{
 
 use crate::spec::Enforcement;
 
-/// The version of Landlock that can refuse every way to write a file: the first one left renames between directories
-/// out of its control, the second one truncation. Later ones add devices, the network and sockets, which are not what a
-/// confinement is about here.
+/// The version of Landlock that can refuse every way to write a file: the first one didn't control renames
+/// between directories, the second one truncation. Later ones add devices, the network and sockets, which
+/// confinement isn't about here.
 const COMPLETE: ABI = ABI::V3;
 
-/// Devices that keep nothing. Programs write to them without a thought, and break if they cannot. The terminals below
-/// [`TERMINALS`] are not among them: whoever can write to somebody else's terminal can type and copy there.
+/// Devices that store nothing. Programs write to them without checking, and break if they can't. The terminals
+/// below [`TERMINALS`] aren't included: whoever can write to another terminal can type and copy there.
 const DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
@@ -28,33 +29,37 @@ const DEVICES: &[&str] = &[
     "/dev/ptmx",
 ];
 
-/// Where terminals are.
+/// The directory of terminals.
 const TERMINALS: &str = "/dev/pts";
 
-/// The terminals that a command finds at their place.
+/// The terminals that a command sees.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Terminals {
-    /// Everybody's. The command may write only to those that it was given.
-    Shared,
+    /// Those of the host. The command may write only to the ones it was given.
+    ProcessesShared,
     /// Those of its own view.
     Private,
 }
 
-/// Tells one set of terminals from another, so that a command knows whether it has entered a view with its own.
+/// Identifies a set of terminals, so that a command knows whether it has entered a view with its own.
 pub(crate) fn terminals_here() -> Option<u64> {
     Some(rustix::fs::stat(TERMINALS).ok()?.st_dev)
 }
 
-/// A confinement that is ready to be taken on.
+/// A confinement that is ready to be enforced.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     ruleset: RulesetCreated,
 }
 
-/// Prepares a confinement. A place that is not there is an error: nobody would know that nothing can be written.
-pub(crate) fn prepare(places: impl Iterator<Item = PathBuf>, terminals: Terminals) -> io::Result<Prepared> {
+/// Prepares a confinement. A missing directory is an error, because otherwise nothing could be written without
+/// anyone noticing.
+pub(crate) fn prepare(
+    directories: impl Iterator<Item = PathBuf>,
+    terminals: Terminals,
+) -> io::Result<Prepared> {
     let mut ruleset = handled()?;
-    for place in places {
+    for place in directories {
         let opened = PathFd::new(place).map_err(first_cause)?;
         let rights = match is_directory(&opened)? {
             true => AccessFs::from_write(COMPLETE),
@@ -67,7 +72,7 @@ pub(crate) fn prepare(places: impl Iterator<Item = PathBuf>, terminals: Terminal
         ruleset = add(ruleset, device, file_rights())?;
     }
     match terminals {
-        Terminals::Shared => {}
+        Terminals::ProcessesShared => {}
         Terminals::Private => {
             let own = PathFd::new(Path::new(TERMINALS)).map_err(first_cause)?;
             ruleset = add(ruleset, own, file_rights())?;
@@ -75,7 +80,7 @@ pub(crate) fn prepare(places: impl Iterator<Item = PathBuf>, terminals: Terminal
     }
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
     for stream in [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()] {
-        // So that the command can open its own terminal once more, by way of `/dev/stdout` for one.
+        // So that the command can open its own terminal again, for example through `/dev/stdout`.
         if rustix::termios::isatty(stream) {
             ruleset = add(ruleset, stream, file_rights())?;
         }
@@ -83,7 +88,7 @@ pub(crate) fn prepare(places: impl Iterator<Item = PathBuf>, terminals: Terminal
     Ok(Prepared { ruleset })
 }
 
-/// What can be done to something that is not a directory.
+/// The rights that apply to something that isn't a directory.
 fn file_rights() -> BitFlags<AccessFs> {
     make_bitflags!(AccessFs::{ WriteFile | Truncate })
 }
@@ -99,7 +104,7 @@ fn add(ruleset: RulesetCreated, place: impl AsFd, rights: BitFlags<AccessFs>) ->
 }
 
 impl Prepared {
-    /// Takes it on, for this thread and everything that it starts. It cannot be taken off.
+    /// Enforces it for this thread and everything that it starts. It can't be undone.
     pub(crate) fn enforce(self) -> io::Result<Enforcement> {
         let status = self.ruleset.restrict_self().map_err(first_cause)?;
         Ok(match status.ruleset {
@@ -118,7 +123,7 @@ fn handled() -> io::Result<RulesetCreated> {
         .map_err(first_cause)
 }
 
-/// How much of a confinement this kernel can enforce. Nothing is confined by asking.
+/// How much of a confinement this kernel can enforce. Asking confines nothing.
 #[must_use]
 pub fn landlock_support() -> Enforcement {
     let can = |level: CompatLevel, abi: ABI| {
@@ -137,7 +142,7 @@ pub fn landlock_support() -> Enforcement {
     }
 }
 
-/// The error of the system behind an error of the library.
+/// The system error behind an error of the library.
 fn first_cause(error: impl std::error::Error + 'static) -> io::Error {
     let mut cause: &(dyn std::error::Error + 'static) = &error;
     loop {

@@ -1,17 +1,17 @@
-//! How many files this process may have open: as many as the system allows it, and a command as many as before.
+//! Raises the limit of open files of this process to the maximum, but not that of its commands.
 //!
-//! The soft limit is there for programs that cannot bear a high one: some walk through all numbers up to it, and some
-//! keep descriptors in sets of a fixed size. A daemon with a connection for every reader is not one of them, and its
-//! commands may be. So what it was is remembered, and given back to them.
+//! The soft limit exists for programs that can't handle a high one: some iterate over all numbers up to it, and
+//! some keep descriptors in sets of a fixed size. A daemon with a connection per reader isn't one of them, but
+//! its commands may be. So the original limit is remembered and restored for them.
 
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The soft limit before it was raised. It is of the process, as the limit itself is.
+/// The soft limit before it was raised. Like the limit itself, it belongs to the process.
 static BEFORE: OnceLock<Option<u64>> = OnceLock::new();
 
-/// Raises the limit of this process as far as it may, and says what it is then; `None` for no limit.
+/// Raises the limit of this process as far as possible. Returns the new limit; `None` if there is none.
 pub fn raise_open_files() -> Option<u64> {
     let limits = getrlimit(Resource::Nofile);
     BEFORE.get_or_init(|| limits.current);
@@ -22,7 +22,7 @@ pub fn raise_open_files() -> Option<u64> {
     match setrlimit(Resource::Nofile, raised) {
         Ok(()) => limits.maximum,
         Err(error) => {
-            tracing::warn!(%error, "the limit of open files cannot be raised");
+            tracing::warn!(%error, "cannot raise the limit of open files");
             limits.current
         }
     }
@@ -33,7 +33,7 @@ pub(crate) fn before_raise() -> Option<u64> {
     BEFORE.get().copied().flatten()
 }
 
-/// Takes the soft limit back to what it was. A hard limit that is lower counts.
+/// Restores the soft limit. A lower hard limit takes precedence.
 pub(crate) fn take_back(before: Option<u64>) -> std::io::Result<()> {
     let Some(before) = before else {
         return Ok(());

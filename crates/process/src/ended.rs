@@ -3,7 +3,7 @@
 use protocol::JobKilled;
 use serde::{Deserialize, Serialize};
 
-/// How many processes are named where some had to be killed or could not be. A tree can have thousands; the rest is
+/// How many processes are listed if some had to be killed or couldn't be. A tree can have thousands; the rest is
 /// left out.
 pub(crate) const NAMED_PROCESSES: usize = 32;
 
@@ -11,11 +11,11 @@ pub(crate) const NAMED_PROCESSES: usize = 32;
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// By itself, with this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
-    /// Nobody saw it: its keeper was killed, or it could not be killed.
+    /// Unknown: its keeper was killed, or it couldn't be killed.
     Unknown,
 }
 
@@ -34,27 +34,27 @@ impl std::fmt::Display for Exit {
 pub struct Ended {
     /// How the command itself ended.
     pub exit: Exit,
-    /// What had to be killed, because it did not end when it was told to.
+    /// The processes that had to be killed, because they didn't end when they were told to.
     pub killed: Killed,
-    /// The pids of what could not even be killed, and was left; at most 32 of them. Nearly always empty.
+    /// The pids of processes that couldn't even be killed; at most 32 of them. Nearly always empty.
     pub left: Vec<u32>,
-    /// What became of the keeper.
+    /// How the keeper ended.
     pub keeper: KeeperEnd,
 }
 
-/// What became of a keeper.
+/// How a keeper ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KeeperEnd {
-    /// It saw the end of the tree and said so.
+    /// It saw the end of the tree and reported it.
     Reported,
-    /// It died before that, or did not answer; the daemon has killed what was left.
+    /// It died before that, or didn't respond; the daemon has killed the rest.
     Died,
 }
 
 /// Processes that had to be killed.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Killed {
-    /// How many.
+    /// The number of processes.
     pub count: u64,
     /// Some of them.
     pub some: Vec<JobKilled>,

@@ -1,4 +1,4 @@
-//! One child, as everybody in the daemon shares it.
+//! One child, as the daemon shares it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,17 +11,17 @@ use crate::ended::Ended;
 use crate::identity::Identity;
 use crate::outlet::Outlet;
 use crate::spec::{Enforcement, Spec, StopPlan};
-use crate::state::{Life, Wish};
+use crate::state::{Life, StopRequest};
 use crate::stderr_ring::Ring;
 
-/// How much of the arguments is kept to be shown. They can have megabytes.
+/// How many characters of the arguments are kept for display. They can have megabytes.
 const SHOWN_ARGUMENT_CHARS: usize = 512;
 const SHOWN_ARGUMENTS: usize = 64;
 
-/// What is known of a child before it runs, and for good.
+/// What is known about a child before it runs, and doesn't change.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    /// Stands in the environment of everything that belongs to it.
+    /// Is in the environment of everything that belongs to the child.
     pub(crate) tag: String,
     pub(crate) program: PathBuf,
     pub(crate) argv: Vec<String>,
@@ -32,14 +32,13 @@ pub(crate) struct Facts {
     pub(crate) started_at: SystemTime,
 }
 
-/// What is known of it once it runs.
+/// What is known once it runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started {
     pub(crate) command: Identity,
     pub(crate) confinement: Enforcement,
 }
 
-/// A child.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) facts: Facts,
@@ -47,18 +46,18 @@ pub(crate) struct Entry {
     pub(crate) started: OnceLock<Started>,
     pub(crate) life: Slot<Life>,
     clock: Arc<dyn Clock>,
-    /// Guards the last of its standard error.
+    /// The last of its standard error.
     stderr: Mutex<Ring>,
-    /// Guards the pipes that nobody has taken yet.
-    pipes: Mutex<Untaken>,
+    /// The pipes that nobody has taken yet.
+    pipes: Mutex<UntakenStreams>,
 }
 
-/// Our ends of the streams of a child, as long as nobody has taken them.
+/// Our ends of the child's streams, as long as nobody has taken them.
 #[derive(Debug, Default)]
-pub(crate) struct Untaken {
+pub(crate) struct UntakenStreams {
     pub(crate) stdin: Option<Sender>,
     pub(crate) stdout: Option<Outlet>,
-    /// Nothing as well if the last of it is kept here.
+    /// Also `None` if the last of it is kept here.
     pub(crate) stderr: Option<Outlet>,
 }
 
@@ -96,14 +95,14 @@ impl Entry {
             facts,
             keeper: OnceLock::new(),
             started: OnceLock::new(),
-            life: Slot::new(Life::Starting { wish: None }),
+            life: Slot::new(Life::Starting { stop_request: None }),
             clock,
             stderr: Mutex::default(),
             pipes: Mutex::default(),
         }
     }
 
-    /// Moves the life on. Each refused attempt means that somebody else has moved it, and a life has few moves.
+    /// Applies a transition. If it is refused, somebody else has made one, and a life has few of them.
     pub(crate) fn advance(&self, next: impl Fn(&Life) -> Option<Life>) {
         let mut seen = self.life.read();
         while let Some(wanted) = next(&seen.state) {
@@ -114,15 +113,15 @@ impl Entry {
         }
     }
 
-    /// Wants it to end. It does not wait.
-    pub(crate) fn wish(&self, plan: StopPlan) {
-        let wish = Wish::of(plan, self.clock.now());
-        self.advance(|life| life.on_wish(wish));
+    /// Requests the end of the child without waiting.
+    pub(crate) fn request_stop(&self, plan: StopPlan) {
+        let stop_request = StopRequest::of(plan, self.clock.now());
+        self.advance(|life| life.on_stop_request(stop_request));
     }
 
-    /// Waits until the life is as wanted.
+    /// Waits until the predicate holds.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn wait(&self, mut wanted: impl FnMut(&Life) -> bool + Unpin) -> Arc<Life> {
         let never = CancellationToken::new().scope();
         let waited = self.life.wait_until(&mut wanted, Deadline::never(), &never).await;
@@ -142,7 +141,7 @@ impl Entry {
 
     /// Waits for the end; `None` if it never ran.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn over(&self) -> Option<Arc<Ended>> {
         match &*self.wait(Life::is_over).await {
             Life::Ended(ended) => Some(Arc::clone(ended)),
@@ -162,16 +161,16 @@ impl Entry {
         self.ring().text()
     }
 
-    fn untaken(&self) -> MutexGuard<'_, Untaken> {
+    fn untaken(&self) -> MutexGuard<'_, UntakenStreams> {
         self.pipes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn offer(&self, streams: Untaken) {
+    pub(crate) fn offer(&self, streams: UntakenStreams) {
         *self.untaken() = streams;
     }
 
-    /// All that nobody has taken.
-    pub(crate) fn take_all(&self) -> Untaken {
+    /// All streams that nobody has taken.
+    pub(crate) fn take_all(&self) -> UntakenStreams {
         std::mem::take(&mut self.untaken())
     }
 

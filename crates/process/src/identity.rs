@@ -1,4 +1,4 @@
-//! Which process is meant: a pid alone may be in use again, a pid with its start time is one process.
+//! Identifies processes: a pid alone may be reused, but a pid with its start time is one process.
 
 use std::fs;
 
@@ -9,11 +9,11 @@ use std::os::fd::OwnedFd;
 
 use crate::proc_table::Stat;
 
-/// One process of this run of the machine.
+/// One process, in this boot of the machine.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) pid: u32,
-    /// When it started, in ticks since the machine did.
+    /// When it started, in ticks since the boot.
     pub(crate) start_ticks: u64,
 }
 
@@ -24,23 +24,23 @@ impl Identity {
     }
 }
 
-/// What became of a signal.
+/// The result of sending a signal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Sent {
-    /// It was sent to that very process.
+pub(crate) enum SignalResult {
+    /// It was sent to exactly that process.
     Yes,
-    /// The process has ended, or is no longer what it was taken for.
+    /// The process has ended, or isn't the expected one.
     Gone,
 }
 
-/// A process that is held by a descriptor: whatever its pid becomes, this is the one that is meant.
+/// A process held by a descriptor, which stays valid whatever happens to its pid.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) pidfd: OwnedFd,
 }
 
 impl Target {
-    /// Takes hold of a process, and then looks again whether it is still the one that was seen.
+    /// Opens a descriptor of a process, and then checks again that it is the one that was seen.
     pub(crate) fn hold(seen: Identity, still_meant: impl FnOnce(&Stat) -> bool) -> Option<Self> {
         let pid = Pid::from_raw(i32::try_from(seen.pid).ok()?)?;
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
@@ -48,19 +48,19 @@ impl Target {
         (now.identity() == seen && still_meant(&now)).then_some(Self { pidfd })
     }
 
-    pub(crate) fn signal(&self, signal: Signal) -> Sent {
+    pub(crate) fn signal(&self, signal: Signal) -> SignalResult {
         match pidfd_send_signal(&self.pidfd, signal) {
-            Ok(()) => Sent::Yes,
+            Ok(()) => SignalResult::Yes,
             Err(error) => {
-                // A process of another user is below us only if it became so on purpose; it cannot be reached.
+                // A process of another user is below us only if it became so on purpose; it can't be signalled.
                 debug_assert!(matches!(error, Errno::SRCH | Errno::PERM), "{error}");
-                Sent::Gone
+                SignalResult::Gone
             }
         }
     }
 }
 
-/// Which run of the machine this is: pids and start times mean nothing in another one.
+/// The boot of the machine. Pids and start times mean nothing in another one.
 pub(crate) fn machine_boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|id| id.trim().to_owned())

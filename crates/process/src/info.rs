@@ -1,4 +1,4 @@
-//! What is shown of owned processes.
+//! How owned processes are shown.
 
 use std::time::SystemTime;
 
@@ -9,50 +9,50 @@ use crate::proc_table::{Stat, Table};
 use crate::spec::Enforcement;
 use crate::state::Life;
 
-/// An owned process, for people.
+/// An owned process, for display.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProcessInfo {
-    /// The name of this very process: none that came before or comes after has it.
+    /// Identifies exactly this process: no earlier or later one has the same id.
     pub id: String,
     /// The pid of the command; `None` until it runs.
     pub pid: Option<u32>,
     /// The pid of its keeper; `None` until there is one.
     pub keeper_pid: Option<u32>,
-    /// Whom it belongs to.
+    /// The owner.
     pub owner: String,
     /// Why it runs.
     pub reason: String,
-    /// Which start of the owner it is.
+    /// The generation of the owner's start.
     pub generation: u64,
-    /// How often the same program was started before for the same owner, in this daemon's life.
+    /// How many times the same program was started before for the same owner, since this daemon started.
     pub restarts: u64,
     /// When it was started.
     pub started_at: SystemTime,
-    /// What it is doing.
+    /// Its state.
     pub state: ProcessState,
     /// How many processes it consists of, without the keeper.
     pub processes: usize,
-    /// What they have in memory. Pages that they share are counted for each.
+    /// Their resident memory. Shared pages are counted for each.
     pub rss_bytes: u64,
     /// The program and its arguments, shortened if they are very long.
     pub argv: Vec<String>,
-    /// How much of the confinement that was asked for is in force.
+    /// How much of the requested confinement is in force.
     pub confinement: Enforcement,
 }
 
-/// What a pid has to do with us.
+/// How a pid relates to the owned processes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Why {
     /// It is an owned process, or part of one.
     Owned {
         /// The owned process.
         process: Box<ProcessInfo>,
-        /// What the pid is there.
+        /// The role of the pid in it.
         role: ProcessRole,
-        /// The process that was asked for and its parents, up to the command or its keeper.
+        /// The requested process and its parents, up to the command or its keeper.
         line: Vec<ProcessAncestor>,
     },
-    /// There is such a process, and it is none of ours.
+    /// The process exists, but isn't ours.
     NotOurs {
         /// The name of its program.
         name: String,
@@ -61,12 +61,12 @@ pub enum Why {
     NoSuchProcess,
 }
 
-/// To whom a process belongs.
+/// The owner of a process.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Belongs {
-    /// To this owner of ours.
+    /// This owner.
     To(String),
-    /// To nobody here.
+    /// Nobody here.
     ToOthers,
     /// There is no such process.
     NoSuchProcess,
@@ -98,7 +98,7 @@ pub(crate) fn info(entry: &Entry, table: &Table) -> ProcessInfo {
     }
 }
 
-/// Says to which of these children a process belongs.
+/// The owner of a process, if it belongs to one of these children.
 pub(crate) fn owner_of<'entry>(
     upwards: &[Stat],
     mut entries: impl Iterator<Item = &'entry Entry>,
@@ -116,7 +116,7 @@ pub(crate) fn owner_of<'entry>(
     }
 }
 
-/// Says what a pid has to do with these children.
+/// How a pid relates to these children.
 pub(crate) fn why<'entry>(pid: u32, table: &Table, mut entries: impl Iterator<Item = &'entry Entry>) -> Why {
     let upwards = table.upwards(pid);
     let Some(asked) = upwards.first() else {

@@ -1,7 +1,7 @@
-//! The standard input of a command, for somebody who has to know how much of it was read.
+//! The standard input of a command, for a writer that has to know how much of it was read.
 //!
-//! A pipe does not tell. So this one is made to hold a single page: it is free again only when that page was read, and what
-//! is left in it at the end was not.
+//! A pipe doesn't tell. So this one is shrunk to a single page: it is writable again only when that page was
+//! read, and what is left in it at the end wasn't.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe::Sender;
 
-/// All that such a pipe holds.
+/// The capacity of such a pipe.
 pub const INLET_BYTES: usize = 4096;
 
 /// The standard input of a command. Dropping it closes it.
@@ -21,20 +21,20 @@ pub struct Inlet {
     written: u64,
 }
 
-/// Whether anybody has the other end.
+/// Whether the other end is open.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum InletReader {
-    /// Somebody, who has read it all so far.
+    /// It is, and everything so far has been read.
     There,
-    /// Nobody any more.
+    /// It isn't anymore.
     Gone,
 }
 
 impl Inlet {
-    /// Makes one of the standard input of a child, to which nothing was written yet.
+    /// Wraps the standard input of a child, to which nothing was written yet.
     ///
     /// # Errors
-    /// If the system does not let the pipe be made smaller or waited for.
+    /// If the system doesn't allow the pipe to be shrunk or polled.
     pub fn new(stdin: Sender) -> io::Result<Self> {
         let pipe = stdin.into_nonblocking_fd()?;
         rustix::pipe::fcntl_setpipe_size(&pipe, INLET_BYTES)?;
@@ -44,14 +44,15 @@ impl Inlet {
         })
     }
 
-    /// Writes a piece, of at most [`INLET_BYTES`], and waits until all of it was read.
+    /// Writes a piece of at most [`INLET_BYTES`], and waits until all of it was read.
     ///
-    /// *Cancel safety*: dropped half-way, the piece may have been written; [`Inlet::read_bytes`] says how much was read.
+    /// *Cancel safety*: if the future is dropped, the piece may have been written; [`Inlet::read_bytes`] tells
+    /// how much was read.
     ///
     /// # Errors
-    /// If the pipe fails. That nobody reads any more is no error.
+    /// If the pipe fails. A closed reader isn't an error.
     pub async fn write(&mut self, piece: &[u8]) -> io::Result<InletReader> {
-        assert!(piece.len() <= INLET_BYTES, "a piece fits into the pipe");
+        assert!(piece.len() <= INLET_BYTES, "a piece must fit into the pipe");
         // The pipe is empty, so it takes all of it.
         match rustix::io::write(self.pipe.get_ref(), piece) {
             Ok(count) => self.written += count as u64,
@@ -62,16 +63,16 @@ impl Inlet {
             if is_left(self.pipe.get_ref())? {
                 return Ok(InletReader::Gone);
             }
-            // A page that was read frees the pipe, which wakes this; so does the last reader when it goes.
+            // Reading the page frees the pipe, which wakes this; so does the last reader when it closes.
             self.pipe.writable().await?.clear_ready();
         }
         Ok(InletReader::There)
     }
 
-    /// How much was read so far.
+    /// How many bytes were read so far.
     #[must_use]
     pub fn read_bytes(&self) -> u64 {
-        // Of a pipe that cannot be asked any more, all was.
+        // If the pipe can't be queried anymore, everything was read.
         let unread = rustix::io::ioctl_fionread(self.pipe.get_ref()).unwrap_or(0);
         self.written.saturating_sub(unread)
     }

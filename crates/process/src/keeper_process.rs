@@ -1,4 +1,4 @@
-//! A keeper, as its daemon has it: started, spoken to, waited for, reaped.
+//! A keeper, as its daemon sees it.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -19,7 +19,7 @@ use crate::wire::{FromKeeper, Inbox, MESSAGE_DESCRIPTORS, Run, ToKeeper, encode}
 /// Enough for any message of a keeper at once.
 const READ_BYTES: usize = 8 * 1024;
 
-/// A running keeper. Dropping it closes the socket, upon which the keeper kills its tree and ends.
+/// A running keeper. Dropping it closes the socket, and then the keeper kills its tree and exits.
 #[derive(Debug)]
 pub(crate) struct KeeperProcess {
     spawned: Spawned,
@@ -28,7 +28,7 @@ pub(crate) struct KeeperProcess {
 }
 
 impl KeeperProcess {
-    /// Starts a keeper, which then waits for its command. The label is for whoever reads a list of processes.
+    /// Starts a keeper, which then waits for its command. The label is shown in process lists.
     pub(crate) async fn start(program: &KeeperProgram, label: String) -> io::Result<Self> {
         let (spawned, socket) = Spawned::start(program, KEEPER_NAME, label).await?;
         Ok(Self {
@@ -38,7 +38,6 @@ impl KeeperProcess {
         })
     }
 
-    /// Which process it is.
     pub(crate) fn identity(&self) -> Identity {
         self.spawned.identity
     }
@@ -58,7 +57,7 @@ impl KeeperProcess {
                 let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MESSAGE_DESCRIPTORS))];
                 let mut control = SendAncillaryBuffer::new(&mut space);
                 let fits = control.push(SendAncillaryMessage::ScmRights(&descriptors));
-                assert!(fits, "the space is made for as many descriptors as a message has");
+                assert!(fits, "the buffer has space for all descriptors of a message");
                 let pieces = [IoSlice::new(&bytes)];
                 sendmsg(&self.socket, &pieces, &mut control, SendFlags::NOSIGNAL).map_err(io::Error::from)
             })
@@ -89,9 +88,9 @@ impl KeeperProcess {
         Ok(())
     }
 
-    /// What it says next. An error means that it says nothing more.
+    /// The next message. After an error there are no more.
     ///
-    /// *Cancel safety*: may be dropped at any time; what has come is kept for the next call.
+    /// *Cancel safety*: the future may be dropped at any time; received bytes are kept for the next call.
     pub(crate) async fn next(&mut self) -> io::Result<FromKeeper> {
         loop {
             if let Some(message) = self.inbox.take()? {
@@ -108,7 +107,7 @@ impl KeeperProcess {
         }
     }
 
-    /// Closes the socket, so that the keeper ends if it has not.
+    /// Closes the socket, so that the keeper exits if it hasn't.
     pub(crate) fn hang_up(self) -> Spawned {
         self.spawned
     }

@@ -1,8 +1,8 @@
-//! The ledger: which processes are ours, written down before they run.
+//! The ledger: which processes are ours, recorded before they run.
 //!
-//! A row is a head in the log. Rows are numbered and used again, so that there are as many as there were processes at
-//! once. Only the daemon that owns a home writes its rows; several homes can share a log, so the name of a row begins
-//! with the home's. Every write names the version it saw.
+//! A row is a head in the log. Rows are numbered and reused, so there are as many as there were processes at
+//! once. Only the daemon that owns a home writes its rows. Several homes can share a log, so the name of a row
+//! begins with the home's. Every write names the version it saw.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) const KIND: &str = "process";
 /// How many heads are held in memory at a time.
 const PAGE_HEADS: u32 = 256;
 
-/// What a row says of its process.
+/// The status of a row's process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Status {
     Starting,
@@ -43,7 +43,7 @@ impl Status {
 /// The content of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// Stands in the environment of everything that belongs to the process.
+    /// Is in the environment of everything that belongs to the process.
     pub(crate) tag: String,
     pub(crate) machine_boot_id: String,
     pub(crate) daemon_boot_id: String,
@@ -59,18 +59,18 @@ pub(crate) struct Record {
     pub(crate) exit: Option<Exit>,
 }
 
-/// A row that somebody writes to.
+/// A row that is in use.
 #[derive(Debug)]
 pub(crate) struct Row {
     number: u32,
     stream: StreamId,
-    known: Known,
+    known: RowVersion,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Known {
+enum RowVersion {
     At(Version),
-    /// A write failed, and it may or may not have been made.
+    /// A write failed, and may or may not have been made.
     ToBeRead,
 }
 
@@ -80,17 +80,17 @@ pub(crate) struct Ledger {
     log: Log,
     prefix: String,
     daemon_boot_id: String,
-    /// Guards which rows are free. It is held for a look-up, never while the log is written.
+    /// The free rows. The lock is held for a lookup, never while the log is written.
     rows: Mutex<Rows>,
 }
 
 #[derive(Debug, Default)]
 struct Rows {
-    free: BTreeMap<u32, Known>,
+    free: BTreeMap<u32, RowVersion>,
     next: u32,
 }
 
-/// A row that an earlier daemon did not close.
+/// A row that an earlier daemon didn't close.
 #[derive(Debug)]
 pub(crate) struct OpenRow {
     pub(crate) row: Row,
@@ -98,7 +98,7 @@ pub(crate) struct OpenRow {
 }
 
 impl Ledger {
-    /// Reads the rows of a home. Those that are open are the caller's to close.
+    /// Reads the rows of a home. The caller closes those that are open.
     pub(crate) async fn open(
         log: Log,
         home_id: HomeId,
@@ -125,7 +125,7 @@ impl Ledger {
             let is_last = ours.len() < count || ours.is_empty();
             let last = ours.last().map(|head| head.stream.clone());
             for head in ours {
-                rows.take_in(&log, head, &prefix, &mut open);
+                rows.load_row(&log, head, &prefix, &mut open);
             }
             match last {
                 Some(last) if !is_last => after = last,
@@ -145,14 +145,14 @@ impl Ledger {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A row that nobody uses.
+    /// A row that isn't in use.
     pub(crate) fn reserve(&self) -> Result<Row, BadName> {
         let (number, known) = {
             let mut rows = self.lock();
             rows.free.pop_first().unwrap_or_else(|| {
                 let number = rows.next;
                 rows.next += 1;
-                (number, Known::At(Version::NONE))
+                (number, RowVersion::At(Version::NONE))
             })
         };
         let stream = StreamId::new(&format!("{}{number}", self.prefix))?;
@@ -163,12 +163,12 @@ impl Ledger {
         })
     }
 
-    /// Lets others use a row. What it says last stays until then.
+    /// Frees a row. It keeps its last content until it is reused.
     pub(crate) fn give_back(&self, row: Row) {
         self.lock().free.insert(row.number, row.known);
     }
 
-    /// Writes a row, on the version that is known of it.
+    /// Writes a row, on its known version.
     pub(crate) async fn write(
         &self,
         row: &mut Row,
@@ -177,8 +177,8 @@ impl Ledger {
         durability: Durability,
     ) -> Result<(), CommitError> {
         let expected = match row.known {
-            Known::At(version) => version,
-            Known::ToBeRead => self
+            RowVersion::At(version) => version,
+            RowVersion::ToBeRead => self
                 .log
                 .head(&row.stream)
                 .await?
@@ -186,7 +186,8 @@ impl Ledger {
         };
         let written = self.commit(row, expected, status, record, durability).await;
         let found = match &written {
-            // The disk was full when the row was last written. Nobody else has written to it, so it is written again.
+            // The disk was full when the row was last written. Nobody else has written to it, so it is written
+            // again.
             Err(CommitError::RolledBack { actual, .. }) => {
                 actual.as_ref().map_or(Version::NONE, |head| head.version)
             }
@@ -198,8 +199,8 @@ impl Ledger {
         self.commit(row, found, status, record, durability).await
     }
 
-    /// Whether a row was written by this daemon. A write of ours whose answer was lost is known by that. Anything else is
-    /// somebody who should not be there, and then the write is refused.
+    /// Whether a row was written by this daemon, which identifies a write of ours whose answer was lost. Anyone
+    /// else shouldn't be writing it, and then the write is refused.
     fn is_own(&self, found: &StoredHead) -> bool {
         self.log
             .readable(found, record_of(found))
@@ -220,32 +221,32 @@ impl Ledger {
             head: Some(Head::json(KIND, status.name(), record)?),
             events: Vec::new(),
         };
-        row.known = Known::ToBeRead;
+        row.known = RowVersion::ToBeRead;
         let mut commit = Commit::one(write);
         commit.durability = durability;
         if let Some(made) = self.log.commit(commit).await?.first() {
-            row.known = Known::At(made.version);
+            row.known = RowVersion::At(made.version);
         }
         Ok(())
     }
 }
 
 impl Rows {
-    fn take_in(&mut self, log: &Log, head: StoredHead, prefix: &str, open: &mut Vec<OpenRow>) {
+    fn load_row(&mut self, log: &Log, head: StoredHead, prefix: &str, open: &mut Vec<OpenRow>) {
         let number = head
             .stream
             .as_str()
             .strip_prefix(prefix)
             .and_then(|number| number.parse().ok());
         let Some(number) = number else {
-            return tracing::warn!(stream = %head.stream, "a row of the ledger has a name that is not ours");
+            return tracing::warn!(stream = %head.stream, "a ledger row has an unexpected name");
         };
         self.next = self.next.max(number + 1);
-        let known = Known::At(head.version);
+        let known = RowVersion::At(head.version);
         if &*head.head.status == Status::Ended.name() {
             self.free.insert(number, known);
         } else if let Some(record) = log.readable(&head, record_of(&head)) {
-            // One that cannot be read stays as it is, and is used for nothing else.
+            // A row that can't be read stays as it is, and isn't reused.
             open.push(OpenRow {
                 row: Row {
                     number,
@@ -262,7 +263,7 @@ fn record_of(head: &StoredHead) -> Result<Record, serde_json::Error> {
     serde_json::from_slice(&head.head.body)
 }
 
-/// Why a row cannot be read; nothing if it can be, or is no row.
+/// Why a row can't be read; `None` if it can, or isn't a row.
 #[must_use]
 pub fn unreadable_head(_stream: &StreamId, head: &Head) -> Option<serde_json::Error> {
     let is_open_row = &*head.kind == KIND && &*head.status != Status::Ended.name();
@@ -271,7 +272,7 @@ pub fn unreadable_head(_stream: &StreamId, head: &Head) -> Option<serde_json::Er
         .filter(|_| is_open_row)
 }
 
-/// The rows cannot be read.
+/// The rows can't be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
     #[error(transparent)]

@@ -1,20 +1,22 @@
-//! Children that the daemon owns: started under a keeper, written down before they run, and gone when they should be.
+//! Children that the daemon owns: started under a keeper, recorded before they run, and reliably cleaned up.
 //!
-//! - [`Processes`] starts children, lists them, says whose a pid is, and stops all of them.
+//! - [`Processes`] starts and lists children, finds the owner of a pid, and stops all of them.
 //! - [`Child`] is one of them: its pipes, its end, its stop. When the last handle is dropped, it is stopped.
-//! - [`keep_if_asked`] makes a program its own keeper. A keeper is the parent of one command and of everything that
-//!   the command leaves behind. It kills all of that when its daemon dies, and tells the daemon when all of it is gone.
-//! - [`View`] is what a child sees of the file system where that is not what everybody sees: layers at the place of a
-//!   directory, made without privileges in namespaces of its own, and gone with the last that holds it.
+//! - [`keep_if_asked`] lets a program be its own keeper. A keeper is the parent of one command and of everything
+//!   that the command leaves behind. It kills all of that when its daemon dies, and tells the daemon when all of
+//!   it is gone.
+//! - [`View`] is a private view of the file system for a child: layers mounted over a directory, made without
+//!   privileges in namespaces of their own, and gone with the last holder.
 //! - [`Tasks`] are the tasks of the daemon and of the crates below it.
 //!
-//! **Who owns the state:** each child has one task (`supervise`), which is the only one that speaks to its keeper and
-//! writes its row of the ledger. Its life is a `kernel::Slot` that others read, wait on and put wishes into.
+//! **Who owns the state:** each child has one task (`supervise`), which is the only one that talks to its keeper
+//! and writes its row of the ledger. Its life is a `kernel::Slot` that others read, wait on and send stop
+//! requests to.
 //!
-//! **Invariant:** the row of a child is durable before its command can run. So the next daemon can kill what a killed
-//! daemon left. It believes a pid only together with its start time, in the same run of the machine.
+//! **Invariant:** the row of a child is durable before its command can run. So the next daemon can kill what a
+//! killed daemon left. It trusts a pid only together with its start time, within the same boot of the machine.
 //!
-//! **Invariant:** signals go through a descriptor of the process, never to a bare pid that may be in use again.
+//! **Invariant:** signals go through a descriptor of the process, never to a bare pid that may be reused.
 //!
 //! **What must not happen here:** any knowledge of what a child is for.
 
@@ -40,13 +42,14 @@ mod proc_table;
 mod processes;
 mod receive;
 mod reclaim;
-mod remains;
+
 mod spawned;
 mod spec;
 mod start;
 mod state;
 mod stderr_ring;
 mod supervise;
+mod sweep;
 mod tasks;
 mod terminal;
 mod view;

@@ -1,4 +1,4 @@
-//! Our end of what a command writes to, be it a pipe or a terminal.
+//! Our end of what a command writes to, a pipe or a terminal.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,13 +9,12 @@ use rustix::io::Errno;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::unix::pipe::Receiver;
 
-/// What a command writes to its standard output or its standard error. It is read in the same way whether it is a pipe
-/// or a terminal.
+/// What a command writes to its standard output or standard error. Pipes and terminals are read in the same way.
 ///
-/// *Cancel safety*: a read that is dropped half-way has read nothing.
+/// *Cancel safety*: a read that is dropped has read nothing.
 #[derive(Debug)]
 pub struct Outlet {
-    /// The runtime calls it a pipe, and asks nothing of it but to be read and polled.
+    /// The runtime treats it as a pipe, which only needs read and poll.
     receiver: Receiver,
     kind: Kind,
 }
@@ -34,7 +33,7 @@ impl Outlet {
         })
     }
 
-    /// The master of a pseudo-terminal, which must not block.
+    /// The master of a pseudo-terminal, which must be non-blocking.
     pub(crate) fn terminal(master: OwnedFd) -> io::Result<Self> {
         Ok(Self {
             receiver: Receiver::from_owned_fd_unchecked(master)?,
@@ -42,20 +41,20 @@ impl Outlet {
         })
     }
 
-    /// Waits until there is something to be read, or the end.
+    /// Waits until there is something to read, or the end.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn readable(&self) -> io::Result<()> {
         self.receiver.readable().await
     }
 
-    /// What is there; nothing is the end.
+    /// Reads what is there; zero is the end.
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         end_as_nothing(self.receiver.try_read(buffer))
     }
 }
 
-/// The last one who could write to a terminal has closed it: the kernel calls that an error, and we the end.
+/// When the last writer of a terminal closes it, the kernel returns an error, which means the end here.
 fn end_as_nothing(read: io::Result<usize>) -> io::Result<usize> {
     match read {
         Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => Ok(0),
@@ -73,8 +72,9 @@ impl AsyncRead for Outlet {
         if this.kind == Kind::Pipe {
             return Pin::new(&mut this.receiver).poll_read(context, buffer);
         }
-        // The runtime takes a read that did not fill the buffer for one that left nothing, which is true of a pipe. A
-        // terminal hands out a few kilobytes at a time whatever it has. So it is asked until it says that it is empty.
+        // The runtime assumes that a read that doesn't fill the buffer has emptied it, which is true of a pipe. A
+        // terminal returns a few kilobytes at a time whatever it has. So it is read until it says that it is
+        // empty.
         loop {
             ready!(this.receiver.poll_read_ready(context))?;
             match this.try_read(buffer.initialize_unfilled()) {

@@ -1,5 +1,5 @@
-//! The three streams between the daemon and a command, pipes or terminals. All ends are closed on exec; the command
-//! gets copies of its own.
+//! The three streams between the daemon and a command, pipes or terminals. All ends are close-on-exec; the
+//! command gets its own copies.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use crate::terminal;
 
 /// How much is read at once from a pipe that is drained. Each child keeps a buffer of this size.
 const DRAIN_BYTES: usize = 16 * 1024;
-/// How often the last of a pipe is read without waiting. A pipe can be made to hold 1 MiB, which this covers.
+/// How many times the rest of a pipe is read without waiting. This covers 1 MiB, the most that a pipe can hold.
 const LAST_READS: usize = 64;
 
 /// Our ends, and those of the command.
@@ -22,7 +22,7 @@ const LAST_READS: usize = 64;
 pub(crate) struct Pipes {
     pub(crate) stdin: Sender,
     pub(crate) stdout: Outlet,
-    /// `None` if it is written to the standard output.
+    /// `None` if it goes to the standard output.
     pub(crate) stderr: Option<Outlet>,
     pub(crate) theirs: [OwnedFd; 3],
 }
@@ -32,7 +32,7 @@ impl Pipes {
         let (their_stdin, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
         let outlet = || match terminal {
             None => pipe(),
-            // Each has its own, so that it can be told which of the two was written to.
+            // Each stream has its own terminal, so that we can tell which of the two was written to.
             Some(size) => terminal::open(size),
         };
         let (stdout, their_stdout) = outlet()?;
@@ -57,10 +57,10 @@ fn pipe() -> io::Result<(Outlet, OwnedFd)> {
     Ok((Outlet::pipe(ours)?, theirs))
 }
 
-/// A pipe that is read so that its writer is never held up.
+/// A pipe that is read so that its writer never blocks.
 #[derive(Debug)]
 pub(crate) struct Drain {
-    /// `None` at its end, and while there is nothing to be drained.
+    /// `None` at its end, and while there is nothing to drain.
     pub(crate) pipe: Option<Outlet>,
     buffer: Vec<u8>,
 }
@@ -73,9 +73,9 @@ impl Drain {
         }
     }
 
-    /// The next piece. At the end of the pipe it waits for ever.
+    /// The next piece. At the end of the pipe it waits forever.
     ///
-    /// *Cancel safety*: may be dropped at any time; nothing is read before it returns.
+    /// *Cancel safety*: the future may be dropped at any time; nothing is read before it returns.
     pub(crate) async fn next(&mut self) -> &[u8] {
         self.make_room();
         let count = loop {
@@ -95,8 +95,8 @@ impl Drain {
         &self.buffer[..count]
     }
 
-    /// What is in the pipe now, without waiting. It asks the kernel and not the runtime, which may not have heard of
-    /// the last bytes yet.
+    /// Reads what is in the pipe now, without waiting. It asks the kernel and not the runtime, which may not know
+    /// about the last bytes yet.
     pub(crate) fn rest(&mut self, mut take: impl FnMut(&[u8])) {
         self.make_room();
         let Some(pipe) = self.pipe.take() else {
@@ -110,7 +110,7 @@ impl Drain {
         }
     }
 
-    /// The buffer is made when there is something to be read.
+    /// The buffer is allocated when there is something to read.
     fn make_room(&mut self) {
         if self.pipe.is_some() {
             self.buffer.resize(DRAIN_BYTES, 0);

@@ -1,5 +1,5 @@
-//! Processes as `/proc` shows them. What is read here is a look at something that moves: whoever acts on it takes
-//! hold of the process first and looks again.
+//! Processes as `/proc` shows them. What is read here may change at any time, so open a descriptor of a process
+//! and check again before acting on it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -25,7 +25,7 @@ impl Stat {
         Self::parse(&String::from_utf8_lossy(&text))
     }
 
-    /// The name may hold blanks and brackets, so the last closing bracket ends it.
+    /// The name may contain spaces and parentheses, so the last closing one ends it.
     fn parse(text: &str) -> Option<Self> {
         let (pid, rest) = text.split_once(" (")?;
         let (name, rest) = rest.rsplit_once(") ")?;
@@ -50,7 +50,7 @@ impl Stat {
         }
     }
 
-    /// Whether it still runs. One that has ended and waits for its parent to notice does not.
+    /// Whether it still runs. A zombie doesn't.
     pub(crate) fn is_alive(&self) -> bool {
         !matches!(self.state, b'Z' | b'X')
     }
@@ -60,7 +60,7 @@ impl Stat {
     }
 }
 
-/// All processes of one moment, or nearly: reading them takes a few milliseconds.
+/// A snapshot of all processes, nearly: reading them takes a few milliseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     by_pid: BTreeMap<u32, Stat>,
@@ -91,12 +91,13 @@ impl Table {
         self.by_pid.get(&pid)
     }
 
-    /// The process, if that very one is there.
+    /// The process, if exactly that one exists.
     pub(crate) fn find(&self, identity: Identity) -> Option<&Stat> {
         self.get(identity.pid).filter(|stat| stat.identity() == identity)
     }
 
-    /// Everything below a process, without it. A look at a moving tree can show a circle, so none is visited twice.
+    /// Everything below a process, without it. A snapshot of a changing tree can have a cycle, so nothing is
+    /// visited twice.
     pub(crate) fn below(&self, root: u32) -> Vec<&Stat> {
         let (mut found, mut visited) = (Vec::new(), BTreeSet::from([root]));
         let mut open = VecDeque::from([root]);
@@ -123,7 +124,7 @@ impl Table {
     }
 }
 
-/// A process and its parents, upwards, without a look at any other.
+/// A process and its parents, upwards, without reading any other process.
 pub(crate) fn upwards(pid: u32) -> Vec<Stat> {
     let (mut line, mut visited) = (Vec::new(), BTreeSet::new());
     let mut next = Stat::read(pid);
@@ -134,8 +135,8 @@ pub(crate) fn upwards(pid: u32) -> Vec<Stat> {
     line
 }
 
-/// Everything below a process, without it. Where the kernel lists the children of a process this looks at the tree
-/// alone; otherwise it reads the whole table.
+/// Everything below a process, without it. If the kernel lists the children of a process, this only reads the
+/// tree; otherwise it reads the whole table.
 pub(crate) fn below(root: u32) -> Vec<Stat> {
     let Some(first) = children(root) else {
         return Table::read().below(root).into_iter().cloned().collect();
@@ -151,7 +152,7 @@ pub(crate) fn below(root: u32) -> Vec<Stat> {
     found
 }
 
-/// The children of all threads of a process; `None` if it is gone or the kernel does not list them.
+/// The children of all threads of a process; `None` if it is gone or the kernel doesn't list them.
 fn children(pid: u32) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     for task in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {

@@ -22,76 +22,76 @@ use crate::supervise::supervise;
 use crate::tasks::Tasks;
 use crate::view::{self, View, ViewError, ViewSpec};
 
-/// How many children there may be at once. Each has five descriptors in the daemon and two processes at least; more
-/// than this is a mistake of whoever starts them. Who comes too late is refused.
+/// How many children there may be at once. Each has five descriptors in the daemon and at least two processes;
+/// more than this is a bug of whoever starts them. Further ones are refused.
 const MAX_CHILDREN: usize = 512;
-/// For how many pairs of owner and program starts are counted. When there are more, those that are not running are
-/// forgotten, and count from zero again.
+/// For how many pairs of owner and program starts are counted. When there are more, those that aren't running are
+/// dropped, and count from zero again.
 const MAX_COUNTED: usize = 4096;
 
-/// The answer to whoever wants a child.
+/// The answer to a request for a child.
 type Answered = oneshot::Receiver<Result<Child, SpawnError>>;
 
 /// What the service needs.
 #[derive(Clone, Debug)]
 pub struct ProcessesOptions {
-    /// Where the ledger is kept.
+    /// Stores the ledger.
     pub log: Log,
-    /// Whose ledger it is. Only one daemon may have a home at a time.
+    /// The home of the ledger. Only one daemon may have a home at a time.
     pub home_id: HomeId,
-    /// Which life of the daemon this is.
+    /// The boot id of this daemon.
     pub boot_id: BootId,
-    /// The program to be started as a keeper.
+    /// The program to start as a keeper.
     pub keeper: KeeperProgram,
-    /// Where the tasks of the service run. They end with the children.
+    /// Runs the tasks of the service. They end with the children.
     pub tasks: Tasks,
-    /// The time.
+    /// The time source.
     pub clock: Arc<dyn Clock>,
 }
 
-/// The owned processes of one daemon. Clones are the same ones.
+/// The owned processes of one daemon. Clones refer to the same processes.
 #[derive(Clone, Debug)]
 pub struct Processes {
-    shared: Arc<Shared>,
+    shared: Arc<ProcessesShared>,
     tasks: Tasks,
     reclaimed: Reclaimed,
 }
 
-/// What the children of a daemon have in common.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ProcessesShared {
     pub(crate) ledger: Ledger,
     pub(crate) keeper: KeeperProgram,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) machine_boot_id: String,
     pub(crate) daemon_boot_id: String,
-    /// Guards which children there are. It is held for a look-up, never while anything is waited for.
+    /// The children. The lock is held for a lookup, never while waiting.
     registry: Mutex<Registry>,
 }
 
 #[derive(Debug)]
 struct Registry {
-    door: Door,
+    spawn_gate: SpawnGate,
     children: BTreeMap<String, Arc<Entry>>,
-    /// How often each program was started for each owner.
+    /// How many times each program was started for each owner.
     starts: HashMap<(String, PathBuf), u64>,
     next: u64,
 }
 
 /// Whether children may be started.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Door {
+enum SpawnGate {
     Open,
     Closed,
 }
 
 impl Processes {
-    /// Takes the processes of a home over: what an earlier daemon left running is killed first.
+    /// Opens the processes of a home: kills what an earlier daemon left running first.
     ///
-    /// *Cancel safety*: dropped half-way, some are killed and some rows are closed; the next one does the rest.
+    /// *Cancel safety*: if the future is dropped, some are killed and some rows are closed; the next call does
+    /// the rest.
     ///
     /// # Errors
-    /// If the ledger cannot be read or written.
+    /// If the ledger can't be read or written.
     pub async fn open(options: ProcessesOptions) -> Result<Self, OpenProcessesError> {
         let daemon_boot_id = options.boot_id.to_string();
         let (ledger, open) = Ledger::open(options.log, options.home_id, daemon_boot_id.clone())
@@ -100,14 +100,14 @@ impl Processes {
                 OpenError::BadName(bad) => OpenProcessesError::BadName(bad),
                 OpenError::Log(error) => OpenProcessesError::Read(error),
             })?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ProcessesShared {
             ledger,
             keeper: options.keeper,
             clock: options.clock,
             machine_boot_id: machine_boot_id(),
             daemon_boot_id,
             registry: Mutex::new(Registry {
-                door: Door::Open,
+                spawn_gate: SpawnGate::Open,
                 children: BTreeMap::new(),
                 starts: HashMap::new(),
                 next: 0,
@@ -115,7 +115,7 @@ impl Processes {
         });
         let reclaimed = reclaim(&shared, open).await?;
         if reclaimed != Reclaimed::default() {
-            tracing::info!(?reclaimed, "an earlier daemon left processes behind");
+            tracing::info!(?reclaimed, "cleaned up processes of an earlier daemon");
         }
         Ok(Self {
             shared,
@@ -126,7 +126,7 @@ impl Processes {
 
     /// Starts a child. When this returns, its command has been executed.
     ///
-    /// *Cancel safety*: dropped half-way, the child is stopped, or never runs, and nothing is left of it.
+    /// *Cancel safety*: if the future is dropped, the child is stopped, or never runs, and nothing is left of it.
     ///
     /// # Errors
     /// See [`SpawnError`]; nothing is left of the attempt.
@@ -137,16 +137,16 @@ impl Processes {
     /// Starts a child unless a scope is cancelled. After that, no command is executed, and one that already was gets SIGTERM,
     /// as it would a moment later. If this returns an error, nothing of the child is running.
     ///
-    /// *Cancel safety*: as that of [`spawn`](Self::spawn).
+    /// *Cancel safety*: that of [`spawn`](Self::spawn).
     ///
     /// # Errors
-    /// The same, and [`SpawnError::Stopped`] if it was not wanted any more.
+    /// The same, and [`SpawnError::Stopped`] if the scope was cancelled.
     pub async fn spawn_while(&self, wanted: &Scope, spec: Spec) -> Result<Child, SpawnError> {
         let (entry, mut answered) = self.begin(spec)?;
         let answer = tokio::select! {
             biased;
             _ = wanted.wait() => {
-                entry.wish(StopPlan::PROMPT);
+                entry.request_stop(StopPlan::PROMPT);
                 answered.await
             }
             answer = &mut answered => answer,
@@ -162,15 +162,15 @@ impl Processes {
         Ok((entry, answered))
     }
 
-    /// Makes a view, see [`View`].
+    /// Makes a view; see [`View`].
     ///
-    /// *Cancel safety*: dropped half-way, the process that makes it is killed, and nothing is left of it but mount points
-    /// that were missing.
+    /// *Cancel safety*: if the future is dropped, the process that makes it is killed, and nothing is left of it
+    /// except mount points that were missing.
     ///
     /// # Errors
     /// See [`ViewError`]; nothing is left of the attempt.
     pub async fn make_view(&self, spec: ViewSpec) -> Result<View, ViewError> {
-        if self.shared.lock().door == Door::Closed {
+        if self.shared.lock().spawn_gate == SpawnGate::Closed {
             return Err(ViewError::Stopped);
         }
         let (answer, answered) = oneshot::channel();
@@ -179,7 +179,7 @@ impl Processes {
         answered.await.unwrap_or(Err(ViewError::Stopped))
     }
 
-    /// All that there are now, oldest first. It reads `/proc`, which takes some milliseconds.
+    /// All children, oldest first. It reads `/proc`, which takes some milliseconds.
     #[must_use]
     pub fn list(&self) -> Vec<ProcessInfo> {
         let children = self.shared.children();
@@ -189,7 +189,7 @@ impl Processes {
         infos
     }
 
-    /// What a pid has to do with us: it may be a child, its keeper, or anything below. It reads `/proc`.
+    /// How a pid relates to the children: it may be a child, its keeper, or anything below. It reads `/proc`.
     #[must_use]
     pub fn why(&self, pid: u32) -> Why {
         let children = self.shared.children();
@@ -197,7 +197,7 @@ impl Processes {
         info::why(pid, &table, children.iter().map(AsRef::as_ref))
     }
 
-    /// To whom a process belongs: the owner of the child that it is part of. It looks at the parents of the process alone,
+    /// The owner of a process: that of the child that it is part of. It only looks at the parents of the process,
     /// which is a few reads of `/proc`.
     #[must_use]
     pub fn owner_of(&self, pid: u32) -> Belongs {
@@ -206,7 +206,7 @@ impl Processes {
         info::owner_of(&proc_table::upwards(pid), keepers)
     }
 
-    /// How many children there are.
+    /// The number of children.
     #[must_use]
     pub fn count(&self) -> usize {
         self.shared.lock().children.len()
@@ -218,17 +218,17 @@ impl Processes {
         self.reclaimed
     }
 
-    /// Stops all children at once and waits until they have ended; no more are started. It takes as long as the plan
-    /// and not as long as there are children.
+    /// Stops all children at once and waits until they have ended; no more are started. It takes as long as the
+    /// plan, however many children there are.
     ///
-    /// *Cancel safety*: may be dropped at any time; once polled, the stops go on.
+    /// *Cancel safety*: the future may be dropped at any time; once polled, the stops continue.
     pub async fn stop_all(&self, plan: StopPlan) {
         for child in self.shut(plan) {
             child.over().await;
         }
     }
 
-    /// Begins to stop all children, and waits for nothing; no more are started.
+    /// Starts to stop all children without waiting; no more are started.
     pub fn begin_stop_all(&self, plan: StopPlan) {
         drop(self.shut(plan));
     }
@@ -236,17 +236,17 @@ impl Processes {
     fn shut(&self, plan: StopPlan) -> Vec<Arc<Entry>> {
         let children: Vec<_> = {
             let mut registry = self.shared.lock();
-            registry.door = Door::Closed;
+            registry.spawn_gate = SpawnGate::Closed;
             registry.children.values().cloned().collect()
         };
         for child in &children {
-            child.wish(plan);
+            child.request_stop(plan);
         }
         children
     }
 }
 
-impl Shared {
+impl ProcessesShared {
     fn lock(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -255,16 +255,16 @@ impl Shared {
         self.lock().children.values().cloned().collect()
     }
 
-    /// A place for a new child.
+    /// Registers a new child.
     fn enter(&self, spec: &Spec) -> Result<Arc<Entry>, SpawnError> {
         let mut registry = self.lock();
-        if registry.door == Door::Closed {
+        if registry.spawn_gate == SpawnGate::Closed {
             return Err(SpawnError::Stopped);
         }
         if registry.children.len() >= MAX_CHILDREN {
             return Err(SpawnError::TooMany { limit: MAX_CHILDREN });
         }
-        // The id of a boot is never used twice, and neither is a number within it.
+        // The id of a boot is never reused, and neither is a number within it.
         let tag = format!("{}.{}", self.daemon_boot_id, registry.next);
         registry.next += 1;
         let restarts = registry.count_start(spec);
@@ -274,14 +274,14 @@ impl Shared {
         Ok(entry)
     }
 
-    /// Its place is free.
+    /// Unregisters a child.
     pub(crate) fn leave(&self, entry: &Entry) {
         self.lock().children.remove(&entry.facts.tag);
     }
 }
 
 impl Registry {
-    /// Counts a start, and says how many there were before.
+    /// Counts a start, and returns how many there were before.
     fn count_start(&mut self, spec: &Spec) -> u64 {
         if self.starts.len() >= MAX_COUNTED {
             let running = &self.children;

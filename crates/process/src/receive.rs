@@ -1,4 +1,4 @@
-//! A message as a process of ours receives it: it blocks, and takes the descriptors that come with the first byte.
+//! Receives a message in a helper process: blocking, with the descriptors that come with the first byte.
 
 use std::io::{self, IoSliceMut, Read};
 use std::mem::MaybeUninit;

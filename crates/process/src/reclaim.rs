@@ -1,8 +1,8 @@
-//! Taking over from an earlier daemon: what it left running is killed, and only that.
+//! Takes over from an earlier daemon: kills what it left running, and only that.
 //!
-//! A row that is open names a keeper and a command by pid and start time, in one run of the machine, and a tag that
-//! stands in the environment of everything below them. What matches is ours. A pid that is in use again, or a row from
-//! before the machine was started, matches nothing and is left alone.
+//! An open row names a keeper and a command by pid and start time, within one boot of the machine, and a tag that
+//! is in the environment of everything below them. What matches is ours. A reused pid, or a row from before a
+//! reboot, matches nothing and is left alone.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use kernel::Deadline;
 
 use crate::error::OpenProcessesError;
 use crate::ledger::{OpenRow, Status};
-use crate::processes::Shared;
-use crate::remains::{Session, Traces, sweep};
+use crate::processes::ProcessesShared;
 use crate::start::unix_ms;
+use crate::sweep::{ProcessTraces, Session, sweep};
 
-/// How long the kernel may take to end what is killed. Nobody is served before that.
+/// How long the kernel may take to end what is killed. Nothing is served before that.
 const RECLAIM_LIMIT: Duration = Duration::from_secs(5);
 
 /// What was found of an earlier daemon.
@@ -23,14 +23,17 @@ const RECLAIM_LIMIT: Duration = Duration::from_secs(5);
 pub struct Reclaimed {
     /// Children that were still there, and have been killed.
     pub killed: u64,
-    /// Children that had ended without anybody writing it down.
+    /// Children that had ended without a record of it.
     pub gone_already: u64,
-    /// Children that could not be killed. The next start tries again.
+    /// Children that couldn't be killed. The next start tries again.
     pub left: u64,
 }
 
 /// Kills what is left of these rows, and closes them.
-pub(crate) async fn reclaim(shared: &Shared, open: Vec<OpenRow>) -> Result<Reclaimed, OpenProcessesError> {
+pub(crate) async fn reclaim(
+    shared: &ProcessesShared,
+    open: Vec<OpenRow>,
+) -> Result<Reclaimed, OpenProcessesError> {
     let mut reclaimed = Reclaimed::default();
     let (here, elsewhere): (Vec<_>, Vec<_>) = open
         .into_iter()
@@ -45,7 +48,7 @@ pub(crate) async fn reclaim(shared: &Shared, open: Vec<OpenRow>) -> Result<Recla
         let record = &open.record;
         if !swept.left.is_empty() {
             reclaimed.left += 1;
-            tracing::error!(owner = record.owner, left = ?swept.left, "a child of an earlier daemon cannot be killed");
+            tracing::error!(owner = record.owner, left = ?swept.left, "cannot kill a child of an earlier daemon");
             continue;
         }
         if swept.found_something() {
@@ -54,7 +57,7 @@ pub(crate) async fn reclaim(shared: &Shared, open: Vec<OpenRow>) -> Result<Recla
                 owner = record.owner,
                 reason = record.reason,
                 processes = swept.killed.count,
-                "a child of an earlier daemon was killed"
+                "killed a child of an earlier daemon"
             );
         } else {
             reclaimed.gone_already += 1;
@@ -68,8 +71,8 @@ pub(crate) async fn reclaim(shared: &Shared, open: Vec<OpenRow>) -> Result<Recla
     Ok(reclaimed)
 }
 
-fn traces(open: &OpenRow) -> Traces {
-    Traces {
+fn traces(open: &OpenRow) -> ProcessTraces {
+    ProcessTraces {
         keeper: open.record.keeper,
         command: open.record.command,
         tag: open.record.tag.clone(),
@@ -77,7 +80,10 @@ fn traces(open: &OpenRow) -> Traces {
     }
 }
 
-async fn close(shared: &Shared, OpenRow { mut row, mut record }: OpenRow) -> Result<(), OpenProcessesError> {
+async fn close(
+    shared: &ProcessesShared,
+    OpenRow { mut row, mut record }: OpenRow,
+) -> Result<(), OpenProcessesError> {
     record.ended_at_ms = Some(unix_ms(std::time::SystemTime::now()));
     match shared
         .ledger
@@ -85,7 +91,7 @@ async fn close(shared: &Shared, OpenRow { mut row, mut record }: OpenRow) -> Res
         .await
     {
         Ok(()) => shared.ledger.give_back(row),
-        // Somebody has written it meanwhile, and so knows more than we saw. It is theirs.
+        // Somebody has written it in the meantime, and so knows more than we saw. It belongs to them.
         Err(CommitError::Conflict { stream, .. }) => {
             tracing::warn!(%stream, "a row of the ledger was written by somebody else");
         }

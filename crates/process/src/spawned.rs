@@ -1,4 +1,5 @@
-//! A process of our own program under another name, with a socket as its standard input. The name says what it is.
+//! A helper process: our own program under another name, with a socket as its standard input. The name says what
+//! it is.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,19 +13,19 @@ use rustix::process::{
 use tokio::net::UnixStream;
 
 use crate::identity::Identity;
-use crate::pidfd::Watched;
+use crate::pidfd::WatchedProcess;
 use crate::spec::KeeperProgram;
 
-/// A process that runs, or has ended and is not reaped yet.
+/// A process that runs, or has ended and isn't reaped yet.
 #[derive(Debug)]
 pub(crate) struct Spawned {
     pub(crate) identity: Identity,
     child: std::process::Child,
-    pidfd: Watched,
+    pidfd: WatchedProcess,
 }
 
 impl Spawned {
-    /// Starts one, and connects to it. The label is for whoever reads a list of processes.
+    /// Starts a helper, and connects to it. The label is shown in process lists.
     pub(crate) async fn start(
         program: &KeeperProgram,
         name: &'static str,
@@ -34,30 +35,30 @@ impl Spawned {
             KeeperProgram::ThisProgram => Path::new("/proc/self/exe").to_owned(),
             KeeperProgram::At(path) => path.clone(),
         };
-        // A fork and an exec take a millisecond or more, which no other task should wait for.
-        tokio::task::spawn_blocking(move || Fresh::new(&program, name, &label))
+        // A fork and an exec take a millisecond or more, for which no other task should wait.
+        tokio::task::spawn_blocking(move || FreshProcess::new(&program, name, &label))
             .await
             .map_err(io::Error::other)??
-            .known_to_the_runtime()
+            .register()
     }
 
-    /// Waits until it has ended. It is not reaped, so its pid is still its own.
+    /// Waits until it has ended. It isn't reaped, so its pid is still its own.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn ended(&self) {
         self.pidfd.ended().await;
     }
 
-    /// Whether it has ended by itself and says that all is well.
+    /// Whether it has exited with success.
     pub(crate) fn ended_well(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         let status = waitid(WaitId::PidFd(self.as_fd()), options);
         matches!(status, Ok(Some(status)) if status.exit_status() == Some(0))
     }
 
-    /// Kills it. One that has ended does not mind.
+    /// Kills it. If it has ended, this does nothing.
     pub(crate) fn kill(&self) {
-        // It is a child that was not reaped, so the only error is that there is nothing to be killed any more.
+        // It is a child that wasn't reaped, so the only error is that it has already ended.
         let _ = pidfd_send_signal(self.as_fd(), Signal::KILL);
     }
 
@@ -73,16 +74,16 @@ impl AsFd for Spawned {
     }
 }
 
-/// One that has just been started, not yet known to the runtime.
+/// A process that has just been started and isn't registered with the runtime yet.
 #[derive(Debug)]
-struct Fresh {
+struct FreshProcess {
     child: std::process::Child,
     pidfd: OwnedFd,
     identity: Identity,
     socket: std::os::unix::net::UnixStream,
 }
 
-impl Fresh {
+impl FreshProcess {
     fn new(program: &Path, name: &str, label: &str) -> io::Result<Self> {
         let (socket, theirs) = std::os::unix::net::UnixStream::pair()?;
         socket.set_nonblocking(true)?;
@@ -109,8 +110,9 @@ impl Fresh {
         }
     }
 
-    fn known_to_the_runtime(mut self) -> io::Result<(Spawned, UnixStream)> {
-        let made = Watched::new(self.pidfd).and_then(|pidfd| Ok((pidfd, UnixStream::from_std(self.socket)?)));
+    fn register(mut self) -> io::Result<(Spawned, UnixStream)> {
+        let made =
+            WatchedProcess::new(self.pidfd).and_then(|pidfd| Ok((pidfd, UnixStream::from_std(self.socket)?)));
         match made {
             Ok((pidfd, socket)) => {
                 let spawned = Spawned {
@@ -135,7 +137,7 @@ fn hold(child: &std::process::Child) -> io::Result<(OwnedFd, Identity)> {
     Ok((pidfd, identity))
 }
 
-/// Ends one that has nothing to do yet, at once.
+/// Kills a process that has nothing to do yet.
 fn end(child: &mut std::process::Child) {
     drop(child.kill());
     drop(child.wait());

@@ -1,4 +1,4 @@
-//! What is to be run, and how it is to end.
+//! What to run, and how to stop it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,51 +10,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::view::View;
 
-/// A command to be run as an owned child.
+/// A command to run as an owned child.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The program. A bare name is looked up in the `PATH` of `environment`.
     pub program: PathBuf,
     /// Its arguments, without the program itself.
     pub arguments: Vec<OsString>,
-    /// The directory that it starts in.
+    /// Its working directory.
     pub directory: PathBuf,
     /// Its whole environment; nothing is inherited. One variable that marks it as ours is added.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Whom it belongs to, for people, for example `lsp/rust-analyzer`.
+    /// The owner, for display, for example `lsp/rust-analyzer`.
     pub owner: String,
-    /// Why it runs, for people.
+    /// Why it runs, for display.
     pub reason: String,
-    /// Which start of the owner this is.
+    /// The generation of the owner's start.
     pub generation: u64,
-    /// What it may use.
+    /// Its resource limits.
     pub limits: Limits,
     /// Where it may write.
     pub confinement: Confinement,
     /// Where its standard error goes.
     pub stderr: StandardError,
-    /// If there is one, its standard output and its standard error are terminals of this size, one each unless `stderr`
-    /// makes them one, and it may use colour. Otherwise they are pipes. Its standard input is a pipe in any case.
+    /// If set, its standard output and standard error are terminals of this size, one each unless `stderr` merges
+    /// them, and it may use color. Otherwise they are pipes. Its standard input is always a pipe.
     pub terminal: Option<JobTerminal>,
-    /// What it sees of the file system; `None` for what the daemon sees. In a view the program, the directory and the
-    /// directories of the confinement are looked up in the view, and the command has no capability, whoever its user is.
+    /// Its view of the file system; `None` for the daemon's. In a view, the program, the working directory and
+    /// the directories of the confinement are looked up in the view, and the command has no capabilities, even as
+    /// root.
     pub view: Option<View>,
 }
 
 /// Where the standard error of a child goes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum StandardError {
-    /// The last of it is kept, see [`Child::stderr_tail`](crate::Child::stderr_tail).
+    /// The last of it is kept; see [`Child::stderr_tail`](crate::Child::stderr_tail).
     #[default]
     KeptAsTail,
-    /// It is handed out like the standard output, see [`Child::stderr`](crate::Child::stderr). Nothing is kept.
+    /// It is handed out like the standard output; see [`Child::stderr`](crate::Child::stderr). Nothing is kept.
     HandedOut,
-    /// It goes where the standard output goes, in the order in which both were written, as on a terminal of one's own.
-    /// Nothing else can tell the order of two streams.
+    /// It goes to the standard output, in the order in which both were written, as on a terminal. Nothing else
+    /// preserves the order of the two streams.
     WithOutput,
 }
 
-/// What a child may use at most, for each of its processes. `None` leaves it as the daemon has it; no limit is ever
+/// The resource limits of each process of a child. `None` leaves a limit as the daemon has it; no limit is ever
 /// raised.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
@@ -66,10 +67,10 @@ pub struct Limits {
     pub file_bytes: Option<u64>,
     /// The size of a core dump; zero for none.
     pub core_bytes: Option<u64>,
-    /// Time on a processor.
+    /// CPU time.
     pub cpu_seconds: Option<u64>,
-    /// How many processes and threads its user may have when one of its processes wants another one. Those that are not
-    /// its own count as well. The superuser is not bound by it.
+    /// How many processes and threads its user may have when one of its processes wants another one, including
+    /// those of others. Root isn't bound by it.
     pub processes: Option<u64>,
 }
 
@@ -79,8 +80,8 @@ pub enum Confinement {
     /// Wherever its user may.
     #[default]
     None,
-    /// Only below these directories, as far as the kernel can enforce it; see [`Enforcement`]. A few devices such as
-    /// `/dev/null` and terminals can always be written.
+    /// Only below these directories, as far as the kernel can enforce it; see [`Enforcement`]. A few devices such
+    /// as `/dev/null` and terminals can always be written.
     WriteBelow(Vec<PathBuf>),
 }
 
@@ -90,9 +91,9 @@ pub use protocol::Confinement as Enforcement;
 /// How a child is stopped: each step has its time, and is skipped when nothing is left.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct StopPlan {
-    /// For the child to end by itself; the caller has asked it to already.
+    /// The time for the child to end by itself; the caller has already asked it to.
     pub polite: Duration,
-    /// From SIGTERM to all of its processes to SIGKILL.
+    /// From SIGTERM to all of its processes until SIGKILL.
     pub term: Duration,
     /// From SIGKILL until whatever is still there is reported and left.
     pub kill: Duration,
@@ -112,7 +113,7 @@ impl StopPlan {
         kill: Duration::from_secs(5),
     };
 
-    /// How long it may take altogether.
+    /// How long it may take in total.
     #[must_use]
     pub fn total(&self) -> Duration {
         self.polite.saturating_add(self.term).saturating_add(self.kill)
@@ -122,8 +123,8 @@ impl StopPlan {
 /// The program that is the parent of each child; see [`keep_if_asked`](crate::keep_if_asked).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum KeeperProgram {
-    /// The one that is running, even if another one lies in its place by now.
+    /// The running program, even if its file has been replaced since.
     ThisProgram,
-    /// Another one, for programs that are not their own keeper, such as tests.
+    /// Another one, for programs that aren't their own keeper, such as tests.
     At(PathBuf),
 }

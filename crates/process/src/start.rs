@@ -1,4 +1,4 @@
-//! Starting a child: keeper, row, command, in this order. The row is durable before the command can run.
+//! Starts a child: keeper, row, command, in this order. The row is durable before the command can run.
 
 use std::io;
 use std::pin::pin;
@@ -11,28 +11,28 @@ use tokio::sync::oneshot;
 
 use crate::child::Child;
 use crate::descriptors;
-use crate::entry::{Entry, Started, Untaken};
+use crate::entry::{Entry, Started, UntakenStreams};
 use crate::error::SpawnError;
-use crate::finish::{self, Left};
+use crate::finish::{self, Leftovers};
 use crate::keeper_process::KeeperProcess;
 use crate::ledger::{Record, Row, Status};
 use crate::outlet::Outlet;
 use crate::pipes::Pipes;
 use crate::private::is_private;
-use crate::processes::Shared;
-use crate::remains::TAG_VARIABLE;
+use crate::processes::ProcessesShared;
 use crate::spec::{Confinement, Spec, StandardError};
+use crate::sweep::TAG_VARIABLE;
 use crate::view::View;
 use crate::wire::{FromKeeper, OsText, Run, Stage};
 
-/// How long a keeper may take to start its command. A file system that hangs can make it wait.
+/// How long a keeper may take to start its command. A file system that hangs can delay it.
 const START_LIMIT: Duration = Duration::from_secs(30);
-/// The pause before a child is entered in the ledger again. The engine itself waits longer, as long as it cannot connect.
+/// The pause before the ledger is written again. While it can't connect, the engine itself waits longer.
 const ENTER_AGAIN: Duration = Duration::from_millis(100);
-/// How much of owner and reason is shown in a list of processes.
+/// How much of owner and reason is shown in a process list.
 const LABEL_CHARS: usize = 80;
 
-/// Where the answer to whoever wants a child goes. When it is closed, nobody does any more.
+/// The channel for the answer. If it is closed, nobody wants the child anymore.
 pub(crate) type Answer = oneshot::Sender<Result<Child, SpawnError>>;
 
 /// A child that runs.
@@ -46,9 +46,9 @@ pub(crate) struct Running {
     pub(crate) started: Started,
 }
 
-/// Starts a child. When it fails nothing is left of it.
+/// Starts a child. If it fails, nothing is left of it.
 pub(crate) async fn start(
-    shared: &Arc<Shared>,
+    shared: &Arc<ProcessesShared>,
     entry: &Arc<Entry>,
     spec: Spec,
     answer: &mut Answer,
@@ -67,7 +67,7 @@ pub(crate) async fn start(
     };
     entry.keeper.get_or_init(|| keeper.identity());
     let mut record = record(shared, entry, &keeper);
-    // This is the gate: the keeper does not know its command yet.
+    // This is the gate: the keeper doesn't know its command yet.
     let launched = match enter(shared, entry, (&mut row, &record), answer).await {
         Ok(()) => launch(shared, entry, (keeper, pipes), spec, answer).await,
         Err(error) => Err((error, keeper)),
@@ -85,11 +85,8 @@ pub(crate) async fn start(
         }
         Err((error, keeper)) => {
             let left = finish::hang_up(shared, keeper, &record).await;
-            if left == Left::Something {
-                tracing::error!(
-                    owner = record.owner,
-                    "a child that was not started could not be killed"
-                );
+            if left == Leftovers::Something {
+                tracing::error!(owner = record.owner, "cannot kill a child that failed to start");
             }
             finish::close_row(shared, row, record, None).await;
             Err(error)
@@ -97,10 +94,10 @@ pub(crate) async fn start(
     }
 }
 
-/// Enters a child in the ledger. While the log cannot be reached nothing is decided, so it waits for a while, as long as
-/// somebody wants the child.
+/// Enters a child in the ledger. While the log can't be reached, it waits for a while, as long as somebody wants
+/// the child.
 async fn enter(
-    shared: &Shared,
+    shared: &ProcessesShared,
     entry: &Entry,
     (row, record): (&mut Row, &Record),
     answer: &mut Answer,
@@ -118,17 +115,17 @@ async fn enter(
         tokio::select! {
             biased;
             () = answer.closed() => return Err(SpawnError::Stopped),
-            _ = entry.wait(|life| life.wish().is_some()) => return Err(SpawnError::Stopped),
+            _ = entry.wait(|life| life.stop_request().is_some()) => return Err(SpawnError::Stopped),
             () = &mut limit => return Err(SpawnError::Ledger(refused)),
             () = Deadline::after(&shared.clock, ENTER_AGAIN).passed() => {}
         }
     }
 }
 
-/// Hands the command over and waits for it to run. Nobody has to wait for that: if the caller goes, or the child is
-/// stopped, the keeper is given back to be ended.
+/// Hands the command over and waits for it to run. If the caller goes away or the child is stopped, the keeper is
+/// returned to be ended.
 async fn launch(
-    shared: &Shared,
+    shared: &ProcessesShared,
     entry: &Entry,
     (mut keeper, pipes): (KeeperProcess, Pipes),
     spec: Spec,
@@ -141,7 +138,7 @@ async fn launch(
     let told = tokio::select! {
         biased;
         () = answer.closed() => Err(SpawnError::Stopped),
-        _ = entry.wait(|life| life.wish().is_some()) => Err(SpawnError::Stopped),
+        _ = entry.wait(|life| life.stop_request().is_some()) => Err(SpawnError::Stopped),
         told = exchange(&mut keeper, run, pipes.theirs, view) => told.map_err(SpawnError::Keeper),
         () = limit => Err(SpawnError::Keeper(io::ErrorKind::TimedOut.into())),
     };
@@ -151,7 +148,7 @@ async fn launch(
                 StandardError::KeptAsTail => (pipes.stderr, None),
                 StandardError::HandedOut | StandardError::WithOutput => (None, pipes.stderr),
             };
-            entry.offer(Untaken {
+            entry.offer(UntakenStreams {
                 stdin: Some(pipes.stdin),
                 stdout: Some(pipes.stdout),
                 stderr: handed_out,
@@ -177,7 +174,7 @@ async fn launch(
     Err((failed, keeper))
 }
 
-/// The command's ends of the pipes, and our hold on its view, are let go as soon as the keeper has them.
+/// Our copies of the command's pipe ends and view are closed as soon as the keeper has them.
 async fn exchange(
     keeper: &mut KeeperProcess,
     run: Run,
@@ -214,7 +211,7 @@ fn to_wire(spec: Spec, tag: &str) -> Run {
     }
 }
 
-/// Owner and reason. A NUL would end an argument, and none of them may.
+/// Owner and reason. NUL characters are removed, because they would end an argument.
 fn label(spec: &Spec) -> String {
     let text = format!("{}: {}", spec.owner, spec.reason);
     text.chars()
@@ -223,7 +220,7 @@ fn label(spec: &Spec) -> String {
         .collect()
 }
 
-fn record(shared: &Shared, entry: &Entry, keeper: &KeeperProcess) -> Record {
+fn record(shared: &ProcessesShared, entry: &Entry, keeper: &KeeperProcess) -> Record {
     let facts = &entry.facts;
     Record {
         tag: facts.tag.clone(),

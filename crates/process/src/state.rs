@@ -1,5 +1,5 @@
-//! The life of a child, as the daemon sees it. Pure: a state and what happened in, the next state out; `None` where
-//! nothing changes. The states are kept in a `kernel::Slot`, so that a write names the one that it saw.
+//! The life of a child, as the daemon sees it. Pure: a state and an event in, the next state out; `None` if
+//! nothing changes. The states are kept in a `kernel::Slot`, so a write names the one that it saw.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,31 +7,34 @@ use std::time::{Duration, Instant};
 use crate::ended::{Ended, Exit};
 use crate::spec::StopPlan;
 
-/// Where a child is in its life. It only ever moves down this list.
+/// The state of a child. It only ever moves down this list.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Life {
-    /// Its command does not run yet, and never will if there is a wish to stop it.
-    Starting { wish: Option<Wish> },
+    /// Its command doesn't run yet, and never will if a stop was requested.
+    Starting { stop_request: Option<StopRequest> },
     /// Its command runs.
     Running,
-    /// It is being stopped, or its command has ended and others of its tree have not.
-    Stopping { wish: Option<Wish>, exit: Option<Exit> },
+    /// It is being stopped, or its command has ended and others of its tree haven't.
+    Stopping {
+        stop_request: Option<StopRequest>,
+        exit: Option<Exit>,
+    },
     /// It has ended, with everything that it had started.
     Ended(Arc<Ended>),
-    /// It could not be started.
+    /// It couldn't be started.
     NeverRan,
 }
 
-/// When each step of a stop is to be taken. Of several wishes the earliest moment counts, step by step. `None` is
-/// never: a time that overflows the clock.
+/// When each step of a stop is due. Of several requests, the earliest time counts for each step. `None` is never:
+/// a time that overflows the clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Wish {
+pub(crate) struct StopRequest {
     term_at: Option<Instant>,
     kill_at: Option<Instant>,
     give_up_at: Option<Instant>,
 }
 
-impl Wish {
+impl StopRequest {
     pub(crate) fn of(plan: StopPlan, now: Instant) -> Self {
         let after =
             |moment: Option<Instant>, step: Duration| moment.and_then(|moment| moment.checked_add(step));
@@ -68,17 +71,23 @@ impl Wish {
 }
 
 impl Life {
-    /// Somebody wants it to end.
-    pub(crate) fn on_wish(&self, wish: Wish) -> Option<Self> {
-        let join = |known: Option<Wish>| Some(known.map_or(wish, |known| known.joined(wish)));
+    /// A stop was requested.
+    pub(crate) fn on_stop_request(&self, stop_request: StopRequest) -> Option<Self> {
+        let join =
+            |known: Option<StopRequest>| Some(known.map_or(stop_request, |known| known.joined(stop_request)));
         let next = match *self {
-            Self::Starting { wish: known } => Self::Starting { wish: join(known) },
+            Self::Starting { stop_request: known } => Self::Starting {
+                stop_request: join(known),
+            },
             Self::Running => Self::Stopping {
-                wish: Some(wish),
+                stop_request: Some(stop_request),
                 exit: None,
             },
-            Self::Stopping { wish: known, exit } => Self::Stopping {
-                wish: join(known),
+            Self::Stopping {
+                stop_request: known,
+                exit,
+            } => Self::Stopping {
+                stop_request: join(known),
                 exit,
             },
             Self::Ended(_) | Self::NeverRan => return None,
@@ -86,11 +95,14 @@ impl Life {
         (next != *self).then_some(next)
     }
 
-    /// Its command runs. A wish that came meanwhile is kept.
+    /// Its command runs. A stop request that came in the meantime is kept.
     pub(crate) fn on_started(&self) -> Option<Self> {
         match *self {
-            Self::Starting { wish: None } => Some(Self::Running),
-            Self::Starting { wish } => Some(Self::Stopping { wish, exit: None }),
+            Self::Starting { stop_request: None } => Some(Self::Running),
+            Self::Starting { stop_request } => Some(Self::Stopping {
+                stop_request,
+                exit: None,
+            }),
             _ => None,
         }
     }
@@ -99,11 +111,14 @@ impl Life {
     pub(crate) fn on_exited(&self, exit: Exit) -> Option<Self> {
         match *self {
             Self::Running => Some(Self::Stopping {
-                wish: None,
+                stop_request: None,
                 exit: Some(exit),
             }),
-            Self::Stopping { wish, exit: None } => Some(Self::Stopping {
-                wish,
+            Self::Stopping {
+                stop_request,
+                exit: None,
+            } => Some(Self::Stopping {
+                stop_request,
                 exit: Some(exit),
             }),
             _ => None,
@@ -118,14 +133,14 @@ impl Life {
         }
     }
 
-    /// It could not be started.
+    /// It couldn't be started.
     pub(crate) fn on_failed(&self) -> Option<Self> {
         matches!(self, Self::Starting { .. }).then_some(Self::NeverRan)
     }
 
-    pub(crate) fn wish(&self) -> Option<Wish> {
+    pub(crate) fn stop_request(&self) -> Option<StopRequest> {
         match self {
-            Self::Starting { wish } | Self::Stopping { wish, .. } => *wish,
+            Self::Starting { stop_request } | Self::Stopping { stop_request, .. } => *stop_request,
             _ => None,
         }
     }
@@ -153,19 +168,21 @@ mod tests {
     #[test]
     fn a_life_only_moves_down_and_its_end_is_final() {
         let now = Instant::now();
-        let wish = Wish::of(plan(0, 1, 1), now);
+        let stop_request = StopRequest::of(plan(0, 1, 1), now);
         let ended = Arc::new(Ended {
             exit: Exit::Code(0),
             killed: Killed::default(),
             left: Vec::new(),
             keeper: KeeperEnd::Reported,
         });
-        let starting = Life::Starting { wish: None };
-        let starting_wished = Life::Starting { wish: Some(wish) };
-        let stopping = |wish, exit| Life::Stopping { wish, exit };
+        let starting = Life::Starting { stop_request: None };
+        let starting_wished = Life::Starting {
+            stop_request: Some(stop_request),
+        };
+        let stopping = |stop_request, exit| Life::Stopping { stop_request, exit };
         let exit = Exit::Signal(9);
         let over = Life::Ended(Arc::clone(&ended));
-        // From each state: after a wish, a start, an exit, an end and a failed start.
+        // From each state: after a stop request, a start, an exit, an end and a failed start.
         let cases = [
             (
                 starting.clone(),
@@ -181,7 +198,7 @@ mod tests {
                 starting_wished,
                 [
                     None,
-                    Some(stopping(Some(wish), None)),
+                    Some(stopping(Some(stop_request), None)),
                     None,
                     Some(over.clone()),
                     Some(Life::NeverRan),
@@ -190,7 +207,7 @@ mod tests {
             (
                 Life::Running,
                 [
-                    Some(stopping(Some(wish), None)),
+                    Some(stopping(Some(stop_request), None)),
                     None,
                     Some(stopping(None, Some(exit))),
                     Some(over.clone()),
@@ -200,7 +217,7 @@ mod tests {
             (
                 stopping(None, Some(exit)),
                 [
-                    Some(stopping(Some(wish), Some(exit))),
+                    Some(stopping(Some(stop_request), Some(exit))),
                     None,
                     None,
                     Some(over.clone()),
@@ -208,11 +225,11 @@ mod tests {
                 ],
             ),
             (
-                stopping(Some(wish), None),
+                stopping(Some(stop_request), None),
                 [
                     None,
                     None,
-                    Some(stopping(Some(wish), Some(exit))),
+                    Some(stopping(Some(stop_request), Some(exit))),
                     Some(over.clone()),
                     None,
                 ],
@@ -222,7 +239,7 @@ mod tests {
         ];
         for (life, expected) in cases {
             let found = [
-                life.on_wish(wish),
+                life.on_stop_request(stop_request),
                 life.on_started(),
                 life.on_exited(exit),
                 life.on_ended(&ended),
@@ -243,13 +260,14 @@ mod tests {
             ((plan(1, 1, 1), 0), (plan(1, 1, 1), 0), 10, plan(0, 0, 0)),
         ];
         for ((one, at_one), (two, at_two), seen_at, expected) in cases {
-            let wish = Wish::of(one, now + SECOND * at_one).joined(Wish::of(two, now + SECOND * at_two));
-            assert_eq!(wish.plan(now + SECOND * seen_at), expected);
+            let stop_request = StopRequest::of(one, now + SECOND * at_one)
+                .joined(StopRequest::of(two, now + SECOND * at_two));
+            assert_eq!(stop_request.plan(now + SECOND * seen_at), expected);
         }
         let endless = StopPlan {
             polite: Duration::MAX,
             ..plan(0, 1, 1)
         };
-        assert_eq!(Wish::of(endless, now).plan(now).polite, Duration::MAX);
+        assert_eq!(StopRequest::of(endless, now).plan(now).polite, Duration::MAX);
     }
 }

@@ -1,11 +1,11 @@
-//! The last of what a child wrote to its standard error.
+//! The end of a child's standard error.
 
 use std::collections::VecDeque;
 
 /// How much is kept. It is for error messages: the end says what went wrong, and 64 KiB is some 800 lines.
 pub(crate) const RING_BYTES: usize = 64 * 1024;
 
-/// A ring of bytes. What is older than its size is gone.
+/// A ring of bytes. Older bytes are dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     bytes: VecDeque<u8>,
@@ -19,7 +19,7 @@ impl Ring {
         self.bytes.extend(kept);
     }
 
-    /// What is kept, as text. Where the ring has cut a character in two, its rest is left out.
+    /// The content as text. If the ring has cut a character, its rest is left out.
     pub(crate) fn text(&self) -> String {
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
         let is_full = bytes.len() == RING_BYTES;

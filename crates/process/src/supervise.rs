@@ -1,5 +1,5 @@
-//! The life of a child, in one task: it starts it, listens to its keeper, reads its standard error, passes wishes on,
-//! and does not end before everything of the child has.
+//! The life of a child, in one task: it starts the child, listens to its keeper, reads its standard error, passes
+//! stop requests on, and doesn't end before everything of the child has.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,23 +13,28 @@ use crate::entry::Entry;
 use crate::finish;
 use crate::ledger::Status;
 use crate::pipes::Drain;
-use crate::processes::Shared;
+use crate::processes::ProcessesShared;
 use crate::spec::{Spec, StopPlan};
 use crate::start::{Answer, Running, start};
-use crate::state::Wish;
+use crate::state::StopRequest;
 use crate::wire::FromKeeper;
 
 /// How much longer than planned a keeper may take before the daemon does its work.
 const MARGIN: Duration = Duration::from_secs(5);
 
 /// Runs a child from its start to its end.
-pub(crate) async fn supervise(shared: Arc<Shared>, entry: Arc<Entry>, spec: Spec, mut answer: Answer) {
+pub(crate) async fn supervise(
+    shared: Arc<ProcessesShared>,
+    entry: Arc<Entry>,
+    spec: Spec,
+    mut answer: Answer,
+) {
     let mut running = match start(&shared, &entry, spec, &mut answer).await {
         Ok(running) => running,
         Err(error) => {
             shared.leave(&entry);
             entry.advance(|life| life.on_failed());
-            // Whoever has gone need not hear it.
+            // The caller may be gone.
             drop(answer.send(Err(error)));
             return;
         }
@@ -50,7 +55,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, entry: Arc<Entry>, spec: Spec
         .await;
     if let Err(error) = written {
         // The row names the keeper, which is enough to find the rest.
-        tracing::warn!(%error, owner = running.record.owner, "the pid of a child could not be written down");
+        tracing::warn!(%error, owner = running.record.owner, "could not record the pid of a child");
     }
 
     let Running {
@@ -80,7 +85,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, entry: Arc<Entry>, spec: Spec
             tracing::warn!(
                 owner = record.owner,
                 pid = keeper.identity.pid,
-                "a keeper has failed; its tree is killed"
+                "a keeper has failed; killing its tree"
             );
             let swept = finish::sweep(&shared, &record).await;
             Ended {
@@ -94,7 +99,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, entry: Arc<Entry>, spec: Spec
     watch.stderr.rest(|bytes| entry.add_stderr(bytes));
     finish::reap(&shared, keeper).await;
     if !ended.left.is_empty() {
-        tracing::error!(owner = record.owner, left = ?ended.left, "processes of a child cannot be killed");
+        tracing::error!(owner = record.owner, left = ?ended.left, "cannot kill processes of a child");
     }
     let exit = ended.exit;
     let ended = Arc::new(ended);
@@ -103,23 +108,23 @@ pub(crate) async fn supervise(shared: Arc<Shared>, entry: Arc<Entry>, spec: Spec
     finish::close_row(&shared, row, record, Some(exit)).await;
 }
 
-/// What is watched while a child runs.
+/// The state of watching a running child.
 struct Watch<'child> {
-    shared: &'child Shared,
+    shared: &'child ProcessesShared,
     entry: &'child Entry,
     stderr: Drain,
     exit: Option<Exit>,
-    /// What the keeper said last: what had to be killed, and what could not be.
+    /// The last message of the keeper: what had to be killed, and what couldn't be.
     gone: Option<(Killed, Vec<u32>)>,
-    /// When the keeper has to have come to an end.
+    /// When the keeper must have exited.
     limit: Deadline,
 }
 
 impl Watch<'_> {
-    /// Watches until the keeper says nothing more, or has had its time.
+    /// Watches until the keeper is silent, or has had its time.
     async fn run(&mut self, mut keeper: crate::keeper_process::KeeperProcess) -> crate::spawned::Spawned {
         let (mut stdout, mut stderr) = (Drain::new(None), Drain::new(None));
-        let mut told: Option<Wish> = None;
+        let mut told: Option<StopRequest> = None;
         loop {
             let limit = self.limit.clone();
             tokio::select! {
@@ -128,18 +133,18 @@ impl Watch<'_> {
                     Ok(message) => self.hear(message),
                     Err(_) => break,
                 },
-                life = self.entry.wait(move |life| life.wish() != told) => {
-                    told = life.wish();
-                    let Some(wish) = told else { continue };
-                    // Nobody may want what it says any more, and it must not hang on that.
+                life = self.entry.wait(move |life| life.stop_request() != told) => {
+                    told = life.stop_request();
+                    let Some(stop_request) = told else { continue };
+                    // Nobody may want its output anymore, and it must not block on that.
                     stdout.pipe = self.entry.take_stdout().or(stdout.pipe.take());
                     stderr.pipe = self.entry.take_stderr().or(stderr.pipe.take());
-                    let plan = wish.plan(self.shared.clock.now());
+                    let plan = stop_request.plan(self.shared.clock.now());
                     self.expect_end_within(plan.total());
                     if let Err(error) = keeper.stop(plan).await {
-                        // It has ended, and what it said last is still to be heard. If it says nothing, the limit is
-                        // the end of this.
-                        tracing::debug!(%error, owner = self.entry.facts.owner, "a keeper does not listen");
+                        // The keeper has exited, and its last messages are still to be read. If there are none,
+                        // the limit ends this.
+                        tracing::debug!(%error, owner = self.entry.facts.owner, "a keeper no longer accepts messages");
                     }
                 }
                 () = limit.passed() => break,
@@ -163,10 +168,7 @@ impl Watch<'_> {
                 self.expect_end_within(Duration::ZERO);
             }
             FromKeeper::Started { .. } | FromKeeper::Failed { .. } => {
-                tracing::warn!(
-                    owner = self.entry.facts.owner,
-                    "a keeper says what it has said before"
-                );
+                tracing::warn!(owner = self.entry.facts.owner, "a keeper repeated a message");
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Tasks of the daemon and of the crates below it. Nothing is spawned elsewhere, so that nothing outlives a shutdown.
+//! The tasks of the daemon and of the crates below it. Nothing is spawned elsewhere, so nothing outlives a
+//! shutdown.
 
 use std::future::Future;
 
@@ -6,23 +7,23 @@ use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-/// The tasks of one daemon. Clones are the same tasks.
+/// The tasks of one daemon. Clones refer to the same tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Tasks {
     tracker: TaskTracker,
 }
 
 impl Tasks {
-    /// Starts a task. Its name stands in the log with everything that it says.
+    /// Starts a task. Its name is attached to everything that it logs.
     pub fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
         let span = tracing::info_span!("task", name);
         drop(self.tracker.spawn(task.instrument(span)));
     }
 
-    /// Carries something out to its end, whether or not the caller stays for the answer: a commit that has taken effect is
-    /// followed by what it promises, also if the caller goes away in between. `None` if the runtime ends under it.
+    /// Runs something to completion, whether or not the caller waits for the answer: what must follow a commit
+    /// happens even if the caller goes away in between. `None` if the runtime shuts down.
     ///
-    /// *Cancel safety*: dropped half-way, the work goes on; it has begun if this was polled once.
+    /// *Cancel safety*: if the future is dropped, the work continues; it has started if this was polled once.
     pub async fn to_the_end<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -30,20 +31,20 @@ impl Tasks {
     ) -> Option<T> {
         let (report, reported) = oneshot::channel();
         self.spawn(name, async move {
-            // Whoever waits no more need not be told.
+            // The caller may be gone.
             drop(report.send(work.await));
         });
         reported.await.ok()
     }
 
-    /// How many are running.
+    /// The number of running tasks.
     pub fn running(&self) -> usize {
         self.tracker.len()
     }
 
-    /// Waits until none is running.
+    /// Waits until no task is running.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub async fn finished(&self) {
         self.tracker.close();
         self.tracker.wait().await;

@@ -1,18 +1,18 @@
 //! A terminal for a command to write to.
 //!
-//! It is nobody's controlling terminal: the command is in a session without one, and is handed the open end. So closing
-//! our end hangs up on nobody. It is raw, so that bytes come out as they went in.
+//! It isn't a controlling terminal: the command is in a session without one, and is given the open end. So
+//! closing our end sends no hangup. It is raw, so that bytes come out as they went in.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
+use protocol::JobTerminal;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use crate::outlet::Outlet;
-use protocol::JobTerminal;
 
-/// Opens a terminal: our end, and the one of the command. Both are closed on exec.
+/// Opens a terminal: our end, and the command's. Both are close-on-exec.
 pub(crate) fn open(size: JobTerminal) -> io::Result<(Outlet, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = openpt(flags)?;

@@ -1,6 +1,6 @@
-//! What a daemon and its keepers say to each other, over a socket pair: a length of four bytes, then JSON. The
-//! descriptors of the command travel with the first bytes of [`ToKeeper::Run`]: its three standard streams, and the user
-//! namespace and the mount namespace of its view if it has one.
+//! The protocol between a daemon and its keepers, over a socket pair: a length of four bytes, then JSON. The
+//! descriptors of the command travel with the first bytes of [`ToKeeper::Run`]: its three standard streams, and
+//! the user namespace and the mount namespace of its view if it has one.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,21 +12,21 @@ use crate::ended::{Exit, Killed};
 use crate::identity::Identity;
 use crate::spec::{Enforcement, Limits};
 
-/// The largest message. The kernel takes about 2 MiB of arguments and environment, and JSON at worst has four
-/// characters for a byte; whatever is larger is refused.
+/// The size limit of a message. The kernel takes about 2 MiB of arguments and environment, and JSON has at most
+/// four characters per byte. Larger messages are refused.
 pub(crate) const MESSAGE_LIMIT_BYTES: usize = 16 * 1024 * 1024;
-/// How many descriptors come with a message at most.
+/// How many descriptors a message has at most.
 pub(crate) const MESSAGE_DESCRIPTORS: usize = 5;
-/// The length of the length.
+/// The size of the length prefix.
 pub(crate) const PREFIX_BYTES: usize = 4;
 
-/// From the daemon.
+/// Messages from the daemon.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToKeeper {
-    /// Run this, with the descriptors that come with it.
+    /// Run this command, with the descriptors that come with it.
     Run(Box<Run>),
-    /// End it.
+    /// Stop it.
     Stop {
         polite_ms: u64,
         term_ms: u64,
@@ -34,7 +34,6 @@ pub(crate) enum ToKeeper {
     },
 }
 
-/// A command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) program: OsText,
@@ -42,13 +41,13 @@ pub(crate) struct Run {
     pub(crate) directory: OsText,
     pub(crate) environment: Vec<(OsText, OsText)>,
     pub(crate) limits: Limits,
-    /// The soft limit of open files that the daemon had at first; `None` if it has it still.
+    /// The soft limit of open files that the daemon had at first; `None` if it is unchanged.
     pub(crate) open_files_before: Option<u64>,
     /// `None` for no confinement.
     pub(crate) write_below: Option<Vec<OsText>>,
 }
 
-/// From a keeper.
+/// Messages from a keeper.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FromKeeper {
@@ -57,11 +56,11 @@ pub(crate) enum FromKeeper {
         command: Identity,
         confinement: Enforcement,
     },
-    /// It does not, and the keeper ends.
+    /// The command couldn't be started, and the keeper exits.
     Failed { stage: Stage, errno: i32 },
     /// The command has ended; its descendants may not have.
     Exited { exit: Exit },
-    /// Nothing is left, or what is left cannot be killed. The keeper ends.
+    /// Nothing is left, or what is left can't be killed. The keeper exits.
     Gone { killed: Killed, left: Vec<u32> },
 }
 
@@ -73,7 +72,7 @@ pub(crate) enum Stage {
     Limits,
     Confinement,
     Program,
-    /// The keeper's own affairs.
+    /// The keeper itself.
     Keeper,
 }
 
@@ -103,7 +102,7 @@ impl From<OsText> for OsString {
     }
 }
 
-/// A message as it goes over the socket.
+/// Encodes a message for the socket.
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; PREFIX_BYTES];
     serde_json::to_writer(&mut bytes, message)?;
@@ -116,7 +115,7 @@ pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Bytes as they came, made into messages.
+/// Splits received bytes into messages.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
@@ -127,7 +126,7 @@ impl Inbox {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next message, once all of it is there.
+    /// The next message, once it is complete.
     pub(crate) fn take<M: serde::de::DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
         let Some((prefix, rest)) = self.bytes.split_first_chunk::<PREFIX_BYTES>() else {
             return Ok(None);

@@ -1,7 +1,7 @@
-//! The stable names of everything that can go wrong over HTTP.
+//! The stable codes of all errors in the HTTP API.
 //!
-//! A name is never given another meaning. Each one has a section in `docs/errors.md`; a test keeps the two
-//! lists equal.
+//! A code never changes its meaning. Each one has a section in `docs/errors.md`; a test keeps the two lists
+//! equal.
 
 mod descriptions;
 
@@ -21,7 +21,7 @@ pub enum ErrorCode {
     InvalidQuery,
     /// Neither a valid token nor a valid session came with the request.
     Unauthorized,
-    /// The request comes from a page of somebody else.
+    /// The request comes from a page of another site.
     OriginNotAllowed,
     /// A form was sent without the token that the page put into it.
     FormTokenInvalid,
@@ -57,159 +57,159 @@ pub enum ErrorCode {
     AgentNotFound,
     /// No question of this id is open in the session.
     PermissionNotFound,
-    /// There is no strategy of this name.
+    /// There is no strategy with this name.
     StrategyNotFound,
-    /// A file that a question is about is not there.
+    /// A file in focus doesn't exist.
     FocusNotFound,
-    /// The stream is not quarantined: it is not there, or can be read.
+    /// The stream isn't quarantined: it doesn't exist, or can be read.
     NotQuarantined,
-    /// The path exists and does not take this method.
+    /// The path exists but doesn't support this method.
     MethodNotAllowed,
-    /// The request did not arrive in time.
+    /// The request didn't arrive in time.
     RequestTimeout,
     /// The write named a generation that is no longer the current one.
     StaleGeneration,
-    /// There is a file where the backup shall be.
+    /// The target of the backup already exists.
     BackupExists,
-    /// The language server was stopped by hand.
+    /// The language server was stopped by a user.
     ServerStopped,
-    /// The job has ended, and what was asked for makes sense only before.
+    /// The job has ended, so the request no longer makes sense.
     JobEnded,
-    /// The job has not ended yet, and what was asked for makes sense only then.
+    /// The job hasn't ended yet, so the request doesn't make sense yet.
     JobNotEnded,
-    /// The idempotency key belongs to a job, a plan or a turn that was asked for in other words.
+    /// The idempotency key belongs to a job, a plan or a turn with other parameters.
     IdempotencyKeyReused,
-    /// The caller has no changeset that is open.
+    /// The caller has no open changeset.
     NoActiveChangeset,
-    /// The changeset takes no more.
+    /// The changeset is full.
     ChangesetClosed,
-    /// It makes no sense in the state that the plan is in.
+    /// The request doesn't make sense in the current state of the plan.
     PlanWrongState,
-    /// Commands run in the plan, or it is being applied.
+    /// Commands are running in the plan, or it is being applied.
     PlanBusy,
-    /// The plan has work in it that was not applied.
+    /// The plan has changes that weren't applied.
     PlanHasWork,
-    /// Checks of the plan have not passed for what is in it now.
+    /// Checks of the plan haven't passed for its current content.
     ChecksNotPassed,
     /// The sandbox of the plan is on another machine.
     PlanElsewhere,
-    /// The workspace has plans that are not over.
+    /// The workspace has open plans.
     WorkspaceInUse,
-    /// An apply or undo of the workspace is half-way, and can neither be finished nor taken back.
+    /// An apply or undo of the workspace is half-way, and can neither be finished nor rolled back.
     LandingStuck,
-    /// Something is where rescued content is to go.
+    /// The target of rescued content already exists.
     RestoreOccupied,
-    /// The user of the daemon may not change a path of the workspace.
+    /// The daemon's user may not change a path of the workspace.
     PathNotPermitted,
     /// A path of the workspace is on a read-only file system.
     PathReadOnly,
-    /// A pipe, a socket or a device is where a file is to go.
+    /// A pipe, a socket or a device is in the place of a file.
     SpecialFileInTheWay,
     /// A write to a file of the sandbox was refused.
     FileRefused,
-    /// The file is not what the caller saw.
+    /// The file has changed since the caller read it.
     FileStale,
-    /// A git commit was wanted and cannot be made.
+    /// A git commit was requested but can't be made.
     GitCommitRefused,
-    /// A turn runs in the session already.
+    /// A turn is already running in the session.
     TurnActive,
-    /// The turn does not run, or no turn does.
+    /// The turn isn't running, or none is.
     TurnNotActive,
-    /// The turn does not wait any more.
+    /// The turn is no longer waiting.
     TurnNotQueued,
-    /// Whoever runs the turn is there.
+    /// The machine that runs the turn is there.
     TurnNotStale,
-    /// The session was put away.
+    /// The session was archived.
     SessionArchived,
-    /// A turn of the session runs or waits.
+    /// A turn of the session is running or waiting.
     SessionInUse,
-    /// Other sessions go on from turns of this one.
+    /// Other sessions continue from turns of this one.
     SessionHasForks,
     /// The sandbox of the plan was collected.
     SandboxGone,
-    /// The workspace has moved or vanished.
+    /// The workspace has moved or is gone.
     WorkspaceGone,
     /// The body is larger than the limit.
     BodyTooLarge,
-    /// The body is not of a media type that is understood here.
+    /// The media type of the body isn't supported.
     UnsupportedMediaType,
     /// The request was meant for another host.
     HostNotAllowed,
-    /// The body is JSON and does not have the right shape.
+    /// The body is JSON but doesn't have the right shape.
     InvalidRequest,
-    /// Something in the request cannot be stored, such as a path that is not UTF-8.
+    /// Something in the request can't be stored, such as a path that isn't UTF-8.
     NotStorable,
-    /// The file cannot be read as a text.
+    /// The file can't be read as text.
     FileNotUsable,
     /// There is no such line or column in the file.
     PositionInvalid,
-    /// A job that shall be waited for is not there.
+    /// A job to wait for doesn't exist.
     JobDependencyNotFound,
-    /// The plans of one apply do not belong together.
+    /// The plans of one apply don't belong together.
     PlansNotTogether,
     /// Plans would be nested too deeply.
     PlanTooDeep,
-    /// The directory cannot be a workspace, or cannot be read as one.
+    /// The directory can't be a workspace, or can't be read as one.
     WorkspaceUnusable,
-    /// Sandboxes cannot be made in this way here.
+    /// Sandboxes can't be made in this way here.
     StrategyNotPossible,
-    /// The path cannot be the path of a file in a workspace.
+    /// The path isn't valid for a file in a workspace.
     PathNotAllowed,
-    /// It cannot be a prompt, a title, or a script.
+    /// The prompt, title or script is invalid.
     InvalidPrompt,
     /// A question has neither words nor files.
     ContextEmpty,
-    /// A question, or what it asks for, is larger than the limit.
+    /// A question, or what it asks for, exceeds a limit.
     ContextTooLarge,
-    /// A language server for the file is known and its program is not on this machine.
+    /// A language server for the file is known, but its program isn't installed.
     ServerNotInstalled,
-    /// The agent cannot be asked yet: something is missing.
+    /// The agent can't be used yet: something is missing.
     AgentNotReady,
-    /// As many streams are open as the daemon allows.
+    /// The limit of open streams is reached.
     StreamLimitReached,
-    /// As many jobs wait as the daemon allows.
+    /// The limit of waiting jobs is reached.
     JobsFull,
-    /// As many prompts wait in the session as the daemon allows.
+    /// The limit of waiting prompts in the session is reached.
     QueueFull,
-    /// Something broke inside the daemon.
+    /// An internal error.
     Internal,
-    /// The durable log could not be read.
+    /// The durable log couldn't be read.
     LogFailed,
-    /// What the log has of this one thing cannot be read.
+    /// What the log has of this one thing can't be read.
     RecordUnreadable,
-    /// The copy of the log could not be written.
+    /// The copy of the log couldn't be written.
     BackupFailed,
-    /// A file of a sandbox or of a workspace could not be read or written.
+    /// A file of a sandbox or of a workspace couldn't be read or written.
     SandboxFailed,
-    /// A content that the durable log should have is missing or damaged.
+    /// Content that the durable log should have is missing or damaged.
     ContentDamaged,
-    /// The log is kept by a database server, which has its own tools.
+    /// The log is stored by a database server, which has its own tools.
     BackupNotSupported,
-    /// The language server does not offer this.
+    /// The language server doesn't support this.
     QueryUnsupported,
-    /// The language server could not be started, or crashed too often.
+    /// The language server couldn't be started, or crashed too often.
     ServerFailed,
     /// The language server answered with an error.
     ServerError,
-    /// The language server broke the protocol.
+    /// The language server violated the protocol.
     ServerProtocol,
-    /// The daemon does not take work yet, or no longer.
+    /// The daemon doesn't accept work yet, or no longer.
     NotReady,
-    /// The daemon is shutting down and takes no new requests.
+    /// The daemon is shutting down and accepts no new requests.
     ShuttingDown,
     /// The table of breakers is full of names that are in use.
     BreakerLimitReached,
     /// The durable log refuses writes.
     LogRefusing,
-    /// The language server is being started, and the caller did not want to wait.
+    /// The language server is starting, and the caller didn't want to wait.
     ServerRestarting,
     /// The language server is still reading the workspace.
     ServerNotReady,
-    /// The language server did not answer in time.
+    /// The language server didn't answer in time.
     ServerTimeout,
-    /// There is no room for another sandbox.
+    /// There is no space for another sandbox.
     SandboxesFull,
-    /// No space is left on the disk.
+    /// The disk is full.
     DiskFull,
 }
 
@@ -323,25 +323,25 @@ impl ErrorCode {
         self.describe().name
     }
 
-    /// The HTTP status that goes with the code.
+    /// The HTTP status of the code.
     #[must_use]
     pub fn status(self) -> u16 {
         self.describe().status
     }
 
-    /// The code in words.
+    /// A title for the code.
     #[must_use]
     pub fn title(self) -> &'static str {
         self.describe().title
     }
 
-    /// What to do next, when nothing better is known.
+    /// What to do next, by default.
     #[must_use]
     pub fn advice(self) -> &'static str {
         self.describe().advice
     }
 
-    /// The reference to the section of the documentation, relative to the daemon.
+    /// The URL of the documentation section, relative to the daemon.
     #[must_use]
     pub fn reference(self) -> String {
         format!("/docs/errors#{}", self.as_str())

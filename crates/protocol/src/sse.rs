@@ -235,7 +235,7 @@ mod tests {
         );
         let flood = vec![b'x'; LIMIT + 1];
         let mut reader = EventReader::with_limit(LIMIT);
-        assert_eq!(reader.items(&flood), [long.clone()]);
+        assert_eq!(reader.items(&flood), std::slice::from_ref(&long));
         assert_eq!(reader.items(&flood), []);
         assert_eq!(reader.line.len(), LIMIT);
         assert_eq!(

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use eventlog::{Commit, CommitError, NewEvent, Unsettled, Version, Write};
+use eventlog::{Commit, CommitError, NewEvent, UnsettledEvents, Version, Write};
 use kernel::{CancellationToken, Cause};
 use protocol::TurnId;
 use tokio::sync::{mpsc, oneshot};
@@ -29,7 +29,7 @@ const UNSETTLED_BYTES: usize = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) enum Recorded {
     /// Everything is written, and the turn is at this version. The last of it may be taken back still.
-    Whole(Version, Unsettled),
+    Whole(Version, UnsettledEvents),
     /// The turn is no longer ours.
     TakenAway,
     /// The log failed. What came after this version, or shortly before it, is lost.
@@ -49,7 +49,7 @@ pub(crate) async fn record(
     };
     let lease = shared.tenure.scope();
     let mut gathered = Gathered::default();
-    let mut unsettled = Unsettled::default();
+    let mut unsettled = UnsettledEvents::default();
     let mut observed = Observed::default();
     let mut waiting = Vec::with_capacity(COMMIT_EVENTS);
     loop {
@@ -79,7 +79,7 @@ pub(crate) async fn record(
                 .iter()
                 .flat_map(|write| write.events.clone())
                 .collect();
-            let committed = shared.log.commit_through(commit, (&shared.clock, &lease));
+            let committed = shared.log.commit_through(commit, &shared.clock, &lease);
             match committed.await {
                 Ok(committed) => {
                     if let Some(committed) = committed.first() {
@@ -94,7 +94,7 @@ pub(crate) async fn record(
                     tracing::warn!(%turn, "the log has taken back what an agent said, which is written again");
                     version = actual.version;
                     gathered.again(unsettled.after(actual.last_sequence), events);
-                    unsettled = Unsettled::default();
+                    unsettled = UnsettledEvents::default();
                 }
                 Err(CommitError::Conflict { .. } | CommitError::RolledBack { actual: None, .. }) => {
                     token.cancel(Cause::new("the log", "the turn is no longer this daemon's"));
@@ -124,7 +124,7 @@ pub(crate) async fn record(
 pub(crate) async fn write_again(
     shared: &Shared,
     current: &Turn,
-    unsettled: &Unsettled,
+    unsettled: &UnsettledEvents,
 ) -> Result<Version, SessionError> {
     let events = unsettled.after(current.last_sequence);
     if events.is_empty() {
@@ -138,7 +138,7 @@ pub(crate) async fn write_again(
         events,
     });
     let lease = shared.tenure.scope();
-    let committed = shared.log.commit_through(commit, (&shared.clock, &lease)).await?;
+    let committed = shared.log.commit_through(commit, &shared.clock, &lease).await?;
     Ok(committed.first().map_or(current.version, |made| made.version))
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{CommitError, HeadsOrder, HeadsQuery, Log, Moves, MovesEnd, StoredHead};
+use eventlog::{ChangesEnd, CommitError, HeadsOrder, HeadsQuery, Log, StoredHead, StreamChanges};
 use kernel::Deadline;
 use protocol::{HomeId, SessionId, SessionState, TurnError, TurnState};
 
@@ -80,11 +80,15 @@ enum Scope {
 
 /// As long as the daemon lives, if others share the log: begins the prompts that they sent to sessions of this machine, and
 /// buries what they left.
-pub(crate) async fn look_after_others(shared: Arc<Shared>, mut moves: Moves, held: BTreeMap<SessionId, u64>) {
+pub(crate) async fn look_after_others(
+    shared: Arc<Shared>,
+    mut moves: StreamChanges,
+    held: BTreeMap<SessionId, u64>,
+) {
     let closing = shared.open.scope();
     let mut due = Deadline::after(&shared.clock, LOOK_EVERY);
     loop {
-        if let Err(MovesEnd::Cancelled(_)) = moves.next(due.clone(), &closing).await {
+        if let Err(ChangesEnd::Cancelled(_)) = moves.next(due.clone(), &closing).await {
             return;
         }
         // Sessions that always move must not keep it from being due.

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{CommitError, Unsettled};
+use eventlog::{CommitError, UnsettledEvents};
 use futures_util::FutureExt as _;
 use kernel::{CancellationToken, Cause};
 use protocol::{SessionId, TurnError, TurnState};
@@ -156,7 +156,7 @@ async fn run_one(shared: &Arc<Shared>, begun: Made, place: Place) {
     }
     let ended = work(shared, &session, &turn, &sink, &token).await;
     sink.close().await;
-    let mut unsettled = Unsettled::default();
+    let mut unsettled = UnsettledEvents::default();
     let (version, end) = match recorded.await {
         Ok(Recorded::Whole(version, last)) => {
             unsettled = last;
@@ -311,7 +311,7 @@ fn failed(sink: &Sink, code: &str, text: String) -> End {
 async fn finish(
     shared: &Arc<Shared>,
     id: SessionId,
-    (mut turn, unsettled): (Turn, &Unsettled),
+    (mut turn, unsettled): (Turn, &UnsettledEvents),
     end: End,
     place: Place,
 ) {
@@ -330,7 +330,7 @@ async fn finish(
 async fn try_finish(
     shared: &Arc<Shared>,
     id: SessionId,
-    (turn, unsettled): (&mut Turn, &Unsettled),
+    (turn, unsettled): (&mut Turn, &UnsettledEvents),
     end: &End,
 ) -> Result<(), SessionError> {
     for _ in 0..TRIES {

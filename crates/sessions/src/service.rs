@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eventlog::{Moves, Sequence, Tail, TailEnd, TailItem};
+use eventlog::{Sequence, StreamChanges, Tail, TailEnd, TailItem};
 use kernel::{CancellationToken, Cause, Deadline, Scope};
 use protocol::{AgentChoice, PermissionAnswer, PermissionId, SessionCounts, SessionId, TurnError, TurnId};
 
@@ -68,7 +68,7 @@ impl Sessions {
                 .spawn("sessions-lease", owner::live(Arc::clone(&shared), lease));
         }
         // What others do from here on is not missed.
-        let moves = shared.log.moved("session");
+        let moves = shared.log.changes("session");
         let Waiting { begin, held } = recover::at_start(&shared).await?;
         if shared.sharing == Sharing::WithOthers {
             let looking = recover::look_after_others(Arc::clone(&shared), moves, held);
@@ -475,8 +475,8 @@ impl Sessions {
 
     /// Tells that some session has moved.
     #[must_use]
-    pub fn moves(&self) -> Moves {
-        self.shared.log.moved("session")
+    pub fn moves(&self) -> StreamChanges {
+        self.shared.log.changes("session")
     }
 
     /// How many turns there are now.

@@ -18,7 +18,7 @@ pub(crate) const TRIES: usize = 1000;
 pub(crate) async fn session(log: &Log, id: SessionId) -> Result<Session, SessionError> {
     let stored = log.head(&session_stream(id)?).await?;
     let stored = stored.ok_or(SessionError::NotFound(id))?;
-    let session = log.looked_at(&stored, session_of(&stored))?;
+    let session = log.or_quarantine(&stored, session_of(&stored))?;
     match session.record.removing {
         true => Err(SessionError::NotFound(id)),
         false => Ok(session),
@@ -29,7 +29,7 @@ pub(crate) async fn session(log: &Log, id: SessionId) -> Result<Session, Session
 pub(crate) async fn turn(log: &Log, id: TurnId) -> Result<Turn, SessionError> {
     let stored = log.head(&turn_stream(id)?).await?;
     let stored = stored.ok_or(SessionError::TurnNotFound(id))?;
-    log.looked_at(&stored, turn_of(&stored))
+    log.or_quarantine(&stored, turn_of(&stored))
 }
 
 pub(crate) fn session_of(stored: &StoredHead) -> Result<Session, SessionError> {

@@ -27,7 +27,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use protocol::sse;
 
 use crate::cli::Cli;
 use crate::error::Failure;

@@ -1,18 +1,19 @@
-//! Which files below a root have changed, whoever changed them.
+//! Reports which files below a root have changed, whoever changed them.
 //!
-//! [`Watch`] follows the directories of a root (but not those that tools fill, such as `target` and `node_modules`) and
-//! hands over what changed, in batches. Changes that come while a batch is being handed over are merged: a path is in a
-//! batch once, with what became of it in the end. What a watch could not see is said in the batch ([`Missed`]).
+//! [`Watch`] watches the directories of a root (except those that tools fill, such as `target` and
+//! `node_modules`) and delivers changes in batches. Changes that arrive during a delivery are merged: a path is
+//! in a batch once, with the final change. If a watch has missed something, the batch says so ([`Missed`]).
 //!
-//! A watch is always a little behind: the kernel has queued a change before anybody has read it. Whoever must not miss
-//! one asks for [`Watch::catch_up`], which writes a file into a directory of our own that the same queue reports. When
-//! that report has come, everything that happened before it has been handed over.
+//! A watch is always a little behind, because the kernel queues a change before anyone reads it.
+//! [`Watch::catch_up`] waits until it isn't: it writes a file into a directory of our own that the same queue
+//! reports. Once that report has arrived, everything before it has been delivered.
 //!
-//! Whoever only needs to know whether anything has changed asks a [`Tripwire`]. It is never behind, and has no task.
+//! If you only need to know whether anything has changed, use a [`Tripwire`]. It is never behind, and has no
+//! task.
 //!
-//! **Who owns the state:** whoever holds the [`Watch`]. One task of its own follows the tree until it is dropped.
+//! **Who owns the state:** whoever holds the [`Watch`]. Its own task watches the tree until it is dropped.
 //!
-//! **What must not happen here:** knowing what the changes are for.
+//! **What must not happen here:** any knowledge of what the changes are for.
 
 mod follow;
 mod pending;
@@ -21,7 +22,7 @@ mod tripwire;
 mod watch;
 
 pub use follow::Deliver;
-pub use pending::{Batch, FileChange, Missed, PathChange};
-pub use tree::{MOST_DIRECTORIES, Walk, Walked, files_below};
+pub use pending::{ChangeBatch, FileChange, Missed, PathChange};
+pub use tree::{MAX_DIRECTORIES, Walk, Walked, files_below};
 pub use tripwire::Tripwire;
 pub use watch::{CatchUpError, Watch};

@@ -1,4 +1,4 @@
-//! What has been noticed and not been handed over.
+//! Changes that were recorded but not delivered yet.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,73 +7,74 @@ use std::{
 
 use notify::{EventKind, event::ModifyKind};
 
-/// How many paths are kept for the next batch: more than a check-out of a large repository changes. What comes beyond
-/// is dropped, and counted.
-const MOST_PATHS: usize = 50_000;
+/// How many paths are kept for the next batch: more than a checkout of a large repository changes. Further ones
+/// are dropped and counted.
+const MAX_PATHS: usize = 50_000;
 
-/// What became of a file.
+/// What happened to a file.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum FileChange {
-    /// It is there now.
+    /// It exists now.
     Created,
-    /// It has another content, or may have.
+    /// Its content has changed, or may have.
     Changed,
     /// It is gone.
     Deleted,
 }
 
-/// What became of which file.
+/// A file, and what happened to it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct PathChange {
-    /// The file, as an absolute path.
+    /// The absolute path of the file.
     pub path: PathBuf,
-    /// What became of it.
+    /// What happened to it.
     pub change: FileChange,
 }
 
-/// What is handed over at once.
+/// The changes that are delivered together.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Batch {
-    /// What changed, in the order of paths, each path once.
+pub struct ChangeBatch {
+    /// The changes, ordered by path, each path once.
     pub changes: Vec<PathChange>,
-    /// Whether that is all.
+    /// Whether the batch is complete.
     pub missed: Missed,
 }
 
-/// What a watch has not seen. Whoever must know everything has to look at the tree.
+/// What a watch has missed. A reader that must know everything has to scan the tree.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Missed {
-    /// It has seen everything.
+    /// Nothing.
     #[default]
     Nothing,
     /// Some changes before this batch: there were too many of them at once.
     Changes,
-    /// Directories that are not followed: there are too many of them, or the system does not let us. It stays so.
+    /// Some directories, permanently: there are too many of them, or the system doesn't allow it.
     Directories,
 }
 
-/// Changes by path, in the order of paths.
+/// Changes by path.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     changes: BTreeMap<PathBuf, FileChange>,
-    /// Paths that appeared: if one is a directory, it has to be followed too.
+    /// Paths that appeared: if one is a directory, it has to be watched too.
     pub(super) appeared: BTreeSet<PathBuf>,
-    /// How many changes there was no room for.
+    /// How many changes were dropped because there were too many.
     pub(super) dropped: u64,
-    /// What else was not seen.
+    /// What else was missed.
     pub(super) missed: Missed,
     /// The last mark that was seen.
     pub(super) mark: Option<u64>,
 }
 
-/// Which paths of a rename are there now. A rename names both sides, or one of them; what is true is on the disk.
+/// The paths of a rename that exist now. An event names both sides of a rename, or one of them; only the disk
+/// tells.
 #[derive(Debug, Default)]
-pub(super) struct Renamed {
+pub(super) struct RenamedPaths {
     there: Vec<PathBuf>,
 }
 
-impl Renamed {
-    /// Looks. It blocks.
+impl RenamedPaths {
+    /// Checks the paths. It blocks.
     pub(super) fn look(event: &notify::Event) -> Self {
         let paths: &[PathBuf] = match event.kind {
             EventKind::Modify(ModifyKind::Name(_)) => &event.paths,
@@ -87,8 +88,8 @@ impl Renamed {
 }
 
 impl Pending {
-    /// Notes an event. Marks are files of ours in the directory `marks`, with a number for a name.
-    pub(super) fn note(&mut self, event: &notify::Event, renamed: &Renamed, marks: &Path) {
+    /// Records an event. Marks are files in our directory `marks` whose names are numbers.
+    pub(super) fn record(&mut self, event: &notify::Event, renamed: &RenamedPaths, marks: &Path) {
         if event.need_rescan() {
             self.missed = self.missed.max(Missed::Changes);
         }
@@ -111,7 +112,7 @@ impl Pending {
                 EventKind::Modify(_) => FileChange::Changed,
                 EventKind::Access(_) | EventKind::Any | EventKind::Other => continue,
             };
-            // A directory that was closed to us may be open now.
+            // A directory that we couldn't read may be readable now.
             let may_be_open = matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));
             if change == FileChange::Created || may_be_open {
                 self.appeared.insert(path.clone());
@@ -120,10 +121,10 @@ impl Pending {
         }
     }
 
-    /// Notes what became of a path, and merges it with what is known of it.
+    /// Records a change of a path, and merges it with an earlier one.
     pub(super) fn add(&mut self, path: PathBuf, change: FileChange) {
         use FileChange::{Changed, Created, Deleted};
-        if !self.changes.contains_key(&path) && self.changes.len() >= MOST_PATHS {
+        if !self.changes.contains_key(&path) && self.changes.len() >= MAX_PATHS {
             self.dropped += 1;
             return;
         }
@@ -132,7 +133,7 @@ impl Pending {
             .and_modify(|known| {
                 *known = match (*known, change) {
                     (Created, Changed) => Created,
-                    // It was there before, and is there again.
+                    // It existed before, and does again.
                     (Deleted, Created) => Changed,
                     (_, latest) => latest,
                 };
@@ -141,14 +142,14 @@ impl Pending {
     }
 
     /// The batch so far.
-    pub(super) fn into_batch(self) -> Batch {
+    pub(super) fn into_batch(self) -> ChangeBatch {
         let changes = self.changes.into_iter();
         let dropped = if self.dropped > 0 {
             Missed::Changes
         } else {
             Missed::Nothing
         };
-        Batch {
+        ChangeBatch {
             changes: changes
                 .map(|(path, change)| PathChange { path, change })
                 .collect(),
@@ -180,7 +181,7 @@ mod tests {
             let path = PathBuf::from("/a");
             assert_eq!(
                 pending.into_batch(),
-                Batch {
+                ChangeBatch {
                     changes: vec![PathChange {
                         path,
                         change: expected
@@ -195,24 +196,24 @@ mod tests {
     #[test]
     fn there_is_an_end_to_what_is_kept() {
         let mut pending = Pending::default();
-        for number in 0..MOST_PATHS + 3 {
+        for number in 0..MAX_PATHS + 3 {
             pending.add(PathBuf::from(format!("/{number}")), FileChange::Created);
         }
         pending.add(PathBuf::from("/0"), FileChange::Deleted);
         assert_eq!(pending.dropped, 3);
         let batch = pending.into_batch();
-        assert_eq!((batch.changes.len(), batch.missed), (MOST_PATHS, Missed::Changes));
+        assert_eq!((batch.changes.len(), batch.missed), (MAX_PATHS, Missed::Changes));
     }
 
     #[test]
     fn a_queue_that_ran_over_is_not_silent() {
         let mut pending = Pending::default();
         let ran_over = notify::Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
-        pending.note(&ran_over, &Renamed::default(), Path::new("/marks"));
+        pending.record(&ran_over, &RenamedPaths::default(), Path::new("/marks"));
         let missed = Missed::Changes;
         assert_eq!(
             pending.into_batch(),
-            Batch {
+            ChangeBatch {
                 changes: Vec::new(),
                 missed
             }

@@ -1,4 +1,4 @@
-//! The directories of a root that are worth following.
+//! The directories of a root that are worth watching.
 
 use std::{
     collections::VecDeque,
@@ -6,11 +6,11 @@ use std::{
     sync::Arc,
 };
 
-/// How many directories of a root are followed. The kernel gives each of them a watch, and it has a limit of its own.
-pub const MOST_DIRECTORIES: usize = 20_000;
+/// How many directories of a root are watched. Each takes a kernel watch, which are limited.
+pub const MAX_DIRECTORIES: usize = 20_000;
 
-/// Directories that tools fill and people do not edit.
-const FILLED_BY_TOOLS: &[&str] = &[
+/// Directories that tools fill and people don't edit.
+const TOOL_DIRECTORIES: &[&str] = &[
     ".cache",
     ".git",
     ".hg",
@@ -28,38 +28,38 @@ const FILLED_BY_TOOLS: &[&str] = &[
     "venv",
 ];
 
-/// What is below a directory.
+/// The content of a directory.
 #[derive(Debug, Default)]
 pub struct Walked {
-    /// The directory itself and those below it that are to be followed. None if it is not to be followed itself.
+    /// The directory itself and those below it that are watched. Empty if the directory itself isn't.
     pub directories: Vec<PathBuf>,
-    /// What else there is.
+    /// All other entries.
     pub files: Vec<PathBuf>,
-    /// Whether there were more directories than are followed.
+    /// Whether there were more directories than the limit.
     pub cut: bool,
 }
 
-/// Says what is below a directory of the root. It blocks, and follows no links.
+/// Walks a directory of the root. It blocks, and follows no links.
 pub type Walk = Arc<dyn Fn(&Path) -> Walked + Send + Sync>;
 
-/// Whether a directory is worth following. The root itself always is.
-pub(super) fn is_followed(root: &Path, directory: &Path) -> bool {
+/// Whether a directory is worth watching. The root itself always is.
+pub(super) fn is_watched(root: &Path, directory: &Path) -> bool {
     directory.strip_prefix(root).is_ok_and(|below| {
         below
             .components()
-            .all(|part| !FILLED_BY_TOOLS.iter().any(|name| part.as_os_str() == *name))
+            .all(|part| !TOOL_DIRECTORIES.iter().any(|name| part.as_os_str() == *name))
     })
 }
 
-/// Walks a directory of a root. Links are not followed. What cannot be read is left out.
+/// Walks a directory of a root. Links aren't followed, and what can't be read is left out.
 pub(super) fn walk(root: &Path, start: &Path) -> Walked {
     let mut walked = Walked::default();
     let mut rest = vec![start.to_owned()];
     while let Some(directory) = rest.pop() {
-        if !is_followed(root, &directory) {
+        if !is_watched(root, &directory) {
             continue;
         }
-        if walked.directories.len() >= MOST_DIRECTORIES {
+        if walked.directories.len() >= MAX_DIRECTORIES {
             walked.cut = true;
             break;
         }
@@ -75,14 +75,14 @@ pub(super) fn walk(root: &Path, start: &Path) -> Walked {
     walked
 }
 
-/// Files below a directory that people edit, up to a number.
+/// Up to `most` files below a directory that people edit.
 pub fn files_below(directory: &Path, most: usize) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut rest = VecDeque::from([directory.to_owned()]);
     while let Some(next) = rest.pop_front() {
         for entry in std::fs::read_dir(&next).into_iter().flatten().flatten() {
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() && is_followed(directory, &entry.path()) => {
+                Ok(kind) if kind.is_dir() && is_watched(directory, &entry.path()) => {
                     rest.push_back(entry.path())
                 }
                 Ok(kind) if kind.is_file() => files.push(entry.path()),

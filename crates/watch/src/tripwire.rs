@@ -1,8 +1,9 @@
-//! A tripwire: whether anything has changed in some directories since they were covered.
+//! A tripwire tells whether anything has changed in some directories since they were covered.
 //!
-//! A [`Watch`](crate::Watch) tells what has changed, and is a little behind. A tripwire only tells whether, and is never behind:
-//! the kernel queues an event before the call that caused it returns, and nobody takes events out of this queue. So a look
-//! at the queue sees every change that was complete before the look. It needs no thread, and it wakes nobody.
+//! A [`Watch`](crate::Watch) tells what has changed, and is a little behind. A tripwire only tells whether
+//! something has, and is never behind: the kernel queues an event before the call that caused it returns, and
+//! nobody removes events from this queue. So a look at the queue sees every change that was complete before the
+//! look. It needs no thread, and it wakes nobody.
 
 use std::{
     fs, io,
@@ -11,13 +12,13 @@ use std::{
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
-use crate::tree::MOST_DIRECTORIES;
+use crate::tree::MAX_DIRECTORIES;
 
-/// A tripwire takes at most one of so many of the watches that the system gives a user: editors want some too.
+/// A tripwire takes at most this fraction of a user's inotify watches, because editors need some too.
 const SHARE: usize = 4;
 
-/// File systems that only this machine changes, by the numbers that `statfs` has for them: ext, XFS, Btrfs, tmpfs, F2FS,
-/// bcachefs and ZFS. On others (NFS, FUSE, 9P, an overlay) changes may come from where nobody tells us.
+/// File systems that only this machine changes, by their `statfs` numbers: ext, XFS, Btrfs, tmpfs, F2FS, bcachefs
+/// and ZFS. On others (NFS, FUSE, 9P, an overlay), changes may come from elsewhere without an event.
 const LOCAL: [u64; 7] = [
     0xef53,
     0x5846_5342,
@@ -30,11 +31,12 @@ const LOCAL: [u64; 7] = [
 
 /// Covers directories, and tells whether something in them has changed since.
 ///
-/// It does not see a change that the kernel does not report for the directory: through another hard link in a directory that
-/// is not covered, or through a memory mapping until the file is closed. It does not see a mount either.
+/// It doesn't see changes that the kernel doesn't report for the directory: through another hard link in a
+/// directory that isn't covered, or through a memory mapping until the file is closed. It doesn't see mounts
+/// either.
 #[derive(Debug)]
 pub struct Tripwire {
-    /// Nobody reads it, so what is in it stays.
+    /// Nobody reads it, so events stay in it.
     queue: OwnedFd,
     most: i32,
 }
@@ -43,23 +45,23 @@ impl Tripwire {
     /// A tripwire that covers nothing.
     ///
     /// # Errors
-    /// The system has no more queues for this user.
+    /// The system has no more inotify queues for this user.
     pub fn new() -> io::Result<Self> {
         let allowed = fs::read_to_string("/proc/sys/fs/inotify/max_user_watches")?;
         let allowed: usize = allowed.trim().parse().map_err(io::Error::other)?;
-        let most = MOST_DIRECTORIES.min(allowed / SHARE);
+        let most = MAX_DIRECTORIES.min(allowed / SHARE);
         Ok(Self {
             queue: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?,
             most: i32::try_from(most).map_err(io::Error::other)?,
         })
     }
 
-    /// Covers a directory: its names, and the files in it. Not what is in directories below it. Cover it before you look at
-    /// it: then what you see can't change without being noticed.
+    /// Covers a directory: its names, and the files in it, but not the directories below it. Cover it before you
+    /// read it: then what you read can't change unnoticed.
     ///
     /// # Errors
-    /// It is not covered: the system does not allow it, there are too many directories, or others than this machine may
-    /// change it.
+    /// The directory isn't covered: the system doesn't allow it, there are too many directories, or other
+    /// machines may change it.
     pub fn cover(&self, directory: BorrowedFd<'_>) -> io::Result<()> {
         let kind = rustix::fs::fstatfs(directory)?.f_type;
         if !u64::try_from(kind).is_ok_and(|kind| LOCAL.contains(&kind)) {
@@ -72,24 +74,24 @@ impl Tripwire {
             | WatchFlags::MOVE
             | WatchFlags::DELETE_SELF
             | WatchFlags::MOVE_SELF
-            // A file that was changed through a memory mapping is told of only when it is closed.
+            // A file that was changed through a memory mapping is only reported when it is closed.
             | WatchFlags::CLOSE_WRITE;
-        // One event of each directory is enough, so the queue stays short however much is written.
+        // One event per directory is enough, so the queue stays short however much is written.
         let manner = WatchFlags::ONESHOT | WatchFlags::ONLYDIR | WatchFlags::EXCL_UNLINK;
         // By its descriptor, so that it is this directory and not one that has taken its name.
         let name = format!("/proc/self/fd/{}", directory.as_raw_fd());
         let number = inotify::add_watch(&self.queue, name, changes | manner)?;
-        // The kernel numbers the watches of a queue from one on.
+        // The kernel numbers the watches of a queue from one.
         if number > self.most {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         Ok(())
     }
 
-    /// Whether nothing has changed. Once something has, it stays so.
+    /// Whether nothing has changed. Once something has, this stays false.
     ///
     /// # Errors
-    /// The queue cannot be looked at.
+    /// The queue can't be queried.
     pub fn is_intact(&self) -> io::Result<bool> {
         Ok(rustix::io::ioctl_fionread(self.queue.as_fd())? == 0)
     }

@@ -1,4 +1,4 @@
-//! The watch itself: begun, caught up with, and dropped.
+//! The watch itself: started, caught up with, and dropped.
 
 use std::{
     fmt,
@@ -18,53 +18,53 @@ use crate::follow::{self, Deliver};
 use crate::pending::Pending;
 use crate::tree::{self, Walk};
 
-/// Follows a root until it is dropped.
+/// Watches a root until it is dropped.
 pub struct Watch {
-    shared: Arc<Shared>,
+    shared: Arc<WatchShared>,
     ending: CancellationToken,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct WatchShared {
     pub(crate) root: PathBuf,
-    /// Which directories are followed.
+    /// Decides which directories are watched.
     pub(crate) walk: Walk,
-    /// A directory of our own: what is written there shows how far the queue has been read.
+    /// A directory of our own. The files written there show how far the queue has been read.
     pub(crate) marks: TempDir,
-    /// Guards the number of the last mark that was made.
+    /// The number of the last mark.
     pub(crate) last_mark: Mutex<u64>,
-    /// Guards the watcher, which is told of one directory at a time.
+    /// Guards the watcher; held to add or remove a directory, or to drop it.
     pub(crate) watcher: Mutex<Option<RecommendedWatcher>>,
-    /// Guards what has been noticed and not been handed over.
+    /// Guards the changes that nobody has taken yet; held to add or take them.
     pub(crate) pending: Mutex<Pending>,
     pub(crate) arrived: Notify,
-    /// The last mark up to which everything has been handed over.
+    /// The last mark up to which everything has been delivered.
     pub(crate) caught_up: Slot<u64>,
 }
 
-/// Why it is not known whether everything has been handed over.
+/// Why it is unknown whether everything has been delivered.
 #[derive(Debug, thiserror::Error)]
 pub enum CatchUpError {
-    /// The mark could not be written.
+    /// The mark couldn't be written.
     #[error("the mark of a watch cannot be written")]
     Mark(#[source] io::Error),
-    /// It took too long, or nobody wanted to wait any more.
-    #[error("the watch is behind, and there was no more time")]
+    /// It took too long, or the caller was cancelled.
+    #[error("timed out waiting for the file watch to catch up")]
     TooSlow,
 }
 
 impl Watch {
-    /// Follows the directories of a root that people work in. The directory `scratch` is for marks, and is not below the
-    /// root.
+    /// Watches the directories of a root that people work in. The directory `scratch` is for marks, and must not
+    /// be below the root.
     ///
-    /// The directories are walked in the background: what changes meanwhile may be missed, so this comes before a
-    /// server reads the tree.
+    /// The directories are walked in the background, and changes during that time may be missed. So start the
+    /// watch before a server reads the tree.
     pub fn start(root: &Path, scratch: &Path, deliver: Deliver, tasks: &Tasks) -> io::Result<Self> {
         let below = root.to_owned();
         let walk: Walk = Arc::new(move |start| tree::walk(&below, start));
         Self::start_with(root, scratch, walk, deliver, tasks)
     }
 
-    /// Like [`start`](Self::start), and `walk` says which directories are followed.
+    /// Like [`start`](Self::start), but `walk` decides which directories are watched.
     pub fn start_with(
         root: &Path,
         scratch: &Path,
@@ -73,7 +73,7 @@ impl Watch {
         tasks: &Tasks,
     ) -> io::Result<Self> {
         let marks = tempfile::Builder::new().prefix("watch-").tempdir_in(scratch)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WatchShared {
             root: root.to_owned(),
             walk,
             marks,
@@ -89,9 +89,9 @@ impl Watch {
         Ok(Self { shared, ending })
     }
 
-    /// Waits until everything that has happened so far has been handed over.
+    /// Waits until everything that has happened so far has been delivered.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub async fn catch_up(&self, deadline: Deadline, scope: &Scope) -> Result<(), CatchUpError> {
         let mark = {
             let mut last = self
@@ -103,10 +103,11 @@ impl Watch {
             *last
         };
         let path = self.shared.marks.path().join(mark.to_string());
-        // Marks may be made in another order than they were given out: whichever comes after the call will do.
+        // Marks may be written in another order than they were numbered: any that is written after the call will
+        // do.
         let marked = tokio::task::spawn_blocking(move || -> io::Result<()> {
             File::create_new(&path)?;
-            // It has been reported by its creation; nobody needs it any more.
+            // Its creation has been reported, so it isn't needed anymore.
             drop(std::fs::remove_file(&path));
             Ok(())
         });
@@ -155,7 +156,7 @@ mod tests {
     use kernel::SystemClock;
 
     use super::*;
-    use crate::{Batch, FileChange, Missed, PathChange, Walked};
+    use crate::{ChangeBatch, FileChange, Missed, PathChange, Walked};
 
     /// A watch whose batches are collected.
     fn watched(root: &Path, scratch: &Path, tasks: &Tasks) -> (Watch, Arc<Mutex<Vec<PathChange>>>) {
@@ -238,8 +239,8 @@ mod tests {
             let mask = line.split(' ').find_map(|part| part.strip_prefix("mask:"))?;
             u32::from_str_radix(mask, 16).ok()
         };
-        let followed = lines.lines().filter(|line| line.starts_with("inotify "));
-        followed.filter_map(mask_of).collect()
+        let follow_tree = lines.lines().filter(|line| line.starts_with("inotify "));
+        follow_tree.filter_map(mask_of).collect()
     }
 
     /// Whoever reads the whole tree would otherwise fill the queue of the kernel, and changes would be lost.
@@ -271,7 +272,7 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let deliver: Deliver = {
             let seen = Arc::clone(&seen);
-            Arc::new(move |batch: Batch| {
+            Arc::new(move |batch: ChangeBatch| {
                 seen.lock().unwrap().push(batch);
                 Box::pin(async {})
             })
@@ -288,7 +289,7 @@ mod tests {
             .catch_up(patience, &CancellationToken::new().scope())
             .await
             .unwrap();
-        let missed = Batch {
+        let missed = ChangeBatch {
             changes: Vec::new(),
             missed: Missed::Directories,
         };

@@ -3,8 +3,8 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use plans::{OutcomeKind, State};
 use protocol::PlanId;
+use protocol::{OutcomeKind, PlanState};
 
 use crate::apply_faulty::Work;
 use crate::plans_kit::{Files, Running, Site};
@@ -120,7 +120,7 @@ async fn look(
     let mut said = Vec::new();
     for plan in plans {
         let record = running.plans.get(*plan).await.unwrap().record;
-        let is_applied = record.state == State::Applied;
+        let is_applied = record.state == PlanState::Applied;
         let is_done = record.landing.is_none();
         said.push(is_done && is_applied == (deed == Deed::Apply));
         if !is_done {

@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, fmt, sync::Mutex};
 
 use cucumber::World;
 use futures_util::future::join_all;
-use plans::{Outcome, OutcomeKind, PlanError};
+use plans::{Outcome, PlanError};
+use protocol::OutcomeKind;
 use protocol::PlanId;
 
 use crate::{
@@ -182,7 +183,15 @@ impl ApplyWorld {
 
     pub(crate) async fn state_of(&self, plan: PlanId) -> &'static str {
         match self.subject {
-            Subject::Ours => self.running().plans.get(plan).await.unwrap().record.state.name(),
+            Subject::Ours => self
+                .running()
+                .plans
+                .get(plan)
+                .await
+                .unwrap()
+                .record
+                .state
+                .as_str(),
             _ => self.state(plan),
         }
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use cucumber::{World, given, then, when};
-use plans::{OutcomeKind, State};
+use protocol::{OutcomeKind, PlanState};
 use tokio::sync::Barrier;
 
 use crate::{
@@ -253,7 +253,7 @@ async fn the_plan_is(world: &mut ChangesetWorld, done: String) {
     match done.as_str() {
         "sealed" => {
             let sealed = running.plans.seal(plan, actor("ann"), None).await.unwrap();
-            assert_eq!(sealed.record.state, State::Sealed);
+            assert_eq!(sealed.record.state, PlanState::Sealed);
         }
         "applied" => {
             let outcome = running.plans.apply(Running::apply_order(&[plan])).await.unwrap();

@@ -4,8 +4,9 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use cucumber::World;
 use eventlog::{Lease, Version};
-use jobs::{Job, Jobs, NewJob, Sharing, State, StateName};
+use jobs::{Job, Jobs, NewJob, Sharing, State};
 use kernel::{Clock, ManualClock};
+use protocol::JobState;
 use protocol::{HomeId, JobId};
 use tokio::task::JoinHandle;
 
@@ -274,6 +275,6 @@ pub(crate) fn is_in(state: &str) -> impl Fn(&Job) -> bool + '_ {
     move |job| job.record.state.name().as_str() == state
 }
 
-pub(crate) fn name(job: &Job) -> StateName {
+pub(crate) fn name(job: &Job) -> JobState {
     job.record.state.name()
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use cucumber::{given, then, when};
-use jobs::{IfInterrupted, State, StateName, Verdict};
+use jobs::{State, Verdict};
 use kernel::Deadline;
+use protocol::{JobIfInterrupted, JobState};
 
 use crate::{
     job_subjects::{
@@ -51,7 +52,7 @@ async fn one_that_runs(world: &mut JobWorld, engine: String) {
 async fn one_that_may_be_repeated(world: &mut JobWorld, engine: String) {
     world.open(&engine).await;
     let new = job_with("a job", Script::Ordered, |facts| {
-        facts.if_interrupted = IfInterrupted::Repeat;
+        facts.if_interrupted = JobIfInterrupted::Repeat;
     });
     world.run_first(new).await;
 }
@@ -65,7 +66,7 @@ async fn one_that_must_not_be_repeated(world: &mut JobWorld, engine: String) {
 async fn one_that_stalls(world: &mut JobWorld, engine: String) {
     world.open(&engine).await;
     let new = job_with("a job", Script::Stall, |facts| {
-        facts.if_interrupted = IfInterrupted::Repeat;
+        facts.if_interrupted = JobIfInterrupted::Repeat;
     });
     world.run_first(new).await;
 }
@@ -308,17 +309,17 @@ async fn it_was_run(world: &mut JobWorld, times: usize) {
 
 #[then("it is cancelled")]
 async fn it_is_cancelled(world: &mut JobWorld) {
-    in_state(world.jobs(), world.id(), StateName::Cancelled).await;
+    in_state(world.jobs(), world.id(), JobState::Cancelled).await;
 }
 
 #[then("it has succeeded")]
 async fn it_has_succeeded(world: &mut JobWorld) {
-    assert_eq!(name(&world.now().await), StateName::Succeeded);
+    assert_eq!(name(&world.now().await), JobState::Succeeded);
 }
 
 #[then("it has failed")]
 async fn it_has_failed(world: &mut JobWorld) {
-    assert_eq!(name(&world.now().await), StateName::Failed);
+    assert_eq!(name(&world.now().await), JobState::Failed);
 }
 
 #[then(expr = "it comes to be {word}")]

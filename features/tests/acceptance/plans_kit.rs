@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use eventlog::{Log, SqliteOptions};
 use kernel::SystemClock;
 use plans::{
-    Actor, ApplyOrder, FileFound, Ground, IfChildFails, LandingSteps, NewPlan, NewStay, Plans, PlansOptions,
-    PlansSettings, Run, UndoOrder,
+    Actor, ApplyOrder, FileFound, Ground, LandingSteps, NewPlan, NewStay, Plans, PlansOptions, PlansSettings,
+    Run, UndoOrder,
 };
 use process::{
     Confinement, Exit, KeeperProgram, Limits, Processes, ProcessesOptions, Spec, StandardError, Tasks,
 };
+use protocol::IfChildFails;
 use protocol::{BootId, HomeId, PlanId};
 use tempfile::TempDir;
 

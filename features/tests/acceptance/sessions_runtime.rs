@@ -12,11 +12,12 @@ use eventlog::{Log, Sequence, Tail, TailItem};
 use kernel::{CancellationToken, SystemClock};
 use plans::Plans;
 use process::Tasks;
+use protocol::{AgentChoice, AgentKind, IfBusy};
 use protocol::{BootId, HomeId, SessionId, TurnId};
 use sessions::{
-    Agent, AgentChoice, AgentEnd, AgentInfo, AgentKind, AgentTurn, IfBusy, LanguageError, LanguageOrder,
-    Languages, NewSession, NewTurn, Ports, Prompt, Readiness, RunOn, SessionError, Sessions, SessionsOptions,
-    SessionsSettings, Sharing, Shell, ShellEnd, ShellError, ShellOrder, TurnEvent,
+    Agent, AgentEnd, AgentInfo, AgentTurn, LanguageError, LanguageOrder, Languages, NewSession, NewTurn,
+    Ports, Prompt, Readiness, RunOn, SessionError, Sessions, SessionsOptions, SessionsSettings, Sharing,
+    Shell, ShellEnd, ShellError, ShellOrder, TurnEvent,
 };
 use tokio::sync::{Notify, mpsc};
 
@@ -276,7 +277,7 @@ impl Reader for Follower {
             let TailItem::Event(event) = self.0.next().await.unwrap() else {
                 panic!("nothing was dropped here")
             };
-            match TurnEvent::from_log(&event) {
+            match sessions::from_log(&event) {
                 Some(TurnEvent::Text { delta, .. }) => return Heard::Text(delta),
                 Some(TurnEvent::State { state, .. }) if state.is_terminal() => {
                     return Heard::End(state.name().to_owned());

@@ -32,10 +32,10 @@ pub(super) fn checked(mut hits: Vec<Hit>, most: usize) -> Result<Vec<Hit>, Strin
 /// The best first; a full order, so that the same hits are always in the same one.
 fn order(one: &Hit, other: &Hit) -> Ordering {
     let by_score = other.score.total_cmp(&one.score);
-    let place = |hit: &Hit| (hit.lines, std::cmp::Reverse(hit.depth));
+    let permit = |hit: &Hit| (hit.lines, std::cmp::Reverse(hit.depth));
     by_score
         .then_with(|| one.path.cmp(&other.path))
-        .then_with(|| place(one).cmp(&place(other)))
+        .then_with(|| permit(one).cmp(&permit(other)))
         .then_with(|| one.why.cmp(&other.why))
 }
 

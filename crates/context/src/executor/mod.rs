@@ -1,25 +1,26 @@
-//! Strategies run together, and none of them can hold up the others.
+//! Runs strategies in parallel, so that none of them can delay the others.
 //!
-//! Each strategy of a question is a task of its own. It waits for a worker, asks the circuit of its name, and looks until it
-//! is done, its own time is over, the deadline of the question comes, or whoever asked has gone. Then:
+//! Each strategy of a question is its own task. It waits for a worker, asks its circuit, and searches until it is
+//! done, its own time is over, the deadline of the question passes, or the caller has gone away. Then:
 //!
-//! 1. What became of it is decided once, by whoever is first: the task itself, or the question that no longer waits
-//!    (`stage.rs`). A result that comes after that changes nothing, neither in the answer nor in the circuit.
-//! 2. The circuit hears of it in the same step. Failures are: a failure, a panic, rubbish, too much, no answer in time. What
-//!    was cancelled, had nothing to say here, or never got a worker is neither a success nor a failure.
-//! 3. What still runs is cancelled: futures are dropped, threads see it in their scope. Until it has really ended it keeps its
-//!    worker (`place.rs`), so that there are never more at work than there are workers, and its task stays, so that a
-//!    shutdown waits for it.
+//! 1. Its outcome is decided once, by whoever is first: the task itself, or the question that no longer waits
+//!    (`stage.rs`). A later result changes nothing, neither in the answer nor in the circuit.
+//! 2. The circuit is told in the same step. Failures are: an error, a panic, invalid results, too many results,
+//!    no answer in time. A strategy that was cancelled, didn't apply, or never got a worker is neither a success
+//!    nor a failure.
+//! 3. What still runs is cancelled: futures are dropped, and threads see it in their scope. Until it has really
+//!    ended, it keeps its worker (`permit.rs`), so that there are never more running strategies than workers, and
+//!    its task stays, so that a shutdown waits for it.
 //!
-//! **What is guaranteed:** the question is answered at its deadline, whatever the strategies do. **What is not:** work on a
-//! thread that never looks at its scope is not stopped by force. It costs one worker until it ends.
+//! **Guaranteed:** the question is answered at its deadline, whatever the strategies do. **Not guaranteed:** work
+//! on a thread that never checks its scope isn't stopped by force. It costs one worker until it ends.
 
 mod check;
-mod place;
+mod permit;
 mod stage;
 mod task;
 
-pub use place::on_thread;
+pub use permit::on_thread;
 
 use std::future::Future as _;
 use std::pin::pin;
@@ -40,21 +41,22 @@ use task::Task;
 /// What a strategy did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
-    /// Which.
+    /// The strategy.
     pub strategy: StrategyName,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
     /// How long it took.
     pub took: Duration,
-    /// What it found, checked, the best first.
+    /// What it found, validated, best first.
     pub hits: Vec<Hit>,
 }
 
-/// Runs strategies: the step of the pipeline between the question and what was found.
+/// Runs strategies: the step of the pipeline between the question and the findings.
 #[async_trait]
 pub trait Execute: Send + Sync + std::fmt::Debug {
-    /// Runs them, each within its own time and all of them until the deadline. The answers are in the order of the
-    /// strategies, whichever was first. *Cancel safety*: dropped half-way, what runs is cancelled.
+    /// Runs the strategies, each within its own time and all of them until the deadline. The results are in the
+    /// order of the strategies, whichever was first. *Cancel safety*: if the future is dropped, what runs is
+    /// cancelled.
     async fn execute(
         &self,
         ask: &Arc<Ask>,
@@ -63,14 +65,14 @@ pub trait Execute: Send + Sync + std::fmt::Debug {
         scope: &Scope,
     ) -> Vec<Ran>;
 
-    /// The time that it goes by.
+    /// The time source.
     fn clock(&self) -> &Arc<dyn Clock>;
 }
 
-/// Runs strategies together. Clones share their workers.
+/// Runs strategies in parallel. Clones share their workers.
 #[derive(Clone, Debug)]
 pub struct ParallelStrategyExecutor {
-    /// One permit for each strategy that may be at work, for all questions together; first come, first served.
+    /// One permit per running strategy, for all questions together; first come, first served.
     workers: Arc<Semaphore>,
     breakers: CircuitBreaker,
     tasks: Tasks,
@@ -78,7 +80,7 @@ pub struct ParallelStrategyExecutor {
 }
 
 impl ParallelStrategyExecutor {
-    /// An executor with so many workers, for all questions together. There is at least one.
+    /// An executor with this many workers, at least one, for all questions together.
     #[must_use]
     pub fn new(workers: usize, breakers: CircuitBreaker, tasks: Tasks, clock: Arc<dyn Clock>) -> Self {
         let workers = workers.clamp(1, Semaphore::MAX_PERMITS);
@@ -90,9 +92,10 @@ impl ParallelStrategyExecutor {
         }
     }
 
-    /// Runs them, each within its own time and all of them until the deadline. The answers are in the order of the
-    /// strategies, whichever was first. If the scope is cancelled, what is not finished is reported as out of time, and
-    /// counts neither way. *Cancel safety*: dropped half-way, what runs is cancelled.
+    /// Runs the strategies, each within its own time and all of them until the deadline. The results are in the
+    /// order of the strategies, whichever was first. If the scope is cancelled, unfinished strategies are
+    /// reported as out of time, and don't count as failures. *Cancel safety*: if the future is dropped, what runs
+    /// is cancelled.
     pub async fn run(
         &self,
         ask: &Arc<Ask>,
@@ -149,11 +152,11 @@ impl Execute for ParallelStrategyExecutor {
     }
 }
 
-/// Waits until all have ended, or nobody waits any longer, and says what then becomes of those that have not.
+/// Waits until all have ended, or nobody waits anymore, and returns how the unfinished ones end.
 async fn wait(ends: Vec<oneshot::Receiver<()>>, deadline: &Deadline, scope: &Scope) -> End {
     let mut all = pin!(async {
         for end in ends {
-            // A task that ended without a word has died, and its stage says so below.
+            // A task that ended without a result has died, which its stage reports below.
             let _ = end.await;
         }
     });

@@ -1,4 +1,4 @@
-//! How far a strategy is, and what became of it: decided once.
+//! The progress of a strategy and its outcome, which is decided once.
 
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,39 +10,39 @@ use super::Ran;
 use crate::answer::Outcome;
 use crate::strategy::{Hit, StrategyName};
 
-/// How far a strategy is. Whoever ends it first decides; everybody else is late.
+/// The progress of a strategy. The first to end it decides; everyone else is late.
 #[derive(Debug)]
 pub(super) struct Stage {
     strategy: StrategyName,
-    /// Guards how far it is. The lock of the breaker is taken under it, and none is taken under that one.
-    now: Mutex<Now>,
+    /// The breaker's lock is taken while this one is held, and none is taken while that one is.
+    now: Mutex<StageState>,
 }
 
 #[derive(Debug)]
-enum Now {
+enum StageState {
     /// It has no worker yet.
     Waiting,
-    /// It looks.
+    /// It is searching.
     Looking(Looking),
     /// It has ended.
     Ended(Ran),
 }
 
-/// A strategy that looks.
+/// A strategy that is searching.
 #[derive(Debug)]
 pub(super) struct Looking {
     pub(super) permit: Permit<Circuit>,
     pub(super) since: Instant,
-    /// How much time of its own it has, if that is over before the deadline of the question.
+    /// Its own time limit, if that ends before the deadline of the question.
     pub(super) own_time: Option<Duration>,
 }
 
 /// How it ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum End {
-    /// It has found something.
+    /// It has results.
     Found(Vec<Hit>),
-    /// It has nothing to say here.
+    /// It doesn't apply here.
     NotApplicable(String),
     /// Its circuit is open.
     Open(Option<Duration>),
@@ -50,13 +50,13 @@ pub(super) enum End {
     Failed(String),
     /// Its time is over: its own, or that of the question.
     Late,
-    /// Whoever asked has gone.
+    /// The caller has gone away.
     Cancelled,
-    /// Its task is gone, and has not said why.
+    /// Its task ended without a result.
     Died,
 }
 
-/// What its circuit hears.
+/// What is reported to its circuit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Report {
     Success,
@@ -68,25 +68,25 @@ impl Stage {
     pub(super) fn new(strategy: StrategyName) -> Self {
         Self {
             strategy,
-            now: Mutex::new(Now::Waiting),
+            now: Mutex::new(StageState::Waiting),
         }
     }
 
-    /// It begins to look, unless it has been ended before.
+    /// It starts to search, unless it was ended before.
     pub(super) fn begin(&self, looking: Looking) -> Result<(), Looking> {
         let mut now = self.lock();
-        if matches!(*now, Now::Waiting) {
-            *now = Now::Looking(looking);
+        if matches!(*now, StageState::Waiting) {
+            *now = StageState::Looking(looking);
             Ok(())
         } else {
             Err(looking)
         }
     }
 
-    /// It ends, unless it has ended already, and its circuit hears of it.
+    /// It ends, unless it already has, and its circuit is told.
     pub(super) fn end(&self, end: End, time: Instant) {
         let mut now = self.lock();
-        if matches!(*now, Now::Ended(_)) {
+        if matches!(*now, StageState::Ended(_)) {
             return;
         }
         let nothing = Ran {
@@ -95,12 +95,12 @@ impl Stage {
             took: Duration::ZERO,
             hits: Vec::new(),
         };
-        let before = mem::replace(&mut *now, Now::Ended(nothing));
-        let Now::Ended(ran) = &mut *now else {
+        let before = mem::replace(&mut *now, StageState::Ended(nothing));
+        let StageState::Ended(ran) = &mut *now else {
             return;
         };
         match before {
-            Now::Looking(looking) => {
+            StageState::Looking(looking) => {
                 let (outcome, hits, report) = decide(end, looking.own_time);
                 ran.took = time.saturating_duration_since(looking.since);
                 (ran.outcome, ran.hits) = (outcome, hits);
@@ -110,33 +110,33 @@ impl Stage {
                     Report::Neither => drop(looking.permit),
                 }
             }
-            // Without a permit there is nobody to report to.
-            Now::Waiting | Now::Ended(_) => ran.outcome = decide(end, None).0,
+            // Without a permit there is no circuit to report to.
+            StageState::Waiting | StageState::Ended(_) => ran.outcome = decide(end, None).0,
         }
     }
 
-    /// What became of it.
+    /// The outcome.
     ///
     /// # Panics
-    /// If it has not ended.
+    /// If it hasn't ended.
     pub(super) fn ran(&self) -> Ran {
         match &mut *self.lock() {
-            Now::Ended(ran) => Ran {
+            StageState::Ended(ran) => Ran {
                 strategy: ran.strategy.clone(),
                 outcome: ran.outcome.clone(),
                 took: ran.took,
                 hits: mem::take(&mut ran.hits),
             },
-            Now::Waiting | Now::Looking(_) => panic!("{} has not ended", self.strategy),
+            StageState::Waiting | StageState::Looking(_) => panic!("{} has not ended", self.strategy),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Now> {
+    fn lock(&self) -> MutexGuard<'_, StageState> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What becomes of a strategy that ends so, and what its circuit hears.
+/// The outcome of a strategy that ends like this, and what to report to its circuit.
 fn decide(end: End, own_time: Option<Duration>) -> (Outcome, Vec<Hit>, Report) {
     let (outcome, report) = match end {
         End::Found(hits) => return (Outcome::Ran { hits: hits.len() }, hits, Report::Success),
@@ -187,7 +187,8 @@ mod tests {
         (circuit.failures, circuit.consecutive_failures)
     }
 
-    /// Each end of a strategy that looks: what is reported, and what its circuit has counted then, after one failure before.
+    /// Each end of a strategy that is searching: the outcome, and the counts of its circuit after one earlier
+    /// failure.
     #[test]
     fn a_circuit_hears_what_it_should() {
         let failed = |why: &str| Outcome::Failed { why: why.to_owned() };
@@ -221,7 +222,7 @@ mod tests {
                 Vec::new()
             };
             stage.end(end, clock.now());
-            // Whoever comes later changes nothing.
+            // Later ends change nothing.
             clock.advance(TOOK);
             stage.end(End::Failed("late".to_owned()), clock.now());
             stage.end(End::Found(Vec::new()), clock.now());

@@ -1,4 +1,4 @@
-//! The life of one strategy, from the wait for a worker to the end of all that it has started.
+//! Runs one strategy, from the wait for a worker to the end of everything that it has started.
 
 use std::any::Any;
 use std::future::Future;
@@ -12,7 +12,7 @@ use kernel::{CancellationToken, Cause, CircuitBreaker, Clock, Deadline};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::check;
-use super::place::Place;
+use super::permit::WorkerPermit;
 use super::stage::{End, Looking, Stage};
 use crate::strategy::{Ask, Hit, Strategy, StrategyError};
 
@@ -29,26 +29,26 @@ pub(super) struct Task {
     pub(super) clock: Arc<dyn Clock>,
 }
 
-/// What a strategy says, or the panic that it ended in.
-type Said = Result<Result<Vec<Hit>, StrategyError>, Box<dyn Any + Send>>;
+/// The result of a strategy, or its panic.
+type TaskResult = Result<Result<Vec<Hit>, StrategyError>, Box<dyn Any + Send>>;
 
 impl Task {
-    /// Runs it. `ended` hears when it is decided what became of it; the task goes on until nothing of it is left.
+    /// Runs it. `ended` is notified when the outcome is decided; the task continues until nothing of it is left.
     pub(super) async fn run(self, ended: oneshot::Sender<()>) {
-        match self.place().await {
+        match self.permit().await {
             Err(end) => self.stage.end(end, self.clock.now()),
-            Ok(place) => {
-                self.look(&place, ended).await;
-                place.ended().await;
+            Ok(permit) => {
+                self.look(&permit, ended).await;
+                permit.ended().await;
             }
         }
     }
 
-    /// Waits for a worker, if it is of any use to have one.
-    async fn place(&self) -> Result<Place, End> {
+    /// Waits for a worker, unless that is pointless.
+    async fn permit(&self) -> Result<WorkerPermit, End> {
         let circuit = self.stage_circuit();
-        // Nobody should wait for a worker to hear that there is nothing to do. It is only a look: whether it may really run
-        // is asked once it has one.
+        // Nobody should wait for a worker only to learn that there is nothing to do. This is only a hint: the
+        // breaker is really asked once there is a worker.
         if self.breakers.is_open(&circuit)
             && let Err(open) = self.breakers.acquire(&circuit)
         {
@@ -69,13 +69,13 @@ impl Task {
             }
             // The semaphore is never closed.
             let worker = worker.as_mut().poll(context);
-            worker.map(|permit| permit.map(Place::new).map_err(|_| End::Cancelled))
+            worker.map(|permit| permit.map(WorkerPermit::new).map_err(|_| End::Cancelled))
         })
         .await
     }
 
-    /// Looks, at a worker's place, and decides what became of it.
-    async fn look(&self, place: &Place, ended: oneshot::Sender<()>) {
+    /// Searches under a worker's permit, and decides the outcome.
+    async fn look(&self, worker: &WorkerPermit, ended: oneshot::Sender<()>) {
         let permit = match self.breakers.acquire(&self.stage_circuit()) {
             Ok(permit) => permit,
             Err(open) => return self.stage.end(End::Open(open.retry_after), self.clock.now()),
@@ -104,13 +104,13 @@ impl Task {
                 .find(Arc::clone(&self.ask), scope.clone(), limit.clone());
             find.await
         };
-        let mut find = pin!(place.holding(Caught(Box::pin(find))));
+        let mut find = pin!(worker.holding(Caught(Box::pin(find))));
         let mut cancelled = pin!(scope.wait());
         let mut passed = pin!(limit.clone().passed());
         let end = std::future::poll_fn(|context| {
-            // What is finished counts, even if its time is over in the same moment.
-            if let Poll::Ready(said) = find.as_mut().poll(context) {
-                return Poll::Ready(self.end_of(said, &limit));
+            // A finished search counts, even if its time ends at the same moment.
+            if let Poll::Ready(result) = find.as_mut().poll(context) {
+                return Poll::Ready(self.end_of(result, &limit));
             }
             if cancelled.as_mut().poll(context).is_ready() {
                 return Poll::Ready(End::Cancelled);
@@ -119,14 +119,14 @@ impl Task {
         })
         .await;
         self.stage.end(end, self.clock.now());
-        // Whoever waits goes on now. What is left of the search is told to end, and dropped after that.
+        // The caller continues now. The rest of the search is cancelled, and dropped after that.
         drop(ended);
         self.token.cancel(Cause::deadline());
     }
 
-    /// What it means that it said so.
-    fn end_of(&self, said: Said, limit: &Deadline) -> End {
-        match said {
+    /// How the result is counted.
+    fn end_of(&self, result: TaskResult, limit: &Deadline) -> End {
+        match result {
             Ok(Ok(hits)) => match check::checked(hits, self.ask.most_hits) {
                 Ok(hits) => End::Found(hits),
                 Err(why) => End::Failed(why),
@@ -147,14 +147,14 @@ impl Task {
     }
 }
 
-/// A future whose panic is caught.
+/// A future whose panics are caught.
 struct Caught<F>(Pin<Box<F>>);
 
 impl<F: Future> Future for Caught<F> {
     type Output = Result<F::Output, Box<dyn Any + Send>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // After a panic the future is dropped and never looked at again, so nobody sees what it left half done.
+        // After a panic the future is dropped and never polled again, so nobody sees its inconsistent state.
         match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
             Ok(polled) => polled.map(Ok),
             Err(panic) => Poll::Ready(Err(panic)),

@@ -1,4 +1,4 @@
-//! Many files are read and taken apart on several threads, and become segments.
+//! Reads and extracts many files on several threads, and writes them to segments.
 
 use std::io;
 use std::path::Path;
@@ -14,19 +14,19 @@ use super::way::{Turn, Way};
 use crate::disk::Root;
 use crate::path::TreePath;
 
-/// The most threads that build: parsing is most of the work, and others want to use the machine as well.
+/// How many threads build. Parsing is most of the work, and others need the machine too.
 const MOST_BUILDERS: usize = 4;
 /// How many files a thread takes at a time: few, so that all end at about the same time.
 const FILES_AT_A_TIME: usize = 16;
-/// Files from this size on are taken apart one at a time: the tree of such a file has forty times its size, and all threads
-/// may come to one at once.
+/// Files from this size on are processed one at a time: the syntax tree of such a file has forty times its size,
+/// and all threads might reach one at once.
 const LARGE_BYTES: i64 = 256 * 1024;
 
 /// What was built.
 #[derive(Debug, Default)]
 pub(super) struct Built {
     pub(super) segments: Vec<Segment>,
-    /// Files for which there was no room, in order.
+    /// Files for which there was no space, in order.
     pub(super) left: Vec<TreePath>,
 }
 
@@ -35,16 +35,16 @@ pub(super) struct Built {
 pub(super) struct Site<'site> {
     pub(super) root: &'site Path,
     pub(super) directory: &'site Path,
-    /// How many bytes all segments together may have.
+    /// The size limit of all segments together.
     pub(super) room_bytes: u64,
-    /// Who goes first.
+    /// Who has priority.
     pub(super) way: &'site Way,
 }
 
-/// Takes files apart. They come in order. `progress` is told how many are done. Blocks.
+/// Extracts files, which come in order, and reports to `progress` how many are done. It blocks.
 ///
 /// # Errors
-/// The root cannot be read, a segment cannot be written, or the scope is cancelled.
+/// The root can't be read, a segment can't be written, or the scope is cancelled.
 pub(super) fn build(
     site: &Site<'_>,
     files: &[TreePath],
@@ -99,9 +99,9 @@ pub(super) fn build(
 struct Work<'files> {
     files: &'files [TreePath],
     threads: usize,
-    /// Guards nothing but memory: who takes a large file apart holds it.
+    /// Limits memory: a thread holds it while it processes a large file.
     large: Mutex<()>,
-    /// Guards which files are next, and what has been made of those before.
+    /// Which files are next, and the results so far.
     state: Mutex<WorkState>,
 }
 
@@ -149,7 +149,7 @@ impl<'files> Work<'files> {
         is_large.then(|| self.large.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The next files, and how many were taken before them. When there is no more room, those that are left stay.
+    /// The next files, and how many were taken before them. When there is no space left, the rest stays.
     fn take(&self) -> Option<(&'files [TreePath], u64)> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (from, to) = (state.next, self.files.len().min(state.next + FILES_AT_A_TIME));

@@ -1,4 +1,4 @@
-//! Files are taken apart until there are enough of them for a segment.
+//! Collects extracted files until there are enough for a segment.
 
 use std::io;
 use std::path::Path;
@@ -7,17 +7,17 @@ use super::entry::FileEntry;
 use super::extract::{Extracted, trigram_key};
 use super::segment::{Segment, SegmentWriter};
 
-/// How much all threads together collect before it is written. The lists grow by doubling, and what they leave behind is not
-/// given back, so it may be twice as much. With less of it there would be more segments to merge.
+/// How much all threads together collect before writing. The lists grow by doubling, and what they leave behind
+/// isn't reused, so it may be twice as much. With less, there would be more segments to merge.
 const COLLECT_BYTES: usize = 8 * 1024 * 1024;
-/// The most files that are collected: a number of them has 16 bits.
+/// How many files are collected: their numbers have 16 bits.
 const MOST_COLLECTED: usize = 1 << 16;
 
-/// Files, and what they are found by. They come in the order of their paths.
+/// Files and their keys, in the order of their paths.
 #[derive(Debug)]
 pub(super) struct Collector {
     files: Vec<FileEntry>,
-    /// By the first byte of a trigram: the other two above, the number of the file below.
+    /// By the first byte of a trigram: the other two in the upper bits, the number of the file in the lower ones.
     trigrams: Vec<Vec<u32>>,
     names: Vec<(u64, u16)>,
     /// The outlines, one after the other, and how long each is.
@@ -28,7 +28,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// One of so many that collect at the same time.
+    /// One of this many collectors that run at the same time.
     pub(super) fn new(collectors: usize) -> Self {
         Self {
             files: Vec::new(),
@@ -62,7 +62,7 @@ impl Collector {
         self.files.is_empty()
     }
 
-    /// Writes what there is as a segment, and begins anew.
+    /// Writes the collected files as a segment, and starts over.
     pub(super) fn write(&mut self, directory: &Path) -> io::Result<Segment> {
         let mut writer = SegmentWriter::new(directory, self.files.len())?;
         let mut rest = self.outlines.as_slice();

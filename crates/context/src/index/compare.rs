@@ -1,4 +1,4 @@
-//! How the tree on disk differs from what the index knows.
+//! How the tree on disk differs from the index.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,24 +15,25 @@ use crate::disk;
 use crate::path::TreePath;
 use crate::view::FILE_LIMIT_BYTES;
 
-/// If more directories than this have changed, the whole tree is walked instead: it is not slower, and does it in parallel.
+/// If more directories than this have changed, the whole tree is walked instead, which isn't slower and runs in
+/// parallel.
 const MOST_DIRECTORIES: usize = 256;
 
 /// How the tree differs.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Difference {
-    /// Files that are new, or are not what they were, in order.
+    /// Files that are new or have changed, in order.
     pub(super) changed: Vec<TreePath>,
-    /// Files that are not there any more, in order.
+    /// Files that are gone, in order.
     pub(super) gone: Vec<TreePath>,
 }
 
-/// Compares the tree below a directory with what is known of it. `start` is the root, or a directory below it. Blocks.
+/// Compares the tree below a directory with the index. `start` is the root, or a directory below it. It blocks.
 ///
 /// # Errors
-/// The directory cannot be read, or the scope is cancelled.
+/// The directory can't be read, or the scope is cancelled.
 pub(super) fn whole(root: &Path, start: &Path, parts: &[Part], scope: &Scope) -> io::Result<Difference> {
-    // Guards what has been found by all threads.
+    // Collects what all threads have found.
     let found: Mutex<Vec<(TreePath, Stamp)>> = Mutex::default();
     disk::walk(
         root,
@@ -60,10 +61,10 @@ pub(super) fn whole(root: &Path, start: &Path, parts: &[Part], scope: &Scope) ->
     Ok(difference(&found, &known))
 }
 
-/// Compares some paths with what is known of them: files, or directories with everything below them. Blocks.
+/// Compares some paths with the index: files, or directories with everything below them. It blocks.
 ///
 /// # Errors
-/// The root cannot be read, or the scope is cancelled.
+/// The root can't be read, or the scope is cancelled.
 pub(super) fn some(
     root: &Path,
     paths: &BTreeSet<PathBuf>,
@@ -78,7 +79,7 @@ pub(super) fn some(
         };
         match path.symlink_metadata() {
             Ok(metadata) if metadata.is_dir() => {
-                // It may be another one than before, or one that can be read now.
+                // It may be a different directory than before, or readable only now.
                 let (known, inside) = (is_known(parts, &below), directory(root, path, parts, scope)?);
                 all.changed.extend(inside.changed);
                 all.gone.extend(inside.gone);
@@ -117,7 +118,7 @@ pub(super) fn some(
     Ok(all)
 }
 
-/// Compares a directory, if git does not ignore it. One that cannot be read is empty.
+/// Compares a directory, if git doesn't ignore it. One that can't be read counts as empty.
 fn directory(root: &Path, path: &Path, parts: &[Part], scope: &Scope) -> io::Result<Difference> {
     if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
         && path != root
@@ -140,7 +141,7 @@ fn directory(root: &Path, path: &Path, parts: &[Part], scope: &Scope) -> io::Res
     }
 }
 
-/// Whether git does not ignore a directory.
+/// Whether git doesn't ignore a directory.
 fn is_followed(root: &Path, parent: &Path, name: &OsStr) -> bool {
     let (asked, mut found) = (name.to_owned(), false);
     disk::among(
@@ -152,7 +153,7 @@ fn is_followed(root: &Path, parent: &Path, name: &OsStr) -> bool {
     found
 }
 
-/// Which directories git does not ignore, and which files are in them, from a directory on. For a watch.
+/// The directories that git doesn't ignore, and their files, from a directory on. For a watch.
 pub(super) fn followed(root: &Path, start: &Path, scope: &Scope) -> watch::Walked {
     if let (Some(parent), Some(name)) = (start.parent(), start.file_name())
         && start != root
@@ -160,7 +161,7 @@ pub(super) fn followed(root: &Path, start: &Path, scope: &Scope) -> watch::Walke
     {
         return watch::Walked::default();
     }
-    // Guards what has been found by all threads.
+    // Collects what all threads have found.
     let walked: Mutex<watch::Walked> = Mutex::default();
     let lock = || walked.lock().unwrap_or_else(PoisonError::into_inner);
     let visit = |visited: disk::Visited<'_>| {
@@ -169,13 +170,13 @@ pub(super) fn followed(root: &Path, start: &Path, scope: &Scope) -> watch::Walke
     };
     let directory = |path: &Path| {
         let mut walked = lock();
-        if walked.directories.len() < watch::MOST_DIRECTORIES {
+        if walked.directories.len() < watch::MAX_DIRECTORIES {
             walked.directories.push(path.to_owned());
         } else {
             walked.cut = true;
         }
     };
-    // What cannot be read has nothing to tell.
+    // A directory that can't be read has nothing to report.
     drop(disk::walk(root, start, scope, &visit, &directory));
     walked.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
@@ -206,7 +207,7 @@ fn named(root: &Path, parent: &Path, names: BTreeSet<OsString>, parts: &[Part]) 
     difference(&found, &known)
 }
 
-/// Both are in order.
+/// Both must be in order.
 fn difference(found: &[(TreePath, Stamp)], known: &[&FileEntry]) -> Difference {
     let mut all = Difference::default();
     let (mut found, mut known) = (found.iter().peekable(), known.iter().peekable());
@@ -240,7 +241,7 @@ fn living(parts: &[Part]) -> impl Iterator<Item = &FileEntry> {
         .flat_map(|part| part.living().map(|(_, entry)| entry))
 }
 
-/// What is known below a directory.
+/// What the index has below a directory.
 fn living_below<'parts>(parts: &'parts [Part], directory: &TreePath) -> Vec<&'parts FileEntry> {
     let prefix = format!("{directory}/");
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! A file as the index knows it.
+//! A file as stored in the index.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,10 +9,10 @@ use rustix::fs::Stat;
 use super::numbers::{Front, put};
 use crate::path::TreePath;
 
-/// A file that changed less than this ago may change again without looking any different: clocks of file systems are
+/// A file that changed less than this ago may change again without looking different: file system clocks are
 /// coarse, some have whole seconds.
 const UNSETTLED: Duration = Duration::from_secs(2);
-/// How far the times of files may be behind the clock: the system takes them from its last tick.
+/// How far file times may be behind the clock: the system takes them from its last tick.
 const TICK: Duration = Duration::from_millis(100);
 
 /// What changes when a file does.
@@ -21,9 +21,9 @@ pub(super) struct Stamp {
     pub(super) size: u64,
     /// Nanoseconds since 1970.
     modified: i64,
-    /// The same, for the change of its facts.
+    /// The same for the change of its metadata.
     changed: i64,
-    /// Zero if the file had changed so shortly before that it may have changed again unseen.
+    /// Zero if the file had changed so recently that it may have changed again unnoticed.
     inode: u64,
 }
 
@@ -46,7 +46,8 @@ impl Stamp {
         }
     }
 
-    /// The stamp of a file that was read at this time. If that was too soon after a change, it is like no other.
+    /// The stamp of a file that was read at this time. If that was too soon after a change, it equals no other
+    /// stamp.
     pub(super) fn read_at(self, time: SystemTime) -> Self {
         let settled = since_epoch(time).saturating_sub(UNSETTLED.as_nanos() as i64);
         let inode = if self.changed.max(self.modified) < settled {
@@ -73,16 +74,16 @@ fn since_epoch(time: SystemTime) -> i64 {
     since.as_nanos().try_into().unwrap_or(i64::MAX)
 }
 
-/// What is known of what a file holds.
+/// What is known about the content of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Holds {
     /// Text, and its keys are in the index.
     Text,
-    /// No text. Nobody is shown such an entry; it saves reading the file again.
+    /// Not text. Such an entry is never shown; it saves reading the file again.
     Nothing,
 }
 
-/// A file as the index knows it.
+/// A file as stored in the index.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct FileEntry {
     pub(super) path: TreePath,
@@ -108,7 +109,7 @@ impl FileEntry {
         put(bytes, u64::from(self.holds == Holds::Text));
     }
 
-    /// Takes one from a table whose last path was `before`.
+    /// Reads one from a table whose last path was `before`.
     pub(super) fn take(front: &mut Front<'_>, before: &str) -> Option<Self> {
         let shared = front.length()?;
         let mut path = before.get(..shared)?.to_owned();

@@ -1,4 +1,4 @@
-//! What a file is found by, from its text.
+//! Extracts the keys and the outline of a file from its text.
 
 use std::time::SystemTime;
 
@@ -13,13 +13,13 @@ use crate::path::TreePath;
 use crate::query::parts_of;
 use crate::view::{NotText, text_of};
 
-/// How many trigrams there are.
+/// The number of possible trigrams.
 const TRIGRAMS: usize = 1 << 24;
 
-/// Reads files and takes them apart. One for each thread: it keeps a bit for each trigram that there is.
+/// Reads files and extracts their keys. Each thread has one, because it keeps a bit for each possible trigram.
 #[derive(Debug)]
 pub(super) struct Extractor {
-    /// Which trigrams the text has. All clear between two texts.
+    /// The trigrams of the text. All clear between two texts.
     has: Vec<u64>,
     /// The same as a list, in the order of the text.
     trigrams: Vec<u32>,
@@ -27,7 +27,7 @@ pub(super) struct Extractor {
     buffer: Vec<u8>,
 }
 
-/// What a file is found by.
+/// The keys and the outline of a file.
 #[derive(Debug)]
 pub(super) struct Extracted<'from> {
     pub(super) entry: FileEntry,
@@ -35,7 +35,7 @@ pub(super) struct Extracted<'from> {
     pub(super) trigrams: &'from [u32],
     /// Keys of names, in order, each once.
     pub(super) names: &'from [u64],
-    /// The outline, encoded; empty if there is none.
+    /// The encoded outline; empty if there is none.
     pub(super) outline: Vec<u8>,
 }
 
@@ -49,7 +49,7 @@ impl Extractor {
         }
     }
 
-    /// Takes a file apart; nothing if it is gone, or too large.
+    /// Extracts a file; `None` if it is gone, or too large.
     pub(super) fn extract(&mut self, root: &Root, path: &TreePath, scope: &Scope) -> Option<Extracted<'_>> {
         let now = SystemTime::now();
         self.clear();
@@ -57,7 +57,7 @@ impl Extractor {
         let (stamp, holds) = match root.read(path, &mut self.buffer) {
             Ok(stat) => {
                 let buffer = std::mem::take(&mut self.buffer);
-                // The same text as a reader sees.
+                // The same text that a reader sees.
                 let text = text_of(&buffer);
                 self.note_trigrams(text.as_bytes());
                 encoded = self.note_names(path, &text, scope);
@@ -83,7 +83,7 @@ impl Extractor {
         })
     }
 
-    /// Notes the trigrams of a text, those across the ends of lines left out.
+    /// Records the trigrams of a text, except those across line ends.
     fn note_trigrams(&mut self, text: &[u8]) {
         for line in memchr_lines(text) {
             let [first, second, rest @ ..] = line else {

@@ -1,53 +1,53 @@
-//! What an index is to look at next.
+//! The pending work of an index.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
-use watch::{Batch, Missed};
+use watch::{ChangeBatch, Missed};
 
-/// The most paths that are kept. If there are more, the whole tree is compared: that is not slower, and needs no list.
+/// How many paths are kept. If there are more, the whole tree is compared, which isn't slower and needs no list.
 const MOST_PATHS: usize = 10_000;
 
-/// What an index is to look at next. Whatever comes in while it works is put together.
+/// The pending work of an index. What arrives while it works is merged.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
-    /// Guards what has come in.
+    /// Guards the pending work; held to merge into it or to take it out.
     work: Mutex<Work>,
     arrived: Notify,
 }
 
-/// What has come in.
+/// Pending work.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Work {
     /// Paths that may have changed.
     pub(super) paths: BTreeSet<PathBuf>,
-    /// What has to be done besides.
+    /// What else has to be done.
     pub(super) effort: Effort,
-    /// The number of the last one who asked to be told when all of it is done.
+    /// The number of the last request to be notified when all of it is done.
     pub(super) asked: u64,
-    /// Which watch is listened to. What an older one says is not heard.
+    /// The current watch. Reports of older ones are ignored.
     watch: u64,
 }
 
-/// How much has to be done, the least first.
+/// How much has to be done, from least to most.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Effort {
-    /// Only the paths have to be looked at.
+    /// Only check the paths.
     #[default]
     Paths,
-    /// The whole tree has to be compared.
+    /// Compare the whole tree.
     Compare,
-    /// The tree has to be followed anew, and then compared.
+    /// Watch the tree again, and then compare it.
     Follow,
-    /// Everything has to be made anew.
+    /// Rebuild everything.
     Rebuild,
 }
 
 impl Inbox {
-    /// Takes in what a watch has seen.
-    pub(super) fn take_in(&self, watch: u64, batch: Batch) {
+    /// Adds what a watch has seen.
+    pub(super) fn take_in(&self, watch: u64, batch: ChangeBatch) {
         let mut work = self.lock();
         if work.watch != watch {
             return;
@@ -56,7 +56,7 @@ impl Inbox {
             work.effort = work.effort.max(Effort::Compare);
         }
         for change in batch.changes {
-            // What is ignored may be another now, and so what is followed.
+            // The ignored files may have changed, and with them the watched directories.
             if change.path.file_name().is_some_and(|name| name == ".gitignore") {
                 work.effort = work.effort.max(Effort::Follow);
             }
@@ -70,7 +70,7 @@ impl Inbox {
         self.arrived.notify_one();
     }
 
-    /// Wants something to be done. The number is that of the asker.
+    /// Requests work. Returns the number of the request.
     pub(super) fn ask(&self, effort: Effort) -> u64 {
         let mut work = self.lock();
         work.effort = work.effort.max(effort);
@@ -81,7 +81,7 @@ impl Inbox {
         asked
     }
 
-    /// What there is to do.
+    /// Takes the pending work.
     pub(super) fn take(&self) -> Work {
         let mut work = self.lock();
         let after = Work {
@@ -92,7 +92,7 @@ impl Inbox {
         std::mem::replace(&mut *work, after)
     }
 
-    /// From now on only the watch of this number is heard.
+    /// Ignores all watches but a new one, and returns its number.
     pub(super) fn next_watch(&self) -> u64 {
         let mut work = self.lock();
         work.watch += 1;
@@ -100,7 +100,7 @@ impl Inbox {
         work.watch
     }
 
-    /// Waits until something has come in. *Cancel safety*: may be dropped at any time.
+    /// Waits until there is work. *Cancel safety*: the future may be dropped at any time.
     pub(super) async fn arrived(&self) {
         self.arrived.notified().await;
     }
@@ -116,12 +116,12 @@ mod tests {
 
     use super::*;
 
-    fn batch(names: &[&str], missed: Missed) -> Batch {
+    fn batch(names: &[&str], missed: Missed) -> ChangeBatch {
         let changes = names.iter().map(|name| PathChange {
             path: PathBuf::from(name),
             change: FileChange::Changed,
         });
-        Batch {
+        ChangeBatch {
             changes: changes.collect(),
             missed,
         }
@@ -131,7 +131,7 @@ mod tests {
     fn what_came_in_decides_how_much_is_done() {
         let many: Vec<String> = (0..=MOST_PATHS).map(|number| format!("/{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let cases: [(Vec<Batch>, usize, Effort); 5] = [
+        let cases: [(Vec<ChangeBatch>, usize, Effort); 5] = [
             (
                 vec![
                     batch(&["/a", "/b"], Missed::Nothing),

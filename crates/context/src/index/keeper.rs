@@ -1,4 +1,4 @@
-//! The one task that keeps an index: it looks at what has come in, does it, and shows the result.
+//! The one task that maintains an index: it takes pending work, does it, and publishes the result.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,33 +16,33 @@ use super::snapshot::Snapshot;
 use super::way::Way;
 use super::writer::Writer;
 
-/// How long a watch may take to follow a tree. If it takes longer, the tree is compared whenever somebody asks.
+/// How long a watch may take to start. If it takes longer, the tree is compared with every question instead.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(60);
-/// An index that could not be made is not tried again sooner than this, however often somebody asks.
+/// An index that couldn't be built isn't retried sooner than this, however often somebody asks.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
-/// How many files are done between two words about it.
+/// How many files are processed between two progress reports.
 const PROGRESS_STEP: u64 = 256;
 
-/// What the task and those who ask share.
+/// What the task and its callers share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct IndexShared {
     pub(super) options: IndexOptions,
-    /// Who goes first while it is made.
+    /// Who has priority while it is built.
     pub(super) way: Way,
     pub(super) state: Slot<IndexState>,
     pub(super) inbox: Inbox,
-    /// The number of the last asker for whom everything is done. The task alone writes it.
+    /// The number of the last request for which everything is done. Only the task writes it.
     pub(super) done: Slot<u64>,
     pub(super) ending: CancellationToken,
-    /// Guards what others see.
-    pub(super) shown: Mutex<Shown>,
+    /// Guards the index that questions see; held to read or replace it.
+    pub(super) shown: Mutex<VisibleIndex>,
 }
 
-/// What others see.
+/// What callers see.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct VisibleIndex {
     pub(super) snapshot: Option<Arc<Snapshot>>,
-    /// Nothing while the tree is not followed.
+    /// `None` while the tree isn't watched.
     pub(super) watch: Option<Arc<Watch>>,
     /// Whether the watch sees everything.
     pub(super) sight: Sight,
@@ -56,11 +56,11 @@ pub(super) struct Shown {
 pub(super) enum Sight {
     /// It does.
     Whole,
-    /// It does not, or there is none: the tree has to be compared.
+    /// It doesn't, or there is none: the tree has to be compared.
     Partial,
 }
 
-/// Why an index is not kept any more.
+/// Why an index is no longer maintained.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -69,13 +69,13 @@ enum Failure {
     Panicked,
 }
 
-impl Shared {
-    pub(super) fn shown(&self) -> std::sync::MutexGuard<'_, Shown> {
+impl IndexShared {
+    pub(super) fn shown(&self) -> std::sync::MutexGuard<'_, VisibleIndex> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set_state(&self, next: &IndexState) {
-        // Threads that build tell how far they are meanwhile, and only of a state that was there before.
+        // Building threads report progress in the meantime, but only for a state that was there before.
         while self
             .state
             .transition(self.state.read().generation, next.clone())
@@ -88,7 +88,7 @@ impl Shared {
         if let IndexState::Building { files: before } = &*seen.state
             && files >= before + PROGRESS_STEP
         {
-            // Somebody else was faster: what they told is as good.
+            // Somebody else was faster, and their report is as good.
             drop(
                 self.state
                     .transition(seen.generation, IndexState::Building { files }),
@@ -103,7 +103,7 @@ impl Shared {
     fn show(&self, snapshot: Option<Snapshot>) {
         let snapshot = snapshot.map(Arc::new);
         let before = std::mem::replace(&mut self.shown().snapshot, snapshot);
-        // It may be the last one who holds many files.
+        // This may be the last holder of many files.
         drop(before);
     }
 
@@ -113,14 +113,14 @@ impl Shared {
     }
 }
 
-/// Keeps an index until the scope is cancelled.
-pub(super) async fn run(shared: Arc<Shared>, scope: Scope) {
+/// Maintains an index until the scope is cancelled.
+pub(super) async fn run(shared: Arc<IndexShared>, scope: Scope) {
     while let Err(failure) = keep(&shared, &scope).await {
         if scope.is_cancelled() {
             break;
         }
         let root = shared.options.root.display();
-        tracing::warn!(%root, %failure, "an index cannot be kept");
+        tracing::warn!(%root, %failure, "cannot maintain an index");
         shared.stop_watching();
         shared.show(None);
         let why = failure.to_string();
@@ -143,8 +143,8 @@ pub(super) async fn run(shared: Arc<Shared>, scope: Scope) {
     shared.set_done(u64::MAX);
 }
 
-/// The same, until something goes wrong.
-async fn keep(shared: &Arc<Shared>, scope: &Scope) -> Result<(), Failure> {
+/// The same, until an error occurs.
+async fn keep(shared: &Arc<IndexShared>, scope: &Scope) -> Result<(), Failure> {
     let options = shared.options.clone();
     let loaded = blocking(move || Writer::load(&options.root, &options.directory, options.limit_bytes));
     let (mut writer, is_whole) = loaded.await??;
@@ -186,9 +186,9 @@ async fn keep(shared: &Arc<Shared>, scope: &Scope) -> Result<(), Failure> {
     }
 }
 
-/// Does what has come in.
+/// Does the pending work.
 async fn step(
-    shared: &Arc<Shared>,
+    shared: &Arc<IndexShared>,
     scope: &Scope,
     mut writer: Writer,
     work: Work,
@@ -216,7 +216,7 @@ async fn step(
         })
     };
     let (mut writer, snapshot) = noted.await??;
-    // Until the changes are read, it is known at least which files they are in.
+    // Until the changes are read, it is at least known which files have them.
     if is_shown {
         shared.show(Some(snapshot));
     }
@@ -231,8 +231,8 @@ async fn step(
     Ok(writer)
 }
 
-/// Follows the tree anew. When it is done, every change from now on comes in.
-async fn follow(shared: &Arc<Shared>, scope: &Scope) {
+/// Starts to watch the tree again. When it is done, every later change is reported.
+async fn follow(shared: &Arc<IndexShared>, scope: &Scope) {
     shared.stop_watching();
     let number = shared.inbox.next_watch();
     let deliver: Deliver = {
@@ -260,7 +260,7 @@ async fn follow(shared: &Arc<Shared>, scope: &Scope) {
             watch.catch_up(patience, scope).await.map(|()| watch).ok()
         }
         Err(error) => {
-            tracing::warn!(root = %options.root.display(), %error, "a tree is not followed");
+            tracing::warn!(root = %options.root.display(), %error, "cannot watch a tree");
             None
         }
     };
@@ -271,12 +271,12 @@ async fn follow(shared: &Arc<Shared>, scope: &Scope) {
     shown.watch = followed.map(Arc::new);
 }
 
-/// The merge that goes on meanwhile, if one does.
+/// The merge that runs in the background, if there is one.
 #[derive(Debug, Default)]
 struct Merging(Option<JoinHandle<io::Result<Merged>>>);
 
 impl Merging {
-    fn begin(&mut self, writer: &Writer, shared: &Shared, scope: &Scope) {
+    fn begin(&mut self, writer: &Writer, shared: &IndexShared, scope: &Scope) {
         if self.0.is_some() {
             return;
         }
@@ -288,7 +288,8 @@ impl Merging {
         }
     }
 
-    /// Waits until it has ended; for ever if there is none. *Cancel safety*: may be dropped at any time.
+    /// Waits until it has ended; forever if there is none. *Cancel safety*: the future may be dropped at any
+    /// time.
     async fn finished(&mut self) -> Result<io::Result<Merged>, Failure> {
         let Some(merging) = &mut self.0 else {
             return std::future::pending().await;
@@ -300,7 +301,7 @@ impl Merging {
 
     async fn end(&mut self) {
         if let Some(merging) = self.0.take() {
-            // Its scope is cancelled, or nobody wants what it makes.
+            // Its scope is cancelled, or nobody needs the result.
             drop(merging.await);
         }
     }

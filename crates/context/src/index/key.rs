@@ -1,29 +1,29 @@
-//! What a file can be found by.
+//! The keys by which files are found.
 
-/// What a file can be found by: a trigram, or a name that is defined or mentioned in it.
+/// A key by which a file is found: a trigram, or a name that is defined or mentioned in it.
 ///
-/// Capitals and small letters of ASCII are the same in all of them. Names are known by a hash: two names may share one, so
-/// what is found by a name is looked at before it is believed.
+/// Keys ignore ASCII case. Names are hashed: two names may share a hash, so what is found by a name must be
+/// verified.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Key(u64);
 
-/// The kinds of keys, in the uppermost byte.
+/// The kinds of keys, in the top byte.
 const TRIGRAM: u64 = 1 << 56;
 const DEFINED: u64 = 2 << 56;
 const MENTIONED: u64 = 3 << 56;
 const PART: u64 = 4 << 56;
-/// What is left for the rest.
+/// The remaining bits.
 const REST: u64 = (1 << 56) - 1;
 
 impl Key {
-    /// Three bytes that follow each other in the text.
+    /// Three consecutive bytes of the text.
     #[must_use]
     pub fn trigram(bytes: [u8; 3]) -> Self {
         let [one, two, three] = bytes.map(|byte| u64::from(byte.to_ascii_lowercase()));
         Self(TRIGRAM | one << 16 | two << 8 | three)
     }
 
-    /// Something of this name is defined.
+    /// Something with this name is defined.
     #[must_use]
     pub fn defined(name: &str) -> Self {
         Self(DEFINED | hash(name))
@@ -41,7 +41,7 @@ impl Key {
         Self(PART | hash(word))
     }
 
-    /// The key as a number; keys are in its order.
+    /// The key as a number, in the order of keys.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0

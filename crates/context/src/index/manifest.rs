@@ -1,4 +1,4 @@
-//! Which segments an index has. Everything else in its directory is rubbish.
+//! The list of segments of an index. Everything else in its directory is garbage.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -7,19 +7,19 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of the manifest.
 const NAME: &str = "manifest.json";
-/// The longest manifest that is read.
+/// The size limit of a manifest.
 const LIMIT_BYTES: u64 = 1024 * 1024;
-/// What this program writes. What another one wrote is made anew: the format of segments, the keys and the outlines all count.
+/// The format of this version. Another format is rebuilt: the format of segments, the keys and the outlines all
+/// count.
 const FORMAT: u32 = 1;
 
-/// Which segments an index has.
+/// The segments of an index.
 #[derive(Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
     format: u32,
-    /// The root of the tree, for people.
+    /// The root of the tree, for people who look at the file.
     root: String,
     /// The names of segments. If several have a file, the last one counts.
     pub(super) segments: Vec<String>,
@@ -34,7 +34,7 @@ impl Manifest {
         }
     }
 
-    /// The manifest of a directory, if there is one that can be used.
+    /// The manifest of a directory, if there is a valid one.
     pub(super) fn read(directory: &Path) -> Option<Self> {
         let path = directory.join(NAME);
         if path.metadata().ok()?.len() > LIMIT_BYTES {
@@ -45,7 +45,7 @@ impl Manifest {
         (manifest.format == FORMAT && manifest.segments.iter().all(is_name)).then_some(manifest)
     }
 
-    /// Puts it in the place of the one before. Killed at any moment, one of the two is there.
+    /// Replaces the manifest. If the process is killed, either the old or the new one exists.
     pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
         let mut file = tempfile::Builder::new().prefix("new-").tempfile_in(directory)?;
         file.write_all(&serde_json::to_vec_pretty(self)?)?;
@@ -54,7 +54,7 @@ impl Manifest {
         File::open(directory)?.sync_all()
     }
 
-    /// Removes everything that it does not name.
+    /// Removes everything that it doesn't name.
     pub(super) fn sweep(&self, directory: &Path) -> io::Result<()> {
         let named: BTreeSet<&str> = self.segments.iter().map(String::as_str).collect();
         for entry in fs::read_dir(directory)? {
@@ -64,7 +64,7 @@ impl Manifest {
                 .to_str()
                 .is_none_or(|name| name != NAME && !named.contains(name))
             {
-                // Whatever is not removed now is so the next time.
+                // What isn't removed now is removed the next time.
                 drop(fs::remove_file(entry.path()));
             }
         }

@@ -1,4 +1,4 @@
-//! Several parts become one segment. What does not count any more is left out.
+//! Merges several parts into one segment, without files that no longer count.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,24 +11,24 @@ use super::entry::FileEntry;
 use super::part::{Content, Part};
 use super::segment::{KeyCursor, Segment, SegmentWriter};
 
-/// How many keys are merged between two looks at the scope.
+/// How many keys are merged between two checks of the scope.
 const KEYS_PER_LOOK: usize = 4096;
 /// The number of a file that is left out.
 const NOWHERE: u32 = u32::MAX;
 
-/// What became of some parts.
+/// The result of a merge.
 #[derive(Debug)]
 pub(super) struct Merged {
     /// The parts that were merged, as they were.
     pub(super) inputs: Vec<Part>,
-    /// Nothing if no file of them counts.
+    /// `None` if none of their files counts.
     pub(super) segment: Option<Segment>,
     /// For each part, the new number of each file.
     moved: Vec<Vec<u32>>,
 }
 
 impl Merged {
-    /// The new number of a file of one of the parts; nothing if it was left out.
+    /// The new number of a file of one of the parts; `None` if it was left out.
     pub(super) fn moved(&self, input: usize, file: u32) -> Option<u32> {
         let to = *self.moved.get(input)?.get(file as usize)?;
         (to != NOWHERE).then_some(to)
@@ -38,7 +38,7 @@ impl Merged {
 /// Merges parts.
 ///
 /// # Errors
-/// A part cannot be read, the segment cannot be written, or the scope is cancelled.
+/// A part can't be read, the segment can't be written, or the scope is cancelled.
 pub(super) fn merge(inputs: Vec<Part>, directory: &Path, scope: &Scope) -> io::Result<Merged> {
     let (files, moved) = order(&inputs);
     if files.is_empty() {
@@ -65,7 +65,7 @@ pub(super) fn merge(inputs: Vec<Part>, directory: &Path, scope: &Scope) -> io::R
 
 type InOrder<'parts> = Vec<(&'parts FileEntry, usize, u32)>;
 
-/// The files that count, in the order of their paths, and where each goes.
+/// The files that count, ordered by path, and where each goes.
 fn order(inputs: &[Part]) -> (InOrder<'_>, Vec<Vec<u32>>) {
     let mut moved: Vec<Vec<u32>> = Vec::new();
     let mut files: InOrder<'_> = Vec::new();
@@ -130,7 +130,7 @@ fn write_keys(
 /// The keys of one part, in order.
 struct Source<'part> {
     keys: Keys<'part>,
-    /// The files of the key that it stands at.
+    /// The files of the current key.
     list: Vec<u32>,
 }
 

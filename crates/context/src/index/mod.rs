@@ -1,20 +1,23 @@
-//! Which files of a tree hold which trigrams and which names. One index per tree, for everybody who asks.
+//! Which files of a tree contain which trigrams and names. One index per tree, shared by all questions.
 //!
-//! It lies in the data directory, as immutable segments and a manifest that names them. What changes on disk goes into small
-//! pieces in memory, and from there into new segments. A [`Snapshot`] is the index at one moment; it stays as it is for as
-//! long as somebody holds it.
+//! It is stored in the data directory, as immutable segments and a manifest that names them. Changes on disk go
+//! into small pieces in memory, and from there into new segments. A [`Snapshot`] is the index at one point in
+//! time; it doesn't change as long as somebody holds it.
 //!
-//! - `entry.rs`, `key.rs`, `record.rs`, `numbers.rs`: what is kept of a file, and how.
+//! - `entry.rs`, `key.rs`, `record.rs`, `numbers.rs`: what is stored about a file, and how.
 //! - `extract.rs`, `collect.rs`, `build.rs`: from files to segments. `piece.rs`: one file in memory.
-//! - `segment/`: a file with what many files are found by. `manifest.rs`: which of them count. `merge.rs`: several become one.
+//! - `segment/`: a file with the keys of many files. `manifest.rs`: which of them count. `merge.rs`: merges
+//!   several.
 //! - `part.rs`: a segment or a piece, and which of its files still count.
-//! - `compare.rs`: how the tree differs from what is known. `writer.rs`: what is done about it.
-//! - `inbox.rs`, `keeper.rs`, `service.rs`: the one task that does it, and how it is asked. `way.rs`: who goes first.
+//! - `compare.rs`: how the tree differs from the index. `writer.rs`: applies the differences.
+//! - `inbox.rs`, `keeper.rs`, `service.rs`: the one task that does it, and how it is asked. `way.rs`: who has
+//!   priority.
 //!
-//! **Invariant:** the index is a cache. It answers which files *may* hold something; whoever uses the answer reads the file.
-//! Whatever is wrong with what is on disk means that it is not there, and it is made anew.
+//! **Invariant:** the index is a cache. It tells which files *may* contain something; callers read the file to
+//! verify. Invalid data on disk counts as missing and is rebuilt.
 //!
-//! **Invariant:** a file counts in at most one part. Before another version of it comes in, what is known of it stops to count.
+//! **Invariant:** a file counts in at most one part. Before another version of it is added, the earlier one stops
+//! counting.
 
 mod build;
 mod collect;

@@ -9,13 +9,13 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Appends a text, with its length before it.
+/// Appends a text, prefixed with its length.
 pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
     put(bytes, text.len() as u64);
     bytes.extend_from_slice(text.as_bytes());
 }
 
-/// Bytes that are taken from the front. Whatever is wrong with them is a `None`.
+/// Reads bytes from the front. Invalid bytes are a `None`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Front<'bytes>(pub(super) &'bytes [u8]);
 
@@ -38,7 +38,7 @@ impl<'bytes> Front<'bytes> {
         None
     }
 
-    /// The next number, if it is a small one.
+    /// The next number, if it fits.
     pub(super) fn small(&mut self) -> Option<u32> {
         self.number()?.try_into().ok()
     }
@@ -55,7 +55,7 @@ impl<'bytes> Front<'bytes> {
         Some(taken)
     }
 
-    /// The next bytes, so many as the array has.
+    /// The next bytes, as many as the array has.
     pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
     }

@@ -8,7 +8,7 @@ use super::entry::{FileEntry, Holds};
 use super::piece::Piece;
 use super::segment::Segment;
 
-/// Where a part keeps its files.
+/// Where a part stores its files.
 #[derive(Debug)]
 pub(super) enum Content {
     Segment(Segment),
@@ -16,7 +16,7 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// The files, in the order of their paths, which is the order of their numbers.
+    /// The files, ordered by path, which is the order of their numbers.
     pub(super) fn entries(&self) -> &[FileEntry] {
         match self {
             Self::Segment(segment) => segment.entries(),
@@ -42,7 +42,7 @@ impl Content {
         }
     }
 
-    /// The outline of a file, encoded; empty if there is none.
+    /// The encoded outline of a file; empty if there is none.
     pub(super) fn outline(&self, file: u32) -> io::Result<Vec<u8>> {
         match self {
             Self::Segment(segment) => segment.outline(file),
@@ -69,9 +69,9 @@ impl Content {
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) content: Arc<Content>,
-    /// A bit for each file that does not count any more.
+    /// A bit for each file that no longer counts.
     dead: Arc<Vec<u64>>,
-    /// How many files with text count, and how many bytes they have.
+    /// How many files with text count, and their size.
     pub(super) texts: usize,
     pub(super) source_bytes: u64,
     /// How many files count.
@@ -96,7 +96,7 @@ impl Part {
         word.is_some_and(|word| word & (1 << (file % 64)) == 0)
     }
 
-    /// From now on a file does not count.
+    /// Stops counting a file.
     pub(super) fn kill(&mut self, file: u32) {
         if !self.is_alive(file) {
             return;

@@ -1,9 +1,9 @@
-//! A file that changed a moment ago: a segment of one file, in memory.
+//! A recently changed file: a segment of one file, in memory.
 
 use super::entry::FileEntry;
 use super::extract::{Extracted, keys};
 
-/// One file, and what it is found by.
+/// One file and its keys.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) entry: FileEntry,

@@ -26,7 +26,7 @@ pub(super) fn encode(outline: &Outline) -> Vec<u8> {
     bytes
 }
 
-/// The outline that these bytes are, if they are one.
+/// Decodes an outline; `None` if it is invalid.
 pub(super) fn decode(bytes: &[u8]) -> Option<Outline> {
     let mut front = Front(bytes);
     let [number] = front.array()?;

@@ -9,44 +9,44 @@ use process::Tasks;
 use watch::Watch;
 
 use super::inbox::{Effort, Inbox};
-use super::keeper::{self, Shared, Shown, Sight};
+use super::keeper::{self, IndexShared, Sight, VisibleIndex};
 use super::snapshot::Snapshot;
 use super::way::Way;
 
-/// What an index is made with.
+/// What an index needs.
 #[derive(Clone, Debug)]
 pub struct IndexOptions {
     /// The root of the tree, canonical.
     pub root: PathBuf,
-    /// The directory of this index alone. It is made if it is not there; whatever is in it may be thrown away.
+    /// The directory of this index alone. It is created if it is missing, and its content may be deleted.
     pub directory: PathBuf,
-    /// Where the marks of the watch go.
+    /// Where the watch puts its marks.
     pub scratch: PathBuf,
-    /// The most bytes that it may have on disk. Files that do not fit are not indexed, and are looked into without it.
+    /// The size limit on disk. Files that don't fit aren't indexed, and are searched without the index.
     pub limit_bytes: u64,
-    /// What goes on in the background.
+    /// Runs background tasks.
     pub tasks: Tasks,
-    /// The time.
+    /// The time source.
     pub clock: Arc<dyn Clock>,
 }
 
 /// An index that keeps up with its tree, until it is dropped or closed.
 #[derive(Debug)]
 pub struct Index {
-    shared: Arc<Shared>,
+    shared: Arc<IndexShared>,
 }
 
-/// How far an index is.
+/// The state of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IndexState {
-    /// What is on disk is being read, or made for the first time.
+    /// It is being read from disk, or built for the first time.
     Building {
         /// How many files are done.
         files: u64,
     },
     /// It can be used, and keeps up.
     Ready,
-    /// It cannot be made: the tree cannot be read, or the disk is full. It is tried again when somebody asks later.
+    /// It can't be built: the tree can't be read, or the disk is full. It is tried again with a later request.
     Failed {
         /// Why.
         why: String,
@@ -55,44 +55,44 @@ pub enum IndexState {
     Closed,
 }
 
-/// What there is to know of an index.
+/// The status of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexInfo {
     /// The root of the tree.
     pub root: PathBuf,
-    /// How far it is.
+    /// Its state.
     pub state: IndexState,
-    /// How many files it knows.
+    /// The number of files.
     pub files: usize,
-    /// How many bytes these files have.
+    /// The size of these files.
     pub source_bytes: u64,
-    /// How many bytes it has on disk.
+    /// Its size on disk.
     pub index_bytes: u64,
-    /// When it was last asked for.
+    /// When it was last used.
     pub used: SystemTime,
 }
 
 impl Index {
-    /// Opens an index, and begins to read or make it in the background. At once.
+    /// Opens an index, and starts to read or build it in the background. Returns at once.
     #[must_use]
     pub fn open(options: IndexOptions) -> Arc<Self> {
         let way = Way::new(&options.clock);
         Self::open_behind(options, way)
     }
 
-    /// The same, behind questions that walk.
+    /// The same, with lower priority than questions that walk.
     pub(crate) fn open_behind(options: IndexOptions, way: Way) -> Arc<Self> {
         let ending = CancellationToken::new();
         let (scope, tasks) = (ending.scope(), options.tasks.clone());
         let used_at = options.clock.now();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(IndexShared {
             options,
             way,
             state: Slot::new(IndexState::Building { files: 0 }),
             inbox: Inbox::default(),
             done: Slot::new(0),
             ending,
-            shown: Mutex::new(Shown {
+            shown: Mutex::new(VisibleIndex {
                 snapshot: None,
                 watch: None,
                 sight: Sight::Partial,
@@ -110,18 +110,18 @@ impl Index {
         &self.shared.options.root
     }
 
-    /// The index as it is; nothing while it is made for the first time.
+    /// The current index; `None` while it is built for the first time.
     #[must_use]
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.shared.shown().snapshot.clone()
     }
 
-    /// The index with everything that has happened on disk before this call, if that can be had until the deadline; otherwise
-    /// what there is. *Cancel safety*: may be dropped at any time.
+    /// The index with everything that has happened on disk before this call, if that is possible until the
+    /// deadline; otherwise the current one. *Cancel safety*: the future may be dropped at any time.
     pub async fn up_to_date(&self, deadline: Deadline, scope: &Scope) -> Option<Arc<Snapshot>> {
         loop {
             let watch = self.look_again(&deadline, scope).await;
-            // What was to be reported by a watch that was replaced meanwhile is reported by the next one.
+            // If the watch was replaced in the meantime, the next one reports what was missing.
             let is_the_same = {
                 let now = self.shared.shown().watch.clone();
                 watch.as_ref().map(Arc::as_ptr) == now.as_ref().map(Arc::as_ptr)
@@ -132,7 +132,7 @@ impl Index {
         }
     }
 
-    /// Waits until everything that the watch has seen so far is in the index. Which watch that was.
+    /// Waits until everything that the watch has seen so far is in the index. Returns that watch.
     async fn look_again(&self, deadline: &Deadline, scope: &Scope) -> Option<Arc<Watch>> {
         self.note_use();
         let shared = &self.shared;
@@ -143,10 +143,10 @@ impl Index {
         let mut effort = Effort::Paths;
         match &watch {
             Some(watch) if sight == Sight::Whole => {
-                // What a watch that is behind does not know, the next question will.
+                // If the watch is behind, the next question will see the rest.
                 drop(watch.catch_up(deadline.clone(), scope).await);
             }
-            // Until the tree is followed it is going to be compared anyway.
+            // Until the tree is watched, it will be compared anyway.
             None if self.is_building() => {}
             _ => effort = Effort::Compare,
         }
@@ -158,13 +158,13 @@ impl Index {
         watch
     }
 
-    /// Its state, for whoever waits on it.
+    /// Its state, to wait on.
     #[must_use]
     pub fn state(&self) -> &Slot<IndexState> {
         &self.shared.state
     }
 
-    /// What there is to know of it.
+    /// Its status.
     #[must_use]
     pub fn info(&self) -> IndexInfo {
         let (snapshot, used) = {
@@ -181,31 +181,31 @@ impl Index {
         }
     }
 
-    /// Throws everything away and makes it anew, in the background.
+    /// Deletes everything and builds it again, in the background.
     pub fn rebuild(&self) {
         self.shared.inbox.ask(Effort::Rebuild);
     }
 
-    /// Ends what goes on in the background. What is on disk stays.
+    /// Stops the background work. What is on disk stays.
     pub fn close(&self) {
         let cause = Cause::new("the index", "nobody needs it any more");
         self.shared.ending.cancel(cause);
     }
 
-    /// Somebody asks for it.
+    /// Records a use.
     pub(crate) fn note_use(&self) {
         let (now, at) = (SystemTime::now(), self.shared.options.clock.now());
         let mut shown = self.shared.shown();
         (shown.used, shown.used_at) = (now, at);
     }
 
-    /// Ends it if nobody has asked for it in this time, and it is not being made. If it goes on, when to look again.
+    /// Closes it if it wasn't used for this long and isn't being built. Otherwise returns when to check again.
     pub(crate) fn close_if_unused(&self, patience: Duration) -> Option<Instant> {
         let now = self.shared.options.clock.now();
         if self.is_building() {
             return Some(now + patience);
         }
-        // Whoever asks says so under the same lock: either it is seen here, or they find that it is closed.
+        // Uses are recorded under the same lock: either this sees the use, or the user sees that it is closed.
         let shown = self.shared.shown();
         let due = shown.used_at + patience;
         if now < due {

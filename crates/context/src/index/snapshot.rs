@@ -1,4 +1,4 @@
-//! An index at one moment.
+//! An index at one point in time.
 
 use std::io;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::path::TreePath;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct FileId(pub u32);
 
-/// An index at one moment. It stays as it is for as long as somebody holds it. Reading it blocks, for a moment.
+/// An index at one point in time. It doesn't change as long as somebody holds it. Reading it blocks for a moment.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     parts: Vec<Part>,
     /// The number of the first file of each part.
     first: Vec<u32>,
-    /// Files that are known to have changed, or that do not fit.
+    /// Files that are known to have changed, or that don't fit.
     beside: Arc<[TreePath]>,
-    /// Files that went away, and when that was noticed.
+    /// Deleted files, and when that was noticed.
     gone: Arc<Vec<(TreePath, SystemTime)>>,
 }
 
@@ -50,25 +50,25 @@ impl Snapshot {
         }
     }
 
-    /// How many files it knows.
+    /// The number of files.
     #[must_use]
     pub fn len(&self) -> usize {
         self.parts.iter().map(|part| part.texts).sum()
     }
 
-    /// Whether it knows none.
+    /// Whether there are no files.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many bytes all files have.
+    /// The size of all files.
     #[must_use]
     pub fn source_bytes(&self) -> u64 {
         self.parts.iter().map(|part| part.source_bytes).sum()
     }
 
-    /// How many bytes it has on disk.
+    /// Its size on disk.
     #[must_use]
     pub fn index_bytes(&self) -> u64 {
         let segments = self.parts.iter().filter_map(|part| part.content.segment());

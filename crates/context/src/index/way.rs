@@ -1,27 +1,27 @@
-//! Questions that have to do without an index go before those that make one: both want all cores, and somebody waits for the
-//! first.
+//! Questions that do without an index have priority over building one: both want all cores, and somebody waits
+//! for the question.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kernel::{Clock, Deadline, Scope, Slot};
 
-/// How long at most whoever makes an index waits at a time. Afterwards it works as long as it has waited, so that an index is
-/// made in twice the time at most, however many ask.
+/// The longest time that a build waits at a time. Afterwards it works as long as it has waited, so that an index
+/// takes at most twice the time, however many questions there are.
 const MOST_WAIT: Duration = Duration::from_secs(1);
 
-/// How many questions look into all files of a tree. Clones are the same.
+/// How many questions are searching all files of a tree. Clones share the count.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
     walking: Slot<usize>,
     clock: Arc<dyn Clock>,
 }
 
-/// A question that looks into all files of a tree, until it is dropped.
+/// A question that searches all files of a tree, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Walking(Slot<usize>);
 
-/// When somebody who makes an index has to give way again.
+/// When a build has to give way again.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     works_until: Option<Instant>,
@@ -35,13 +35,13 @@ impl Way {
         }
     }
 
-    /// A question begins to walk.
+    /// A question starts to walk.
     pub(crate) fn walk(&self) -> Walking {
         change(&self.walking, |walking| walking + 1);
         Walking(self.walking.clone())
     }
 
-    /// Waits until nobody walks, or for long enough, or the scope is cancelled. It blocks.
+    /// Waits until nobody walks, or long enough, or the scope is cancelled. It blocks.
     pub(super) fn give(&self, turn: &mut Turn, scope: &Scope) {
         if *self.walking.read().state == 0 {
             return;
@@ -51,7 +51,7 @@ impl Way {
             return;
         }
         let patience = Deadline::after(&self.clock, MOST_WAIT);
-        // Whatever it ends by, it goes on.
+        // It continues in any case.
         drop(
             self.walking
                 .wait_until_blocking(|walking| *walking == 0, patience, scope),
@@ -67,7 +67,7 @@ impl Drop for Walking {
     }
 }
 
-/// Counts. Who was overtaken counts from the newest number.
+/// Changes the count. If somebody else was faster, it is tried again on the newest count.
 fn change(walking: &Slot<usize>, next: impl Fn(usize) -> usize) {
     loop {
         let seen = walking.read();
@@ -117,7 +117,7 @@ mod tests {
         go.send(()).unwrap();
         goes_on();
 
-        // It waits for both, and goes on when the last one is done.
+        // It waits for both, and continues when the last one is done.
         let (one, other) = (way.walk(), way.walk());
         go.send(()).unwrap();
         is_waiting();
@@ -134,7 +134,7 @@ mod tests {
         manual.advance(MOST_WAIT / 2);
         go.send(()).unwrap();
         is_waiting();
-        // However long somebody walks, it goes on.
+        // However long somebody walks, it continues.
         manual.advance(MOST_WAIT);
         goes_on();
         manual.advance(MOST_WAIT);

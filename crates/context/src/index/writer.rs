@@ -1,4 +1,4 @@
-//! Whoever changes an index: one at a time, on a thread where it may block.
+//! Changes an index: one change at a time, on a thread that may block.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,44 +22,46 @@ use super::way::Way;
 use crate::disk::Root;
 use crate::path::TreePath;
 
-/// The most files of an index. Those beyond are looked into without it.
+/// The most files of an index. Further ones are searched without it.
 const MOST_FILES: usize = 1_000_000;
-/// How many files may lie in memory before they are written to a segment. A kill loses them, and they are read again.
+/// How many files may be in memory before they are written to a segment. If the process is killed, they are read
+/// again.
 const MOST_PIECES: usize = 256;
-/// If more files than this have changed, they are read on several threads and go into segments right away.
+/// If more files than this have changed, they are read on several threads and go straight into segments.
 const MOST_AT_ONCE: usize = 64;
-/// The most segments that are left alone: a question looks into each of them.
+/// How many segments are left unmerged: a question searches each of them.
 const MOST_SEGMENTS: usize = 8;
-/// About how many bytes of a segment a file in memory makes.
+/// The approximate size of a file from memory in a segment.
 const PIECE_BYTES: u64 = 4 * 1024;
-/// How many files that went away are remembered. Those of longest ago are forgotten: only plans that are older ask for them.
+/// How many deleted files are remembered. The oldest are dropped: only older plans ask for them.
 const MOST_GONE: usize = 10_000;
-/// An index that has less than this part of its room left is full.
+/// An index with less than this fraction of its space left is full.
 const FULL_PART: u64 = 50;
 
-/// An index, and what is on disk of it.
+/// An index, and its files on disk.
 #[derive(Debug)]
 pub(super) struct Writer {
     root: PathBuf,
     directory: PathBuf,
     limit_bytes: u64,
-    /// Segments, and then pieces. If several have a file, only the last one counts.
+    /// Segments, then pieces. If several have a file, only the last one counts.
     parts: Vec<Part>,
-    /// Files that are known to have changed and are not read yet.
+    /// Files that are known to have changed and haven't been read yet.
     pending: Vec<TreePath>,
-    /// Files for which there is no room.
+    /// Files for which there is no space.
     beyond: BTreeSet<TreePath>,
-    /// Files that went away, and when that was noticed.
+    /// Deleted files, and when that was noticed.
     gone: Arc<Vec<(TreePath, SystemTime)>>,
-    /// What is written down of it.
+    /// The stored manifest.
     manifest: Manifest,
 }
 
 impl Writer {
-    /// Reads what is on disk. What is broken, or of another program, is not there. The second is whether there was something.
+    /// Reads the index from disk. Damaged data and other formats count as missing. Also returns whether there was
+    /// something.
     ///
     /// # Errors
-    /// The directory cannot be made.
+    /// The directory can't be created.
     pub(super) fn load(root: &Path, directory: &Path, limit_bytes: u64) -> io::Result<(Self, bool)> {
         fs::create_dir_all(directory)?;
         let mut writer = Self {
@@ -81,32 +83,32 @@ impl Writer {
             match Segment::open(directory, name) {
                 Ok(segment) => writer.take_in(segment),
                 Err(error) => {
-                    tracing::warn!(directory = %directory.display(), name, %error, "a part of an index is made anew");
+                    tracing::warn!(directory = %directory.display(), name, %error, "rebuilding a part of an index");
                     is_whole = false;
                 }
             }
         }
         writer.manifest = manifest;
         if was_there && !is_whole {
-            // What is broken is not tried again.
+            // Damaged segments aren't tried again.
             writer.commit()?;
         }
         Ok((writer, is_whole))
     }
 
-    /// The index as it is.
+    /// The current index.
     pub(super) fn snapshot(&self) -> Snapshot {
         let beside = self.pending.iter().chain(&self.beyond).cloned().collect();
         Snapshot::new(self.parts.clone(), beside, Arc::clone(&self.gone))
     }
 
-    /// Compares the whole tree with what is known. What is known of files that differ does not count any more.
+    /// Compares the whole tree with the index. Entries of files that differ stop counting.
     ///
     /// # Errors
-    /// The root cannot be read, or the scope is cancelled.
+    /// The root can't be read, or the scope is cancelled.
     pub(super) fn compare(&mut self, scope: &Scope) -> io::Result<()> {
         let difference = compare::whole(&self.root, &self.root, &self.parts, scope)?;
-        // Those that are still there are among what has changed.
+        // Those that still exist are among the changed files.
         self.beyond.clear();
         self.note(difference);
         Ok(())
@@ -115,7 +117,7 @@ impl Writer {
     /// The same for some paths.
     ///
     /// # Errors
-    /// The root cannot be read, or the scope is cancelled.
+    /// The root can't be read, or the scope is cancelled.
     pub(super) fn compare_some(&mut self, paths: &BTreeSet<PathBuf>, scope: &Scope) -> io::Result<()> {
         let difference = compare::some(&self.root, paths, &self.parts, scope)?;
         self.note(difference);
@@ -136,10 +138,10 @@ impl Writer {
         self.drop_dead_pieces();
     }
 
-    /// Reads what was noted as changed.
+    /// Reads the files that were recorded as changed.
     ///
     /// # Errors
-    /// The root cannot be read, segments cannot be written, or the scope is cancelled.
+    /// The root can't be read, segments can't be written, or the scope is cancelled.
     pub(super) fn catch_up(
         &mut self,
         way: &Way,
@@ -172,7 +174,7 @@ impl Writer {
             .collect();
         let now = SystemTime::now();
         for path in std::mem::take(&mut self.pending) {
-            // What was there a moment ago, and could not be read any more.
+            // Files that existed a moment ago but couldn't be read anymore.
             let is_new = new.iter().any(|part| part.find(path.as_str()).is_some());
             if !is_new && !self.beyond.contains(&path) {
                 self.remember_gone(path, now);
@@ -201,7 +203,7 @@ impl Writer {
         Ok(())
     }
 
-    /// What should be merged now, if something should.
+    /// What to merge now, if anything.
     pub(super) fn to_merge(&self) -> Option<Vec<Part>> {
         let (segments, pieces) = self.parts.split_at(self.pieces_at());
         let size = |part: &Part| part.content.segment().map_or(0, Segment::bytes);
@@ -221,10 +223,10 @@ impl Writer {
         })
     }
 
-    /// Puts what was merged in the place of what it was merged of.
+    /// Replaces the merged parts by the result.
     ///
     /// # Errors
-    /// The manifest cannot be written.
+    /// The manifest can't be written.
     pub(super) fn take_merged(&mut self, mut merged: Merged) -> io::Result<()> {
         let mut new = merged.segment.take().map(Content::Segment).map(Part::new);
         let inputs = merged.inputs.iter().enumerate();
@@ -233,7 +235,7 @@ impl Writer {
                 .parts
                 .iter()
                 .find(|part| Arc::ptr_eq(&part.content, &before.content));
-            // What stopped to count meanwhile does not count in the new one.
+            // Files that stopped counting in the meantime don't count in the new segment either.
             for (file, _) in before.living() {
                 let still = now.is_some_and(|now| now.is_alive(file));
                 if let (false, Some(to), Some(new)) = (still, merged.moved(input, file), &mut new) {
@@ -251,7 +253,7 @@ impl Writer {
         self.commit()
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.parts.clear();
         self.pending.clear();
@@ -259,7 +261,7 @@ impl Writer {
         self.commit()
     }
 
-    /// Writes down which segments there are, and removes those that were there before.
+    /// Stores the list of segments, and removes those that are no longer listed.
     fn commit(&mut self) -> io::Result<()> {
         let segments = self.parts.iter().filter_map(|part| part.content.segment());
         let names = segments.map(|segment| segment.name().to_owned()).collect();
@@ -268,14 +270,14 @@ impl Writer {
         let before = std::mem::replace(&mut self.manifest, manifest);
         for name in before.segments {
             if !self.manifest.segments.contains(&name) {
-                // If it cannot be removed now, it is when the index is opened again.
+                // If it can't be removed now, it is removed when the index is opened again.
                 drop(fs::remove_file(self.directory.join(name)));
             }
         }
         Ok(())
     }
 
-    /// Takes in a segment that was there before. What older ones have of its files does not count.
+    /// Adds a segment that existed before. Its files stop counting in older ones.
     fn take_in(&mut self, segment: Segment) {
         let part = Part::new(Content::Segment(segment));
         for entry in part.content.entries() {
@@ -292,7 +294,7 @@ impl Writer {
         }
     }
 
-    /// A piece that does not count any more is of no use at all.
+    /// A piece that doesn't count anymore is useless.
     fn drop_dead_pieces(&mut self) {
         self.parts
             .retain(|part| part.alive > 0 || part.content.segment().is_some());
@@ -324,8 +326,8 @@ impl Writer {
     }
 }
 
-/// How many segments, the smallest first, are merged with others of a size: so many that few are left, and none that is much
-/// larger than all before it, so that a file is not written again and again.
+/// How many segments, smallest first, to merge with others of this size: enough that few are left, but none that
+/// is much larger than all before it, so that files aren't rewritten again and again.
 fn how_many(sizes: &[u64], mut small: u64) -> usize {
     let mut taken = 0;
     while let Some(size) = sizes.get(taken)

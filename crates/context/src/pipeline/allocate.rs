@@ -1,13 +1,13 @@
-//! Allocate: how much of the time and of the budget each may use.
+//! Allocate: how much of the time and of the budget each strategy may use.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::settings::StrategySettings;
 
-/// Says how much each may use.
+/// Allocates time and budget.
 pub(super) trait Allocate: fmt::Debug + Send + Sync {
-    /// How much the strategies with these settings may use of so many tokens and so much time.
+    /// How much the strategies with these settings may use of this many tokens and this much time.
     fn allocate(
         &self,
         settings: &[StrategySettings],
@@ -16,39 +16,39 @@ pub(super) trait Allocate: fmt::Debug + Send + Sync {
     ) -> Allocation;
 }
 
-/// How much each may use.
+/// How much each strategy may use.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Allocation {
-    /// How long each strategy may look, in their order.
+    /// The time limit of each strategy, in order.
     pub(super) times: Vec<Duration>,
-    /// How long all of them together may; `None` is as long as they want.
+    /// The time limit of all of them together; `None` for no limit.
     pub(super) together: Option<Duration>,
-    /// The most places that each may name.
+    /// How many locations each may return.
     pub(super) most_hits: usize,
-    /// The most tokens of one piece, as long as there are others that want some.
+    /// The token limit of one piece, as long as others want some.
     pub(super) piece_tokens: usize,
-    /// How much each counts in the ranking, in their order. There it decides whose places come first, and so who gets which
-    /// share of the budget.
+    /// The weight of each strategy in the ranking, in order. It decides whose locations come first, and so who
+    /// gets which share of the budget.
     pub(super) weights: Vec<f64>,
 }
 
-/// Everybody gets what is set for it.
+/// Every strategy gets what is configured for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AsSet;
 
-/// What is kept of the time for packing: this part of it.
+/// The fraction of the time that is reserved for packing.
 const PACKING_PART: u32 = 10;
-/// And never more than this. Packing takes a few milliseconds where the index knows the files.
+/// But never more than this. Packing takes a few milliseconds if the index knows the files.
 const PACKING_MOST: Duration = Duration::from_millis(200);
-/// A piece has about so many tokens: more places than fit would only be looked at to be left out.
+/// The approximate size of a piece in tokens: more locations than fit would only be left out.
 const TOKENS_OF_A_PIECE: usize = 80;
-/// At least so many places, because ranks from several lists need something to agree on.
+/// At least this many locations, because ranks from several lists need something to agree on.
 const FEWEST_HITS: usize = 30;
-/// At most so many places: a few hundred from all strategies together are read.
+/// At most this many locations: a few hundred from all strategies together are read.
 const MOST_HITS: usize = 100;
-/// One piece takes no more than this part of the budget while others want some of it.
+/// The fraction of the budget that one piece takes at most while others want some of it.
 const PIECE_PART: usize = 3;
-/// But this much it may take in any case: of less than that, a reader learns little.
+/// But a piece may always take this much: less than that tells a reader little.
 const PIECE_TOKENS: usize = 200;
 
 impl Allocate for AsSet {

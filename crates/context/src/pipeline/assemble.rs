@@ -1,4 +1,4 @@
-//! The pieces as an answer. Here it is made sure that no answer has more tokens than it may have.
+//! Assembles the pieces into an answer, and makes sure that it never exceeds its token budget.
 
 use tokenizer::Tokenizer;
 
@@ -7,7 +7,7 @@ use super::pack::Packed;
 use super::unit::Piece;
 use crate::answer::{Fragment, LeftOut};
 
-/// The text of an answer and what it is made of.
+/// The text of an answer and its pieces.
 #[derive(Debug, Default)]
 pub(super) struct Assembled {
     pub(super) fragments: Vec<Fragment>,
@@ -17,11 +17,11 @@ pub(super) struct Assembled {
     pub(super) left_out_total: usize,
 }
 
-/// How often the last piece is dropped to make the text fit. Pieces have as many tokens among others as they have alone, but
-/// for the last one, which may have one more without the empty line after it.
+/// How many times the last piece is dropped to make the text fit. Pieces have as many tokens among others as
+/// alone, except for the last one, which may have one more without the empty line after it.
 const MOST_TRIES: usize = 8;
 
-/// Puts the pieces together, in the order in which they are read. The worst of them are dropped until the text fits.
+/// Joins the pieces, in reading order. The worst of them are dropped until the text fits.
 pub(super) fn assemble(
     packed: Packed,
     budget_tokens: usize,
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// Whatever packing thinks, the text itself is counted, and the worst pieces are dropped until it fits.
+    /// Whatever packing assumes, the text itself is counted, and the worst pieces are dropped until it fits.
     #[test]
     fn no_answer_has_more_tokens_than_its_budget() {
         let tokenizer = Tokenizer::load(TokenizerName::O200k).unwrap();

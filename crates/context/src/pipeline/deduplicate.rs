@@ -1,4 +1,4 @@
-//! Deduplicate: from the places that strategies have named to pieces of files that have no line in common.
+//! Deduplicate: turns the locations of all strategies into pieces of files that don't overlap.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,34 +13,34 @@ use crate::lines::Lines;
 use crate::path::TreePath;
 use crate::strategy::Hit;
 
-/// Makes units of hits.
+/// Turns hits into units.
 pub(super) trait Deduplicate: fmt::Debug + Send + Sync {
-    /// The units, in the order of path and line. The same hits give the same units, whoever was first.
+    /// The units, ordered by path and line. The same hits give the same units, whichever came first.
     fn deduplicate(&self, ran: &[Ran], sources: &mut Sources<'_>) -> Deduplicated;
 }
 
-/// The units, and how much was not looked at.
+/// The units, and how much wasn't looked at.
 #[derive(Debug)]
 pub(super) struct Deduplicated {
     pub(super) units: Vec<Unit>,
-    /// Hits beyond the most that are looked at, or for which there was no time.
+    /// Hits beyond the limit, or for which there was no time.
     pub(super) beyond: usize,
 }
 
-/// A hit is widened to the definition that it is in. What overlaps is one unit.
+/// A hit is widened to its enclosing definition. Overlapping ones become one unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ByDefinition;
 
-/// The most hits that are looked at, the best of each strategy first. So many files are read at most; no budget has room for
-/// more pieces that are worth reading.
+/// How many hits are processed, the best of each strategy first. At most this many files are read; no budget has
+/// room for more useful pieces.
 const MOST_HITS: usize = 400;
-/// Windows with no more lines between them become one.
+/// Windows with no more lines than this between them become one.
 const GAP_LINES: u32 = 3;
 
 impl Deduplicate for ByDefinition {
     fn deduplicate(&self, ran: &[Ran], sources: &mut Sources<'_>) -> Deduplicated {
         let (hits, mut beyond) = interleaved(ran);
-        // Files are read in the order of their best hit, so that the best are those within the limits.
+        // Files are read in the order of their best hit, so that the best are within the limits.
         let mut order: Vec<&TreePath> = Vec::new();
         let mut by_path: BTreeMap<&TreePath, Vec<&Hit>> = BTreeMap::new();
         for (_, hit) in &hits {
@@ -73,8 +73,8 @@ impl Deduplicate for ByDefinition {
     }
 }
 
-/// The hits of all strategies, the first of each before the second of any, up to the most that are looked at; and how many
-/// there are beyond that.
+/// The hits of all strategies, the first of each before the second of any, up to the limit; and how many there
+/// are beyond it.
 fn interleaved(ran: &[Ran]) -> (Vec<(usize, &Hit)>, usize) {
     let longest = ran.iter().map(|ran| ran.hits.len()).max().unwrap_or_default();
     let total: usize = ran.iter().map(|ran| ran.hits.len()).sum();
@@ -87,7 +87,7 @@ fn interleaved(ran: &[Ran]) -> (Vec<(usize, &Hit)>, usize) {
     (hits, beyond)
 }
 
-/// The units of a file, in the order of its lines.
+/// The units of a file, ordered by line.
 fn of_file(source: &Arc<Source>, hits: &[&Hit]) -> Vec<Unit> {
     let Some(all) = source.all() else {
         return Vec::new();
@@ -109,7 +109,7 @@ fn of_file(source: &Arc<Source>, hits: &[&Hit]) -> Vec<Unit> {
         };
         let (widened, shape) = widen(source.outline.as_ref(), all, lines);
         if source.trim(widened).is_none() {
-            // There is nothing to see.
+            // There is nothing to show.
             continue;
         }
         units.push(unit(widened, shape, hit.depth, vec![lines]));
@@ -137,7 +137,7 @@ fn belongs(one: &Unit, next: &Unit) -> bool {
     next.lines.first() <= one.lines.last().saturating_add(gap)
 }
 
-/// Adds a unit to the one before it. The larger one says what both are, if it is as large as both.
+/// Merges a unit into the one before it. The larger one defines what both are, if it covers both.
 fn merge(into: &mut Unit, next: Unit) {
     let lines = into.lines.span(next.lines);
     if into.lines != lines {
@@ -152,8 +152,8 @@ fn merge(into: &mut Unit, next: Unit) {
     into.hits.extend(next.hits);
 }
 
-/// Notes which units a strategy has found, and at which place. Several hits on one unit are one place, and a hit on a whole
-/// file is one place for all units of that file.
+/// Records which units a strategy has found, and at which rank. Several hits on one unit have one rank, and a hit
+/// on a whole file has one rank for all units of that file.
 fn rank<'a>(
     strategy: usize,
     hits: impl Iterator<Item = &'a Hit>,

@@ -1,4 +1,4 @@
-//! Resolve depth: the ways in which a unit can be shown, from the whole body down to its name.
+//! Resolve depth: the forms in which a unit can be shown, from the whole body down to its name.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use crate::answer::Depth;
 use crate::lines::Lines;
 use crate::outline::{Definition, SymbolKind};
 
-/// Says how a unit can be shown.
+/// Determines how a unit can be shown.
 pub(super) trait ResolveDepth: fmt::Debug + Send + Sync {
-    /// The ways, the fullest first. There may be none.
+    /// The forms, fullest first. There may be none.
     fn forms(&self, unit: &Unit) -> Vec<Form>;
 }
 
@@ -18,19 +18,19 @@ pub(super) trait ResolveDepth: fmt::Debug + Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BodyToName;
 
-/// A longer body is shown from the part on that was found, so many lines of it.
+/// A longer body is shown from the hit on, with this many lines.
 const LONG_LINES: u32 = 100;
-/// What is tried next if that does not fit.
+/// The next size to try if that doesn't fit.
 const PART_LINES: u32 = 30;
-/// And after that, for lines that have no signature to fall back to.
+/// And the one after that, for lines without a signature to fall back to.
 const FEW_LINES: u32 = 10;
-/// How many lines before the part that was found are shown.
+/// How many lines before the hit are shown.
 const LEAD_LINES: u32 = 3;
-/// The most lines of all signatures of a file together.
+/// How many lines all signatures of a file may have together.
 const FILE_SIGNATURES_LINES: u32 = 40;
-/// The most names of a file.
+/// How many names of a file are shown.
 const FILE_NAMES: usize = 30;
-/// The lines at the beginning of a file that defines nothing.
+/// How many lines are shown of a file that defines nothing.
 const HEAD_LINES: u32 = 20;
 
 impl ResolveDepth for BodyToName {
@@ -76,7 +76,7 @@ fn of_window(unit: &Unit) -> Vec<Form> {
     parts(unit, &[LONG_LINES, PART_LINES, FEW_LINES])
 }
 
-/// At most so many lines of the unit: all of them, or from the part on that was found.
+/// At most this many lines of the unit: all of them, or from the hit on.
 fn parts(unit: &Unit, sizes: &[u32]) -> Vec<Form> {
     let part = |most: &u32| {
         let lines = unit
@@ -91,7 +91,7 @@ fn parts(unit: &Unit, sizes: &[u32]) -> Vec<Form> {
     sizes.iter().filter_map(part).collect()
 }
 
-/// At most so many of the lines: the first ones if what was found is among them, otherwise from there on.
+/// At most this many of the lines: the first ones if the hit is among them, otherwise from there on.
 fn clip(lines: Lines, hit: Option<Lines>, most: u32) -> Lines {
     let end_of = |first: u32| lines.last().min(first.saturating_add(most - 1));
     let first = match hit {
@@ -103,12 +103,12 @@ fn clip(lines: Lines, hit: Option<Lines>, most: u32) -> Lines {
     Lines::new(first, end_of(first)).unwrap_or(lines)
 }
 
-/// Those of the lines that are among the others.
+/// The lines that are in both.
 fn within(lines: Lines, others: Lines) -> Option<Lines> {
     Lines::new(lines.first().max(others.first()), lines.last().min(others.last()))
 }
 
-/// A file as a whole: the signatures of what it defines, their names, or its beginning if it defines nothing.
+/// A whole file: the signatures of what it defines, their names, or its beginning if it defines nothing.
 fn of_file(source: &Source, all: Lines) -> Vec<Form> {
     let definitions = source
         .outline
@@ -147,7 +147,7 @@ fn of_file(source: &Source, all: Lines) -> Vec<Form> {
         }
     }
     signatures.sort_unstable();
-    // A type goes by the same name as what is implemented for it.
+    // A type has the same name as its implementations.
     let mut names: Vec<&str> = Vec::new();
     for name in outermost.iter().map(|own| own.name.as_str()) {
         if names.len() < FILE_NAMES && !names.contains(&name) {

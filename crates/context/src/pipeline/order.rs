@@ -6,13 +6,13 @@ use std::fmt;
 use super::unit::Piece;
 use crate::path::TreePath;
 
-/// Puts the pieces into the order in which they are read.
+/// Puts the pieces into reading order.
 pub(super) trait Order: fmt::Debug + Send + Sync {
-    /// The pieces come with the best first.
+    /// The pieces come best first.
     fn order(&self, pieces: &mut [Piece]);
 }
 
-/// The file with the best piece first, and the pieces of a file together, in the order of its lines.
+/// The file with the best piece first, and the pieces of a file together, ordered by line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BestFileFirst;
 

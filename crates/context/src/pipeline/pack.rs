@@ -1,4 +1,4 @@
-//! Pack: as much as fits into the budget.
+//! Pack: fills the budget.
 
 use std::fmt;
 
@@ -12,45 +12,45 @@ use crate::answer::LeftOut;
 
 /// Decides what is shown.
 pub(super) trait Pack: fmt::Debug + Send + Sync {
-    /// What is shown of the units, which come with the best first; so do the pieces. All of them together have no more tokens
-    /// than there are.
+    /// What is shown of the units, which come best first; so do the pieces. All of them together stay within the
+    /// budget.
     fn pack(&self, units: Vec<Unit>, room: &Room<'_>) -> Packed;
 }
 
-/// What packing works with.
+/// What packing needs.
 #[derive(Debug)]
 pub(super) struct Room<'a> {
-    /// How many tokens there are.
+    /// The token budget.
     pub(super) tokens: usize,
-    /// The most of one piece, as long as others want some.
+    /// The token limit of one piece, as long as others want some.
     pub(super) piece_tokens: usize,
-    /// When it is over, what is not packed yet is left out, but for the first piece: an answer that is a little late is better
-    /// than none.
+    /// When it passes, the rest is left out, except for the first piece: an answer that is a little late is
+    /// better than none.
     pub(super) deadline: &'a Deadline,
     pub(super) depth: &'a dyn ResolveDepth,
     pub(super) preamble: &'a dyn Preamble,
     pub(super) tokenizer: &'a Tokenizer,
 }
 
-/// What is shown, and what is not.
+/// What is shown, and what isn't.
 #[derive(Debug)]
 pub(super) struct Packed {
     pub(super) pieces: Vec<Piece>,
-    /// The best of what is not shown.
+    /// The best of what isn't shown.
     pub(super) left_out: Vec<LeftOut>,
     pub(super) left_out_total: usize,
 }
 
-/// The best first, each as full as fits; what is left is used to show the best of them more fully.
+/// Best first, each as full as fits; the rest of the budget is used to show the best of them more fully.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BestFirst;
 
-/// The fewest tokens that a piece has: a heading and a word.
+/// The fewest tokens of a piece: a heading and a word.
 const SMALLEST_PIECE_TOKENS: usize = 6;
-/// When so many in a row do not fit, the rest is left out without a look: the budget is used up but for a few tokens, and what
-/// could still be shown is a name or two.
+/// If this many in a row don't fit, the rest is left out unseen: only a few tokens of the budget remain, enough
+/// for a name or two.
 const MOST_MISSES: usize = 24;
-/// The most that are named of what was left out. Whoever wants more asks for a larger budget.
+/// How many left-out results are listed. For more, ask for a larger budget.
 const MOST_LEFT_OUT: usize = 20;
 
 impl Pack for BestFirst {
@@ -100,7 +100,7 @@ impl Pack for BestFirst {
 }
 
 impl Room<'_> {
-    /// A unit in the fullest form that is no larger than a piece may be, and its place among the forms.
+    /// A unit in the fullest form within the limit of a piece, and the index of the form.
     fn fullest(&self, unit: &Unit, forms: &[Form], left: usize) -> Option<(Piece, usize)> {
         if left < SMALLEST_PIECE_TOKENS {
             return None;
@@ -108,11 +108,11 @@ impl Room<'_> {
         let most = left.min(self.piece_tokens);
         let mut all = forms.iter().enumerate();
         let fullest = all.find_map(|(place, form)| Some((self.piece(unit, form, most)?, place)));
-        // What has no smaller form may take more than its part, if there is so much.
+        // If there is no smaller form, it may take more than its share, if the budget allows.
         fullest.or_else(|| Some((self.piece(unit, forms.last()?, left)?, forms.len() - 1)))
     }
 
-    /// A unit in this form, if it has no more than so many tokens.
+    /// A unit in this form, if it has at most this many tokens.
     fn piece(&self, unit: &Unit, form: &Form, most: usize) -> Option<Piece> {
         let text = form.text(&unit.source);
         let rendered = self.preamble.render(unit, form, &text);
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// What there is no time for is left out and counted; the first piece is shown in any case.
+    /// Without time, the rest is left out and counted; the first piece is always shown.
     #[test]
     fn when_the_time_is_over_the_rest_is_left_out() {
         let clock: Arc<dyn Clock> = ManualClock::new();

@@ -1,19 +1,20 @@
-//! Preamble: the line that says where a piece is from.
+//! Preamble: the line that tells where a piece is from.
 
 use std::fmt;
 
 use super::unit::{Form, Unit};
 use crate::answer::Depth;
 
-/// Says where a piece is from.
+/// Renders a piece with its origin.
 pub(super) trait Preamble: fmt::Debug + Send + Sync {
-    /// A piece as a model gets it. It begins with the line that says where it is from, and ends with an empty line.
+    /// A piece as a model gets it. It begins with the line that tells where it is from, and ends with an empty
+    /// line.
     fn render(&self, unit: &Unit, form: &Form, text: &str) -> String;
 }
 
 /// A heading: `## src/config.rs:12-40 (function parse_config)`.
 ///
-/// Tokenizers begin anew between the end of a line and a `#`. So a piece has as many tokens among others as it has alone.
+/// Tokenizers never merge the end of a line with a `#`. So a piece has as many tokens among others as alone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heading;
 
@@ -21,7 +22,7 @@ impl Preamble for Heading {
     fn render(&self, unit: &Unit, form: &Form, text: &str) -> String {
         let place = format!("## {}:{}", unit.source.path, form.lines);
         match unit.symbol() {
-            // The name is all that is shown, and need not be there twice.
+            // The name is all that is shown, and needn't be there twice.
             Some(symbol) if form.depth != Depth::Name => format!("{place} ({symbol})\n{text}\n\n"),
             _ => format!("{place}\n{text}\n\n"),
         }

@@ -1,4 +1,4 @@
-//! The way from a question to an answer.
+//! Runs the pipeline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::request::{ContextError, Request};
 use crate::settings::ContextSettings;
 use crate::strategy::{Ask, Ground, Strategy};
 
-/// The steps, wired together: select, allocate, execute, deduplicate, resolve depth, score, pack, order, preamble. It may be
-/// asked by many at once.
+/// The steps, wired together: select, allocate, execute, deduplicate, resolve depth, score, pack, order,
+/// preamble. Many questions may run at once.
 #[derive(Debug)]
 pub struct Pipeline {
     settings: ContextSettings,
@@ -48,11 +48,11 @@ impl Pipeline {
         &self.strategies
     }
 
-    /// Answers. With a budget of zero nothing is asked: the answer is empty, and all strategies are reported as left out.
-    /// *Cancel safety*: may be dropped at any time; what runs is cancelled.
+    /// Answers a question. With a budget of zero nothing is searched: the answer is empty, and all strategies are
+    /// reported as left out. *Cancel safety*: the future may be dropped at any time; what runs is cancelled.
     ///
     /// # Errors
-    /// The request cannot be understood, or was cancelled. That a strategy failed is no error, it is in the answer.
+    /// The request is invalid, or was cancelled. A failed strategy isn't an error: it is in the answer.
     pub async fn answer(
         &self,
         request: &Request,
@@ -106,7 +106,7 @@ impl Pipeline {
         Ok(self.answer_of(request, &selected, ran, assembled, took()))
     }
 
-    /// Makes an answer of what was found, on a thread, which ends soon if nobody waits for it any longer.
+    /// Assembles the answer on a thread, which ends soon if nobody waits for it anymore.
     async fn assemble(
         &self,
         findings: Findings,
@@ -122,7 +122,7 @@ impl Pipeline {
             biased;
             _ = scope.wait() => Err(ContextError::Cancelled),
             done = work => {
-                // It is cancelled only by the line above. That it panics would be a bug, and the panic is in the log.
+                // Only the line above cancels it. A panic would be a bug, and is in the log.
                 done.ok().flatten().ok_or(ContextError::Cancelled)
             }
         }

@@ -1,4 +1,4 @@
-//! Score: how well a unit fits, by the places that several strategies gave it.
+//! Score: how well a unit fits, by its ranks in the lists of several strategies.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,18 +9,19 @@ use crate::strategy::StrategyName;
 
 /// Ranks units.
 pub(super) trait Score: fmt::Debug + Send + Sync {
-    /// Gives each unit its score and the parts of it, and puts the best first. The strategies are those that ran, each with
-    /// its weight.
+    /// Computes the score of each unit and its parts, and puts the best first. The strategies are those that ran,
+    /// each with its weight.
     fn score(&self, units: &mut [Unit], strategies: &[(StrategyName, f64)]);
 }
 
-/// Reciprocal rank fusion: what stands at place `n` of a list gets `weight / (10 + n)` from it. Scores of different strategies
-/// cannot be compared, their places can; and what several of them have found comes before what one of them likes best.
+/// Reciprocal rank fusion: the unit at rank `n` of a list gets `weight / (10 + n)` from it. Scores of different
+/// strategies can't be compared, but their ranks can; and what several of them have found comes before the
+/// favorite of one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReciprocalRank;
 
-/// How slowly a place loses its worth. With the 60 of the textbooks the first of a list hardly counts more than the twentieth,
-/// and an answer has room for about ten. Of 10 and 60 it did better on the twelve crates of the benchmark.
+/// How slowly a rank loses its worth. With the usual 60, the first of a list hardly counts more than the
+/// twentieth, and an answer has room for about ten. 10 did better than 60 on the twelve crates of the benchmark.
 const SMOOTHING: f64 = 10.0;
 
 impl Score for ReciprocalRank {
@@ -44,7 +45,7 @@ impl Score for ReciprocalRank {
     }
 }
 
-/// The best first; ties by path and line, so that the order is always the same.
+/// Best first; ties by path and line, so that the order is deterministic.
 fn best_first(one: &Unit, other: &Unit) -> Ordering {
     let by_score = other.score.total_cmp(&one.score);
     let place = |unit: &Unit| (unit.source.path.clone(), unit.lines);

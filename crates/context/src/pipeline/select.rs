@@ -1,4 +1,4 @@
-//! Select: which strategies are asked.
+//! Select: chooses the strategies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use crate::request::{ContextError, Request};
 use crate::settings::{CommandSettings, ContextSettings, StrategySettings};
 use crate::strategy::{Strategy, StrategyName};
 
-/// Says which strategies are asked.
+/// Chooses the strategies.
 pub(super) trait Select: fmt::Debug + Send + Sync {
-    /// The places of those that are asked, in order.
+    /// The indexes of the chosen strategies, in order.
     ///
     /// # Errors
-    /// The request names a strategy that there is not.
+    /// The request names an unknown strategy.
     fn select(
         &self,
         request: &Request,
@@ -21,7 +21,7 @@ pub(super) trait Select: fmt::Debug + Send + Sync {
     ) -> Result<Vec<usize>, ContextError>;
 }
 
-/// Those that the request names, or else those that are enabled; and none that it does not want.
+/// Those that the request names, or else those that are enabled, without those that it excludes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ByName;
 
@@ -54,7 +54,7 @@ impl Select for ByName {
     }
 }
 
-/// What is set for a strategy: by its name, by the command that it is, or else as nobody has set it.
+/// The settings of a strategy: by its name, by its command, or the default.
 pub(super) fn settings_of(settings: &ContextSettings, name: &StrategyName) -> StrategySettings {
     let by_name = settings.strategies.get(name.as_str()).cloned();
     let command = |command: &&CommandSettings| command.name == name.as_str();

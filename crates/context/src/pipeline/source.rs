@@ -1,4 +1,4 @@
-//! The files that something was found in, read once for an answer.
+//! The files with hits, read once per answer.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use crate::path::TreePath;
 use crate::strategy::Ground;
 use crate::view::FileText;
 
-/// The most bytes that are read for one answer. Files of hundreds of places have a few megabytes together; beyond this they
-/// are data, and what was found in them is left out.
+/// How many bytes are read for one answer. Files with hundreds of locations have a few megabytes in total; beyond
+/// this they are data, and their hits are left out.
 const READ_LIMIT_BYTES: usize = 32 * 1024 * 1024;
-/// The most bytes that are parsed for one answer, the best files first: about a fifth of a second. Where an index knows the
-/// files nothing is parsed but what has just changed. Places in the files that are not parsed are shown with the lines around
-/// them.
+/// How many bytes are parsed for one answer, the best files first: about a fifth of a second. If an index knows
+/// the files, only recently changed ones are parsed. Hits in files that aren't parsed are shown with the lines
+/// around them.
 const PARSE_LIMIT_BYTES: usize = 2 * 1024 * 1024;
-/// A longer line is cut. It is data or generated, and one of them could fill a whole answer.
+/// Longer lines are cut. They are data or generated, and one of them could fill a whole answer.
 const LINE_LIMIT_BYTES: usize = 1000;
 
-/// A file, as it is now.
+/// A file in its current state.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) path: TreePath,
@@ -50,13 +50,13 @@ impl Source {
         Lines::new(1, u32::try_from(self.starts.len()).unwrap_or(u32::MAX))
     }
 
-    /// Those of the lines that there are.
+    /// The part of the lines that exists.
     pub(super) fn clamp(&self, lines: Lines) -> Option<Lines> {
         let last = self.all()?.last();
         Lines::new(lines.first(), lines.last().min(last))
     }
 
-    /// A line, as it is in the file, without its end. Nothing if there is no such line.
+    /// A line as it is in the file, without its end. Empty if there is no such line.
     pub(super) fn line(&self, line: u32) -> &str {
         let place = line as usize;
         let start = place.checked_sub(1).and_then(|place| self.starts.get(place));
@@ -65,7 +65,7 @@ impl Source {
         line.trim_end_matches(['\n', '\r'])
     }
 
-    /// The lines without empty ones at both ends; nothing if all of them are empty.
+    /// The lines without empty ones at both ends; `None` if all of them are empty.
     pub(super) fn trim(&self, lines: Lines) -> Option<Lines> {
         let is_text = |line: &u32| !self.line(*line).trim().is_empty();
         let first = (lines.first()..=lines.last()).find(is_text)?;
@@ -73,7 +73,7 @@ impl Source {
         Lines::new(first, last)
     }
 
-    /// Adds lines to a text, each with its end. Long ones are cut.
+    /// Appends lines to a text, each with its end. Long ones are cut.
     pub(super) fn add(&self, lines: Lines, text: &mut String) {
         for line in lines.first()..=lines.last() {
             let line = self.line(line);
@@ -87,12 +87,12 @@ impl Source {
         }
     }
 
-    /// The definition at a place in the outline.
+    /// The definition at an index of the outline.
     pub(super) fn definition(&self, place: usize) -> Option<&Definition> {
         self.outline.as_ref()?.definitions.get(place)
     }
 
-    /// Whether the outline is of this text, as far as can be seen from these lines: what is defined there is named there.
+    /// Whether the outline matches this text, as far as these lines tell: what is defined there is named there.
     fn fits(&self, outline: &Outline, hits: &[Lines]) -> bool {
         let is_named = |definition: &Definition| {
             let signature = self.clamp(definition.signature);
@@ -132,7 +132,7 @@ impl<'a> Sources<'a> {
         !self.deadline.has_passed() && !self.scope.is_cancelled()
     }
 
-    /// Reads a file in which these lines were found. Nothing if it has no text to show, or too much was read already.
+    /// Reads a file with these hits. `None` if it has no text to show, or too much was already read.
     pub(super) fn read(&mut self, path: &TreePath, hits: &[Lines]) -> Option<Arc<Source>> {
         let text = self.ground.view.read(path).ok()?;
         self.read_left = self.read_left.checked_sub(text.len())?;
@@ -142,7 +142,7 @@ impl<'a> Sources<'a> {
         Some(Arc::new(source))
     }
 
-    /// What the index knows of a file.
+    /// What the index has about a file.
     fn known(&self, path: &TreePath) -> Option<Outline> {
         let index = self.ground.index.as_ref()?;
         if self.ground.beside_index.binary_search(path).is_ok() {
@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    /// The index is a little behind: what it says of a place is believed only if the name is there.
+    /// The index is a little behind: a definition is trusted only if its name is there.
     #[test]
     fn an_outline_of_another_text_is_not_believed() {
         let definition = |name: &str, first, last| Definition {

@@ -1,4 +1,4 @@
-//! The steps after the strategies have looked, wired together.
+//! The steps after the search, wired together.
 
 use kernel::{Deadline, Scope};
 use tokenizer::Tokenizer;
@@ -16,7 +16,7 @@ use super::source::Sources;
 use crate::executor::Ran;
 use crate::strategy::{Ground, StrategyName};
 
-/// The steps, each with what does it.
+/// The implementation of each step.
 #[derive(Debug)]
 pub(super) struct Steps {
     pub(super) select: Box<dyn Select>,
@@ -44,23 +44,23 @@ impl Default for Steps {
     }
 }
 
-/// What the strategies have found, and what an answer may be made of it with.
+/// What the strategies have found, and the limits of the answer.
 #[derive(Debug)]
 pub(super) struct Findings {
     pub(super) ran: Vec<Ran>,
-    /// How much each of them counts.
+    /// The weight of each of them.
     pub(super) weights: Vec<f64>,
     pub(super) ground: Ground,
     pub(super) tokenizer: &'static Tokenizer,
     pub(super) budget_tokens: usize,
-    /// The most of one piece, as long as others want some.
+    /// The token limit of one piece, as long as others want some.
     pub(super) piece_tokens: usize,
-    /// When the answer has to be there.
+    /// When the answer is due.
     pub(super) deadline: Deadline,
 }
 
 impl Steps {
-    /// Makes an answer of what was found. It blocks: files are read. Nothing if the scope is cancelled.
+    /// Assembles an answer from the findings. It reads files, so it blocks. `None` if the scope is cancelled.
     pub(super) fn assemble(&self, findings: &Findings, scope: &Scope) -> Option<Assembled> {
         let mut sources = Sources::new(&findings.ground, &findings.deadline, scope);
         let found = self.deduplicate.deduplicate(&findings.ran, &mut sources);

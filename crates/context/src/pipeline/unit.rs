@@ -7,22 +7,22 @@ use super::widen::is_type;
 use crate::answer::{Depth, ScorePart};
 use crate::lines::Lines;
 
-/// A piece of a file that may be shown. Those of one file have no line in common.
+/// A piece of a file that may be shown. Those of one file don't overlap.
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
     /// The file.
     pub(super) source: Arc<Source>,
-    /// Where in it.
+    /// The lines.
     pub(super) lines: Lines,
     /// What it is.
     pub(super) shape: Shape,
-    /// The most that should be shown of it.
+    /// How much of it should be shown at most.
     pub(super) depth: Depth,
-    /// The lines that were found in it, the best first.
+    /// The hits in it, best first.
     pub(super) hits: Vec<Lines>,
-    /// Who found it, in the order of the strategies, each of them once.
+    /// Which strategies found it, in order, each once.
     pub(super) found: Vec<Found>,
-    /// How well it fits, and why: see `score.rs`.
+    /// How well it fits, and why; see `score.rs`.
     pub(super) score: f64,
     pub(super) parts: Vec<ScorePart>,
 }
@@ -30,27 +30,27 @@ pub(super) struct Unit {
 /// What a unit is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Shape {
-    /// A definition: its place in the outline.
+    /// A definition: its index in the outline.
     Definition(usize),
-    /// Lines that are no definition.
+    /// Lines that aren't a definition.
     Window,
-    /// The file as a whole.
+    /// The whole file.
     File,
 }
 
-/// That a strategy found a unit.
+/// A strategy's ranking of a unit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Found {
-    /// The place of the strategy among those that ran.
+    /// The index of the strategy among those that ran.
     pub(super) strategy: usize,
-    /// Its place in the list of that strategy, from 1.
+    /// The rank in that strategy's list, from 1.
     pub(super) rank: usize,
     /// Why, in words.
     pub(super) why: String,
 }
 
 impl Unit {
-    /// What it is, for people: `function parse_config`, `method Config.parse`.
+    /// Its kind and name: `function parse_config`, `method Config.parse`.
     pub(super) fn symbol(&self) -> Option<String> {
         let Shape::Definition(place) = self.shape else {
             return None;
@@ -66,12 +66,12 @@ impl Unit {
     }
 }
 
-/// One way to show a unit.
+/// One form of a unit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Form {
     /// How much of the lines is shown.
     pub(super) depth: Depth,
-    /// Which lines it stands for.
+    /// The lines that it represents.
     pub(super) lines: Lines,
     /// What is shown.
     pub(super) shown: Shown,
@@ -87,7 +87,7 @@ pub(super) enum Shown {
 }
 
 impl Form {
-    /// What is shown, without the end of the last line.
+    /// The text, without the end of the last line.
     pub(super) fn text(&self, source: &Source) -> String {
         match &self.shown {
             Shown::Names(names) => names.clone(),
@@ -107,8 +107,8 @@ pub(super) struct Piece {
     pub(super) unit: Unit,
     pub(super) form: Form,
     pub(super) text: String,
-    /// As a model gets it: the line that says where it is from, the text, and an empty line.
+    /// As a model gets it: the line that tells where it is from, the text, and an empty line.
     pub(super) rendered: String,
-    /// The tokens of that.
+    /// Its tokens.
     pub(super) tokens: usize,
 }

@@ -1,4 +1,4 @@
-//! From a line that was found to what a reader wants to see: the definition that it is in, or the lines around it.
+//! Widens a hit to what a reader wants to see: its enclosing definition, or the lines around it.
 
 use std::cmp::Reverse;
 
@@ -6,15 +6,16 @@ use super::unit::Shape;
 use crate::lines::Lines;
 use crate::outline::{Definition, Outline, SymbolKind};
 
-/// A type that has no more lines goes as a whole: its functions make no sense without it, and it is short.
+/// A type with at most this many lines is shown as a whole: it is short, and its functions make no sense without
+/// it.
 const SMALL_TYPE_LINES: u32 = 30;
-/// A type that has more lines is shown without what is defined inside of it.
+/// A longer type is shown without what is defined inside of it.
 const LARGE_TYPE_LINES: u32 = 60;
-/// How many lines are shown before and after a place that is in no definition.
+/// How many lines are shown before and after a hit outside of any definition.
 const LINES_BEFORE: u32 = 6;
 const LINES_AFTER: u32 = 14;
 
-/// What is shown of a file for some lines that were found in it. The lines are some of the `all` that it has.
+/// What to show of a file for a hit. The hit is part of `all` lines.
 pub(super) fn widen(outline: Option<&Outline>, all: Lines, hit: Lines) -> (Lines, Shape) {
     let definitions = outline.map_or(&[][..], |outline| &outline.definitions);
     let Some(place) = smallest(definitions, hit) else {
@@ -34,19 +35,19 @@ pub(super) fn widen(outline: Option<&Outline>, all: Lines, hit: Lines) -> (Lines
     }
 }
 
-/// The smallest definition that holds all of the lines. Modules hold everything, and are none.
+/// The smallest definition that contains all of the lines. Modules don't count, because they contain everything.
 fn smallest(definitions: &[Definition], hit: Lines) -> Option<usize> {
     let holds =
         |definition: &Definition| definition.kind != SymbolKind::Module && definition.lines.contains(hit);
     let holding = definitions.iter().enumerate().filter(|(_, own)| holds(own));
-    // Of two that have the same lines, the inner one comes later.
+    // Of two with the same lines, the inner one comes later.
     let smallest = holding.min_by_key(|(place, own)| (own.lines.count(), Reverse(*place)));
     smallest.map(|(place, _)| place)
 }
 
-/// A field goes with what it is a field of, and what is in a small type goes with that.
+/// A field belongs to its type, and what is in a small type belongs to that.
 fn climb(definitions: &[Definition], mut place: usize) -> usize {
-    // No outline is deeper than it is long; a parent that leads in a circle does not hold anybody up.
+    // No outline is deeper than it is long, so a cycle of parents can't loop forever.
     for _ in 0..definitions.len() {
         let Some((parent, outer)) = parent(definitions, place) else {
             break;
@@ -61,7 +62,7 @@ fn climb(definitions: &[Definition], mut place: usize) -> usize {
     place
 }
 
-/// What a definition is inside of, unless that is a module.
+/// The enclosing definition, unless it is a module.
 fn parent(definitions: &[Definition], place: usize) -> Option<(usize, &Definition)> {
     let parent = definitions[place].parent? as usize;
     let outer = definitions.get(parent)?;
@@ -69,7 +70,7 @@ fn parent(definitions: &[Definition], place: usize) -> Option<(usize, &Definitio
     holds.then_some((parent, outer))
 }
 
-/// The lines of a type until the first function in it.
+/// The lines of a type until its first function.
 fn header(definitions: &[Definition], place: usize) -> Lines {
     let lines = definitions[place].lines;
     let is_inside = |own: &&Definition| {
@@ -87,7 +88,7 @@ fn header(definitions: &[Definition], place: usize) -> Lines {
     header.unwrap_or(lines)
 }
 
-/// The lines around a place that is in no definition, up to the next one.
+/// The lines around a hit outside of any definition, up to the next one.
 fn window(definitions: &[Definition], all: Lines, hit: Lines) -> Lines {
     let mut first = hit.first().saturating_sub(LINES_BEFORE).max(all.first());
     let mut last = hit.last().saturating_add(LINES_AFTER).min(all.last());
@@ -98,7 +99,7 @@ fn window(definitions: &[Definition], all: Lines, hit: Lines) -> Lines {
         } else if lines.first() > hit.last() {
             last = last.min(lines.first() - 1);
         } else if lines.first() < hit.first() && hit.last() < lines.last() {
-            // It is inside of this one, and stays there.
+            // The hit is inside of this one, and stays there.
             first = first.max(lines.first());
             last = last.min(lines.last());
         }

@@ -19,7 +19,7 @@ const EMPTY_SEGMENTS: &[&str] = &["crate", "self", "Self", "std", "super", "this
 
 /// The terms of a question, the most telling kind first, and within a kind as they stand there.
 pub(super) fn terms_of(text: &str) -> Vec<Term> {
-    let mut found = Found::default();
+    let mut found = ParsedTerms::default();
     let mut rest = text;
     while let Some((before, quoted, after)) = split_quoted(rest) {
         found.plain(before);
@@ -53,13 +53,13 @@ pub(crate) fn word_runs(text: &str) -> Vec<Vec<String>> {
 }
 
 #[derive(Default)]
-struct Found {
+struct ParsedTerms {
     terms: Vec<Term>,
     /// Those that say nothing; used if there are no others.
     empty: Vec<Term>,
 }
 
-impl Found {
+impl ParsedTerms {
     /// Takes in a text that is not between quotes.
     fn plain(&mut self, text: &str) {
         let mut rest = text;

@@ -44,7 +44,9 @@ pub(crate) use trust::TrustedConfigs;
 pub(crate) use upkeep::{Subjects, keep_up};
 
 use crate::home::Home;
-use machines::{Claimed, Elsewhere, Identity, Label, Machine, Machines, Place, claim, host_name};
+use machines::{
+    ElsewherePolicy, HomeLocation, Identity, IdentityClaim, Machine, MachineLabel, Machines, claim, host_name,
+};
 use process::Tasks;
 
 /// The durable parts of one daemon, as its requests see them.
@@ -58,7 +60,7 @@ pub(crate) struct Durable {
     /// Everybody on this log, by name.
     pub(crate) machines: Machines,
     /// The right to be this home, if others could be taken for it.
-    pub(crate) identity: Option<Claimed>,
+    pub(crate) identity: Option<IdentityClaim>,
     /// Who shares the breakers that are held by hand.
     pub(crate) holder: Holder,
     pub(crate) boots: Boots,
@@ -117,7 +119,7 @@ impl Durable {
                         boot: boot_id,
                     };
                     let machine = this_machine(home, name.clone())?;
-                    let claimed = claim(&log, &clock, identity, &machine, Elsewhere::Refuse).await?;
+                    let claimed = claim(&log, &clock, identity, &machine, ElsewherePolicy::Refuse).await?;
                     Ok(Some(claimed))
                 }
             }
@@ -185,7 +187,7 @@ impl Durable {
 }
 
 /// A machine, for the wire.
-pub(crate) fn machine_to_wire(label: Label) -> protocol::Machine {
+pub(crate) fn machine_to_wire(label: MachineLabel) -> protocol::Machine {
     protocol::Machine {
         name: label.name,
         home: label.home.to_string(),
@@ -194,7 +196,7 @@ pub(crate) fn machine_to_wire(label: Label) -> protocol::Machine {
 }
 
 fn this_machine(home: &Home, name: String) -> Result<Machine, LogStartError> {
-    let place = Place::of(&home.state, &home.home_id_file()).map_err(|source| no_id(home, source))?;
+    let place = HomeLocation::of(&home.state, &home.home_id_file()).map_err(|source| no_id(home, source))?;
     Ok(Machine {
         name,
         place,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use eventlog::{Contents, Log};
 use kernel::SystemClock;
-use machines::{Elsewhere, Identity, claim, host_name};
+use machines::{ElsewherePolicy, Identity, claim, host_name};
 use protocol::{BootId, HomeId};
 use thiserror::Error;
 
@@ -138,9 +138,15 @@ async fn adopt(
         home: home_id,
         boot: BootId::generate(),
     };
-    let claimed = claim(log, &SystemClock::shared(), identity, &machine, Elsewhere::Adopt)
-        .await
-        .map_err(LogStartError::from)?;
-    claimed.give_back().await;
+    let claimed = claim(
+        log,
+        &SystemClock::shared(),
+        identity,
+        &machine,
+        ElsewherePolicy::Adopt,
+    )
+    .await
+    .map_err(LogStartError::from)?;
+    claimed.release().await;
     Ok(())
 }

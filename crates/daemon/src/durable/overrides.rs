@@ -170,7 +170,7 @@ struct Owner {
 
 impl Owner {
     async fn run(self, mut requests: mpsc::Receiver<Request>, closing: Scope) {
-        let mut moves = self.log.moved(history::KIND);
+        let mut moves = self.log.changes(history::KIND);
         loop {
             let patience = match self.holder {
                 // A home of its own has nobody to follow.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use eventlog::{LogError, Moves, MovesEnd};
+use eventlog::{ChangesEnd, LogError, StreamChanges};
 use kernel::{Deadline, Scope};
 use protocol::{ActivityKind, ActivityList};
 use serde::Deserialize;
@@ -69,7 +69,7 @@ pub(crate) async fn list(
 pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     // From here on no change is missed; the list is read afterwards.
     let changes = Changes {
-        moves: PREFIXES.map(|prefix| app.durable.log.moved(prefix)),
+        moves: PREFIXES.map(|prefix| app.durable.log.changes(prefix)),
         servers: Servers::of(&app).await,
     };
     lists::follow(app, "activity", changes, |app| {
@@ -82,12 +82,12 @@ pub(crate) async fn follow(State(app): State<Arc<App>>) -> Result<Response, Prob
 
 /// Tells when something has happened, wherever that is.
 struct Changes {
-    moves: [Moves; PREFIXES.len()],
+    moves: [StreamChanges; PREFIXES.len()],
     servers: Servers,
 }
 
 impl Moving for Changes {
-    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
+    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), ChangesEnd> {
         let [sessions, plans, jobs, breakers] = &mut self.moves;
         tokio::select! {
             moved = sessions.next(silence.clone(), scope) => moved,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::response::Response;
-use eventlog::{Moves, MovesEnd};
+use eventlog::{ChangesEnd, StreamChanges};
 use jobs::JobMoves;
 use kernel::{Deadline, Scope};
 use serde::Serialize;
@@ -35,17 +35,17 @@ pub(super) trait Moving: Send + 'static {
         &mut self,
         silence: Deadline,
         scope: &Scope,
-    ) -> impl Future<Output = Result<(), MovesEnd>> + Send;
+    ) -> impl Future<Output = Result<(), ChangesEnd>> + Send;
 }
 
-impl Moving for Moves {
-    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
+impl Moving for StreamChanges {
+    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), ChangesEnd> {
         self.next(silence, scope).await
     }
 }
 
 impl Moving for JobMoves {
-    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
+    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), ChangesEnd> {
         self.next(silence, scope).await
     }
 }
@@ -99,11 +99,11 @@ where
             breath.passed().await;
             match self.moves.moved(silence, &self.scope).await {
                 Ok(()) => {}
-                Err(MovesEnd::DeadlineExceeded) => {
+                Err(ChangesEnd::DeadlineExceeded) => {
                     return Some((self, Ok(Bytes::from_static(NOTHING_NEW.as_bytes()))));
                 }
                 // The daemon drains. The end of the stream tells the reader to come back to the next one.
-                Err(MovesEnd::Cancelled(_)) => return None,
+                Err(ChangesEnd::Cancelled(_)) => return None,
             }
         }
         self.breath = Some(Deadline::after(&self.app.clock, BREATH));

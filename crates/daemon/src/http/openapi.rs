@@ -54,7 +54,12 @@ use super::{
         crate::metrics::show,
         show,
     ),
-    components(schemas(protocol::BreakerEvent, protocol::Problem, protocol::Resync)),
+    components(schemas(
+        protocol::BreakerEvent,
+        protocol::IdKind,
+        protocol::Problem,
+        protocol::Resync
+    )),
     security(("token" = [])),
     modifiers(&BearerToken),
     tags(

@@ -25,7 +25,7 @@ pub(crate) struct Problem {
     position: Option<Position>,
     field: Option<String>,
     current: Option<Current>,
-    subject: Option<Subject>,
+    subject: Option<Box<Subject>>,
     internal: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -108,7 +108,7 @@ impl Problem {
 
     /// Adds what it is about, which is read and sent as `current`.
     pub(crate) fn about(mut self, subject: Subject) -> Self {
-        self.subject = Some(subject);
+        self.subject = Some(Box::new(subject));
         self
     }
 
@@ -166,7 +166,7 @@ impl IntoResponse for Problem {
 pub(crate) async fn add_current(app: &App, response: &mut Response) {
     if let Some(problem) = response.extensions_mut().get_mut::<Problem>()
         && let Some(subject) = problem.subject.take()
-        && let Some(current) = read(app, subject).await
+        && let Some(current) = read(app, *subject).await
     {
         problem.current = Some(current);
     }

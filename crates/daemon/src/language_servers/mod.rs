@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Cause, Clock, Deadline, Scope};
-use lsp::{Answered, AskError, Detail, Languages, Seen, ServerView};
+use lsp::{Answered, AskError, Detail, ExpectedProcess, Languages, ServerView};
 use protocol::{
     ConfigNote, ErrorCode, LspConfig, RawAnswer, RawRequest, Server, ServerHealth, ServerLog, StartServer,
     TrustConfig, Trusted,
@@ -93,19 +93,34 @@ impl LanguageServers {
     }
 
     /// Starts a server that was used before, if it is still as the caller saw it, and waits until it answers.
-    pub(crate) async fn start_again(&self, id: &str, seen: Seen, scope: &Scope) -> Result<Server, Problem> {
+    pub(crate) async fn start_again(
+        &self,
+        id: &str,
+        seen: ExpectedProcess,
+        scope: &Scope,
+    ) -> Result<Server, Problem> {
         let started = self.languages.start_again(id, seen, scope).await;
         changed_by_hand(started, &self.clock)
     }
 
     /// Stops a server that is still as the caller saw it, for good until it is started by hand.
-    pub(crate) async fn stop(&self, id: &str, seen: Seen, scope: &Scope) -> Result<Server, Problem> {
+    pub(crate) async fn stop(
+        &self,
+        id: &str,
+        seen: ExpectedProcess,
+        scope: &Scope,
+    ) -> Result<Server, Problem> {
         let stopped = self.languages.stop(id, seen, scope).await;
         changed_by_hand(stopped, &self.clock)
     }
 
     /// Starts a server afresh that is still as the caller saw it, and waits until it answers. Two at once are one.
-    pub(crate) async fn restart(&self, id: &str, seen: Seen, scope: &Scope) -> Result<Server, Problem> {
+    pub(crate) async fn restart(
+        &self,
+        id: &str,
+        seen: ExpectedProcess,
+        scope: &Scope,
+    ) -> Result<Server, Problem> {
         let restarted = self.languages.restart(id, seen, scope).await;
         changed_by_hand(restarted, &self.clock)
     }

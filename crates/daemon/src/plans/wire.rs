@@ -9,9 +9,13 @@ mod workspaces;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use machines::{Label, Machines};
+use machines::{MachineLabel, Machines};
 use plans::{LeftOut, Moment, Plan, PlanError, PlanQuery, Plans, RecoveryOf, Run, Unapplied};
 use protocol::{CheckState, PlanId, PlanOverlap, WorkspaceId, WorkspaceState};
+
+use super::diff::{Shown, diff};
+use crate::durable::machine_to_wire;
+use crate::times::{rfc3339_ms, written};
 
 pub(crate) use changesets::{changeset_to_wire, recorded_to_wire};
 pub(crate) use files::{BadOperation, file_to_wire, operation_of};
@@ -20,10 +24,6 @@ pub(crate) use words::kind_name;
 pub(crate) use workspaces::{
     repaired_to_wire, rescued_list_to_wire, rescued_to_wire, workspace_of, workspace_to_wire,
 };
-
-use super::diff::{Shown, diff};
-use crate::durable::machine_to_wire;
-use crate::times::{rfc3339_ms, written};
 
 /// Up to how many changed files a plan may have for its lines to be counted when it is shown. Each of them has to be
 /// read twice; a plan with more says how many files there are, and the diff tells the rest.
@@ -194,7 +194,7 @@ fn stuck_notice(plans: &Plans, plan: &Plan) -> Option<String> {
 }
 
 /// That its sandbox and its workspace are on another machine.
-fn elsewhere(machine: &Label) -> String {
+fn elsewhere(machine: &MachineLabel) -> String {
     format!("it is on {}: apply or discard it there", machine.name)
 }
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use hyper::rt::{Sleep, Timer};
-use kernel::{Clock, Deadline, Passed};
+use kernel::{Clock, Deadline, WaitForDeadline};
 
 /// A timer that runs on a [`Clock`].
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl Timer for ClockTimer {
 }
 
 struct ClockSleep {
-    passed: Passed,
+    passed: WaitForDeadline,
 }
 
 impl Future for ClockSleep {

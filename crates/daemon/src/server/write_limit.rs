@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use kernel::{Clock, Deadline, Passed};
+use kernel::{Clock, Deadline, WaitForDeadline};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How long a peer may leave us waiting until it reads on.
@@ -18,7 +18,7 @@ pub(super) struct WriteLimit<S> {
     stream: S,
     clock: Arc<dyn Clock>,
     /// When patience ends, while a write is waiting.
-    patience: Option<Passed>,
+    patience: Option<WaitForDeadline>,
 }
 
 impl<S> WriteLimit<S> {

@@ -19,17 +19,17 @@ use crate::{
     blob_io::{Piece, piece_stored},
     error::LogError,
     log::Log,
-    mend::Mender,
     record::{QUEUE_RECORDS, Record},
+    repair::Repairer,
 };
 
-/// How hard an archive is compressed: fast, and most of what there is to gain.
+/// The zstd level of an archive: fast, with most of the gain.
 const COMPRESSION_LEVEL: i32 = 3;
 
-/// An archive was not written. What is there of it has no end, and cannot be taken for a whole one.
+/// An archive couldn't be written. What exists of it has no end line, so it can't be taken for a complete one.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The archive could not be written to where it goes.
+    /// The archive couldn't be written to its target.
     #[error("the archive cannot be written")]
     Target(#[source] io::Error),
     /// The log itself failed.
@@ -37,12 +37,13 @@ pub enum ExportError {
     Log(#[from] LogError),
 }
 
-/// Writes everything that the log holds at one moment into an archive, while the log is in use, and gives the
-/// target back. What is damaged is left out and said, in the archive too. On SQLite the write-ahead log grows until it is done. *Cancel safety*: dropped half-way, the
-/// archive is cut short.
+/// Writes a snapshot of the log into an archive while the log is in use, and returns the target. Damaged parts
+/// are left out and reported, in the archive too. On SQLite the write-ahead log grows until it is done. *Cancel
+/// safety*: if the future is dropped, the archive is cut short.
 pub async fn export<W: Write + Send + 'static>(log: &Log, target: W) -> Result<(W, Contents), ExportError> {
     let (sender, receiver) = mpsc::channel(QUEUE_RECORDS);
-    // Dropped with this future, which stops the thread that writes, and thereby the one that reads the log.
+    // Dropping this future drops the receiver, which stops the writing thread, and that stops the reader of the
+    // log.
     let (wanted, _wanting) = oneshot::channel();
     let writing = tokio::task::spawn_blocking(move || write(receiver, target, &wanted));
     let dumped = log.store().dump(sender).await;
@@ -50,7 +51,7 @@ pub async fn export<W: Write + Send + 'static>(log: &Log, target: W) -> Result<(
         .await
         .map_err(|failed| LogError::Engine(Arc::new(failed)))?;
     match (dumped, written) {
-        // The writer stopped in the middle of things because the records did.
+        // The writer only stopped because the records did.
         (Err(error), Err(ExportError::Log(LogError::Closed))) => Err(error.into()),
         (_, Err(error)) => Err(error),
         (Err(error), Ok(_)) => Err(error.into()),
@@ -65,14 +66,14 @@ fn write<W: Write>(
 ) -> Result<(W, Contents), ExportError> {
     let mut lines = Lines::start(target).map_err(ExportError::Target)?;
     let mut contents = Contents::default();
-    let (mut mender, mut mended) = (Mender::default(), Vec::new());
+    let (mut repairer, mut repaired) = (Repairer::default(), Vec::new());
     while let Some(record) = records.blocking_recv().filter(|_| !wanted.is_closed()) {
-        mender.take(record, &mut mended);
-        for record in mended.drain(..) {
+        repairer.take(record, &mut repaired);
+        for record in repaired.drain(..) {
             match line_of(record, &mut contents)? {
                 Some(line) => lines.write(&line).map_err(ExportError::Target)?,
                 None => {
-                    contents.left_out = mender.left_out();
+                    contents.left_out = repairer.left_out();
                     let target = lines.finish(contents.left_out.clone());
                     return Ok((target.map_err(ExportError::Target)?, contents));
                 }
@@ -82,7 +83,7 @@ fn write<W: Write>(
     Err(LogError::Closed.into())
 }
 
-/// A record as a line; nothing at the end.
+/// The line for a record; `None` at the end.
 fn line_of(record: Record, contents: &mut Contents) -> Result<Option<Line>, LogError> {
     Ok(Some(match record {
         Record::Chunk { compressed } => {
@@ -120,7 +121,7 @@ fn line_of(record: Record, contents: &mut Contents) -> Result<Option<Line>, LogE
     }))
 }
 
-/// The lines of an archive, as they are written.
+/// Writes the lines of an archive.
 struct Lines<W: Write> {
     encoder: zstd::stream::write::Encoder<'static, W>,
     hasher: blake3::Hasher,

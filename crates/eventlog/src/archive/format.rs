@@ -1,4 +1,4 @@
-//! The lines of an archive, and how they relate to the records of a log.
+//! The lines of an archive, and how they map to the records of a log.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
@@ -14,11 +14,10 @@ use crate::{
 pub(super) const FORMAT: &str = "tidelock-archive";
 /// The first version had no holes.
 pub(super) const VERSION: u32 = 2;
-/// The longest line: the largest body, each byte of it escaped, the blobs, and the rest. Whatever is longer is no
-/// archive.
+/// The longest line: the largest body with each byte escaped, the blobs, and the rest. A longer line isn't from
+/// an archive.
 pub(super) const LINE_LIMIT_BYTES: usize = 6 * BODY_LIMIT_BYTES + 70 * COMMIT_LIMIT_ITEMS + 64 * 1024;
 
-/// A line.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Line {
@@ -88,7 +87,7 @@ pub(super) struct EndLine {
     pub(super) left_out: Vec<String>,
 }
 
-/// Bytes, readable where they can be.
+/// Bytes, as readable text where possible.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Bytes {
@@ -104,7 +103,7 @@ impl Bytes {
         }
     }
 
-    /// The bytes, if they are any and not more than so many.
+    /// The bytes, if they are valid and within the limit.
     pub(super) fn decode(self, limit_bytes: usize) -> Option<Vec<u8>> {
         let bytes = match self {
             Self::Text(text) => text.into_bytes(),
@@ -140,7 +139,7 @@ impl StreamLine {
         }
     }
 
-    /// The stream, if it is one that could have been written.
+    /// The stream, if it is valid.
     pub(super) fn decode(self) -> Option<(StreamId, Head, Sequence, Sequence)> {
         check_name(&self.kind).ok()?;
         check_name(&self.status).ok()?;
@@ -166,7 +165,7 @@ impl EventLine {
         }
     }
 
-    /// The event, if it is one that could have been written.
+    /// The event, if it is valid.
     pub(super) fn decode(self) -> Option<(Event, Vec<BlobId>)> {
         check_name(&self.kind).ok()?;
         let event = Event {
@@ -186,7 +185,7 @@ fn decode_blobs(blobs: &[String]) -> Option<Vec<BlobId>> {
     blobs.iter().map(|id| id.parse().ok()).collect()
 }
 
-/// A sequence number that the engines can count on from.
+/// A sequence number that the engines can continue from.
 fn decode_number(number: u64) -> Option<Sequence> {
     (number < i64::MAX as u64).then_some(Sequence::from_u64(number))
 }

@@ -13,40 +13,40 @@ use super::{
 };
 use crate::{
     blob::BlobId,
-    blob_io::{self, Gathered, Piece},
+    blob_io::{self, BlobVerifier, Piece},
     error::LogError,
     log::Log,
     record::{QUEUE_RECORDS, Record, RestoreError},
 };
 
-/// An archive was not taken over; nothing of it is in the log.
+/// An archive wasn't imported; nothing of it is in the log.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// Only an empty log can be filled: what is in it and what is in the archive may contradict each other.
+    /// Only an empty log can be filled, because its content could contradict the archive.
     #[error("the log is not empty, and an archive can only be imported into an empty one")]
     NotEmpty,
-    /// It is not an archive.
+    /// The source isn't an archive.
     #[error("this is not an archive")]
     NotAnArchive,
-    /// It was written by a newer Tidelock.
+    /// The archive was written by a newer Tidelock.
     #[error("the archive has format {found}, and this version knows formats up to {VERSION}")]
     NewerFormat {
-        /// Its format.
+        /// The format of the archive.
         found: u32,
     },
-    /// The archive ends before its end.
+    /// The archive has no end line.
     #[error("the archive was cut short")]
     CutShort,
-    /// The archive is not what was written.
+    /// The archive isn't what was written.
     #[error("the archive is damaged at line {line}")]
     Damaged {
-        /// The line, from 1.
+        /// The line number, from 1.
         line: u64,
     },
-    /// A head or event refers to a blob that is not in the archive.
+    /// A head or event refers to a blob that isn't in the archive.
     #[error("the archive refers to the blob {0}, which it does not hold")]
     BlobMissing(BlobId),
-    /// The archive could not be read from where it comes from.
+    /// The archive couldn't be read from its source.
     #[error("the archive cannot be read")]
     Source(#[source] io::Error),
     /// The log itself failed.
@@ -54,12 +54,13 @@ pub enum ImportError {
     Log(#[from] LogError),
 }
 
-/// Fills an empty log from an archive, all or nothing. Streams, sequence numbers, times, heads and blobs are as
-/// they were; versions are new, in the same order. Nobody else writes meanwhile. *Cancel safety*: dropped
-/// half-way, it is taken back, unless it was about to end.
+/// Fills an empty log from an archive, all or nothing. Streams, sequence numbers, times, heads and blobs stay the
+/// same; versions are new, in the same order. Nobody else writes in the meantime. *Cancel safety*: if the future
+/// is dropped, the import is rolled back, unless it was about to finish.
 pub async fn import<R: Read + Send + 'static>(log: &Log, source: R) -> Result<Contents, ImportError> {
     let (sender, receiver) = mpsc::channel(QUEUE_RECORDS);
-    // Dropped with this future, which stops the thread that reads, and thereby the log that waits for the end.
+    // Dropping this future drops the receiver, which stops the reading thread, and that stops the log that waits
+    // for records.
     let (wanted, _wanting) = oneshot::channel();
     let reading = tokio::task::spawn_blocking(move || read(source, &sender, &wanted));
     let restored = log.store().restore(receiver).await;
@@ -68,7 +69,7 @@ pub async fn import<R: Read + Send + 'static>(log: &Log, source: R) -> Result<Co
         .map_err(|failed| LogError::Engine(Arc::new(failed)))?;
     match (restored, read) {
         (Ok(()), Ok((contents, _))) => Ok(contents),
-        // The log stopped in the middle of things because the archive did.
+        // The log only stopped because the archive did.
         (Ok(()) | Err(RestoreError::Broken), Err(error)) => Err(error),
         (Err(RestoreError::NotEmpty), _) => Err(ImportError::NotEmpty),
         (Err(RestoreError::BlobMissing(id)), _) => Err(ImportError::BlobMissing(id)),
@@ -77,8 +78,8 @@ pub async fn import<R: Read + Send + 'static>(log: &Log, source: R) -> Result<Co
     }
 }
 
-/// Reads the archive and sends its records; the last one only when the whole is known to be what was written. A log
-/// that takes no more of them says itself why. Answers what there is, and at which line it stopped.
+/// Reads the archive and sends its records; the last one only after the whole was verified. If the log stops
+/// taking them, it reports why itself. Returns the contents, or the line of the error.
 fn read(
     source: impl Read,
     records: &mpsc::Sender<Record>,
@@ -86,7 +87,7 @@ fn read(
 ) -> Result<(Contents, u64), ImportError> {
     let mut lines = Lines::start(source)?;
     let mut contents = Contents::default();
-    let mut gathered = Gathered::default();
+    let mut verifier = BlobVerifier::default();
     loop {
         let before = lines.hasher.clone();
         let line = lines.next()?;
@@ -95,12 +96,12 @@ fn read(
             Line::Header(_) => return Err(damaged),
             Line::Chunk(chunk) => {
                 let piece = Piece::Data(chunk.decode().ok_or(damaged)?);
-                chunk_of(&piece, &mut gathered)?
+                chunk_of(&piece, &mut verifier)?
             }
-            Line::Hole(hole) => chunk_of(&hole.decode().ok_or(damaged)?, &mut gathered)?,
+            Line::Hole(hole) => chunk_of(&hole.decode().ok_or(damaged)?, &mut verifier)?,
             Line::Blob(blob) => {
                 contents.blobs += 1;
-                finish_blob(&blob, std::mem::take(&mut gathered)).ok_or(damaged)?
+                finish_blob(&blob, std::mem::take(&mut verifier)).ok_or(damaged)?
             }
             Line::Stream(stream) => {
                 contents.streams += 1;
@@ -133,26 +134,26 @@ fn read(
     }
 }
 
-fn chunk_of(piece: &Piece, gathered: &mut Gathered) -> Result<Record, LogError> {
+fn chunk_of(piece: &Piece, verifier: &mut BlobVerifier) -> Result<Record, LogError> {
     let compressed = blob_io::store_form(piece)?;
-    gathered.add(piece, &compressed);
+    verifier.add(piece, &compressed);
     Ok(Record::Chunk { compressed })
 }
 
-/// The blob that the chunks before it make, if they do.
-fn finish_blob(blob: &BlobLine, gathered: Gathered) -> Option<Record> {
-    let (id, info) = (gathered.id(), gathered.info());
+/// The blob that the chunks before it make, if they match.
+fn finish_blob(blob: &BlobLine, verifier: BlobVerifier) -> Option<Record> {
+    let (id, info) = (verifier.id(), verifier.info());
     let is_whole =
         blob.id == id.to_string() && (blob.size_bytes, blob.chunks) == (info.size_bytes, info.chunks);
     is_whole.then_some(Record::Blob { id, info })
 }
 
-/// Whether the end belongs to what came before it: all lines but the header and the end are records.
+/// Whether the end matches what came before it: all lines but the header and the end are records.
 fn is_end(end: &EndLine, line: u64, before: &blake3::Hasher) -> bool {
     end.records + 2 == line && end.blake3 == before.finalize().to_string()
 }
 
-/// The lines of an archive, as they are read.
+/// Reads the lines of an archive.
 struct Lines<R: Read> {
     decoder: BufReader<zstd::stream::read::Decoder<'static, BufReader<R>>>,
     hasher: blake3::Hasher,
@@ -168,7 +169,7 @@ impl<R: Read> Lines<R> {
             hasher: blake3::Hasher::new(),
             number: 0,
         };
-        // What is damaged in the first line was never an archive.
+        // If the first line is damaged, this was never an archive.
         let header = match lines.next() {
             Ok(Line::Header(header)) => header,
             Ok(_) | Err(ImportError::Damaged { .. }) => return Err(ImportError::NotAnArchive),
@@ -195,7 +196,7 @@ impl<R: Read> Lines<R> {
         serde_json::from_slice(&text).map_err(|_| ImportError::Damaged { line: self.number })
     }
 
-    /// Nothing may follow the end.
+    /// Checks that nothing follows the end.
     fn finish(&mut self) -> Result<(), ImportError> {
         let rest = self.decoder.fill_buf().map(<[u8]>::len);
         match rest {
@@ -207,8 +208,8 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The decoder's errors have no type of their own: an end that comes too soon is one kind, damage another, and
-    /// what remains is the source's.
+    /// The decoder's errors have no type of their own: an unexpected end is one kind, damage another, and the
+    /// others come from the source.
     fn failed(&self, error: io::Error) -> ImportError {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => ImportError::CutShort,

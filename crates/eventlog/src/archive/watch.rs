@@ -1,10 +1,10 @@
-//! Hears what an archive says at its end, while it goes by.
+//! Reads the end line of an archive as the bytes pass by.
 
 use std::io::{self, Write};
 
 use super::format::{LINE_LIMIT_BYTES, Line};
 
-/// Takes the bytes of an archive, and knows at its end what was left out of it.
+/// Receives the bytes of an archive, and knows at its end what was left out of it.
 pub struct ArchiveWatch {
     decoder: zstd::stream::write::Decoder<'static, LastLine>,
 }
@@ -13,13 +13,13 @@ impl ArchiveWatch {
     /// Watches an archive from its first byte on.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// The decoder can't be allocated.
     pub fn new() -> io::Result<Self> {
         let decoder = zstd::stream::write::Decoder::new(LastLine::default())?;
         Ok(Self { decoder })
     }
 
-    /// What was left out; nothing if the archive has no end.
+    /// What was left out; empty if the archive has no end line.
     pub fn left_out(mut self) -> io::Result<Vec<String>> {
         self.decoder.flush()?;
         let last = &self.decoder.get_ref().last;
@@ -40,7 +40,7 @@ impl Write for ArchiveWatch {
     }
 }
 
-/// The last line that came to its end.
+/// The last complete line.
 #[derive(Default)]
 struct LastLine {
     last: Vec<u8>,

@@ -1,9 +1,9 @@
 //! Blobs and uploads, by the database's clock.
 //!
-//! Collection cannot race with a commit. The commit locks the rows of the blobs that it refers to. Collection first
-//! locks rows that it need not wait for, and only then, in a statement of its own, looks whether they are still
-//! without a reference and a pin: whatever was committed before the lock is seen, and whoever comes after it finds
-//! the blob gone.
+//! A collection can't race with a commit. The commit locks the rows of the blobs that it refers to. The
+//! collection first locks rows for which it need not wait, and only then, in a separate statement, checks whether
+//! they still have no reference and no pin. It sees everything that was committed before the lock, and later
+//! commits find the blob gone.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) async fn begin_upload(connection: Pooled) -> Result<UploadId, Failure
     Ok(UploadId(row.try_get(0)?))
 }
 
-/// Putting a chunk twice is as good as once. It need not be durable before the upload is finished.
+/// Putting a chunk twice has the same effect as once. It needn't be durable before the upload is finished.
 pub(super) async fn put_chunk(
     mut connection: Pooled,
     upload: UploadId,
@@ -98,7 +98,7 @@ pub(super) async fn finish_upload(
     outcome([made.map(drop), dropped.map(drop)], ended)
 }
 
-/// Takes an upload out, and says whether it was there with all its chunks.
+/// Removes an upload, and returns whether it existed with all its chunks.
 async fn is_whole(connection: &Pooled, upload: UploadId, info: BlobInfo) -> Result<bool, Failure<BlobError>> {
     let statements = &connection.statements;
     let ((), taken, counted) = tokio::try_join!(
@@ -120,7 +120,7 @@ pub(super) async fn info(connection: Pooled, id: BlobId) -> Result<Option<BlobIn
     row.map(|row| info_of_row(&row, 0)).transpose()
 }
 
-/// What is known of a blob, from three columns.
+/// The size of a blob, from three columns.
 pub(super) fn info_of_row<E>(row: &Row, first: usize) -> Result<BlobInfo, Failure<E>> {
     let chunks: i64 = row.try_get(first + 2)?;
     Ok(BlobInfo {
@@ -138,7 +138,7 @@ pub(super) async fn chunk(connection: Pooled, id: BlobId, chunk: u32) -> Result<
     Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
 
-/// Keeps blobs no longer for that they are young.
+/// Ends the grace period of blobs.
 pub(super) async fn unpin(connection: Pooled, ids: &[BlobId]) -> Result<(), Failure> {
     let ids: Vec<&[u8]> = ids.iter().map(|id| id.as_bytes().as_slice()).collect();
     let unpin = "UPDATE blobs SET pinned_until = clock_timestamp() WHERE id = ANY($1)";
@@ -147,14 +147,14 @@ pub(super) async fn unpin(connection: Pooled, ids: &[BlobId]) -> Result<(), Fail
     Ok(())
 }
 
-/// What one step of a collection did, and where the next one goes on.
+/// What one step of a collection did, and where to continue.
 pub(super) struct Step<C> {
     pub(super) freed: u64,
     pub(super) stored_bytes: u64,
     pub(super) next: Option<C>,
 }
 
-/// Drops some blobs after a place that nothing needs.
+/// Drops some blobs after an address that nothing needs.
 pub(super) async fn collect_some(mut connection: Pooled, after: &[u8]) -> Result<Step<Vec<u8>>, Failure> {
     connection.enter_transaction();
     let client = &connection.client;
@@ -183,9 +183,9 @@ pub(super) async fn collect_some(mut connection: Pooled, after: &[u8]) -> Result
     step(&freed, next)
 }
 
-/// Drops some uploads that were given up.
+/// Drops some abandoned uploads.
 pub(super) async fn collect_some_uploads(connection: Pooled) -> Result<Step<()>, Failure> {
-    // An upload never gets more time, so one statement can both look and drop.
+    // The expiry of an upload never changes, so one statement can check and drop.
     let drop_uploads = "
         WITH given_up AS (
             DELETE FROM uploads WHERE number IN (

@@ -1,8 +1,8 @@
-//! One commit: one statement, and so one round trip. `schema/write_commit.sql` looks with locks and writes.
+//! One commit: one statement, and so one round trip. `schema/write_commit.sql` checks under locks and writes.
 //!
-//! A commit whose answer was lost is tried again. It finds out then what became of the attempt before: all attempts leave
-//! the same mark in the streams that they write. A stream that has the mark was written by this commit, one that is as it
-//! was before was not.
+//! A commit whose answer was lost is retried. The retry finds out what happened to the earlier attempt: all
+//! attempts leave the same mark in the streams that they write. A stream with the mark was written by this
+//! commit; a stream that is as before wasn't.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -23,22 +23,22 @@ use crate::{
     commit::{Commit, CommitError, Committed, Event, Write},
     error::LogError,
     hub::{Change, ChangeKind},
-    names::{Life, Sequence, StreamId, Version},
+    names::{Incarnation, Sequence, StreamId, Version},
 };
 
-/// What a commit did: its answer, and what the hub is to be told.
-pub(super) type Made = (Vec<Committed>, Vec<Change>);
+/// The result of a commit: its answer, and the changes to publish.
+pub(super) type CommitResult = (Vec<Committed>, Vec<Change>);
 
 /// The mark of one commit, which all attempts to make it leave.
 #[derive(Debug)]
 pub(super) struct Mark {
     number: i64,
-    /// Set once an attempt may have made it.
+    /// Set once an attempt may have been written.
     answer_lost: OnceLock<()>,
 }
 
 impl Mark {
-    /// A random one, so that no other commit has it.
+    /// A random mark, so that no other commit has it.
     pub(super) fn new() -> Self {
         Self {
             number: RandomState::new().hash_one("a commit").cast_signed(),
@@ -51,19 +51,19 @@ impl Mark {
     }
 }
 
-/// Why a commit was not made.
-enum Misfit<'a> {
-    /// It does not fit what was found.
+/// Why a commit wasn't made.
+enum CommitConflict<'a> {
+    /// It conflicts with what was found.
     Refused(CommitError),
-    /// The stream has moved on.
+    /// The stream has changed.
     Stale(&'a StreamId),
-    /// Somebody else made one of the new streams meanwhile.
+    /// Somebody else has created one of the new streams in the meantime.
     StreamTaken,
 }
 
-/// How a write left its stream.
+/// The result of one write.
 struct Written {
-    life: Life,
+    incarnation: Incarnation,
     version: Version,
     last: Sequence,
     at_ms: i64,
@@ -73,7 +73,7 @@ pub(super) async fn commit(
     connection: Pooled,
     commit: &Commit,
     mark: &Mark,
-) -> Result<Made, Failure<CommitError>> {
+) -> Result<CommitResult, Failure<CommitError>> {
     if commit.writes.is_empty() && commit.under.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -81,14 +81,14 @@ pub(super) async fn commit(
     let (answer, ()) = tokio::join!(
         biased;
         rows.write(&connection, mark.number),
-        listener::tell_written_later(&connection, connection.schema(), &rows.ids, mark.number),
+        listener::send_written_hints(&connection, connection.schema(), &rows.ids, mark.number),
     );
-    let misfit = match answer {
-        Ok(rows) => match misfit(commit, &rows)? {
+    let conflict = match answer {
+        Ok(rows) => match conflict_of(commit, &rows)? {
             None => return made(commit, rows.iter().map(written_of_row)),
-            Some(misfit) => misfit,
+            Some(conflict) => conflict,
         },
-        Err(error) if is_stream_taken(&error) => Misfit::StreamTaken,
+        Err(error) if is_stream_taken(&error) => CommitConflict::StreamTaken,
         Err(error) if failure::is_lost(&error) && !commit.writes.is_empty() => {
             mark.answer_lost.get_or_init(|| ());
             return Err(Failure::Unclear(Arc::new(error)));
@@ -100,49 +100,55 @@ pub(super) async fn commit(
     {
         return Ok(made);
     }
-    Err(Failure::Refused(refusal(&connection, commit, misfit).await?))
+    Err(Failure::Refused(refusal(&connection, commit, conflict).await?))
 }
 
 fn written_of_row(row: &Row) -> Result<Written, Failure<CommitError>> {
     Ok(Written {
-        life: read::life(row.try_get(2)?)?,
+        incarnation: read::incarnation(row.try_get(2)?)?,
         version: Version::from_u64(unsigned(row.try_get(3)?)?),
         last: sequence(row.try_get(4)?)?,
         at_ms: row.try_get(5)?,
     })
 }
 
-/// What of a commit does not fit, if anything.
-fn misfit<'a>(commit: &'a Commit, rows: &[Row]) -> Result<Option<Misfit<'a>>, Failure<CommitError>> {
+/// The first conflict of a commit, if there is one.
+fn conflict_of<'a>(
+    commit: &'a Commit,
+    rows: &[Row],
+) -> Result<Option<CommitConflict<'a>>, Failure<CommitError>> {
     let Some(row) = rows.first() else {
         return Ok(None);
     };
-    let Some(misfit) = row.try_get::<_, Option<&str>>(0)? else {
+    let Some(conflict) = row.try_get::<_, Option<&str>>(0)? else {
         return Ok(None);
     };
     let item = unsigned(row.try_get(1)?)?;
     let item = usize::try_from(item).ok().and_then(|item| item.checked_sub(1));
     let item = item.ok_or(Malformed("an item of a commit"))?;
-    let misfit = match misfit {
+    let conflict = match conflict {
         "fenced" => commit.under.get(item).map(|lease| {
             let key = Arc::clone(&lease.key);
-            Misfit::Refused(CommitError::Fenced { key })
+            CommitConflict::Refused(CommitError::Fenced { key })
         }),
-        "stale" => commit.writes.get(item).map(|write| Misfit::Stale(&write.stream)),
+        "stale" => commit
+            .writes
+            .get(item)
+            .map(|write| CommitConflict::Stale(&write.stream)),
         "blob missing" => {
             let blob = commit.blobs().nth(item).copied();
-            blob.map(|blob| Misfit::Refused(CommitError::BlobMissing(blob)))
+            blob.map(|blob| CommitConflict::Refused(CommitError::BlobMissing(blob)))
         }
         _ => None,
     };
-    Ok(Some(misfit.ok_or(Malformed("an item of a commit"))?))
+    Ok(Some(conflict.ok_or(Malformed("an item of a commit"))?))
 }
 
-/// What a commit has made, with the new events of each write at their places.
+/// What a commit has written, with the new events of each write at their positions.
 fn made(
     commit: &Commit,
     written: impl Iterator<Item = Result<Written, Failure<CommitError>>>,
-) -> Result<Made, Failure<CommitError>> {
+) -> Result<CommitResult, Failure<CommitError>> {
     let (mut committed, mut changes) = (Vec::new(), Vec::new());
     for (write, written) in commit.writes.iter().zip(written) {
         let written = written?;
@@ -159,7 +165,7 @@ fn made(
         });
         changes.push(Change {
             stream: write.stream.clone(),
-            life: written.life,
+            incarnation: written.incarnation,
             kind: ChangeKind::Written(events.collect()),
         });
         committed.push(Committed {
@@ -173,12 +179,12 @@ fn made(
     Ok((committed, changes))
 }
 
-/// What an attempt has made whose answer was lost; `None` if the streams are as they were before it.
+/// What an attempt has written whose answer was lost; `None` if the streams are as they were before it.
 async fn find(
     connection: &Connection,
     commit: &Commit,
     mark: &Mark,
-) -> Result<Option<Made>, Failure<CommitError>> {
+) -> Result<Option<CommitResult>, Failure<CommitError>> {
     let sql = "
         SELECT id, mark = $2::bigint # version, number, version, last_sequence,
             coalesce((SELECT at_ms FROM events WHERE stream = number AND sequence = last_sequence), 0)
@@ -216,7 +222,7 @@ async fn find(
     if as_before.iter().all(|as_before| *as_before) {
         return Ok(None);
     }
-    // Others have written since: after it, or in its place.
+    // Others have written since, either on top of it or instead of it.
     Err(Failure::Log(LogError::OutcomeUnknown(Arc::new(WrittenSince))))
 }
 
@@ -224,19 +230,19 @@ async fn find(
 #[error("the answer to a commit was lost, and others have written since")]
 struct WrittenSince;
 
-/// What its writer is told. Of a stream that has moved on, also where it is now.
+/// The error for the writer. For a stream that has changed, it includes the current head.
 async fn refusal(
     connection: &Connection,
     commit: &Commit,
-    misfit: Misfit<'_>,
+    conflict: CommitConflict<'_>,
 ) -> Result<CommitError, Failure<CommitError>> {
-    match misfit {
-        Misfit::Refused(refused) => Ok(refused),
-        Misfit::Stale(stream) => Ok(CommitError::Conflict {
+    match conflict {
+        CommitConflict::Refused(refused) => Ok(refused),
+        CommitConflict::Stale(stream) => Ok(CommitError::Conflict {
             stream: stream.clone(),
             actual: read::head(connection, stream).await?.map(Box::new),
         }),
-        Misfit::StreamTaken => {
+        CommitConflict::StreamTaken => {
             let is_new = |write: &&Write| write.expected == Version::NONE;
             for write in commit.writes.iter().filter(is_new) {
                 if let Some(actual) = read::head(connection, &write.stream).await? {
@@ -246,7 +252,7 @@ async fn refusal(
                     });
                 }
             }
-            // It has been removed again.
+            // The stream has been removed again.
             let first = commit.writes.iter().find(is_new);
             let first = first.ok_or(Malformed("a stream, though its name is taken"))?;
             Ok(CommitError::Conflict {
@@ -257,7 +263,7 @@ async fn refusal(
     }
 }
 
-/// Whether somebody else made the stream meanwhile.
+/// Whether somebody else created the stream in the meantime.
 fn is_stream_taken(error: &Error) -> bool {
     error.as_db_error().is_some_and(|reported| {
         reported.code() == &SqlState::UNIQUE_VIOLATION && reported.constraint() == Some("streams_id")

@@ -4,7 +4,6 @@ use tokio_postgres::{Client, Error, Row, Statement, types::ToSql};
 
 use super::statements::Statements;
 
-/// A parameter of a statement.
 pub(super) type Parameter<'a> = &'a (dyn ToSql + Sync);
 
 pub(super) struct Connection {
@@ -12,8 +11,8 @@ pub(super) struct Connection {
     pub(super) statements: Statements,
 }
 
-/// Each of these sends its statement when it is first polled. So several of them in one `join!` go out together and
-/// are answered in their order; they own the list of their parameters, so that they can be written that way.
+/// Each of these sends its statement when it is first polled. So several of them in one `join!` are sent together
+/// and answered in order. They own their parameter lists, so that they can be written that way.
 impl Connection {
     pub(super) async fn execute<const N: usize>(
         &self,
@@ -47,7 +46,7 @@ impl Connection {
         self.client.query_opt(statement, &parameters).await
     }
 
-    /// For what has no parameters and no answer.
+    /// Runs SQL without parameters and without an answer.
     pub(super) async fn batch(&self, sql: &str) -> Result<(), Error> {
         self.client.batch_execute(sql).await
     }

@@ -1,4 +1,4 @@
-//! Everything there is at one moment, as records.
+//! A snapshot of everything, as records.
 
 use std::pin::pin;
 
@@ -21,7 +21,7 @@ const BEGIN: &str = "
     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
     SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// Sends all records, and waits where the receiver is slow.
+/// Sends all records, and waits for a slow receiver.
 pub(super) async fn dump(mut connection: Pooled, records: &mpsc::Sender<Record>) -> Result<(), Failure> {
     connection.enter_transaction();
     connection.batch(BEGIN).await?;

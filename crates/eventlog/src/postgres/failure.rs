@@ -1,4 +1,4 @@
-//! Postgres' errors in the words of the log, and what may be done after one.
+//! Converts errors of Postgres into errors of the log, and decides whether to retry.
 
 use std::{error::Error as _, io, sync::Arc};
 
@@ -9,22 +9,22 @@ use tokio_postgres::{
 
 use crate::error::LogError;
 
-/// Why some work on a connection came to nothing.
+/// Why an operation on a connection failed.
 #[derive(Debug)]
 pub(super) enum Failure<E = LogError> {
-    /// Nothing was made, and it may go well on another connection or at the second try.
+    /// Nothing was written, and it may succeed on another connection or at the second attempt.
     Again(Error),
-    /// The answer was lost. Whoever tries again finds out whether it was made, and does not make it twice.
+    /// The answer was lost. The next attempt finds out whether it was written, and doesn't write it twice.
     Unclear(Arc<dyn std::error::Error + Send + Sync>),
     /// The log itself failed.
     Log(LogError),
-    /// What was asked for is refused.
+    /// The request is refused.
     Refused(E),
 }
 
 impl<E> Failure<E> {
-    /// After an error in a statement that makes something durable by itself: if the connection was lost, nobody
-    /// here knows whether it did.
+    /// An error in a statement that makes something durable by itself. If the connection was lost, it is unknown
+    /// whether it did.
     pub(super) fn in_write(error: Error) -> Self {
         if is_lost(&error) {
             return Self::Log(LogError::OutcomeUnknown(Arc::new(error)));
@@ -34,7 +34,7 @@ impl<E> Failure<E> {
 }
 
 impl<E> From<Error> for Failure<E> {
-    /// After an error before anything could become durable.
+    /// An error before anything could become durable.
     fn from(error: Error) -> Self {
         if is_lost(&error) || is_undone_by_others(&error) || is_read_only(&error) {
             Self::Again(error)
@@ -44,11 +44,11 @@ impl<E> From<Error> for Failure<E> {
     }
 }
 
-/// The outcome of a transaction whose last statements and `COMMIT` were sent in one go.
+/// The outcome of a transaction whose last statements and `COMMIT` were sent together.
 ///
-/// The server works through them in order and stops at the first that fails: `COMMIT` takes the transaction back
-/// then. So an error that the server reports for an earlier statement means that nothing was made. When the
-/// connection ends without such a report, or the report is about `COMMIT` itself, it may have been made.
+/// The server processes them in order and stops at the first that fails; `COMMIT` then rolls the transaction
+/// back. So an error that the server reports for an earlier statement means that nothing was written. If the
+/// connection ends without such a report, or the report is about `COMMIT` itself, it may have been written.
 pub(super) fn outcome<E>(
     steps: impl IntoIterator<Item = Result<(), Error>>,
     commit: Result<(), Error>,
@@ -64,7 +64,7 @@ pub(super) fn outcome<E>(
     commit.map_err(|error| Failure::Log(LogError::OutcomeUnknown(Arc::new(error))))
 }
 
-/// Whether the connection is gone with this error.
+/// Whether this error means that the connection is gone.
 pub(super) fn is_lost(error: &Error) -> bool {
     match error.as_db_error() {
         Some(reported) => matches!(
@@ -80,12 +80,12 @@ pub(super) fn is_lost(error: &Error) -> bool {
     }
 }
 
-/// Whether the server only answers questions: another one may have taken over, and a new connection leads there.
+/// Whether the server is read-only. Another one may have taken over, and a new connection leads there.
 pub(super) fn is_read_only(error: &Error) -> bool {
     error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
 }
 
-/// Whether a transaction was taken back for the sake of another one.
+/// Whether a transaction was rolled back in favor of another one.
 fn is_undone_by_others(error: &Error) -> bool {
     matches!(
         error.code(),
@@ -93,7 +93,7 @@ fn is_undone_by_others(error: &Error) -> bool {
     )
 }
 
-/// Whether a server that could not be connected to may soon be there.
+/// Whether a server that refused the connection may soon be back.
 pub(super) fn is_temporary(error: &Error) -> bool {
     match error.code() {
         None => is_lost(error),

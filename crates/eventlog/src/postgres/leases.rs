@@ -1,7 +1,7 @@
 //! Leases, in the database and by the database's clock.
 //!
-//! A token is drawn while the row of its key is locked, and a row is only ever taken when it is expired; so tokens
-//! grow with each new holder of a key, whichever daemon it is.
+//! A token is drawn while the row of its key is locked, and a row is only taken if it is expired. So tokens grow
+//! with each new holder of a key, whichever daemon it is.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,12 +16,12 @@ use crate::{
     names::Version,
 };
 
-/// A lease that is given back between two of our steps is free again: we ask so often, and then it is busy.
+/// A lease may be released between two of our statements. After this many attempts, it counts as busy.
 const ATTEMPTS: u32 = 8;
-/// The longest time that is told to the database, so that no sum overflows there: 100 years.
+/// The longest time that is sent to the database, so that no sum overflows there: 100 years.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// A time as the statements take it.
+/// A duration as the statements take it.
 pub(super) fn microseconds(time: Duration) -> i64 {
     i64::try_from(time.min(LONGEST).as_micros()).unwrap_or(i64::MAX)
 }
@@ -43,7 +43,7 @@ pub(super) async fn take(
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the lease was taken and given back by others all the time")]
+#[error("others kept taking and releasing the lease")]
 struct Busy;
 
 enum Attempt {
@@ -101,7 +101,7 @@ fn split<T, E>(result: Result<T, E>) -> (Option<T>, Result<(), E>) {
     }
 }
 
-/// Renewing twice is as good as once, so it is done again if the connection is lost.
+/// Renewing twice has the same effect as once, so it is retried if the connection is lost.
 pub(super) async fn renew(
     connection: Pooled,
     lease: &Lease,

@@ -1,9 +1,9 @@
-//! How a log learns of commits that were made elsewhere.
+//! How a log learns of commits by other processes.
 //!
-//! After a commit a notification is sent for each stream that it appended to. That is a hint: the stream is looked
-//! at, once for all its tails, and what is found there counts. Hints can be lost, with a connection or with a daemon
-//! that ends between the two; so every watched stream is looked at whenever a new connection has begun to listen,
-//! and every [`LOOK_EVERY`] besides.
+//! After a commit, a notification is sent for each stream that it appended to. That is only a hint: the stream is
+//! read, once for all its tails, and the result counts. Hints can be lost with a connection, or with a daemon
+//! that ends between the two. So every followed stream is also read whenever a new connection starts to listen,
+//! and every [`LOOK_EVERY`].
 
 use std::{
     collections::BTreeSet,
@@ -21,18 +21,18 @@ use tokio_postgres::{AsyncMessage, Error};
 use super::{
     connection::Connection,
     pool::Pool,
-    read::{self, Moved, Told},
+    read::{self, CurrentPosition, KnownPosition},
     session::{self, Driver, Link},
 };
 use crate::{
     error::LogError,
     hub::Hub,
-    names::{Life, Sequence, StreamId},
+    names::{Incarnation, Sequence, StreamId},
 };
 
-/// How often watched streams are looked at without any hint. It bounds how late a tail is when a hint is lost.
+/// How often followed streams are read without any hint. It bounds how late a tail is when a hint is lost.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// The pauses before listening again after a failure; the last one is repeated.
+/// The pauses before listening again after a failure; the last one repeats.
 const PAUSES: [Duration; 6] = [
     Duration::from_millis(20),
     Duration::from_millis(100),
@@ -41,52 +41,61 @@ const PAUSES: [Duration; 6] = [
     Duration::from_secs(1),
     Duration::from_secs(3),
 ];
-/// How many streams are caught up with in one statement: each may yield a whole window of events.
+/// How many streams are caught up with in one statement: each may return a whole window of events.
 const CATCH_UP_STREAMS: usize = 16;
-/// The payload that says that any stream may have moved.
+/// The payload that says that any stream may have changed.
 const EVERYTHING: &str = "*";
 
-/// How many bytes of hints go into one payload. It may have 8,000, and the last hint may go beyond this.
+/// How many bytes of hints go into one payload. The limit is 8,000, and the last hint may exceed this.
 const PAYLOAD_BYTES: usize = 7_000;
-/// How many bytes a hint has at most beside the name of its stream.
+/// How many bytes a hint has at most, besides the name of its stream.
 const NUMBERS_BYTES: usize = 2 * "18446744073709551615 ".len() + 1;
 
-/// How far a stream is.
+/// The position of a stream.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Hint {
     stream: StreamId,
-    life: Life,
+    incarnation: Incarnation,
     last: Sequence,
 }
 
 impl Hint {
     /// The hint about a stream that was written.
-    pub(super) fn written(stream: &StreamId, life: Life, last: Sequence) -> Self {
+    pub(super) fn written(stream: &StreamId, incarnation: Incarnation, last: Sequence) -> Self {
         let stream = stream.clone();
-        Self { stream, life, last }
+        Self {
+            stream,
+            incarnation,
+            last,
+        }
     }
 
     /// The hint about a stream that was removed.
-    pub(super) fn removed(stream: &StreamId, life: Life) -> Self {
-        Self::written(stream, life.next(), Sequence::START)
+    pub(super) fn removed(stream: &StreamId, incarnation: Incarnation) -> Self {
+        Self::written(stream, incarnation.next(), Sequence::START)
     }
 
     fn parse(line: &str) -> Option<Self> {
-        let (life, rest) = line.split_once(' ')?;
+        let (incarnation, rest) = line.split_once(' ')?;
         let (last, stream) = rest.split_once(' ')?;
         Some(Self {
             stream: StreamId::new(stream).ok()?,
-            life: Life::from_u64(life.parse().ok()?),
+            incarnation: Incarnation::from_u64(incarnation.parse().ok()?),
             last: Sequence::from_u64(last.parse().ok()?),
         })
     }
 }
 
-/// Hints as payloads: one a line, as many in each as fit.
+/// Encodes hints as payloads: one per line, as many in each as fit.
 fn payloads(hints: &[Hint]) -> Vec<String> {
     let mut payloads: Vec<String> = Vec::new();
-    for Hint { stream, life, last } in hints {
-        let line = format!("{} {last} {stream}", life.get());
+    for Hint {
+        stream,
+        incarnation,
+        last,
+    } in hints
+    {
+        let line = format!("{} {last} {stream}", incarnation.get());
         match payloads
             .last_mut()
             .filter(|payload| payload.len() < PAYLOAD_BYTES)
@@ -114,12 +123,12 @@ fn payload_numbers(ids: &[&str]) -> Vec<i32> {
     ids.iter().map(number).collect()
 }
 
-/// The hints of a payload; `None` if it says that any stream may have moved, or cannot be read.
+/// The hints of a payload; `None` if it says that any stream may have changed, or can't be parsed.
 fn parse(payload: &str) -> Option<Vec<Hint>> {
     payload.split('\n').map(Hint::parse).collect()
 }
 
-/// Sends payloads. The channel has the name of the schema, so that logs that share a database do not wake each other.
+/// Sends payloads. The channel has the name of the schema, so that logs in one database don't wake each other.
 async fn send(connection: &Connection, schema: &str, payloads: &[String]) -> Result<(), Error> {
     if payloads.is_empty() {
         return Ok(());
@@ -128,14 +137,15 @@ async fn send(connection: &Connection, schema: &str, payloads: &[String]) -> Res
     connection.query(notify, [&schema, &payloads]).await.map(drop)
 }
 
-/// Sends hints, and does not wait until they have gone out. After a `COMMIT` that is sent in the same step, they go
-/// out when it is done.
-pub(super) async fn tell_later(connection: &Connection, schema: &str, hints: &[Hint]) {
+/// Sends hints without waiting for the answer. After a `COMMIT` that is sent in the same step, they are delivered
+/// when it is done.
+pub(super) async fn send_hints(connection: &Connection, schema: &str, hints: &[Hint]) {
     send_later(connection, schema, &payloads(hints)).await;
 }
 
-/// Sends hints about streams that a commit writes which is sent in the same step, if it is made.
-pub(super) async fn tell_written_later(connection: &Connection, schema: &str, ids: &[&str], mark: i64) {
+/// Sends hints about the streams of a commit that is sent in the same step. They are delivered only if it is
+/// made.
+pub(super) async fn send_written_hints(connection: &Connection, schema: &str, ids: &[&str], mark: i64) {
     if ids.is_empty() {
         return;
     }
@@ -144,8 +154,8 @@ pub(super) async fn tell_written_later(connection: &Connection, schema: &str, id
     send_first(connection.query(notify, [&schema, &ids, &payloads, &mark])).await;
 }
 
-/// The same, when any stream may have moved.
-pub(super) async fn tell_everything_later(connection: &Connection, schema: &str) {
+/// Sends the hint that any stream may have changed.
+pub(super) async fn send_everything_hint(connection: &Connection, schema: &str) {
     send_later(connection, schema, &[EVERYTHING.to_owned()]).await;
 }
 
@@ -153,7 +163,7 @@ async fn send_later(connection: &Connection, schema: &str, payloads: &[String]) 
     send_first(send(connection, schema, payloads)).await;
 }
 
-/// The first poll sends it. The answer is for nobody.
+/// The first poll sends the statement. Nobody waits for the answer.
 async fn send_first(telling: impl Future) {
     let mut telling = pin!(telling);
     poll_fn(|context| {
@@ -177,25 +187,25 @@ impl Listener {
         tokio::select! {
             biased;
             _ = &mut closed => {}
-            () = self.listen_again_and_again() => {}
+            () = self.listen_with_retries() => {}
         }
     }
 
-    async fn listen_again_and_again(&self) {
+    async fn listen_with_retries(&self) {
         let mut failures = 0;
         loop {
             let error = self.listen(&mut failures).await;
             tracing::warn!(
                 ?error,
                 failures,
-                "the log is not told of commits elsewhere for a moment"
+                "cannot listen for commits by other processes; retrying"
             );
             session::back_off(PAUSES[failures.min(PAUSES.len() - 1)]).await;
             failures += 1;
         }
     }
 
-    /// Listens on one connection until it fails. The count of failures starts again once it listens.
+    /// Listens on one connection until it fails. The count of failures is reset once it listens.
     async fn listen(&self, failures: &mut usize) -> LogError {
         let Link {
             client, mut driver, ..
@@ -213,7 +223,7 @@ impl Listener {
                 begun = &mut listening, if !is_listening => match begun {
                     Err(error) => return error.into(),
                     Ok(()) => {
-                        // What was committed before this is found by looking, what comes after it by hints.
+                        // Earlier commits are found by reading, later ones by hints.
                         if *failures > 0 {
                             self.hub.doubt();
                         }
@@ -221,9 +231,9 @@ impl Listener {
                         looks.reset_immediately();
                     }
                 },
-                heard = poll_fn(|context| self.hear(&mut driver, context)) => match heard {
-                    Ok(Heard::Moved(moved)) => self.catch_up(&moved.into_iter().collect::<Vec<_>>()).await,
-                    Ok(Heard::Anything) => self.look().await,
+                heard = poll_fn(|context| self.poll_hints(&mut driver, context)) => match heard {
+                    Ok(Received::CurrentPosition(moved)) => self.catch_up(&moved.into_iter().collect::<Vec<_>>()).await,
+                    Ok(Received::Anything) => self.look().await,
                     Err(error) => return error,
                 },
                 _ = looks.tick() => self.look().await,
@@ -231,9 +241,9 @@ impl Listener {
         }
     }
 
-    /// Waits for hints, and takes all that have come. Those about streams that nobody follows are nothing, but for
-    /// those who watch a prefix.
-    fn hear(&self, driver: &mut Driver, context: &mut Context<'_>) -> Poll<Result<Heard, LogError>> {
+    /// Waits for hints, and takes all that have arrived. Hints about streams without tails only matter to
+    /// watchers of a prefix.
+    fn poll_hints(&self, driver: &mut Driver, context: &mut Context<'_>) -> Poll<Result<Received, LogError>> {
         let mut moved = BTreeSet::new();
         while moved.len() < CATCH_UP_STREAMS {
             let payload = match driver.poll_message(context) {
@@ -245,70 +255,76 @@ impl Listener {
                 Poll::Pending => break,
             };
             let Some(hints) = parse(&payload) else {
-                return Poll::Ready(Ok(Heard::Anything));
+                return Poll::Ready(Ok(Received::Anything));
             };
             self.hub
                 .touch(|prefix| hints.iter().any(|hint| hint.stream.is_below(prefix)));
             let is_news = |hint: &Hint| {
                 let told = self.hub.told(&hint.stream);
-                told.is_some_and(|told| told < (hint.life, hint.last))
+                told.is_some_and(|told| told < (hint.incarnation, hint.last))
             };
             moved.extend(hints.into_iter().filter(is_news).map(|hint| hint.stream));
         }
-        Poll::Ready(Ok(Heard::Moved(moved)))
+        Poll::Ready(Ok(Received::CurrentPosition(moved)))
     }
 
-    /// Looks at every stream that is followed, and lets those who watch a prefix look for themselves.
+    /// Reads every followed stream, and wakes all watchers of prefixes.
     async fn look(&self) {
         self.hub.touch(|_| true);
         self.catch_up(&self.hub.watched()).await;
     }
 
-    /// Looks how far some streams are, and reads their new events for their tails. What does not fit is left to the
-    /// tails: they are told how far the stream is.
+    /// Reads the positions and new events of some streams for their tails. What doesn't fit is left to the tails,
+    /// which are told the position.
     async fn catch_up(&self, streams: &[StreamId]) {
         for streams in streams.chunks(CATCH_UP_STREAMS) {
             let told = |stream: &StreamId| {
-                let (life, last) = self.hub.told(stream)?;
+                let (incarnation, last) = self.hub.told(stream)?;
                 let stream = stream.clone();
-                Some(Told { stream, life, last })
+                Some(KnownPosition {
+                    stream,
+                    incarnation,
+                    last,
+                })
             };
             let told: Vec<_> = streams.iter().filter_map(told).collect();
             match self.pool.read(|connection| read::newest(connection, &told)).await {
-                Ok(found) => told.iter().for_each(|told| self.pass_on(told, &found)),
-                Err(error) => tracing::warn!(?error, "streams that are followed could not be looked at"),
+                Ok(found) => told.iter().for_each(|told| self.publish_found(told, &found)),
+                Err(error) => tracing::warn!(?error, "could not read the followed streams"),
             }
         }
     }
 
-    /// Tells the tails of a stream what was found, after they had been told this.
-    fn pass_on(&self, told: &Told, found: &[Moved]) {
+    /// Publishes what was found about a stream, given what its tails were told before.
+    fn publish_found(&self, told: &KnownPosition, found: &[CurrentPosition]) {
         let stream = &told.stream;
         let (place, moved) = (
-            (told.life, told.last),
+            (told.incarnation, told.last),
             found.iter().find(|moved| moved.stream == *stream),
         );
         match moved {
-            // What tails were told of was committed before this look. So it was lost, in a crash of the server.
-            Some(moved) if (moved.life, moved.last) < place => {
-                self.hub.rewind(stream, place, (moved.life, moved.last));
+            // What the tails were told had been committed before this read. So the server lost it in a crash.
+            Some(moved) if (moved.incarnation, moved.last) < place => {
+                self.hub.rewind(stream, place, (moved.incarnation, moved.last));
             }
             Some(moved) => {
-                self.hub.publish(stream, moved.life, &moved.newest);
-                self.hub.hint(stream, moved.life, moved.last);
+                self.hub.publish(stream, moved.incarnation, &moved.newest);
+                self.hub.hint(stream, moved.incarnation, moved.last);
             }
-            // It has been removed. Told once, it has no last event any more, and so it is not told again.
-            None if told.last > Sequence::START => self.hub.hint(stream, told.life.next(), Sequence::START),
+            // The stream was removed. After this hint it has no last event, so it isn't reported again.
+            None if told.last > Sequence::START => {
+                self.hub.hint(stream, told.incarnation.next(), Sequence::START)
+            }
             None => {}
         }
     }
 }
 
-/// What the listener was told.
-enum Heard {
-    /// These streams have moved, most likely.
-    Moved(BTreeSet<StreamId>),
-    /// Any stream may have moved.
+/// What the listener received.
+enum Received {
+    /// These streams have probably changed.
+    CurrentPosition(BTreeSet<StreamId>),
+    /// Any stream may have changed.
     Anything,
 }
 
@@ -320,9 +336,12 @@ mod tests {
     #[test]
     fn a_hint_is_read_as_it_was_written() {
         let stream = StreamId::new("job/with space/ü").unwrap();
-        let hint = Hint::written(&stream, Life::from_u64(7), Sequence::from_u64(42));
-        let removed = Hint::removed(&stream, Life::from_u64(7));
-        assert_eq!((removed.life, removed.last), (Life::from_u64(8), Sequence::START));
+        let hint = Hint::written(&stream, Incarnation::from_u64(7), Sequence::from_u64(42));
+        let removed = Hint::removed(&stream, Incarnation::from_u64(7));
+        assert_eq!(
+            (removed.incarnation, removed.last),
+            (Incarnation::from_u64(8), Sequence::START)
+        );
         assert_eq!(payloads(&[]), Vec::<String>::new());
         let hints = [hint.clone(), removed];
         let payload = "7 42 job/with space/ü\n8 0 job/with space/ü";
@@ -346,7 +365,11 @@ mod tests {
     #[test]
     fn many_hints_fit_into_payloads() {
         let stream = StreamId::new(&"x".repeat(NAME_LIMIT_BYTES)).unwrap();
-        let hint = Hint::written(&stream, Life::from_u64(u64::MAX), Sequence::from_u64(u64::MAX));
+        let hint = Hint::written(
+            &stream,
+            Incarnation::from_u64(u64::MAX),
+            Sequence::from_u64(u64::MAX),
+        );
         let hints = vec![hint; COMMIT_LIMIT_ITEMS];
         let payloads = payloads(&hints);
         assert!(

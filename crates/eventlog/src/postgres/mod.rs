@@ -1,14 +1,14 @@
 //! The log in a Postgres database: for several daemons, on one machine or on many.
 //!
-//! The semantics are those of every engine. What is particular here:
+//! The semantics are those of every engine. What is specific here:
 //!
-//! - A commit is one statement, and so one round trip (`commits.rs`). Who writes is decided by locks on rows, in one
-//!   order for everybody.
-//! - Time is the database's: leases, pins and the times of events do not depend on the clocks of the daemons.
-//! - A relaxed commit is seen at once by everybody, and is on disk when the server writes its log out by itself,
-//!   which is after three times `wal_writer_delay` at the latest (600 ms, unless the server is set otherwise).
-//! - Commits that others make are learnt by notifications, and by looking (`listener.rs`).
-//! - A write whose acknowledgement was lost is [`LogError::OutcomeUnknown`], and is never made again blindly
+//! - A commit is one statement, and so one round trip (`commits.rs`). Row locks decide who writes, in one order
+//!   for everyone.
+//! - Time is the database's: leases, pins and the times of events don't depend on the clocks of the daemons.
+//! - A relaxed commit is visible to everyone at once, and is on disk when the server flushes its log by itself,
+//!   which is after three times `wal_writer_delay` at the latest (600 ms by default).
+//! - The log learns of commits by other processes through notifications, and by reading (`listener.rs`).
+//! - A write whose acknowledgement was lost is [`LogError::OutcomeUnknown`], and is never blindly repeated
 //!   (`failure.rs`).
 //!
 //! **Who owns the state:** the server. This process keeps a few connections, and what its tails have seen.
@@ -19,11 +19,12 @@ mod commits;
 mod connection;
 mod dump;
 mod failure;
+mod heartbeat;
 mod leases;
 mod listener;
 mod options;
 mod pool;
-mod pulse;
+
 mod read;
 mod refusal;
 mod removal;
@@ -51,7 +52,9 @@ use crate::{
     lease::{Lease, LeaseError},
     names::{Sequence, StreamId, Version},
     record::{Record, RestoreError},
-    store::{HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, ServerInfo, Sizes, Store, UploadId},
+    store::{
+        HeadsQuery, Health, Page, RecentlyChangedQuery, RetentionPolicy, ServerInfo, Sizes, Store, UploadId,
+    },
     time::LogTime,
 };
 use commits::Mark;
@@ -64,7 +67,8 @@ use refusal::Refusal;
 use session::{ConnectError, Opening, SetUp};
 use tasks::Tasks;
 
-/// How many connections are made at once when a log is opened, beside the first one: much is read then.
+/// How many connections are opened at once with a log, besides the first one: a daemon reads a lot when it
+/// starts.
 const SPARE_CONNECTIONS: usize = 7;
 
 #[derive(Debug)]
@@ -76,10 +80,10 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// With the time of the server, which is followed from then on.
+    /// Also returns the time of the server, which is followed from then on.
     pub(crate) async fn open(options: &PostgresOptions, hub: Hub) -> Result<(Self, LogTime), OpenError> {
         let tasks = Tasks::new();
-        let server = understand(options).await?;
+        let server = load_server(options).await?;
         let place = server.place();
         let Prepared {
             found,
@@ -113,10 +117,10 @@ impl Postgres {
             scope: tasks.scope(),
         };
         tasks.spawn(listener.run());
-        // Much is read at once when a daemon starts. Whoever found no connection would make one, which takes longer.
+        // A daemon reads a lot at once when it starts. Opening connections on demand would take longer.
         let spares = spares.into_iter().map(|spare| pool.add_spare(spare));
         join_all(spares).await;
-        tasks.spawn(pulse::look(Arc::clone(&pool), time.clone(), tasks.scope()));
+        tasks.spawn(heartbeat::look(Arc::clone(&pool), time.clone(), tasks.scope()));
         let store = Self {
             pool,
             hub,
@@ -127,8 +131,8 @@ impl Postgres {
     }
 }
 
-/// Reads what the options name: certificates, and the file of passwords.
-async fn understand(options: &PostgresOptions) -> Result<Server, OpenError> {
+/// Reads the files that the options name: certificates and the password file.
+async fn load_server(options: &PostgresOptions) -> Result<Server, OpenError> {
     let options = options.clone();
     let server = spawn_blocking(move || Server::new(&options)).await;
     server.unwrap_or_else(|error| {
@@ -140,19 +144,19 @@ async fn understand(options: &PostgresOptions) -> Result<Server, OpenError> {
 
 /// A database that is ready to be used as a log.
 struct Prepared {
-    /// The schema that its tables have.
+    /// The schema of its tables.
     found: i64,
     info: ServerInfo,
     time: LogTime,
-    /// The first connection of the pool; `None` if the schema is too new to use.
+    /// The first connection of the pool; `None` if the schema is too new.
     first: Option<Connection>,
-    /// More of them, which are being opened.
+    /// More connections that are being opened.
     spares: Vec<Opening>,
 }
 
-/// Makes or updates the tables. Two connections are made at once: one looks, the other becomes the first of the pool.
-/// Which sessions answer on them shows whether every connection has a session of its own. Once they are there, more are
-/// opened, at most so many.
+/// Creates or migrates the tables. Two connections are opened at once: one looks, the other becomes the first of
+/// the pool. The sessions that answer on them show whether every connection has its own session. Then up to
+/// `more` further connections are opened.
 async fn prepare(server: &Server, more: usize, tasks: &Tasks) -> Result<Prepared, ConnectError> {
     let (looking, first) = tokio::try_join!(session::connect(server), session::connect(server))?;
     let spares = (0..SPARE_CONNECTIONS.min(more)).map(|_| session::begin_to_connect(server, tasks));
@@ -197,8 +201,8 @@ async fn prepare(server: &Server, more: usize, tasks: &Tasks) -> Result<Prepared
         });
     }
     let SetUp { session, connection } = session::set_up(first, server, tasks).await?;
-    // The connection that looked is still open, and has nothing to do: a pooler that hands its session to somebody
-    // else hands it to this one.
+    // The first connection is still open and idle, so a pooler that shares sessions would give its session to
+    // this one.
     let refused = is_shared(sessions.contains(&session));
     drop(client);
     match refused {
@@ -227,7 +231,7 @@ impl Store for Postgres {
             .pool
             .write(|connection| commits::commit(connection, &commit, &mark))
             .await?;
-        self.hub.tell(&changes);
+        self.hub.publish_changes(&changes);
         Ok(committed)
     }
 
@@ -236,10 +240,10 @@ impl Store for Postgres {
             .pool
             .write(|connection| removal::remove(connection, &streams))
             .await?;
-        self.hub.tell(&changes);
-        // They are gone. Whatever happens to the rest, it is not seen any more, and is swept another time.
+        self.hub.publish_changes(&changes);
+        // The streams are gone. If the rest can't be dropped now, it is invisible and swept later.
         if let Err(error) = removal::sweep(&self.pool).await {
-            tracing::warn!(%error, "what is left of removed streams could not be dropped yet");
+            tracing::warn!(%error, "the rest of removed streams could not be dropped yet");
         }
         Ok(())
     }
@@ -254,9 +258,9 @@ impl Store for Postgres {
         self.pool.read(|connection| read::heads(connection, &query)).await
     }
 
-    async fn last_moved(&self, query: MovedQuery) -> Result<Vec<StoredHead>, LogError> {
+    async fn recently_changed(&self, query: RecentlyChangedQuery) -> Result<Vec<StoredHead>, LogError> {
         self.pool
-            .read(|connection| read::last_moved(connection, &query))
+            .read(|connection| read::recently_changed(connection, &query))
             .await
     }
 

@@ -1,4 +1,4 @@
-//! Where the log lives, and how it is reached.
+//! Where the log is stored, and how it is reached.
 
 use std::{collections::BTreeMap, ffi::OsString, fmt, num::NonZeroUsize, time::Duration};
 
@@ -13,40 +13,41 @@ use super::{
 };
 use crate::error::OpenError;
 
-/// The schema that holds the tables, unless the options say otherwise.
+/// The schema that has the tables, unless the options name another one.
 const DEFAULT_SCHEMA: &str = "tidelock_log";
-/// How many connections a log has at most, beside the one that listens. Commits are short, and a server has few
+/// How many connections a log has at most, besides the one that listens. Commits are short, and a server has few
 /// connections to give.
 const DEFAULT_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 /// How long one attempt to connect may take, unless the address says otherwise.
 pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// A peer that is silent for so long is asked whether it is still there.
+/// After this much silence, the peer is asked whether it is still there.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(10);
-/// How long a peer may leave what was sent unacknowledged before the connection is given up.
+/// After this long without an acknowledgement, a connection is given up.
 const SILENT_FOR: Duration = Duration::from_secs(20);
-/// The longest name that Postgres does not shorten.
+/// The longest name that Postgres doesn't truncate.
 const IDENTIFIER_LIMIT_BYTES: usize = 63;
 
-/// Where the log lives: a Postgres server (13 or later) that several daemons may share.
+/// Where the log is stored: a Postgres server (13 or later) that several daemons may share.
 ///
-/// What the address leaves out is filled in as `psql` does it: from a service, the variables `PG…` and the password
-/// file. A connection to another machine is encrypted, unless `sslmode=disable` says otherwise. A pooler in between must
-/// leave each connection its session, because sessions listen and prepare statements.
+/// Missing parts of the address are filled in as `psql` does it: from a service, the `PG…` variables and the
+/// password file. A connection to another machine is encrypted unless `sslmode=disable` is set. A pooler in
+/// between must give each connection its own session, because sessions listen and prepare statements.
 #[derive(Clone)]
 pub struct PostgresOptions {
     /// The address, as `postgres://user:password@host:port/database`.
     pub url: String,
-    /// The variables that fill in for what the address leaves out: `HOME` and those that libpq knows.
+    /// The variables that fill in missing parts of the address: `HOME` and those that libpq knows.
     pub variables: BTreeMap<String, OsString>,
-    /// The schema that holds the tables: lower-case letters, digits and `_`. It is made if need be. Several logs
-    /// can share a database, each with a schema of its own.
+    /// The schema that has the tables: lower-case letters, digits and `_`. It is created if necessary. Several
+    /// logs can share a database, each with its own schema.
     pub schema: String,
-    /// How many connections the log may have, beside the one that listens.
+    /// How many connections the log may have, besides the one that listens.
     pub connections: NonZeroUsize,
 }
 
 impl PostgresOptions {
-    /// The log at that address, with the variables of this process, the usual schema and number of connections.
+    /// The log at this address, with the variables of this process, the default schema and the default number of
+    /// connections.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -58,7 +59,7 @@ impl PostgresOptions {
 }
 
 impl fmt::Debug for PostgresOptions {
-    /// The address and the variables are left out, since they may hold a password.
+    /// Omits the address and the variables, which may contain a password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("PostgresOptions")
@@ -73,15 +74,15 @@ impl fmt::Debug for PostgresOptions {
 pub(super) struct Target {
     pub(super) config: Config,
     pub(super) tls: Tls,
-    /// Host and port, for people.
+    /// Host and port, for messages.
     pub(super) place: String,
-    /// How long an attempt to connect to it may take.
+    /// How long an attempt to connect may take.
     pub(super) within: Duration,
-    /// What is to be said when there is no password.
+    /// What to add to a message about a missing password.
     pub(super) password_note: String,
 }
 
-/// The options, understood and checked.
+/// The parsed and validated options.
 #[derive(Clone)]
 pub(super) struct Server {
     /// Tried in this order. There is at least one.
@@ -91,7 +92,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// It reads files, and so may block.
+    /// Reads files, so it may block.
     pub(super) fn new(options: &PostgresOptions) -> Result<Self, OpenError> {
         if !is_identifier(&options.schema) {
             return Err(OpenError::Address {
@@ -109,7 +110,7 @@ impl Server {
             .choose("gssencmode", &[("disable", ()), ("prefer", ())])?
             .is_some()
         {
-            tracing::debug!("encryption by GSSAPI is not used; TLS is");
+            tracing::debug!("GSSAPI encryption is not supported; using TLS");
         }
         let endpoints = settings.endpoints()?;
         let tls = Tls::new(settings)?;
@@ -166,7 +167,7 @@ impl Server {
         })
     }
 
-    /// The servers and the database in words, without user and password.
+    /// The servers and the database, without user and password.
     pub(super) fn place(&self) -> String {
         let places: Vec<_> = self.targets.iter().map(|target| target.place.as_str()).collect();
         format!(
@@ -184,8 +185,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What is asked of a server beside that it answers. Of several servers it is the one that can be written, since a log
-/// that cannot be written is of little use.
+/// The session attributes that a server must have. Of several servers only a writable one is useful.
 fn session_attributes(settings: &Settings, endpoints: &[Endpoint]) -> Result<TargetSessionAttrs, String> {
     let words = [
         ("any", TargetSessionAttrs::Any),
@@ -211,7 +211,7 @@ fn channel_binding(settings: &Settings) -> Result<ChannelBinding, String> {
         .unwrap_or(ChannelBinding::Prefer))
 }
 
-/// Whether a text can stand in a statement as the name of a schema.
+/// Whether a text can be used in a statement as the name of a schema.
 fn is_identifier(name: &str) -> bool {
     let starts_well = name
         .bytes()

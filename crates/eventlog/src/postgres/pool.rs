@@ -1,11 +1,11 @@
-//! The connections of a log: a few, each used by one at a time, made again when they are lost.
+//! The connections of a log: a few, each used by one caller at a time, and reopened when they are lost.
 //!
-//! 1. A connection comes back to the pool only when no transaction is open on it. One that was given up half-way is
-//!    closed, and the server takes back what was open.
-//! 2. Work is done again only when it is known that nothing of it was made, or when it finds out itself, and at most
-//!    [`ATTEMPTS`] times.
-//! 3. A server that is away for a moment is waited for, by everybody: it is started afresh, or another one takes its place.
-//!    Once it has been away for longer, nobody waits.
+//! 1. A connection returns to the pool only when no transaction is open on it. If work is abandoned half-way, its
+//!    connection is closed, and the server rolls back.
+//! 2. Work is retried only if it is known that nothing of it was written, or if the work finds that out itself,
+//!    and at most [`ATTEMPTS`] times.
+//! 3. Everyone waits for a server that is away for a moment: it may be restarting, or another one may be taking
+//!    over. Once it has been away for longer, nobody waits.
 
 use std::{
     fmt,
@@ -23,19 +23,19 @@ use tokio_postgres::Error;
 use super::{
     connection::Connection,
     failure::{self, Failure},
+    heartbeat::{Heartbeat, Silent},
     options::{PostgresOptions, Server},
-    pulse::{Pulse, Silent},
     session::{self, ConnectError, Opening},
     tasks::Tasks,
 };
 use crate::{error::LogError, store::Health};
 
-/// How often some work is tried that failed without a trace.
+/// How many times work is tried that failed without a trace.
 const ATTEMPTS: u32 = 4;
-/// For how long a server that is away is waited for, counted from when it was first missed. Whoever asks for something waits
-/// no longer than that, and a lease outlasts it.
-const WAITED_OUT: Duration = Duration::from_secs(8);
-/// The pauses between attempts to connect; the last one is also that between those that follow.
+/// How long to wait for a server that is away, counted from when it was first missed. No caller waits longer, and
+/// a lease outlasts it.
+const OUTAGE_LIMIT: Duration = Duration::from_secs(8);
+/// The pauses between attempts to connect; the last one repeats.
 const CONNECT_PAUSES: [Duration; 3] = [
     Duration::from_millis(50),
     Duration::from_millis(200),
@@ -45,14 +45,14 @@ const CONNECT_PAUSES: [Duration; 3] = [
 pub(super) struct Pool {
     server: Server,
     tasks: Tasks,
-    /// One permit per connection. Whoever finds none waits in line.
+    /// One permit per connection. Callers without one queue up.
     permits: Arc<Semaphore>,
-    /// Guards the connections that nobody uses; held for a push or a pop.
+    /// Guards the connections that nobody uses; held to take one or to return it.
     idle: Mutex<Vec<Arc<Connection>>>,
     health: Slot<Health>,
-    /// Until when a server that is away is waited for.
-    waited_for: Slot<Option<Deadline>>,
-    pulse: Pulse,
+    /// Until when to wait for a server that is away.
+    outage_deadline: Slot<Option<Deadline>>,
+    heartbeat: Heartbeat,
 }
 
 /// What some work is for.
@@ -63,7 +63,7 @@ enum Purpose {
 }
 
 impl Purpose {
-    /// Some work was given up half-way: what it has written may have been made.
+    /// The error for work that was abandoned half-way. If it has written something, that may have taken effect.
     fn given_up(self, silent: Silent) -> LogError {
         match self {
             Self::Read => LogError::Unreachable(Arc::new(silent)),
@@ -73,7 +73,7 @@ impl Purpose {
 }
 
 impl Pool {
-    /// A pool that has its first connection.
+    /// A pool with its first connection.
     pub(super) fn new(
         options: &PostgresOptions,
         server: Server,
@@ -86,8 +86,8 @@ impl Pool {
             permits: Arc::new(Semaphore::new(options.connections.get())),
             idle: Mutex::new(vec![Arc::new(first)]),
             health: Slot::new(Health::Writable),
-            waited_for: Slot::new(None),
-            pulse: Pulse::new(),
+            outage_deadline: Slot::new(None),
+            heartbeat: Heartbeat::new(),
         })
     }
 
@@ -99,12 +99,12 @@ impl Pool {
         &self.tasks
     }
 
-    pub(super) fn pulse(&self) -> &Pulse {
-        &self.pulse
+    pub(super) fn heartbeat(&self) -> &Heartbeat {
+        &self.heartbeat
     }
 
-    /// The server gave no sign of life.
-    pub(super) fn found_away(&self, error: LogError) {
+    /// Records that the server gave no sign of life.
+    pub(super) fn report_unreachable(&self, error: LogError) {
         self.note(Purpose::Read, error);
     }
 
@@ -112,7 +112,7 @@ impl Pool {
         (*self.health.read().state).clone()
     }
 
-    /// Does some work that only reads.
+    /// Runs work that only reads.
     pub(super) async fn read<T, F, W>(self: &Arc<Self>, work: F) -> Result<T, LogError>
     where
         F: Fn(Pooled) -> W,
@@ -121,7 +121,7 @@ impl Pool {
         self.run(Purpose::Read, work).await
     }
 
-    /// Does some work that writes: how it ends says whether the log takes writes.
+    /// Runs work that writes. Its result decides whether the log accepts writes.
     pub(super) async fn write<T, E, F, W>(self: &Arc<Self>, work: F) -> Result<T, E>
     where
         E: From<LogError>,
@@ -131,7 +131,7 @@ impl Pool {
         self.run(Purpose::Write, work).await
     }
 
-    /// Does some work that cannot be done again from the start.
+    /// Runs work that can't be restarted from the beginning.
     pub(super) async fn once<T, E, F, W>(self: &Arc<Self>, work: F) -> Result<T, E>
     where
         E: From<LogError>,
@@ -153,16 +153,16 @@ impl Pool {
         F: Fn(Pooled) -> W,
         W: Future<Output = Result<T, Failure<E>>>,
     {
-        if let Err(silent) = self.pulse.awaited().await {
+        if let Err(silent) = self.heartbeat.wait_a_moment().await {
             return Err(LogError::Unreachable(Arc::new(silent)).into());
         }
         let (mut attempt, mut unclear) = (0, None);
         loop {
             attempt += 1;
-            let taken = self.pulse.while_answering(self.take()).await;
+            let taken = self.heartbeat.while_answering(self.take()).await;
             let failed = match taken.unwrap_or_else(|silent| Err(LogError::Unreachable(Arc::new(silent)))) {
                 Err(error) => Failure::Log(error),
-                Ok(pooled) => match self.pulse.while_answering(work(pooled)).await {
+                Ok(pooled) => match self.heartbeat.while_answering(work(pooled)).await {
                     Ok(Ok(value)) => {
                         if purpose == Purpose::Write {
                             self.set_health(Health::Writable);
@@ -176,11 +176,11 @@ impl Pool {
             let error = match failed {
                 Failure::Refused(refusal) => return Err(refusal),
                 Failure::Again(error) if attempt < ATTEMPTS => {
-                    self.before_another_attempt(&error, is_elsewhere(&error));
+                    self.prepare_retry(&error, is_elsewhere(&error));
                     continue;
                 }
                 Failure::Unclear(error) if attempt < ATTEMPTS => {
-                    self.before_another_attempt(&error, true);
+                    self.prepare_retry(&error, true);
                     unclear = Some(error);
                     continue;
                 }
@@ -190,17 +190,17 @@ impl Pool {
             };
             let error = self.note(purpose, error);
             return Err(match (unclear, error) {
-                // An earlier attempt may have been made.
+                // An earlier attempt may have been written.
                 (Some(unclear), LogError::Unreachable(_)) => LogError::OutcomeUnknown(unclear).into(),
                 (_, error) => error.into(),
             });
         }
     }
 
-    fn before_another_attempt(&self, error: &dyn fmt::Display, is_lost: bool) {
-        tracing::debug!(%error, "some work on the log's database is done again");
+    fn prepare_retry(&self, error: &dyn fmt::Display, is_lost: bool) {
+        tracing::debug!(%error, "retrying work on the log's database");
         if is_lost {
-            // The others are most likely lost as well, and have not noticed yet, or lead to the same server.
+            // The other connections are probably lost too but haven't noticed, or lead to the same server.
             let lost = mem::take(&mut *self.lock_idle());
             drop(lost);
         }
@@ -233,8 +233,10 @@ impl Pool {
                 pool: Arc::clone(self),
                 _permit: permit,
             }),
-            // Whoever needs one makes it, and is told.
-            Err(error) => tracing::debug!(error = %LogError::from(error), "no spare connection was made"),
+            // Whoever needs a connection opens one, and gets the error.
+            Err(error) => {
+                tracing::debug!(error = %LogError::from(error), "could not open a spare connection")
+            }
         }
     }
 
@@ -258,13 +260,13 @@ impl Pool {
         loop {
             let error = match session::open(&self.server, &self.tasks).await {
                 Ok(connection) => {
-                    self.reached();
+                    self.report_reachable();
                     return Ok(connection);
                 }
                 Err(error) => error,
             };
             match &error {
-                ConnectError::Temporary(_) if self.is_waited_for() => {
+                ConnectError::Temporary(_) if self.should_wait() => {
                     session::back_off(pauses.next().unwrap_or(longest)).await;
                 }
                 _ => return Err(error.into()),
@@ -272,24 +274,24 @@ impl Pool {
         }
     }
 
-    /// Whether a server that was just missed is worth another try.
-    fn is_waited_for(&self) -> bool {
-        let seen = self.waited_for.read();
+    /// Whether it is worth waiting for a server that was just missed.
+    fn should_wait(&self) -> bool {
+        let seen = self.outage_deadline.read();
         if let Some(until) = &*seen.state {
             return !until.has_passed();
         }
-        let until = Deadline::after(&SystemClock::shared(), WAITED_OUT);
+        let until = Deadline::after(&SystemClock::shared(), OUTAGE_LIMIT);
         // Refused only if somebody else has just missed it as well.
-        drop(self.waited_for.transition(seen.generation, Some(until)));
+        drop(self.outage_deadline.transition(seen.generation, Some(until)));
         true
     }
 
-    /// The server answers again. Whether it takes writes is another question.
-    pub(super) fn reached(&self) {
-        let seen = self.waited_for.read();
+    /// Records that the server answers again. Whether it accepts writes is another question.
+    pub(super) fn report_reachable(&self) {
+        let seen = self.outage_deadline.read();
         if seen.state.is_some() {
-            // Refused only if somebody else has just found out something newer.
-            drop(self.waited_for.transition(seen.generation, None));
+            // Refused only if somebody else has just recorded something newer.
+            drop(self.outage_deadline.transition(seen.generation, None));
         }
         let was_unreachable = matches!(
             self.health(),
@@ -302,7 +304,7 @@ impl Pool {
         }
     }
 
-    /// Remembers an error that means that the log takes no writes.
+    /// Records an error that means that the log doesn't accept writes.
     fn note(&self, purpose: Purpose, reason: LogError) -> LogError {
         let refuses = match &reason {
             LogError::Unreachable(_) => true,
@@ -320,13 +322,13 @@ impl Pool {
     fn set_health(&self, health: Health) {
         let seen = self.health.read();
         if mem::discriminant(&*seen.state) != mem::discriminant(&health) {
-            // Refused only if somebody else has just found out something newer.
+            // Refused only if somebody else has just recorded something newer.
             drop(self.health.transition(seen.generation, health));
         }
     }
 }
 
-/// Whether the way to another connection, or to another server, is worth looking for.
+/// Whether another connection, or another server, may work.
 fn is_elsewhere(error: &Error) -> bool {
     failure::is_lost(error) || failure::is_read_only(error)
 }
@@ -341,7 +343,7 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// A connection in use. It goes back when it is dropped, unless a transaction is open on it.
+/// A connection in use. It is returned when it is dropped, unless a transaction is open on it.
 pub(super) struct Pooled {
     pool: Arc<Pool>,
     connection: Arc<Connection>,
@@ -356,22 +358,22 @@ enum State {
 }
 
 impl Pooled {
-    /// The schema that holds the tables.
+    /// The schema that has the tables.
     pub(super) fn schema(&self) -> &str {
         &self.pool.server.schema
     }
 
-    /// Says that a transaction is about to be opened.
+    /// Marks that a transaction is about to be opened.
     pub(super) fn enter_transaction(&mut self) {
         self.state = State::InTransaction;
     }
 
-    /// Says that `COMMIT` was answered, so that no transaction is open any more, whatever the answer was.
+    /// Marks that `COMMIT` was answered, so no transaction is open anymore, whatever the answer was.
     pub(super) fn left_transaction(&mut self) {
         self.state = State::Clean;
     }
 
-    /// Takes the open transaction back. A connection on which that fails is closed, which does the same.
+    /// Rolls the open transaction back. If that fails, the connection is closed, which has the same effect.
     pub(super) async fn roll_back(mut self) {
         if self.batch("ROLLBACK").await.is_ok() {
             self.left_transaction();
@@ -389,8 +391,8 @@ impl Deref for Pooled {
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        // Of a server that fell silent an answer is still awaited on it.
-        let is_usable = !self.connection.client.is_closed() && !self.pool.pulse.is_silent();
+        // If the server fell silent, an answer is still expected on the connection.
+        let is_usable = !self.connection.client.is_closed() && !self.pool.heartbeat.is_silent();
         if self.state == State::Clean && is_usable {
             self.pool.lock_idle().push(Arc::clone(&self.connection));
         }

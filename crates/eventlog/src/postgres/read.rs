@@ -1,4 +1,4 @@
-//! Reading heads and events.
+//! Reads heads and events.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::{
     blob::BlobId,
     commit::{Event, Head, StoredHead},
     hub::WINDOW_BYTES,
-    names::{Life, Sequence, StreamId, Version},
-    store::{HeadsOrder, HeadsQuery, MovedQuery, Page},
+    names::{Incarnation, Sequence, StreamId, Version},
+    store::{HeadsOrder, HeadsQuery, Page, RecentlyChangedQuery},
 };
 
-/// How many of the newest events of a stream are fetched when it has moved elsewhere. Tails that are further behind read
-/// for themselves.
+/// How many of the newest events of a stream are fetched when another process has written it. Tails that are
+/// further behind read for themselves.
 const NEWEST_EVENTS: i64 = 256;
 
 pub(super) async fn head<E>(
@@ -50,10 +50,13 @@ pub(super) async fn heads(connection: Pooled, query: &HeadsQuery) -> Result<Vec<
     rows.iter().map(head_of_row).collect()
 }
 
-pub(super) async fn last_moved(connection: Pooled, query: &MovedQuery) -> Result<Vec<StoredHead>, Failure> {
+pub(super) async fn recently_changed(
+    connection: Pooled,
+    query: &RecentlyChangedQuery,
+) -> Result<Vec<StoredHead>, Failure> {
     let (kind, among, limit) = (&*query.kind, i64::from(query.among), i64::from(query.limit));
     let rows = connection
-        .query(&connection.statements.last_moved, [&kind, &among, &limit])
+        .query(&connection.statements.recently_changed, [&kind, &among, &limit])
         .await?;
     rows.iter().map(head_of_row).collect()
 }
@@ -74,11 +77,11 @@ pub(super) async fn read(
     let mut page = Page {
         first: sequence(bounds.try_get(0)?)?,
         last: sequence(bounds.try_get(1)?)?,
-        life: life(bounds.try_get(2)?)?,
+        incarnation: incarnation(bounds.try_get(2)?)?,
         events: Vec::with_capacity(rows.len()),
     };
     for row in &rows {
-        // A stream without events after that place has one row, which holds only the bounds.
+        // A stream without events after that number has one row, which only has the bounds.
         if row.try_get::<_, Option<i64>>(3)?.is_some() {
             page.events.push(event_of_row(row, 3)?);
         }
@@ -86,26 +89,29 @@ pub(super) async fn read(
     Ok(page)
 }
 
-/// How far the tails of a stream have been told to go.
-pub(super) struct Told {
+/// The newest position that the tails of a stream were told.
+pub(super) struct KnownPosition {
     pub(super) stream: StreamId,
-    pub(super) life: Life,
+    pub(super) incarnation: Incarnation,
     pub(super) last: Sequence,
 }
 
-/// How far a stream is, and its newest events, which may be none.
-pub(super) struct Moved {
+/// The current position of a stream, and its newest events, which may be none.
+pub(super) struct CurrentPosition {
     pub(super) stream: StreamId,
-    pub(super) life: Life,
+    pub(super) incarnation: Incarnation,
     pub(super) last: Sequence,
     pub(super) newest: Vec<Arc<Event>>,
 }
 
-/// How far some streams are, with their newest events after a place of each, as many as a window of the hub holds.
-/// Those that are not there are left out.
-pub(super) async fn newest(connection: Pooled, told: &[Told]) -> Result<Vec<Moved>, Failure> {
+/// The positions of some streams, each with its newest events after a position, as many as a window of the hub
+/// holds. Streams that don't exist are left out.
+pub(super) async fn newest(
+    connection: Pooled,
+    told: &[KnownPosition],
+) -> Result<Vec<CurrentPosition>, Failure> {
     let ids: Vec<&str> = told.iter().map(|told| told.stream.as_str()).collect();
-    let lives: Vec<i64> = told.iter().map(|told| number(told.life.get())).collect();
+    let lives: Vec<i64> = told.iter().map(|told| number(told.incarnation.get())).collect();
     let after: Vec<i64> = told.iter().map(|told| number(told.last.get())).collect();
     let (events, bytes) = (NEWEST_EVENTS, number(WINDOW_BYTES as u64));
     let rows = connection
@@ -114,13 +120,13 @@ pub(super) async fn newest(connection: Pooled, told: &[Told]) -> Result<Vec<Move
             [&ids, &lives, &after, &events, &bytes],
         )
         .await?;
-    let mut found: Vec<Moved> = Vec::new();
+    let mut found: Vec<CurrentPosition> = Vec::new();
     for row in &rows {
         let of = stream(row.try_get(0)?)?;
         if found.last().is_none_or(|moved| moved.stream != of) {
-            found.push(Moved {
+            found.push(CurrentPosition {
                 stream: of,
-                life: life(row.try_get(1)?)?,
+                incarnation: incarnation(row.try_get(1)?)?,
                 last: sequence(row.try_get(2)?)?,
                 newest: Vec::new(),
             });
@@ -159,7 +165,7 @@ pub(super) fn head_of_row<E>(row: &Row) -> Result<StoredHead, Failure<E>> {
     })
 }
 
-/// A number of ours as the database has it. One that is too large for it is larger than all that are there.
+/// Converts a number for the database. One that is too large for it is larger than all that exist.
 pub(super) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -172,9 +178,9 @@ pub(super) fn sequence(number: i64) -> Result<Sequence, Malformed> {
     unsigned(number).map(Sequence::from_u64)
 }
 
-/// The life of the stream of that number.
-pub(super) fn life(number: i64) -> Result<Life, Malformed> {
-    unsigned(number).map(Life::from_u64)
+/// The incarnation of the stream with this number.
+pub(super) fn incarnation(number: i64) -> Result<Incarnation, Malformed> {
+    unsigned(number).map(Incarnation::from_u64)
 }
 
 pub(super) fn stream(id: &str) -> Result<StreamId, Malformed> {

@@ -1,4 +1,4 @@
-//! Reasons not to use a server that answers. Each message says what to do.
+//! Reasons not to use a server that responds. Each message says what to do.
 
 use std::{error::Error as _, io};
 
@@ -47,7 +47,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// What an error at connecting means, if it is about encryption or the password.
+    /// What a connection error means, if it is about encryption or the password.
     pub(super) fn of(error: &Error, target: &Target, attempt: &Attempt) -> Option<Self> {
         let place = target.place.clone();
         let source = error.source();

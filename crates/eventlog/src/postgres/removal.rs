@@ -1,7 +1,7 @@
-//! Forgetting streams: their heads at once, and so they are gone; their events bit by bit afterwards.
+//! Removes streams: their heads at once, which makes them invisible, and their events step by step afterwards.
 //!
-//! The number of a removed stream stands in a table until nothing of it is left, and no number is ever used again. So
-//! whoever sweeps, this daemon or another, sooner or later, drops all of it and nothing else.
+//! The number of a removed stream stays in a table until nothing of it is left, and numbers are never reused. So
+//! whichever daemon sweeps, sooner or later, drops all of it and nothing else.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -31,7 +31,8 @@ struct FoundStream {
     version: Version,
 }
 
-/// Removes the heads of streams, if all are at the version that was seen. They are locked as a commit does it.
+/// Removes the heads of streams, if all are at the version that was seen. They are locked in the same way as by a
+/// commit.
 pub(super) async fn remove(
     mut connection: Pooled,
     streams: &[(StreamId, Version)],
@@ -61,12 +62,12 @@ pub(super) async fn remove(
         let Some(there) = found.get(stream.as_str()) else {
             continue;
         };
-        let life = read::life(there.number)?;
+        let incarnation = read::incarnation(there.number)?;
         numbers.push(there.number);
-        hints.push(Hint::removed(stream, life));
+        hints.push(Hint::removed(stream, incarnation));
         changes.push(Change {
             stream: stream.clone(),
-            life,
+            incarnation,
             kind: ChangeKind::Removed,
         });
     }
@@ -74,7 +75,7 @@ pub(super) async fn remove(
         biased;
         connection.execute(&connection.statements.remove_streams, [&numbers]),
         connection.batch("COMMIT"),
-        listener::tell_later(&connection, connection.schema(), &hints),
+        listener::send_hints(&connection, connection.schema(), &hints),
     );
     if ended.is_ok() {
         connection.left_transaction();
@@ -104,7 +105,7 @@ async fn look(
     rows.iter().map(found).collect()
 }
 
-/// Whether a step of sweeping was the last.
+/// Whether a sweeping step was the last one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Swept {
     More,
@@ -117,7 +118,7 @@ pub(super) async fn sweep(pool: &Arc<Pool>) -> Result<(), LogError> {
     Ok(())
 }
 
-/// Drops some of it. What others are sweeping is left to them.
+/// Drops some of it. What other daemons are sweeping is left to them.
 async fn sweep_some(mut connection: Pooled) -> Result<Swept, Failure> {
     let take = "SELECT number FROM removed_streams ORDER BY number LIMIT $1 FOR UPDATE SKIP LOCKED";
     let drop_events = "
@@ -130,7 +131,7 @@ async fn sweep_some(mut connection: Pooled) -> Result<Swept, Failure> {
     let finish = "DELETE FROM removed_streams WHERE number = ANY($1)";
     connection.enter_transaction();
     let client = &connection.client;
-    // Whatever is lost of it is swept again.
+    // If this is lost, it is swept again.
     connection
         .batch("BEGIN; SET LOCAL synchronous_commit = off")
         .await?;

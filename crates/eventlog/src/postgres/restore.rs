@@ -1,4 +1,4 @@
-//! Filling an empty log from records, in one transaction.
+//! Fills an empty log from records, in one transaction.
 
 use std::collections::HashSet;
 
@@ -21,12 +21,12 @@ use crate::{
     store::PIN_TTL,
 };
 
-/// How many events are gathered before they are written.
+/// How many events are collected before they are written.
 const BATCH_EVENTS: usize = 512;
-/// How many bytes of bodies are gathered before they are written.
+/// How many bytes of bodies are collected before they are written.
 const BATCH_BYTES: usize = 1024 * 1024;
 
-/// Others read meanwhile, and wait before they write.
+/// Others can read in the meantime, but wait before they write.
 const BEGIN: &str = "
     BEGIN;
     SET LOCAL idle_in_transaction_session_timeout = 0;
@@ -38,7 +38,7 @@ struct Statements {
     stream: Statement,
 }
 
-/// What the records of a log have led to so far.
+/// The state of a restore.
 struct Restore<'a> {
     connection: &'a Pooled,
     statements: Statements,
@@ -48,16 +48,16 @@ struct Restore<'a> {
     waiting_bytes: usize,
 }
 
-/// Where in the log the next record belongs.
+/// Where the next record belongs.
 #[derive(Clone, Copy)]
 enum Place {
     Between,
-    /// In the blob of that upload, which has no name yet, before the chunk of that number.
+    /// To the blob of this upload, which has no address yet, before the chunk with this number.
     Chunks {
         upload: i64,
         next: u32,
     },
-    /// In the stream of that number, before the event of that number.
+    /// To the stream with this number, before the event with this number.
     Stream {
         stream: i64,
         next: Sequence,
@@ -77,7 +77,7 @@ pub(super) async fn restore(
     let (ended, ()) = tokio::join!(
         biased;
         connection.batch("COMMIT"),
-        listener::tell_everything_later(&connection, connection.schema()),
+        listener::send_everything_hint(&connection, connection.schema()),
     );
     if ended.is_ok() {
         connection.left_transaction();
@@ -146,7 +146,7 @@ async fn prepare(connection: &Pooled) -> Result<Statements, Error> {
 }
 
 impl Restore<'_> {
-    /// Whether what the records were at is whole.
+    /// Checks that the blob or stream before the next record is complete.
     fn finish_place(&mut self) -> Result<(), Failure<RestoreError>> {
         let is_whole = match self.place {
             Place::Between => true,
@@ -157,7 +157,7 @@ impl Restore<'_> {
         if is_whole { Ok(()) } else { Err(broken()) }
     }
 
-    /// The upload that the next chunk belongs to, and how many chunks it has.
+    /// The upload of the next chunk, and how many chunks it has.
     async fn upload(&self) -> Result<(i64, u32), Failure<RestoreError>> {
         match self.place {
             Place::Chunks { upload, next } => Ok((upload, next)),
@@ -219,7 +219,7 @@ impl Restore<'_> {
                 [&id, &kind, &status, &first_sequence, &last_sequence, &body],
             )
             .await
-            .map_err(broken_if_twice)?;
+            .map_err(broken_if_duplicate)?;
         let stream = row.try_get(0)?;
         let mut references = ReferenceRows::default();
         references.push(stream, 0, &head.blobs);
@@ -273,8 +273,8 @@ fn broken() -> Failure<RestoreError> {
     Failure::Refused(RestoreError::Broken)
 }
 
-/// A stream that comes twice is no failure of the database.
-fn broken_if_twice(error: Error) -> Failure<RestoreError> {
+/// A stream that comes twice isn't a failure of the database.
+fn broken_if_duplicate(error: Error) -> Failure<RestoreError> {
     if error.code() == Some(&SqlState::UNIQUE_VIOLATION) {
         return broken();
     }

@@ -1,7 +1,7 @@
-//! Dropping old events: one statement decides up to where for many streams, then each stream is cut bit by bit.
+//! Drops old events: one statement decides up to where for many streams, then each stream is cut step by step.
 //!
-//! The decision is made on a snapshot, and stays right after it: commits only add younger events, so whatever was
-//! too old or too much still is.
+//! The decision is made on a snapshot and stays valid: commits only add younger events, so what was too old or
+//! too much still is.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::{
     store::RetentionPolicy,
 };
 
-/// How many streams are looked at in one statement.
+/// How many streams are read in one statement.
 const SCAN_STREAMS: i64 = 256;
 /// How many events one transaction drops at most, while commits to that stream wait.
 const DROP_EVENTS: i64 = 2048;
 
-/// Some streams of a kind, and up to where their events are to be dropped. One young event keeps those after it,
-/// whatever their times.
+/// Some streams of a kind, and up to where to drop their events. A young event keeps those after it, whatever
+/// their times.
 const CUTS: &str = "
     SELECT number, id, greatest(too_old, too_many), first_sequence
     FROM streams, LATERAL (
@@ -43,7 +43,7 @@ const CUTS: &str = "
     ) AS by_bytes
     WHERE kind = $1 AND id > $2 ORDER BY id LIMIT $5";
 
-/// The events of a stream up to a place are to be dropped, if it is still of that kind.
+/// Drop the events of a stream up to a sequence number, if it still has this kind.
 struct Cut {
     number: i64,
     stream: StreamId,
@@ -104,7 +104,7 @@ async fn cuts(
     Ok((cuts, last.transpose()?))
 }
 
-/// Drops some of the events of a cut. `None` when there are none left.
+/// Drops some of the events of a cut. `None` if there are none left.
 async fn drop_some(mut connection: Pooled, kind: &str, cut: &Cut) -> Result<Option<Trimmed>, Failure> {
     let advance = "
         UPDATE streams SET first_sequence = least($3 + 1, first_sequence + $4)
@@ -123,7 +123,7 @@ async fn drop_some(mut connection: Pooled, kind: &str, cut: &Cut) -> Result<Opti
     }))
 }
 
-/// Drops what stands before the first event of a stream, and ends the transaction in which that was moved.
+/// Drops the events before the first one of a stream, and ends the transaction that advanced it.
 async fn drop_before_first<E>(mut connection: Pooled, number: i64) -> Result<u64, Failure<E>> {
     let drop_events = "
         DELETE FROM events USING streams
@@ -140,7 +140,7 @@ async fn drop_before_first<E>(mut connection: Pooled, number: i64) -> Result<u64
     Ok(events)
 }
 
-/// Drops the events of one stream up to a place, as long as it is at the version that was seen.
+/// Drops the events of one stream up to a sequence number, as long as it is at the version that was seen.
 pub(super) async fn drop_events(
     pool: &Arc<Pool>,
     stream: &StreamId,
@@ -149,7 +149,7 @@ pub(super) async fn drop_events(
 ) -> Result<u64, CommitError> {
     let mut events = 0;
     loop {
-        let step = pool.write(|connection| drop_some_of(connection, stream, up_to, seen));
+        let step = pool.write(|connection| drop_some_events(connection, stream, up_to, seen));
         let Some(dropped) = step.await? else {
             return Ok(events);
         };
@@ -157,7 +157,7 @@ pub(super) async fn drop_events(
     }
 }
 
-async fn drop_some_of(
+async fn drop_some_events(
     mut connection: Pooled,
     stream: &StreamId,
     up_to: Sequence,

@@ -1,7 +1,7 @@
-//! Rows on their way into the database, column by column: as many as there are go in one statement.
+//! Rows for bulk inserts, column by column, so that any number of rows is one statement.
 //!
-//! Each `async fn` here sends its statement when it is first polled, so that several can be sent in one go. Without
-//! rows it sends nothing.
+//! Each `async fn` here sends its statement when it is first polled, so that several can be sent together.
+//! Without rows it sends nothing.
 
 use tokio_postgres::{Error, Row};
 

@@ -1,4 +1,4 @@
-//! Opening a connection and setting it up.
+//! Opens a connection and sets it up.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,21 +20,20 @@ use super::{
 };
 use crate::error::LogError;
 
-/// What does the input and output of a connection.
+/// Performs the I/O of a connection.
 pub(super) type Driver = tokio_postgres::Connection<Socket, Encrypted>;
 
 /// A bare connection. Nothing happens on it until the driver is polled.
 pub(super) struct Link {
     pub(super) client: Client,
     pub(super) driver: Driver,
-    /// The server.
     pub(super) place: String,
     /// How it is protected, if it is.
     pub(super) encryption: Option<Encryption>,
 }
 
-/// What a session needs. A writer that stops in the middle of a transaction is thrown out by the server, so that
-/// nobody waits for it for ever. Durable commits are durable even where the server's default says otherwise.
+/// What a session needs. The server ends a session that stops in the middle of a transaction, so that nobody
+/// waits for it forever. Durable commits are durable even if the server's default says otherwise.
 const SESSION: &str = "
     SET idle_in_transaction_session_timeout = '10s';
     SET lock_timeout = '15s';
@@ -42,14 +41,14 @@ const SESSION: &str = "
     SET client_min_messages = warning;
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
 
-/// No connection could be made.
+/// A connection couldn't be opened.
 #[derive(Debug)]
 pub(super) enum ConnectError {
-    /// It may go well soon.
+    /// It may succeed soon.
     Temporary(LogError),
-    /// It will not until somebody does something.
+    /// It won't succeed until somebody changes something.
     Lasting(LogError),
-    /// The server is there, and is not to be used.
+    /// The server responds, but must not be used.
     Refused(Refusal),
 }
 
@@ -58,7 +57,7 @@ impl From<Error> for ConnectError {
         if failure::is_temporary(&error) {
             Self::Temporary(LogError::Unreachable(Arc::new(error)))
         } else if failure::is_lost(&error) {
-            // The server hung up on us with a reason, for example a wrong password.
+            // The server closed the connection with a reason, for example a wrong password.
             Self::Lasting(LogError::Unreachable(Arc::new(error)))
         } else {
             Self::Lasting(error.into())
@@ -81,12 +80,12 @@ impl From<ConnectError> for LogError {
     }
 }
 
-/// Gives the server some time before the next attempt.
+/// Waits before the next attempt.
 pub(super) async fn back_off(pause: Duration) {
     Deadline::after(&SystemClock::shared(), pause).passed().await;
 }
 
-/// Opens a bare connection to the first of the servers that will do.
+/// Opens a bare connection to the first suitable server.
 pub(super) async fn connect(server: &Server) -> Result<Link, ConnectError> {
     let mut failed = Vec::new();
     for target in &server.targets {
@@ -113,7 +112,7 @@ async fn connect_to(target: &Target) -> Result<Link, ConnectError> {
     })
 }
 
-/// What became of several servers. It may go well soon if it may with one of them.
+/// Combines the errors of several servers. The result is temporary if one of them is.
 fn combine(mut failed: Vec<(&Target, ConnectError)>) -> ConnectError {
     if failed.len() == 1
         && let Some((_, error)) = failed.pop()
@@ -134,12 +133,12 @@ fn combine(mut failed: Vec<(&Target, ConnectError)>) -> ConnectError {
     }
 }
 
-/// None of several servers would do.
+/// None of several servers is suitable.
 #[derive(Debug, thiserror::Error)]
 #[error("none of its servers will do: {0}")]
 struct NoServer(String);
 
-/// An error with its causes. The first is said by whoever puts this into a sentence.
+/// The sources of an error. The error itself is reported by whoever uses this.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     let told: Vec<_> = causes.map(ToString::to_string).collect();
@@ -149,7 +148,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     told.join(": ")
 }
 
-/// Leaves the driver of a connection to a task, which ends when the client is dropped or the connection is lost.
+/// Starts a task for the driver of a connection. It ends when the client is dropped or the connection is lost.
 pub(super) fn drive(driver: Driver, tasks: &Tasks) {
     tasks.spawn(async move {
         if let Err(error) = driver.await {
@@ -161,7 +160,7 @@ pub(super) fn drive(driver: Driver, tasks: &Tasks) {
 /// A connection that is being opened.
 pub(super) type Opening = JoinHandle<Result<Link, ConnectError>>;
 
-/// Begins to open a connection.
+/// Starts to open a connection.
 pub(super) fn begin_to_connect(server: &Server, tasks: &Tasks) -> Opening {
     let to = server.clone();
     tasks.run(async move { connect(&to).await })
@@ -172,7 +171,7 @@ pub(super) async fn open(server: &Server, tasks: &Tasks) -> Result<Connection, C
     finish(begin_to_connect(server, tasks), server, tasks).await
 }
 
-/// Makes a connection that is being opened one of the pool.
+/// Adds a connection that is being opened to the pool.
 pub(super) async fn finish(
     opening: Opening,
     server: &Server,
@@ -189,7 +188,7 @@ pub(super) async fn finish(
 pub(super) struct SessionId(pub(super) String);
 
 impl SessionId {
-    /// What to select to find out who answers.
+    /// What to select to identify the session.
     pub(super) const COLUMN: &str = "pg_backend_pid() || ' since ' || pg_postmaster_start_time()";
 }
 
@@ -199,7 +198,7 @@ pub(super) struct SetUp {
     pub(super) connection: Result<Connection, ConnectError>,
 }
 
-/// Makes a bare connection one of the pool, in one round trip.
+/// Sets up a bare connection for the pool, in one round trip.
 pub(super) async fn set_up(link: Link, server: &Server, tasks: &Tasks) -> Result<SetUp, ConnectError> {
     let Link {
         client,
@@ -232,7 +231,7 @@ pub(super) async fn set_up(link: Link, server: &Server, tasks: &Tasks) -> Result
     });
     let connection = match statements {
         Ok(statements) => Ok(Connection { client, statements }),
-        // A session of our own has no statements but ours.
+        // A session of our own has only our statements.
         Err(error) if error.code() == Some(&SqlState::DUPLICATE_PSTATEMENT) => {
             Err(ConnectError::Refused(Refusal::TransactionPooling { place }))
         }

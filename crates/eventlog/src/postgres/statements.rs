@@ -1,4 +1,4 @@
-//! The statements that run often, prepared once for each connection.
+//! Statements that run often, prepared once per connection.
 
 use tokio_postgres::{Client, Error, Statement};
 
@@ -19,7 +19,7 @@ macro_rules! statements {
     };
 }
 
-/// What `read::head_of_row` takes.
+/// The columns for `read::head_of_row`.
 macro_rules! head_columns {
     () => {
         "id, kind, status, version, last_sequence, body,
@@ -30,7 +30,7 @@ macro_rules! head_columns {
 pub(super) use head_columns;
 
 statements! {
-    // Commits. What is done is in the schema.
+    // Commits. The work is done by a function in the schema.
     write_commit = "
         SELECT misfit, item, made_life, made_version, made_last, made_at_ms
         FROM write_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
@@ -43,7 +43,7 @@ statements! {
         INSERT INTO blob_references (stream, sequence, position, blob)
         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])";
 
-    // Removals: streams are locked as a commit locks them.
+    // Removals. Streams are locked in the same way as by a commit.
     lock_streams = "
         SELECT id, number, streams.version
         FROM streams JOIN unnest($1::text[], $2::bigint[]) AS seen (id, version) USING (id)
@@ -54,20 +54,21 @@ statements! {
         WITH removed AS (DELETE FROM streams WHERE number = ANY($1::bigint[]) RETURNING number)
         INSERT INTO removed_streams (number) SELECT number FROM removed";
 
-    // Hints, in a transaction of their own that does not wait for the disk. A transaction that notifies keeps all
-    // others that do so waiting until it has ended, in the whole server: a commit must not do that while it is
-    // written to disk.
+    // Hints, in a transaction of their own that doesn't wait for the disk. A transaction that notifies blocks all
+    // others in the whole server that do so until it has ended, and a commit must not do that while it is written
+    // to disk.
     notify = "
         SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, payload)
         FROM unnest($2::text[]) AS payload";
-    // The same about streams that a commit has just written, if it has: each goes into a payload of that number.
+    // The same about streams that a commit has just written, if it has. Each goes into the payload with its
+    // number.
     notify_written = "
         SELECT set_config('synchronous_commit', 'off', true),
             pg_notify($1, string_agg(number || ' ' || last_sequence || ' ' || id, E'\\n'))
         FROM unnest($2::text[], $3::int[]) AS told (id, payload) JOIN streams USING (id)
         WHERE mark = $4::bigint # version GROUP BY payload";
 
-    // Reads. Each is one statement, and so of one moment.
+    // Reads. Each is one statement, and so sees one snapshot.
     head = concat!("SELECT ", head_columns!(), " FROM streams WHERE id = $1");
     oldest_by_kind = concat!(
         "SELECT ", head_columns!(), " FROM streams WHERE kind = $1 AND id > $2 ORDER BY id LIMIT $3"
@@ -83,7 +84,7 @@ statements! {
         "SELECT ", head_columns!(), " FROM streams
          WHERE kind = $1 AND status = $4 AND id < $2 ORDER BY id DESC LIMIT $3"
     );
-    last_moved = concat!(
+    recently_changed = concat!(
         "SELECT ", head_columns!(), " FROM streams WHERE number IN (
             SELECT number FROM (
                 SELECT number, version FROM streams WHERE kind = $1 ORDER BY id DESC LIMIT $2
@@ -98,8 +99,8 @@ statements! {
             WHERE stream = number AND sequence > $2 ORDER BY sequence LIMIT $3
         ) AS event ON true
         ORDER BY sequence";
-    // How far some streams are, and their newest events after a place, as many as a window holds. A place counts in
-    // the stream of that number.
+    // The positions of some streams, and their newest events after a position, as many as a window holds. A
+    // position counts in the stream with its number.
     newest = "
         SELECT id, number, last_sequence, sequence, at_ms, newest.kind, newest.body
         FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS told (id, life, after)
@@ -114,7 +115,7 @@ statements! {
         ) AS newest ON bytes <= $5::bigint
         ORDER BY id, sequence";
 
-    // Leases. A row that is expired stands for a free key.
+    // Leases. An expired row means that the key is free.
     offer_lease = "
         INSERT INTO leases (key, owner, token, expires_at) VALUES ($1, '', 0, '-infinity')
         ON CONFLICT (key) DO NOTHING";

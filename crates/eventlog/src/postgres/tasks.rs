@@ -1,7 +1,7 @@
 //! The tasks of one log: the drivers of its connections, and its listener.
 //!
-//! All of them, and the sockets, belong to the runtime in which the log was opened, whichever runtime makes a
-//! connection necessary: a connection is shared, and must not hang on a runtime that stalls or ends before the log does.
+//! All of them, and the sockets, belong to the runtime in which the log was opened, whichever runtime needs a
+//! connection: connections are shared, and must not depend on a runtime that stalls or ends before the log does.
 
 use std::future::Future;
 
@@ -9,7 +9,7 @@ use kernel::{CancellationToken, Cause, Scope};
 use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_util::task::TaskTracker;
 
-/// Starts tasks, and ends those that do not end by themselves. Clones are the same.
+/// Starts tasks, and ends those that don't end by themselves. Clones refer to the same tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Tasks {
     runtime: Handle,
@@ -18,7 +18,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    /// It must be inside a runtime of tokio, and belongs to it from then on.
+    /// Must be called inside a tokio runtime, which then runs the tasks.
     pub(super) fn new() -> Self {
         Self {
             runtime: Handle::current(),
@@ -27,12 +27,12 @@ impl Tasks {
         }
     }
 
-    /// The one place where this engine starts a task.
+    /// The only place where this engine starts a task.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         drop(self.tracker.spawn_on(task, &self.runtime));
     }
 
-    /// Does something in the runtime of the log. If nobody waits for it, it is done all the same.
+    /// Runs something in the runtime of the log, to completion even if nobody waits for it.
     pub(super) fn run<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
@@ -45,7 +45,7 @@ impl Tasks {
         self.token.scope()
     }
 
-    /// Asks every task to end. Drivers end when their connections are given up, which the others do then.
+    /// Asks every task to end. Drivers end when their connections are dropped, which the others then do.
     pub(super) fn close(&self) {
         self.tracker.close();
         self.token

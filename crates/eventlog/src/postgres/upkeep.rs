@@ -1,14 +1,14 @@
-//! Sizes, integrity, and giving space back.
+//! Sizes, integrity checks, and returning space.
 
 use super::{failure::Failure, pool::Pooled, read::unsigned};
 use crate::store::Sizes;
 
-/// How many problems of a kind are listed; more of them say nothing new.
+/// How many problems of a kind are listed. More would add nothing.
 const PROBLEMS: i64 = 20;
 
 pub(super) async fn sizes(connection: Pooled, schema: &str) -> Result<Sizes, Failure> {
-    // Tables, indexes, and what is kept beside the rows for being large; the server's own maps of them are left out.
-    // Sequence numbers have no gaps, so that events need not be counted one by one.
+    // Tables, indexes and TOAST, but not the server's own maps of them. Sequence numbers have no gaps, so events
+    // needn't be counted one by one.
     let sql = "
         WITH own AS (
             SELECT pg_class.oid, reltoastrelid
@@ -28,7 +28,7 @@ pub(super) async fn sizes(connection: Pooled, schema: &str) -> Result<Sizes, Fai
     let row = connection.client.query_one(sql, &[&schema]).await?;
     Ok(Sizes {
         total_bytes: unsigned(row.try_get(0)?)?,
-        // The server knows its free space only after a long look, and its write-ahead log is not ours alone.
+        // The server only knows its free space after a long scan, and its write-ahead log isn't ours alone.
         free_bytes: 0,
         wal_bytes: 0,
         streams: unsigned(row.try_get(1)?)?,
@@ -38,7 +38,7 @@ pub(super) async fn sizes(connection: Pooled, schema: &str) -> Result<Sizes, Fai
     })
 }
 
-/// Each finds one kind of problem and says it in words.
+/// Each finds one kind of problem and describes it.
 const CHECKS: &[&str] = &[
     "SELECT format('the stream `%s` should have the events from %s to %s, but has %s of them',
          id, first_sequence, last_sequence, found)
@@ -71,7 +71,7 @@ const CHECKS: &[&str] = &[
 pub(super) async fn check_integrity(mut connection: Pooled) -> Result<Vec<String>, Failure> {
     connection.enter_transaction();
     let client = &connection.client;
-    // One moment for all checks, so that a commit in between is no problem.
+    // One snapshot for all checks, so that a commit in between isn't a problem.
     client
         .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         .await?;
@@ -86,8 +86,7 @@ pub(super) async fn check_integrity(mut connection: Pooled) -> Result<Vec<String
     Ok(problems)
 }
 
-/// Gives pages back that are no longer used. The server does this by itself now and then; leases that nobody holds
-/// are ours to sweep.
+/// Returns unused pages. The server also does this by itself now and then, but expired leases are ours to sweep.
 pub(super) async fn compact(connection: Pooled) -> Result<(), Failure> {
     let client = &connection.client;
     client

@@ -1,4 +1,5 @@
-//! One commit inside the open transaction: look first, then write, so that a refused commit has written nothing.
+//! Applies one commit inside the open transaction. It checks everything before it writes, so a refused commit has
+//! written nothing.
 
 use std::{
     sync::Arc,
@@ -10,24 +11,24 @@ use rusqlite::{Connection, params};
 use super::{
     blobs,
     heads::head,
-    known::{HeadBlobs, Known, KnownStreams},
     leases::Leases,
+    stream_cache::{CachedStream, HeadBlobs, StreamCache},
 };
 use crate::{
     blob::BlobId,
     commit::{Commit, CommitError, Committed, Event, Head, Write},
     error::LogError,
     hub::{Change, ChangeKind},
-    names::{Life, Sequence, StreamId, Version},
+    names::{Incarnation, Sequence, StreamId, Version},
 };
 
-/// What a commit did: its answer, and what the hub is to be told once it is on disk.
+/// The result of a commit: its answer, and the changes to publish once it is on disk.
 pub(super) type Applied = (Vec<Committed>, Vec<Change>);
 
 pub(super) fn commit(
     connection: &Connection,
     commit: &Commit,
-    streams: &mut KnownStreams,
+    streams: &mut StreamCache,
     leases: &Leases,
     now: Instant,
     mut next_version: impl FnMut() -> Version,
@@ -46,29 +47,29 @@ pub(super) fn commit(
     let mut committed = Vec::with_capacity(commit.writes.len());
     let mut changes = Vec::with_capacity(commit.writes.len());
     for (write, found) in commit.writes.iter().zip(found) {
-        let (known, events) =
+        let (written, events) =
             make(connection, write, found, next_version(), at_ms).map_err(LogError::from)?;
         committed.push(Committed {
-            version: known.version,
-            last_sequence: Sequence::from_u64(known.last_sequence),
+            version: written.version,
+            last_sequence: Sequence::from_u64(written.last_sequence),
         });
         changes.push(Change {
             stream: write.stream.clone(),
-            life: life(known.number),
+            incarnation: incarnation(written.number),
             kind: ChangeKind::Written(events),
         });
-        streams.remember(&write.stream, known);
+        streams.remember(&write.stream, written);
     }
     Ok((committed, changes))
 }
 
-/// Whether a stream is at the version that its writer saw.
+/// Checks that a stream is at the version that its writer saw.
 pub(super) fn check_version(
     connection: &Connection,
-    streams: &mut KnownStreams,
+    streams: &mut StreamCache,
     stream: &StreamId,
     expected: Version,
-) -> Result<Option<Known>, CommitError> {
+) -> Result<Option<CachedStream>, CommitError> {
     let found = streams.look(connection, stream).map_err(LogError::from)?;
     let version = found.as_ref().map_or(Version::NONE, |found| found.version);
     if version == expected {
@@ -76,16 +77,16 @@ pub(super) fn check_version(
     }
     let actual = head(connection, stream).map_err(LogError::from)?.map(Box::new);
     let stream = stream.clone();
-    // Versions only grow: a newer one was made by somebody who found the stream as it was after the loss.
+    // Versions only grow: a newer one was written by somebody who saw the stream as it was after the loss.
     let is_as_before = actual.as_ref().is_none_or(|actual| actual.version < expected);
-    Err(match is_as_before && streams.was_taken_back(expected) {
+    Err(match is_as_before && streams.was_rolled_back(expected) {
         true => CommitError::RolledBack { stream, actual },
         false => CommitError::Conflict { stream, actual },
     })
 }
 
-/// Whether every blob that the commit refers to is there. It stays there, because the collector works on the same
-/// thread.
+/// Checks that every blob that the commit refers to exists. It can't go away before the commit, because the
+/// collector works on the same thread.
 fn check_blobs(connection: &Connection, commit: &Commit) -> Result<(), CommitError> {
     for id in commit.blobs() {
         if blobs::number_of(connection, *id)
@@ -98,16 +99,16 @@ fn check_blobs(connection: &Connection, commit: &Commit) -> Result<(), CommitErr
     Ok(())
 }
 
-/// Makes one write, and answers what the stream is then.
+/// Makes one write, and returns the resulting state of the stream.
 fn make(
     connection: &Connection,
     write: &Write,
-    found: Option<Known>,
+    found: Option<CachedStream>,
     version: Version,
     at_ms: i64,
-) -> rusqlite::Result<(Known, Vec<Arc<Event>>)> {
+) -> rusqlite::Result<(CachedStream, Vec<Arc<Event>>)> {
     let before = found.as_ref().map_or(0, |found| found.last_sequence);
-    let known = write_head(
+    let written = write_head(
         connection,
         write,
         found,
@@ -122,18 +123,18 @@ fn make(
             kind: Arc::clone(&new.kind),
             body: Arc::clone(&new.body),
         };
-        insert_event(connection, known.number, &event, &new.blobs)?;
+        insert_event(connection, written.number, &event, &new.blobs)?;
         events.push(Arc::new(event));
     }
-    Ok((known, events))
+    Ok((written, events))
 }
 
-/// The life of the stream of that number.
-pub(super) fn life(number: i64) -> Life {
-    Life::from_u64(number.unsigned_abs())
+/// The incarnation of the stream with this number.
+pub(super) fn incarnation(number: i64) -> Incarnation {
+    Incarnation::from_u64(number.unsigned_abs())
 }
 
-/// Appends an event to the stream of that number.
+/// Appends an event to the stream with this number.
 pub(super) fn insert_event(
     connection: &Connection,
     stream: i64,
@@ -157,17 +158,17 @@ pub(super) fn insert_event(
 fn write_head(
     connection: &Connection,
     write: &Write,
-    found: Option<Known>,
+    found: Option<CachedStream>,
     version: Version,
     last_sequence: u64,
-) -> rusqlite::Result<Known> {
+) -> rusqlite::Result<CachedStream> {
     let Some(found) = found else {
         let Some(head) = &write.head else {
             unreachable!("a new stream has a head; the commit was checked for it");
         };
         let bounds = (Sequence::START.next(), Sequence::from_u64(last_sequence));
         let number = insert_stream(connection, &write.stream, head, version, bounds)?;
-        return Ok(Known {
+        return Ok(CachedStream {
             number,
             version,
             last_sequence,
@@ -176,7 +177,7 @@ fn write_head(
             blobs: HeadBlobs::of(head),
         });
     };
-    let moved = Known {
+    let moved = CachedStream {
         version,
         last_sequence,
         ..found
@@ -194,7 +195,7 @@ fn write_head(
         forget.execute([moved.number])?;
     }
     insert_references(connection, moved.number, Sequence::START, &head.blobs)?;
-    Ok(Known {
+    Ok(CachedStream {
         kind: Arc::clone(&head.kind),
         status: Arc::clone(&head.status),
         blobs: HeadBlobs::of(head),
@@ -202,9 +203,9 @@ fn write_head(
     })
 }
 
-/// Gives a stream another head. A column that is named is a column that is written, and so is every index it is in;
-/// so those that stay as they are are left out.
-fn update_head(connection: &Connection, stream: &Known, head: &Head) -> rusqlite::Result<()> {
+/// Replaces the head of a stream. SQLite writes every column that is named, and every index on it, so columns
+/// that don't change are left out.
+fn update_head(connection: &Connection, stream: &CachedStream, head: &Head) -> rusqlite::Result<()> {
     let (number, version, last) = (stream.number, stream.version.get(), stream.last_sequence);
     let body = &*head.body;
     if stream.kind != head.kind {
@@ -225,8 +226,9 @@ fn update_head(connection: &Connection, stream: &Known, head: &Head) -> rusqlite
     Ok(())
 }
 
-/// Makes a stream with these first and last events, and answers its number. That is its first version, so that no
-/// number is ever used again. In older files numbers count the streams, and are lower than any version to come.
+/// Creates a stream with these first and last events, and returns its number. The number is the stream's first
+/// version, so no number is ever reused. In older files, numbers count the streams, and are lower than any
+/// version to come.
 pub(super) fn insert_stream(
     connection: &Connection,
     id: &StreamId,
@@ -251,7 +253,7 @@ pub(super) fn insert_stream(
     Ok(number)
 }
 
-/// Writes down which blobs a head (at the start) or an event refers to. They were found to be there.
+/// Stores which blobs a head (sequence 0) or an event refers to. The blobs are known to exist.
 fn insert_references(
     connection: &Connection,
     stream: i64,

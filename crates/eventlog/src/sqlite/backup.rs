@@ -1,4 +1,4 @@
-//! A copy of one moment, in a file of its own.
+//! A snapshot in a file of its own.
 
 use std::{
     fs::File,
@@ -10,8 +10,8 @@ use rusqlite::Connection;
 
 use crate::error::{BackupError, LogError};
 
-/// Writes a copy beside its place, makes it durable, and only then gives it its name. It never takes the place of
-/// a file that is there.
+/// Writes a copy next to the target, makes it durable, and only then gives it its name. It never replaces an
+/// existing file.
 pub(super) fn backup(connection: &Connection, path: &Path) -> Result<(), BackupError> {
     let failed = |source: io::Error| BackupError::File {
         path: path.to_owned(),
@@ -24,7 +24,7 @@ pub(super) fn backup(connection: &Connection, path: &Path) -> Result<(), BackupE
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
     };
-    // The file is removed again on every way out but the last.
+    // The file is removed again on every path but the last.
     let copy = tempfile::Builder::new()
         .prefix(".backup-")
         .tempfile_in(&directory)

@@ -1,8 +1,8 @@
-//! Blobs and uploads: the statements, and what the writer remembers of them.
+//! Blobs and uploads: the statements, and what the writer keeps in memory.
 //!
-//! A row of `blobs` without an id belongs to an upload that is under way, or to nobody. Only the writer's memory
-//! tells the two apart: after a crash every upload is given up, because whoever made it is gone too. For the same
-//! reason pins live in memory, with the time of the monotonic clock.
+//! A row of `blobs` without an id belongs to an upload in progress, or to nobody. Only the writer's memory tells
+//! the two apart: a crash abandons every upload, because the uploader is gone too. For the same reason pins are
+//! kept in memory and use the monotonic clock.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -14,21 +14,21 @@ use crate::{
     store::{PIN_TTL, UPLOAD_TTL, UploadId},
 };
 
-/// How many blobs one step of a collection looks at, while commits wait: a lookup in an index for each.
+/// How many blobs one step of a collection looks at while commits wait: one index lookup each.
 const SCAN_BLOBS: usize = 256;
-/// How many chunks, and how many blobs, one step of a collection drops, while commits wait: a few megabytes.
+/// How many chunks, and how many blobs, one step of a collection drops while commits wait: a few megabytes.
 const FREE_CHUNKS: usize = 32;
-/// A chunk whose compressed body is smaller than this is kept by itself: to share it would save nothing.
+/// Chunks with a smaller compressed body aren't shared, because that would save nothing.
 const SHARED_BYTES: usize = 4 * 1024;
 
-/// What the writer knows about blobs and the file does not.
+/// What the writer knows about blobs that isn't in the file.
 #[derive(Debug)]
 pub(super) struct Blobs {
-    /// The number of the next row. None is used again while this process lives, though its row may be taken back.
+    /// The number of the next row. Numbers aren't reused while this process lives, even if a row is rolled back.
     next_number: i64,
-    /// Until when each upload may go on.
+    /// When each upload expires.
     uploads: BTreeMap<i64, Instant>,
-    /// Until when each blob is kept though nothing refers to it.
+    /// Until when each blob is kept although nothing refers to it.
     pins: BTreeMap<BlobId, Instant>,
 }
 
@@ -43,7 +43,6 @@ impl Blobs {
         })
     }
 
-    /// A number for a new row.
     pub(super) fn next_number(&mut self) -> i64 {
         self.next_number += 1;
         self.next_number - 1
@@ -67,7 +66,7 @@ impl Blobs {
         now: Instant,
     ) -> Result<(), BlobError> {
         self.check_upload(upload, now)?;
-        // The row may be gone though the upload is known here: its transaction may have been taken back.
+        // The row may be missing although the upload is known: its transaction may have been rolled back.
         let is_there = connection
             .prepare_cached("SELECT 1 FROM blobs WHERE number = ?1 AND id IS NULL")
             .and_then(|mut select| select.exists([upload.0]))
@@ -97,7 +96,8 @@ impl Blobs {
                 return Err(BlobError::UploadLost);
             }
         }
-        // An upload of what was there already has nobody from here on; the next collection drops it.
+        // If the blob existed already, the upload belongs to nobody from here on, and the next collection drops
+        // it.
         self.uploads.remove(&upload.0);
         self.pins.insert(id, now + PIN_TTL);
         Ok(())
@@ -112,14 +112,15 @@ impl Blobs {
         }
     }
 
-    /// Keeps some blobs no longer for that they are young.
+    /// Ends the grace period of some blobs.
     pub(super) fn unpin(&mut self, ids: &[BlobId]) {
         for id in ids {
             self.pins.remove(id);
         }
     }
 
-    /// Looks at some blobs after a place, takes the address from those that nobody needs, and says where to go on.
+    /// Looks at some blobs after an address, removes the address of those that nobody needs, and returns where to
+    /// continue.
     pub(super) fn mark(
         &mut self,
         connection: &Connection,
@@ -145,7 +146,7 @@ impl Blobs {
         Ok(rows.last().map(|row| row.0).filter(|_| !is_last))
     }
 
-    /// Drops some blobs and uploads that nobody needs, or some chunks of a large one. `None` when there are none
+    /// Drops some blobs and uploads that nobody needs, or some chunks of a large one. `None` if there are none
     /// left.
     pub(super) fn free(
         &mut self,
@@ -177,7 +178,7 @@ impl Blobs {
         Ok(Some(collected))
     }
 
-    /// Some rows that are neither a blob nor an upload that goes on, and whether they were a blob.
+    /// Some rows that are neither a blob nor an upload in progress, and whether they were a blob.
     fn unwanted(&self, connection: &Connection) -> rusqlite::Result<Vec<(i64, bool)>> {
         let mut list = connection.prepare_cached(
             "SELECT number, size_bytes IS NOT NULL FROM blobs WHERE id IS NULL ORDER BY number",
@@ -191,7 +192,7 @@ impl Blobs {
     }
 }
 
-/// Adds a chunk to a row. A body that another blob has too is kept once.
+/// Adds a chunk to a row. A body that another blob has too is stored once.
 pub(super) fn insert_chunk(
     connection: &Connection,
     blob: i64,
@@ -224,7 +225,8 @@ pub(super) fn insert_chunk(
     Ok(())
 }
 
-/// Drops the first shared chunks of a row, and the bodies that no other row has. How many chunks, and what was freed.
+/// Drops the first shared chunks of a row, and the bodies that no other row uses. Returns how many chunks, and
+/// how many bytes were freed.
 fn drop_shared(connection: &Connection, blob: i64, limit: usize) -> rusqlite::Result<(usize, u64)> {
     let mut first = connection.prepare_cached(
         "SELECT shared_chunks.number, piece, length(body)
@@ -255,7 +257,7 @@ fn drop_shared(connection: &Connection, blob: i64, limit: usize) -> rusqlite::Re
     Ok((rows.len(), freed))
 }
 
-/// Drops the first chunks of a row, and says how many they were and what they took.
+/// Drops the first chunks of a row. Returns how many, and how many bytes were freed.
 fn drop_chunks(connection: &Connection, blob: i64, limit: usize) -> rusqlite::Result<(usize, u64)> {
     let mut first = connection
         .prepare_cached("SELECT rowid, length(body) FROM chunks WHERE blob = ?1 ORDER BY number LIMIT ?2")?;
@@ -292,7 +294,7 @@ pub(super) fn name(
     ])
 }
 
-/// How many chunks a row has, and what they take.
+/// How many chunks a row has, and their size.
 fn stored(connection: &Connection, number: i64) -> rusqlite::Result<(u32, u64)> {
     connection
         .prepare_cached("SELECT count(*), coalesce(sum(length(body)), 0) FROM all_chunks WHERE blob = ?1")?

@@ -1,7 +1,7 @@
-//! Reading what can be read of a file that is damaged in places.
+//! Reads what is still readable of a damaged file.
 //!
-//! SQLite gives a list up at the first page that makes no sense. Here the names come from an index, which is another
-//! part of the file, and each row is read by itself; so one bad page costs the rows on it and no more.
+//! SQLite stops a list at the first page that makes no sense. Here the names come from an index, which is another
+//! part of the file, and each row is read on its own. So one bad page costs only the rows on it.
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
@@ -9,10 +9,10 @@ use super::heads::{HEAD_COLUMNS, head_of_row};
 use crate::{
     commit::StoredHead,
     quarantine::Quarantine,
-    store::{HeadsOrder, HeadsQuery, MovedQuery},
+    store::{HeadsOrder, HeadsQuery, RecentlyChangedQuery},
 };
 
-/// Whether an error is about what is in the file, and not about the request or the machine.
+/// Whether an error is about the content of the file, not about the request or the machine.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
     match error {
@@ -27,8 +27,8 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     }
 }
 
-/// A page of heads without those that cannot be read, which are quarantined. It is only shorter than wanted if there are
-/// no more.
+/// A page of heads without those that can't be read, which are quarantined. It is only shorter than requested if
+/// there are no more heads.
 pub(super) fn heads(
     connection: &Connection,
     query: &HeadsQuery,
@@ -52,10 +52,10 @@ pub(super) fn heads(
     Ok(found)
 }
 
-/// The heads of a kind that moved last, without those that cannot be read.
-pub(super) fn last_moved(
+/// The most recently changed heads of a kind, without those that can't be read.
+pub(super) fn recently_changed(
     connection: &Connection,
-    query: &MovedQuery,
+    query: &RecentlyChangedQuery,
     quarantine: &Quarantine,
 ) -> rusqlite::Result<Vec<StoredHead>> {
     let names = HeadsQuery {
@@ -71,7 +71,7 @@ pub(super) fn last_moved(
     Ok(found)
 }
 
-/// Numbers and names of streams, from an index alone; if that is what is damaged, from the table.
+/// Numbers and names of streams, from an index alone, or from the table if the index is damaged.
 fn names(connection: &Connection, query: &HeadsQuery, after: &str) -> rusqlite::Result<Vec<(i64, String)>> {
     let index = match &query.status {
         Some(_) => "INDEXED BY streams_by_kind",

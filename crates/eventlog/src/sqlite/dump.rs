@@ -1,4 +1,4 @@
-//! Everything there is at one moment, as records. What cannot be read is left out, and said so.
+//! A snapshot of everything, as records. What can't be read is left out and reported.
 
 use std::sync::Arc;
 
@@ -16,11 +16,12 @@ use crate::{
     record::Record,
 };
 
-/// How many events in a row may be unreadable before the rest of their stream is given up: more than a page has.
+/// How many events in a row may be unreadable before the rest of their stream is given up: more than fit on a
+/// page.
 const BAD_EVENTS: u32 = 10_000;
 
-/// Sends all records, and waits where the receiver is slow. One transaction sees one moment; what is written
-/// meanwhile stays in the write-ahead log until it ends.
+/// Sends all records, and waits for a slow receiver. One transaction sees one snapshot; what is written in the
+/// meantime stays in the write-ahead log until it ends.
 pub(super) fn dump(connection: &Connection, records: &mpsc::Sender<Record>) -> Result<(), LogError> {
     let transaction = connection.unchecked_transaction()?;
     let send = |record| records.blocking_send(record).map_err(|_| LogError::Closed);
@@ -29,7 +30,7 @@ pub(super) fn dump(connection: &Connection, records: &mpsc::Sender<Record>) -> R
     send(Record::End)
 }
 
-/// Rows with their numbers and names, by way of an index if the table itself is damaged.
+/// Rows with their numbers and names, from an index if the table itself is damaged.
 fn listed<T>(
     connection: &Connection,
     [straight, by_index]: [&str; 2],
@@ -46,7 +47,7 @@ fn listed<T>(
     }
 }
 
-/// What was read, or nothing if it is damaged.
+/// The value, or `None` if it is damaged.
 fn unless_damaged<T>(read: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -66,7 +67,7 @@ fn blobs(connection: &Connection, send: &impl Fn(Record) -> Result<(), LogError>
     )?;
     let mut info =
         connection.prepare("SELECT size_bytes, stored_bytes, chunks FROM blobs WHERE number = ?1")?;
-    // A file that nobody has opened since may still have the tables of an earlier version.
+    // A file that hasn't been opened since an update may still have the tables of an earlier version.
     let chunks = match schema::current(connection)? {
         ..SHARED_CHUNKS => "chunks",
         _ => "all_chunks",
@@ -90,7 +91,7 @@ fn blobs(connection: &Connection, send: &impl Fn(Record) -> Result<(), LogError>
             continue;
         };
         let mut chunks = list_chunks.query([number])?;
-        // The rest is missing if one cannot be read, and so the blob is found not to be whole.
+        // If a chunk can't be read, the rest is missing, and the check of the blob fails.
         while let Some(Some(chunk)) = unless_damaged(chunks.next())? {
             let Some(compressed) = unless_damaged(chunk.get(0))? else {
                 break;
@@ -144,7 +145,7 @@ fn streams(connection: &Connection, send: &impl Fn(Record) -> Result<(), LogErro
     Ok(())
 }
 
-/// Sends the events of a stream. One that cannot be read is missing in what is sent.
+/// Sends the events of a stream. Events that can't be read are omitted.
 fn events(
     list: &mut Statement<'_>,
     stream: i64,

@@ -1,4 +1,4 @@
-//! SQLite's errors, and those of the files around it, in the words of the log.
+//! Converts errors of SQLite and of the file system into errors of the log.
 
 use std::{
     io::{self, ErrorKind},

@@ -6,11 +6,11 @@ use crate::{
     blob::BlobId,
     commit::{Head, StoredHead},
     names::{Sequence, StreamId, Version},
-    store::{HeadsOrder, HeadsQuery, MovedQuery},
+    store::{HeadsOrder, HeadsQuery, RecentlyChangedQuery},
 };
 
-/// What [`head_of_row`] needs of a row of `streams`. The blobs come as one text, so that a single statement sees
-/// head and blobs of one moment.
+/// The columns that [`head_of_row`] needs. The blobs come as one text, so that a single statement sees head and
+/// blobs in one snapshot.
 pub(super) const HEAD_COLUMNS: &str = "id, kind, status, version, last_sequence, body, (
     SELECT group_concat(lower(hex(blobs.id)), ' ' ORDER BY position)
     FROM blob_references JOIN blobs ON blobs.number = blob
@@ -36,8 +36,11 @@ pub(super) fn heads(connection: &Connection, query: &HeadsQuery) -> rusqlite::Re
     rows.collect()
 }
 
-/// The heads of a kind that moved last, among the last ones by name.
-pub(super) fn last_moved(connection: &Connection, query: &MovedQuery) -> rusqlite::Result<Vec<StoredHead>> {
+/// The most recently changed heads of a kind, among the last ones by name.
+pub(super) fn recently_changed(
+    connection: &Connection,
+    query: &RecentlyChangedQuery,
+) -> rusqlite::Result<Vec<StoredHead>> {
     let sql = format!(
         "SELECT {HEAD_COLUMNS} FROM streams WHERE number IN (
             SELECT number FROM (
@@ -50,7 +53,7 @@ pub(super) fn last_moved(connection: &Connection, query: &MovedQuery) -> rusqlit
     rows.collect()
 }
 
-/// The statement for a list. There is an index for each, so that a page costs what a page holds.
+/// The statement for a list. Each has an index, so the cost depends only on the size of the page.
 pub(super) fn list(query: &HeadsQuery) -> String {
     let with_status = if query.status.is_some() {
         "AND status = ?2"
@@ -83,7 +86,7 @@ pub(super) fn head_of_row(row: &Row<'_>) -> rusqlite::Result<StoredHead> {
     })
 }
 
-/// The blobs that were gathered into one text.
+/// The blobs that were aggregated into one text.
 pub(super) fn blobs_of_column(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<BlobId>> {
     let Some(text) = row.get_ref(column)?.as_str_or_null()? else {
         return Ok(Vec::new());
@@ -103,7 +106,7 @@ mod tests {
     use super::*;
     use crate::sqlite::schema;
 
-    /// A page costs what a page holds: it is read from an index, in its order, from its place on.
+    /// A page is read from an index, in its order, from its position on, so the cost depends only on its size.
     #[test]
     fn nothing_is_sorted_for_a_list() {
         let mut connection = Connection::open_in_memory().unwrap();

@@ -1,7 +1,7 @@
 //! The leases of this process.
 //!
-//! The file has one owner, so every lease of an earlier process is gone with it: they live in memory, and their
-//! time is the monotonic clock. Only their tokens come from the log's counter, so that none is ever used twice.
+//! The file has one owner, so leases of an earlier process are void. Leases are kept in memory and use the
+//! monotonic clock. Only their tokens come from the log's counter, so that none is ever reused.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ struct Holder {
 }
 
 impl Leases {
-    /// Gives a lease that is free or expired, with the next token.
+    /// Grants a lease that is free or expired, with the next token.
     pub(super) fn take(
         &mut self,
         key: Arc<str>,
@@ -44,7 +44,7 @@ impl Leases {
                 remaining,
             });
         }
-        // Expired ones are swept with each new one, so that their number stays that of the living.
+        // Expired leases are removed with each new one, so only live ones are kept.
         self.held.retain(|_, holder| holder.expires > now);
         let token = next_token();
         let holder = Holder {
@@ -85,7 +85,7 @@ impl Leases {
         Ok(())
     }
 
-    /// Gives a lease back that nobody was told of, whether it has expired or not.
+    /// Releases a lease that nobody was told about, expired or not.
     pub(super) fn forget(&mut self, lease: &Lease) {
         if self
             .held

@@ -1,9 +1,9 @@
-//! Whether the write-ahead log was taken away while it held writes.
+//! Detects whether the write-ahead log was removed while it had writes.
 //!
-//! SQLite keeps the newest writes beside the file. It removes that log itself when the file is closed as it should be; when
-//! the process is killed, it stays and is read at the next start. If somebody removes it in between, SQLite finds nothing
-//! wrong, and the writes are gone without a word. So a mark says that the file is open, and that there is such a log: a
-//! mark without a log at the next start means that writes were lost.
+//! SQLite keeps the newest writes next to the file. It removes that log itself when the file is closed properly;
+//! when the process is killed, the log stays and is read at the next start. If somebody removes it in between,
+//! SQLite notices nothing, and the writes are silently lost. So a mark file says that the database is open and
+//! has such a log: a mark without a log at the next start means that writes were lost.
 
 use std::{
     fs::{self, File},
@@ -13,7 +13,7 @@ use std::{
 
 use super::open::{beside, wal_path};
 
-/// The mark of a file that is open.
+/// The mark of an open database file.
 #[derive(Debug)]
 pub(super) struct OpenMark {
     mark: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct OpenMark {
 }
 
 impl OpenMark {
-    /// Looks at what the last process left, before the file is opened. If writes were lost, that is written down.
+    /// Checks what the last process left, before the file is opened. If writes were lost, that is recorded.
     pub(super) fn look(path: &Path) -> io::Result<Self> {
         let own = Self {
             mark: beside(path, ".open"),
@@ -37,7 +37,7 @@ impl OpenMark {
         Ok(own)
     }
 
-    /// The file is open, and its log is there.
+    /// The file is open, and its log exists.
     pub(super) fn set(&self) -> io::Result<()> {
         File::create(&self.mark)?.sync_all()?;
         match self.mark.parent() {
@@ -49,11 +49,11 @@ impl OpenMark {
     /// The file is about to be closed, and its log to be removed.
     pub(super) fn remove(&self) {
         if let Err(error) = fs::remove_file(&self.mark) {
-            tracing::warn!(%error, "the mark of an open log stays behind");
+            tracing::warn!(%error, "the mark of an open log could not be removed");
         }
     }
 
-    /// The note that writes were lost, until somebody removes it.
+    /// The record that writes were lost, until somebody deletes it.
     pub(super) fn lost_writes(&self) -> Option<PathBuf> {
         self.lost.exists().then(|| self.lost.clone())
     }

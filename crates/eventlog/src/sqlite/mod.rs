@@ -4,25 +4,25 @@ mod apply;
 mod backup;
 mod blobs;
 mod damage;
-mod desk;
 mod dump;
 mod failure;
 mod heads;
-mod known;
 mod leases;
 mod mark;
 mod open;
 mod readers;
 mod removal;
 mod request;
+mod reserve;
 mod restore;
 mod retention;
-mod room;
 mod schema;
+mod stream_cache;
 #[cfg(test)]
 mod tests;
 mod upkeep;
 mod writer;
+mod writer_state;
 
 use std::{
     fmt,
@@ -46,9 +46,10 @@ use crate::{
     names::{Sequence, StreamId, Version},
     quarantine::Quarantine,
     record::{Record, RestoreError},
-    store::{BlobStart, HeadsQuery, Health, MovedQuery, Page, RetentionPolicy, Sizes, Store, UploadId},
+    store::{
+        BlobStart, HeadsQuery, Health, Page, RecentlyChangedQuery, RetentionPolicy, Sizes, Store, UploadId,
+    },
 };
-use desk::Desk;
 use mark::OpenMark;
 use open::{BUSY_TIMEOUT, connect, wal_path};
 use readers::Readers;
@@ -56,12 +57,13 @@ use removal::Swept;
 use request::{Failure, Reply, Request};
 use upkeep::Vacuumed;
 use writer::Writer;
+use writer_state::WriterState;
 
-/// How many requests may wait for the writer. Beyond that, whoever asks waits; two batches keep the writer busy
-/// while it works on the first.
+/// How many requests may wait for the writer. Beyond that, callers wait. Two batches keep the writer busy while
+/// it works on the first.
 const QUEUE_REQUESTS: usize = 512;
 
-/// Where the log lives.
+/// Where the log is stored.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
     /// The file.
@@ -76,7 +78,7 @@ pub(crate) struct Sqlite {
     quarantine: Quarantine,
     mark: OpenMark,
     thread: Option<JoinHandle<()>>,
-    /// Given back last, when nobody writes any more.
+    /// Released last, when nobody writes anymore.
     _lock: FileLock,
 }
 
@@ -87,17 +89,17 @@ impl Sqlite {
         (hub, quarantine): (Hub, Quarantine),
     ) -> Result<Self, OpenError> {
         let (connection, lock, mark) = open::open(&options.path)?;
-        let desk = Desk::new(connection, clock).map_err(|error| OpenError::File {
+        let state = WriterState::new(connection, clock).map_err(|error| OpenError::File {
             path: options.path.clone(),
             source: error.into(),
         })?;
         let health = Slot::new(Health::Writable);
         let (requests, receiver) = mpsc::channel(QUEUE_REQUESTS);
-        let writer = Writer::new(options.path.clone(), desk, receiver, (hub, health.clone()));
+        let writer = Writer::new(options.path.clone(), state, receiver, (hub, health.clone()));
         let thread = thread::Builder::new()
             .name("tidelock-log".into())
             .spawn(move || writer.run());
-        assert!(thread.is_ok(), "no thread for the log: {thread:?}");
+        assert!(thread.is_ok(), "cannot start the log's writer thread: {thread:?}");
         Ok(Self {
             requests: Some(requests),
             readers: Arc::new(Readers::new(options.path.clone())),
@@ -125,7 +127,7 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Empties the write-ahead log. A reader does the long part of it, so that the writer is kept for a moment only.
+    /// Empties the write-ahead log. A reader does the long part, so that the writer is blocked only for a moment.
     async fn checkpoint(&self) -> Result<(), LogError> {
         Readers::run(&self.readers, |connection| {
             Ok::<(), LogError>(upkeep::checkpoint(connection)?)
@@ -136,7 +138,7 @@ impl Sqlite {
 }
 
 impl Drop for Sqlite {
-    /// Waits until what was asked for is on disk, so that the file can be opened again at once.
+    /// Waits until all requests are on disk, so that the file can be opened again at once.
     fn drop(&mut self) {
         self.mark.remove();
         drop(self.requests.take());
@@ -148,13 +150,13 @@ impl Drop for Sqlite {
     }
 }
 
-/// A file that nobody has open, for somebody who only reads.
-pub(crate) struct Looked {
+/// A file that no process has open, for reading only.
+pub(crate) struct UnopenedFile {
     connection: rusqlite::Connection,
     _lock: FileLock,
 }
 
-impl Looked {
+impl UnopenedFile {
     pub(crate) fn at(path: &Path) -> Result<Self, OpenError> {
         let (connection, lock) = open::look(path)?;
         Ok(Self {
@@ -168,7 +170,7 @@ impl Looked {
     }
 
     pub(crate) fn dump(&self, records: mpsc::Sender<Record>) -> Result<(), LogError> {
-        // Dropped at the end, which ends whoever takes them.
+        // Dropping the sender at the end stops the receiver.
         dump::dump(&self.connection, &records)
     }
 }
@@ -181,9 +183,9 @@ impl Store for Sqlite {
 
     async fn remove(&self, streams: Vec<(StreamId, Version)>) -> Result<(), CommitError> {
         self.ask(|reply| Request::Remove { streams, reply }).await?;
-        // They are gone. Whatever happens to the rest, it is not seen any more, and is swept another time.
+        // The streams are gone. If the rest can't be dropped now, it is invisible and swept later.
         if let Err(error) = self.sweep().await {
-            tracing::warn!(%error, "what is left of removed streams could not be dropped yet");
+            tracing::warn!(%error, "the rest of removed streams could not be dropped yet");
         }
         Ok(())
     }
@@ -208,12 +210,12 @@ impl Store for Sqlite {
         .await
     }
 
-    async fn last_moved(&self, query: MovedQuery) -> Result<Vec<StoredHead>, LogError> {
+    async fn recently_changed(&self, query: RecentlyChangedQuery) -> Result<Vec<StoredHead>, LogError> {
         let quarantine = self.quarantine.clone();
         Readers::run(&self.readers, move |connection| {
-            let found = match heads::last_moved(connection, &query) {
+            let found = match heads::recently_changed(connection, &query) {
                 Err(error) if damage::is_damage(&error) => {
-                    damage::last_moved(connection, &query, &quarantine)
+                    damage::recently_changed(connection, &query, &quarantine)
                 }
                 found => found,
             };
@@ -389,7 +391,7 @@ impl Store for Sqlite {
     }
 
     async fn compact(&self) -> Result<(), LogError> {
-        // First of all, because on a full disk the space of the write-ahead log is what the rest needs.
+        // This comes first, because on a full disk the rest needs the space of the write-ahead log.
         self.checkpoint().await?;
         self.sweep().await?;
         while self.ask(|reply| Request::Vacuum { reply }).await? == Vacuumed::More {}

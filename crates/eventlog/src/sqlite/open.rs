@@ -1,4 +1,4 @@
-//! Opening the file: who has it, whether it is known here, and how it is used.
+//! Opens the file: takes its lock, checks its schema, and sets up connections.
 
 use std::{
     ffi::OsString,
@@ -16,20 +16,20 @@ use crate::{
 
 /// Readers and the writer never block each other; only a checkpoint may, for a moment.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// The write-ahead log is cut to this when it starts over. Checkpoints come every four megabytes by themselves; it
-/// is longer only after a long reader or a large transaction.
+/// The write-ahead log is truncated to this size when it restarts. SQLite checkpoints every four megabytes by
+/// itself, so the log is only longer after a long reader or a large transaction.
 const WAL_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
-/// How many statements each connection keeps ready: about as many as there are.
+/// How many prepared statements each connection caches: about as many as there are.
 const CACHED_STATEMENTS: usize = 64;
 
-/// Takes the file for this process, and opens it for the writer.
+/// Locks the file for this process, and opens it for the writer.
 pub(super) fn open(path: &Path) -> Result<(Connection, FileLock, OpenMark), OpenError> {
     let failed = |source: LogError| OpenError::File {
         path: path.to_owned(),
         source,
     };
     let lock = lock(path)?;
-    // First of all: whoever opens the file makes a log beside it.
+    // This comes first, because opening the file creates a write-ahead log.
     let mark = OpenMark::look(path).map_err(|error| failed(error.into()))?;
     refuse_newer(path)?;
     let mut connection =
@@ -41,15 +41,15 @@ pub(super) fn open(path: &Path) -> Result<(Connection, FileLock, OpenMark), Open
     Ok((connection, lock, mark))
 }
 
-/// Looks at a file that nobody has open, without changing it: gives a connection to somebody who only reads.
+/// Opens a file that no process has open for reading only, without changing it.
 pub(super) fn look(path: &Path) -> Result<(Connection, FileLock), OpenError> {
     let lock = lock(path)?;
     refuse_newer(path)?;
     Ok((read_only(path)?, lock))
 }
 
-/// Refuses a file of a newer schema without leaving a trace in it: a plain connection would, when it is closed,
-/// move what a killed process left in the write-ahead log.
+/// Rejects a file with a newer schema without leaving a trace in it. A normal connection would move what a killed
+/// process left in the write-ahead log when it is closed.
 fn refuse_newer(path: &Path) -> Result<(), OpenError> {
     if std::fs::metadata(path).map_or(true, |metadata| metadata.len() == 0) {
         return Ok(());
@@ -103,12 +103,12 @@ pub(super) fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connecti
 }
 
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
-    // Only a file without tables takes this; it lets pages be given back later, bit by bit.
+    // Only takes effect on a file without tables. It allows free pages to be returned step by step later.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
-    // What is dropped is overwritten: nobody finds a secret in the file that was removed from the log.
+    // Dropped content is overwritten, so a secret that was removed from the log isn't left in the file.
     connection.pragma_update(None, "secure_delete", true)?;
     Ok(())
 }

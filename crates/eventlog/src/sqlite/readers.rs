@@ -1,4 +1,4 @@
-//! Reading, beside the writer and beside each other.
+//! Connections that read, next to the writer and to each other.
 
 use std::{
     fmt,
@@ -12,17 +12,17 @@ use super::connect;
 use crate::{
     commit::Event,
     error::LogError,
-    names::{Life, Sequence, StreamId},
+    names::{Incarnation, Sequence, StreamId},
     store::Page,
 };
 
-/// How many idle connections are kept. More may be open for a moment; they are closed when they come back.
+/// How many idle connections are kept. More may be open for a moment; they are closed when they are returned.
 const IDLE_CONNECTIONS: usize = 4;
 
-/// Connections that read.
+/// A pool of connections that read.
 pub(super) struct Readers {
     path: PathBuf,
-    /// Guards the connections that nobody uses; held for a push or a pop.
+    /// Guards the connections that nobody uses; held to take one or to return it.
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -38,7 +38,7 @@ impl Readers {
         &self.path
     }
 
-    /// Runs a query on a thread where it may block.
+    /// Runs a query on a thread that may block.
     pub(super) async fn run<T: Send + 'static, E: From<LogError> + Send + 'static>(
         readers: &Arc<Self>,
         query: impl FnOnce(&Connection) -> Result<T, E> + Send + 'static,
@@ -84,7 +84,7 @@ pub(super) fn read(
     after: Sequence,
     limit: u32,
 ) -> rusqlite::Result<Page> {
-    // One transaction, so that the bounds and the events are of the same moment.
+    // One transaction, so that the bounds and the events come from the same snapshot.
     let transaction = connection.unchecked_transaction()?;
     let bounds = transaction
         .prepare_cached("SELECT number, first_sequence, last_sequence FROM streams WHERE id = ?1")?
@@ -99,7 +99,7 @@ pub(super) fn read(
         "SELECT sequence, at_ms, kind, body FROM events
          WHERE stream = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3",
     )?;
-    // A place that is too large for the database is after all that are there.
+    // A number that is too large for the database is after all events.
     let after = i64::try_from(after.get()).unwrap_or(i64::MAX);
     let rows = statement.query_map(params![number, after, limit], |row| {
         Ok(Event {
@@ -114,6 +114,6 @@ pub(super) fn read(
         first: Sequence::from_u64(first),
         last: Sequence::from_u64(last),
         events,
-        life: Life::from_u64(number),
+        incarnation: Incarnation::from_u64(number),
     })
 }

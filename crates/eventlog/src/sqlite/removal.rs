@@ -1,14 +1,14 @@
-//! Forgetting streams: their heads at once, and so they are gone; their events bit by bit afterwards.
+//! Removes streams: their heads at once, which makes them invisible, and their events step by step afterwards.
 //!
-//! The number of a removed stream stands in a table until nothing of it is left, and no number is ever used again. So
-//! a crash in between leaves no event that nobody sweeps, and none that a later stream of the same name would find.
+//! The number of a removed stream stays in a table until nothing of it is left, and numbers are never reused. So
+//! after a crash no event is forgotten, and none is found by a later stream of the same name.
 
 use rusqlite::Connection;
 
 use super::{
-    apply::{check_version, life},
-    known::KnownStreams,
+    apply::{check_version, incarnation},
     retention::{Budget, drop_oldest},
+    stream_cache::StreamCache,
 };
 use crate::{
     commit::CommitError,
@@ -20,10 +20,10 @@ use crate::{
 /// How many streams one step looks at.
 const SWEEP_STREAMS: u32 = 256;
 
-/// The last place that an event can have.
+/// The last position that an event can have.
 const LAST: Sequence = Sequence::from_u64(i64::MAX as u64);
 
-/// Whether a step of sweeping was the last.
+/// Whether a sweeping step was the last one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Swept {
     More,
@@ -33,22 +33,22 @@ pub(super) enum Swept {
 /// Removes the heads of streams, if all are at the version that was seen.
 pub(super) fn remove(
     connection: &Connection,
-    known: &mut KnownStreams,
+    cache: &mut StreamCache,
     streams: &[(StreamId, Version)],
 ) -> Result<Vec<Change>, CommitError> {
     let mut found = Vec::with_capacity(streams.len());
     for (stream, expected) in streams {
-        // A stream that was seen not to be there, and is not, needs nothing.
-        let there = check_version(connection, known, stream, *expected)?;
+        // A stream that doesn't exist, as the caller expected, needs nothing.
+        let there = check_version(connection, cache, stream, *expected)?;
         found.extend(there.map(|there| (stream, there.number)));
     }
     let mut changes = Vec::with_capacity(found.len());
     for (stream, number) in found {
         forget(connection, number).map_err(LogError::from)?;
-        known.forget(stream);
+        cache.forget(stream);
         changes.push(Change {
             stream: stream.clone(),
-            life: life(number),
+            incarnation: incarnation(number),
             kind: ChangeKind::Removed,
         });
     }
@@ -65,7 +65,7 @@ fn forget(connection: &Connection, number: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Drops the last that is left of a stream: what its head referred to.
+/// Drops the last rest of a stream: the references of its head.
 fn finish(connection: &Connection, number: i64) -> rusqlite::Result<()> {
     connection
         .prepare_cached("DELETE FROM blob_references WHERE stream = ?1")?
@@ -76,7 +76,7 @@ fn finish(connection: &Connection, number: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Drops some of what removed streams have left behind, as much as one step of trimming does, while commits wait.
+/// Drops some of what removed streams have left behind, as much as one trimming step does, while commits wait.
 pub(super) fn sweep(connection: &Connection) -> Result<Swept, LogError> {
     let mut list =
         connection.prepare_cached("SELECT number FROM removed_streams ORDER BY number LIMIT ?1")?;
@@ -158,7 +158,7 @@ mod tests {
         page.last.get()
     }
 
-    /// Only the heads are gone, as after a crash.
+    /// Removes only the heads, as if a crash followed.
     async fn remove_heads(store: &Sqlite, seen: Version) {
         let streams = vec![(stream(), seen)];
         let removed = store.ask(|reply| Request::Remove { streams, reply });
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(last(&store).await, 3);
     }
 
-    /// A file of the first schema has streams that were numbered one by one.
+    /// A file with the first schema has streams that were numbered one by one.
     #[tokio::test]
     async fn streams_of_an_older_file_are_removed_too() {
         let directory = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! What the writer is asked to do.
+//! The requests to the writer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,11 +15,11 @@ use crate::{
     store::UploadId,
 };
 
-/// Where an answer goes.
+/// The channel for an answer.
 pub(super) type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
-/// A request. Each is small, so that none keeps the others waiting; long work is a row of requests. Only a restore
-/// takes the writer for itself.
+/// A request. Each is small, so that none delays the others; long work is a series of requests. Only a restore
+/// keeps the writer for itself.
 #[derive(Debug)]
 pub(super) enum Request {
     Commit {
@@ -71,7 +71,7 @@ pub(super) enum Request {
         cut: Cut,
         reply: Reply<Option<Trimmed>, LogError>,
     },
-    /// Drops some of the oldest events of a stream; answers with none when there are none left.
+    /// Drops some of the oldest events of a stream. The answer is `None` if there are none left.
     DropEvents {
         stream: StreamId,
         up_to: Sequence,
@@ -95,7 +95,7 @@ pub(super) enum Request {
         records: mpsc::Receiver<Record>,
         reply: Reply<(), RestoreError>,
     },
-    /// Takes the place of a disk that is full, in tests.
+    /// Simulates a full disk, in tests.
     #[cfg(test)]
     LimitPages {
         pages: u32,
@@ -103,7 +103,7 @@ pub(super) enum Request {
     },
 }
 
-/// An error that may be the engine's own: then the transaction cannot go on.
+/// An error that may come from the engine itself. If so, the transaction can't continue.
 pub(super) trait Failure: From<LogError> + Send + 'static {
     fn of_engine(&self) -> Option<&LogError>;
 }

@@ -1,37 +1,37 @@
-//! Filling an empty log from records, inside one transaction.
+//! Fills an empty log from records, inside one transaction.
 
 use kernel::block_on;
 use rusqlite::ErrorCode;
 use tokio::sync::mpsc;
 
-use super::{apply, blobs, desk::Desk};
+use super::{apply, blobs, writer_state::WriterState};
 use crate::{
     blob::{BlobId, BlobInfo},
     commit::{Event, Head},
     error::LogError,
-    names::{Life, Sequence, StreamId},
+    names::{Incarnation, Sequence, StreamId},
     record::{Record, RestoreError},
 };
 
-/// How far each restored stream is, for the tails that wait for it.
-pub(super) type Restored = Vec<(StreamId, Life, Sequence)>;
+/// The positions of the restored streams, for the tails that wait for them.
+pub(super) type Restored = Vec<(StreamId, Incarnation, Sequence)>;
 
-/// What the records of a log have led to so far.
+/// The state of a restore.
 struct Restore<'a> {
-    desk: &'a mut Desk,
+    state: &'a mut WriterState,
     place: Place,
     streams: Restored,
 }
 
-/// Where in the log the next record belongs.
+/// Where the next record belongs.
 enum Place {
     Between,
-    /// In the chunks of the blob of that row, before the chunk of that number.
+    /// To the chunks of the blob in this row, before the chunk with this number.
     Chunks {
         row: i64,
         next: u32,
     },
-    /// In the stream of that row, before the event of that number.
+    /// To the stream in this row, before the event with this number.
     Stream {
         row: i64,
         next: Sequence,
@@ -39,12 +39,12 @@ enum Place {
     },
 }
 
-/// Applies records as they come. The caller makes what it did durable, or takes it back.
+/// Applies records as they arrive. The caller commits or rolls back.
 pub(super) fn restore(
-    desk: &mut Desk,
+    state: &mut WriterState,
     mut records: mpsc::Receiver<Record>,
 ) -> Result<Restored, RestoreError> {
-    let is_empty: bool = desk
+    let is_empty: bool = state
         .connection
         .query_row(
             "SELECT NOT EXISTS (SELECT 1 FROM streams)
@@ -57,7 +57,7 @@ pub(super) fn restore(
         return Err(RestoreError::NotEmpty);
     }
     let mut restore = Restore {
-        desk,
+        state,
         place: Place::Between,
         streams: Vec::new(),
     };
@@ -83,7 +83,7 @@ pub(super) fn restore(
 }
 
 impl Restore<'_> {
-    /// Whether what the records were at is whole.
+    /// Checks that the blob or stream before the next record is complete.
     fn finish_place(&mut self) -> Result<(), RestoreError> {
         let is_whole = match self.place {
             Place::Between => true,
@@ -104,7 +104,7 @@ impl Restore<'_> {
             Place::Between => (self.new_blob()?, 0),
             Place::Stream { .. } => return Err(RestoreError::Broken),
         };
-        blobs::insert_chunk(&self.desk.connection, row, next, compressed).map_err(failed)?;
+        blobs::insert_chunk(&self.state.connection, row, next, compressed).map_err(failed)?;
         self.place = Place::Chunks { row, next: next + 1 };
         Ok(())
     }
@@ -119,14 +119,14 @@ impl Restore<'_> {
         if chunks != info.chunks {
             return Err(RestoreError::Broken);
         }
-        blobs::name(&self.desk.connection, row, id, info).map_err(failed)?;
+        blobs::name(&self.state.connection, row, id, info).map_err(failed)?;
         self.place = Place::Between;
         Ok(())
     }
 
     fn new_blob(&mut self) -> Result<i64, LogError> {
-        let row = self.desk.blobs.next_number();
-        self.desk
+        let row = self.state.blobs.next_number();
+        self.state
             .connection
             .prepare_cached("INSERT INTO blobs (number) VALUES (?1)")?
             .execute([row])?;
@@ -145,15 +145,16 @@ impl Restore<'_> {
             return Err(RestoreError::Broken);
         }
         self.check_blobs(&head.blobs)?;
-        let version = self.desk.next_version();
-        let row =
-            apply::insert_stream(&self.desk.connection, &id, head, version, (first, last)).map_err(failed)?;
+        let version = self.state.next_version();
+        let row = apply::insert_stream(&self.state.connection, &id, head, version, (first, last))
+            .map_err(failed)?;
         self.place = Place::Stream {
             row,
             next: first,
             last,
         };
-        self.streams.push((id, Life::from_u64(version.get()), last));
+        self.streams
+            .push((id, Incarnation::from_u64(version.get()), last));
         Ok(())
     }
 
@@ -165,14 +166,14 @@ impl Restore<'_> {
         if event.sequence != *next {
             return Err(RestoreError::Broken);
         }
-        apply::insert_event(&self.desk.connection, *row, event, blobs).map_err(failed)?;
+        apply::insert_event(&self.state.connection, *row, event, blobs).map_err(failed)?;
         *next = next.next();
         Ok(())
     }
 
     fn check_blobs(&self, ids: &[BlobId]) -> Result<(), RestoreError> {
         for id in ids {
-            let number = blobs::number_of(&self.desk.connection, *id).map_err(failed)?;
+            let number = blobs::number_of(&self.state.connection, *id).map_err(failed)?;
             if number.is_none() {
                 return Err(RestoreError::BlobMissing(*id));
             }
@@ -181,7 +182,7 @@ impl Restore<'_> {
     }
 }
 
-/// A row that is there already comes from records that name a stream or a blob twice.
+/// A row that exists already means that the records name a stream or a blob twice.
 fn failed(error: rusqlite::Error) -> RestoreError {
     if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) {
         return RestoreError::Broken;

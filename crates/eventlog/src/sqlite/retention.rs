@@ -1,7 +1,7 @@
-//! Dropping old events: a reader decides up to where, the writer drops them bit by bit.
+//! Drops old events: a reader decides up to where, and the writer drops them step by step.
 //!
-//! The decision is made on a snapshot, and stays right after it: commits only add younger events, so whatever was
-//! too old or too much still is.
+//! The decision is made on a snapshot and stays valid: commits only add younger events, so what was too old or
+//! too much still is.
 
 use std::sync::Arc;
 
@@ -15,14 +15,15 @@ use crate::{
     store::RetentionPolicy,
 };
 
-/// How many streams are looked at before the reader's transaction ends: long ones keep the write-ahead log long.
+/// How many streams are read before the reader's transaction ends. Long transactions keep the write-ahead log
+/// long.
 const SCAN_STREAMS: u32 = 256;
-/// How many events one step drops at most, while commits wait.
+/// How many events one step drops at most while commits wait.
 const DROP_EVENTS: u64 = 512;
-/// How many bytes of bodies one step drops at most, while commits wait.
+/// How many bytes of bodies one step drops at most while commits wait.
 const DROP_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The events of a stream up to a place are to be dropped, if it is still there and of that kind.
+/// Drop the events of a stream up to a sequence number, if it still exists and has this kind.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     number: i64,
@@ -31,10 +32,10 @@ pub(super) struct Cut {
     pub(super) up_to: Sequence,
 }
 
-/// Some cuts, and the stream to go on after.
+/// Some cuts, and the stream after which to continue.
 pub(super) type Cuts = (Vec<Cut>, Option<StreamId>);
 
-/// What the policy says about the next streams of a kind.
+/// Applies the policy to the next streams of a kind.
 pub(super) fn cuts(
     connection: &Connection,
     kind: &Arc<str>,
@@ -71,7 +72,7 @@ pub(super) fn cuts(
     Ok((cuts, last_seen.filter(|_| seen == SCAN_STREAMS)))
 }
 
-/// The last of the oldest events that are all too old. One young event keeps those after it, whatever their times.
+/// The last of the oldest events that are all too old. A young event keeps those after it, whatever their times.
 fn too_old(
     connection: &Connection,
     stream: i64,
@@ -111,9 +112,10 @@ fn too_many(connection: &Connection, stream: i64, policy: RetentionPolicy) -> ru
     Ok(0)
 }
 
-/// Drops some of the events of a cut. `None` when there are none left.
+/// Drops some of the events of a cut. `None` if there are none left.
 pub(super) fn trim(connection: &Connection, cut: &Cut) -> Result<Option<Trimmed>, LogError> {
-    // By its number: one of the same name may have been made since, and its events are young.
+    // The stream is looked up by number: another one of the same name may have been created since, and its events
+    // are young.
     let is_there = connection
         .prepare_cached("SELECT 1 FROM streams WHERE number = ?1 AND kind = ?2")?
         .exists(params![cut.number, &*cut.kind])?;
@@ -123,7 +125,7 @@ pub(super) fn trim(connection: &Connection, cut: &Cut) -> Result<Option<Trimmed>
     Ok(trim_stream(connection, cut.number, cut.up_to)?)
 }
 
-/// Drops some of the events of a stream up to a place. `None` when there are none left.
+/// Drops some of the events of a stream up to a sequence number. `None` if there are none left.
 pub(super) fn trim_stream(
     connection: &Connection,
     number: i64,
@@ -140,14 +142,14 @@ pub(super) fn trim_stream(
     Ok(Some(Trimmed { events, first }))
 }
 
-/// What was dropped of a stream.
+/// What was dropped from a stream.
 pub(super) struct Dropped {
     events: u64,
     bytes: u64,
     last: Sequence,
 }
 
-/// How much one step may still drop. A large event may take more than what is left of the bytes.
+/// How much one step may still drop. One large event may exceed the remaining bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     events: u64,
@@ -169,14 +171,14 @@ impl Budget {
         self.bytes = self.bytes.saturating_sub(dropped.bytes);
     }
 
-    /// Something that was no event is work too.
+    /// Counts work that wasn't an event.
     pub(super) fn spend_one(&mut self) {
         self.events = self.events.saturating_sub(1);
     }
 }
 
-/// Drops the oldest events of a stream up to a place, with what they refer to, as far as the budget goes. `None` if
-/// there are none.
+/// Drops the oldest events of a stream up to a sequence number, with their references, within the budget. `None`
+/// if there are none.
 pub(super) fn drop_oldest(
     connection: &Connection,
     stream: i64,

@@ -1,8 +1,8 @@
-//! The tables, as numbered steps. A step that has landed is never changed; a new one is added after it.
+//! The tables, as numbered steps. Never change a released step; add a new one after it.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-/// Each entry takes the schema from its index to the next number.
+/// Each entry migrates the schema from its index to the next number.
 const STEPS: &[&str] = &[
     "
     CREATE TABLE meta (
@@ -92,10 +92,10 @@ const STEPS: &[&str] = &[
 ",
 ];
 
-/// The schema from which on chunks can be shared by several blobs.
+/// Since this schema, several blobs can share chunks.
 pub(super) const SHARED_CHUNKS: i64 = 3;
 
-/// The newest schema that is known here.
+/// The newest schema that this version supports.
 pub(super) const NEWEST: i64 = STEPS.len() as i64;
 
 /// The schema of a file; 0 for a new one.
@@ -103,7 +103,8 @@ pub(super) fn current(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Takes a file to the newest schema. Each step is one transaction, so that a crash leaves it between two steps.
+/// Migrates a file to the newest schema. Each step is one transaction, so a crash leaves the file between two
+/// steps.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     for (number, step) in (1..).zip(STEPS) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

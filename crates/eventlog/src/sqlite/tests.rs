@@ -1,11 +1,11 @@
-//! What happens when the log cannot be written. A limit on the pages of the file takes the place of a full disk.
+//! What happens when the log can't be written. A limit on the pages of the file simulates a full disk.
 
 use std::{sync::Arc, time::Duration};
 
 use kernel::{Clock, ManualClock, SystemClock};
 use tempfile::TempDir;
 
-use super::{Sqlite, SqliteOptions, desk::Desk, request::Request};
+use super::{Sqlite, SqliteOptions, request::Request, writer_state::WriterState};
 use crate::blob_io::StreamBlocks;
 use crate::{
     blob::{BlobError, BlobId, BlobInfo},
@@ -23,7 +23,7 @@ struct Small {
 }
 
 impl Small {
-    /// A log whose clock stands still: a transaction is written out when somebody waits for it, and not before.
+    /// A log whose clock stands still: a transaction is written out only when somebody waits for it.
     fn open() -> Self {
         Self::open_with(ManualClock::new())
     }
@@ -55,7 +55,7 @@ impl Small {
         }
     }
 
-    /// Appends until the disk is full, and answers what was acknowledged.
+    /// Appends until the disk is full, and returns what was acknowledged.
     async fn fill(&self, durability: Durability) -> (Version, u64) {
         let mut acknowledged = (Version::NONE, 0);
         for _ in 0..10_000 {
@@ -101,7 +101,7 @@ async fn a_full_disk_refuses_writes_until_there_is_space_again() {
     let (version, acknowledged) = small.fill(Durability::Durable).await;
     assert!(acknowledged > 10 && !small.is_writable());
 
-    // Nothing that was acknowledged is lost, nothing that was refused is there, and reads go on.
+    // Nothing that was acknowledged is lost, nothing that was refused is there, and reads work.
     let page = small
         .store
         .read(&stream(), Sequence::START, 10_000)
@@ -119,7 +119,7 @@ async fn a_full_disk_refuses_writes_until_there_is_space_again() {
     ));
     assert!(!small.is_writable());
 
-    // There is space again: the next write succeeds, and it is said. No version is used twice.
+    // There is space again: the next write succeeds, and the health says so. No version is reused.
     small.limit(1000).await;
     let committed = small.store.commit(Commit::one(append(version))).await.unwrap()[0];
     assert!(small.is_writable());
@@ -159,7 +159,7 @@ async fn relaxed_commits_on_a_full_disk_leave_a_prefix() {
     assert!(page.last.get() <= acknowledged);
 }
 
-/// What was acknowledged and taken back is not remembered either.
+/// A stream that was acknowledged and rolled back isn't cached either.
 #[tokio::test]
 async fn a_stream_that_was_taken_back_can_be_made() {
     let small = Small::open();
@@ -180,7 +180,7 @@ async fn a_stream_that_was_taken_back_can_be_made() {
     assert_eq!(again.unwrap()[0].last_sequence.get(), 1);
 }
 
-/// A writer whose write was taken back is told so, and one that somebody else was faster than is told that.
+/// A writer whose write was rolled back is told so; one that lost a race gets a conflict.
 #[tokio::test]
 async fn what_was_taken_back_is_no_conflict() {
     let small = Small::open();
@@ -211,7 +211,7 @@ async fn what_was_taken_back_is_no_conflict() {
         };
         assert_eq!(actual.version, kept);
     }
-    // What was kept before it is still a good ground; whoever comes after that has been overtaken.
+    // The version before the rollback is still valid. Writers that saw the lost ones have been overtaken.
     small.store.commit(Commit::one(append(kept))).await.unwrap();
     for late in [kept, lost[0], lost[1]] {
         let refused = small.store.commit(Commit::one(append(late))).await.unwrap_err();
@@ -240,7 +240,7 @@ async fn everything_else_that_writes_says_that_the_disk_is_full() {
     assert!(small.is_writable());
 }
 
-/// Chunks are acknowledged before they are on disk. One that was taken back is missed at the end.
+/// Chunks are acknowledged before they are on disk. If one is rolled back, the end of the upload notices.
 #[tokio::test]
 async fn an_upload_that_lost_a_chunk_is_no_blob() {
     let small = Small::open();
@@ -252,7 +252,7 @@ async fn an_upload_that_lost_a_chunk_is_no_blob() {
         chunks,
     };
     let upload = small.store.begin_upload().await.unwrap();
-    // This one waits for the disk, so that the upload is there and the chunk after it is not.
+    // This waits for the disk, so that the upload is there and the chunk after it isn't.
     small
         .store
         .commit(Commit::one(append(Version::NONE)))
@@ -279,27 +279,27 @@ async fn an_upload_that_lost_a_chunk_is_no_blob() {
     assert_eq!(small.store.blob_info(id).await.unwrap(), Some(info(1)));
 }
 
-/// A lease that could not be written down is not held by anybody, and its token is not used again.
+/// A lease that couldn't be written is held by nobody, and its token isn't reused.
 #[test]
 fn a_lease_that_was_taken_back_is_free() {
     let directory = TempDir::new().unwrap();
     let (connection, _lock, _mark) = super::open::open(&directory.path().join("log.sqlite3")).unwrap();
-    let mut desk = Desk::new(connection, SystemClock::shared()).unwrap();
+    let mut state = WriterState::new(connection, SystemClock::shared()).unwrap();
     let ttl = Duration::from_secs(60);
     let mut lease = |owner: &str, ends_well: bool| {
-        desk.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let taken = desk.lease(Arc::from("key"), Arc::from(owner), ttl);
+        state.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let taken = state.lease(Arc::from("key"), Arc::from(owner), ttl);
         if ends_well {
-            desk.write_out().unwrap();
+            state.write_out().unwrap();
         } else {
-            assert!(desk.take_back());
+            assert!(state.roll_back());
         }
         taken.map(|lease| lease.token.get())
     };
     assert_eq!(lease("one", false).unwrap(), 1);
     assert_eq!(lease("two", true).unwrap(), 2);
     assert!(matches!(lease("three", false), Err(LeaseError::Held { owner, .. }) if &*owner == "two"));
-    // What was refused took nothing from the one who holds it.
+    // The refused request took nothing from the holder.
     assert!(matches!(lease("four", true), Err(LeaseError::Held { owner, .. }) if &*owner == "two"));
 }
 
@@ -310,7 +310,7 @@ async fn an_import_that_does_not_fit_leaves_the_log_empty() {
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     let sending = async move {
         for number in 0..1000_u32 {
-            // Each another one: what is the same is kept once.
+            // Each chunk differs, because equal chunks are stored once.
             let compressed = [&number.to_le_bytes()[..], &[7; 10_000]].concat();
             if sender.send(Record::Chunk { compressed }).await.is_err() {
                 return;

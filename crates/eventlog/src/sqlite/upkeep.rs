@@ -1,4 +1,4 @@
-//! Sizes, integrity, and giving space back.
+//! Sizes, integrity checks, and returning space.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -7,19 +7,19 @@ use rusqlite::Connection;
 use super::{BUSY_TIMEOUT, wal_path};
 use crate::{error::LogError, store::Sizes};
 
-/// How many free pages one step gives back, while commits wait: a megabyte of 4 KiB pages.
+/// How many free pages one step returns while commits wait: a megabyte of 4 KiB pages.
 const VACUUM_PAGES: u32 = 256;
-/// How long commits wait for readers so that the write-ahead log can start over. If that is not enough, it is done
-/// another time.
+/// How long commits wait for readers so that the write-ahead log can restart. If that isn't enough, it is tried
+/// again later.
 const TRUNCATE_TIMEOUT: Duration = Duration::from_millis(100);
-/// The same, where nobody asked for it.
+/// The same, if nobody asked for it.
 const RESTART_TIMEOUT: Duration = Duration::from_millis(50);
-/// A write-ahead log that is longer than this has not started over for a while.
+/// A write-ahead log that is longer than this hasn't restarted for a while.
 const LONG_WAL_BYTES: u64 = 32 * 1024 * 1024;
-/// How many problems are listed; more of them say nothing new.
+/// How many problems are listed. More would add nothing.
 const PROBLEMS: u32 = 100;
 
-/// Whether a step of giving space back was the last.
+/// Whether a vacuum step was the last one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Vacuumed {
     More,
@@ -31,7 +31,7 @@ pub(super) fn sizes(connection: &Connection, path: &Path) -> rusqlite::Result<Si
     let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
     let page_bytes = pragma("page_size")?;
     let wal_bytes = fs::metadata(wal_path(path)).map_or(0, |metadata| metadata.len());
-    // Sequence numbers have no gaps, so that events need not be counted one by one.
+    // Sequence numbers have no gaps, so events needn't be counted one by one.
     let (streams, events) = transaction.query_row(
         "SELECT count(*), coalesce(sum(last_sequence - first_sequence + 1), 0) FROM streams",
         [],
@@ -42,7 +42,7 @@ pub(super) fn sizes(connection: &Connection, path: &Path) -> rusqlite::Result<Si
         [],
         |row| Ok((row.get(0)?, row.get::<_, u64>(1)?)),
     )?;
-    // What several blobs have counts for each of them above, and is there once.
+    // Shared bodies were counted for each of their blobs above, but exist once.
     let shared: u64 = transaction.query_row(
         "SELECT coalesce(sum(length(body) * max(0, (
              SELECT count(*) - 1 FROM shared_chunks JOIN blobs ON blobs.number = shared_chunks.blob
@@ -71,11 +71,11 @@ pub(super) fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>>
     Ok(problems)
 }
 
-/// Gives some free pages back to the file system.
+/// Returns some free pages to the file system.
 pub(super) fn vacuum(connection: &Connection) -> Result<Vacuumed, LogError> {
     let free = || connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, u64>(0));
     let before = free()?;
-    // The statement gives one page back for each row that is taken from it.
+    // The statement returns one page for each row that is fetched from it.
     let mut statement = connection.prepare_cached(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
     let mut rows = statement.query([])?;
     while rows.next()?.is_some() {}
@@ -87,19 +87,19 @@ pub(super) fn vacuum(connection: &Connection) -> Result<Vacuumed, LogError> {
     })
 }
 
-/// Copies what the write-ahead log holds into the file, as far as readers allow. It keeps nobody waiting.
+/// Copies the write-ahead log into the file as far as readers allow. It blocks nobody.
 pub(super) fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
 }
 
-/// Whether the write-ahead log is where it should be.
+/// Whether the write-ahead log exists.
 pub(super) fn has_wal(connection: &Connection) -> bool {
     let path = connection.path().map(Path::new).map(wal_path);
     path.is_none_or(|path| path.exists())
 }
 
-/// Makes the write-ahead log empty if it has grown long all the same. With readers that follow each other without a
-/// pause it would never start over by itself.
+/// Empties the write-ahead log if it has grown long. With a constant stream of readers it would never restart by
+/// itself.
 pub(super) fn keep_wal_short(connection: &Connection) -> Result<(), LogError> {
     let path = connection.path().map(Path::new).map(wal_path);
     let bytes = path
@@ -111,7 +111,7 @@ pub(super) fn keep_wal_short(connection: &Connection) -> Result<(), LogError> {
     Ok(())
 }
 
-/// Makes the write-ahead log empty, unless a reader is in the way.
+/// Empties the write-ahead log, unless a reader is in the way.
 pub(super) fn truncate_wal(connection: &Connection) -> Result<(), LogError> {
     truncate_wal_within(connection, TRUNCATE_TIMEOUT)
 }

@@ -1,14 +1,14 @@
 //! The one thread that writes.
 //!
-//! It takes whatever has queued up while it was busy, applies it in one transaction, and makes that durable once:
-//! group commit. What it promises:
+//! It takes all requests that have queued up while it was busy, applies them in one transaction, and writes that
+//! to disk once (group commit). Its guarantees:
 //!
-//! 1. A durable commit is answered after the transaction that holds it is on disk, whatever the answer is; so
-//!    nobody is told of a state that a crash could take back.
+//! 1. A durable commit is answered after its transaction is on disk, whatever the answer is. So nobody learns of
+//!    a state that a crash could undo.
 //! 2. A relaxed commit is answered when it is applied, and its transaction is on disk within [`FLUSH_WITHIN`].
-//! 3. The hub is told of what is on disk, and of nothing else; before the commit is answered.
-//! 4. When the engine fails, the open transaction is taken back whole, everybody in it is told, and the log refuses
-//!    writes until one succeeds in writing again.
+//! 3. The hub is told about what is on disk, and about nothing else, before the commit is answered.
+//! 4. When the engine fails, the open transaction is rolled back as a whole, everyone in it is told, and the log
+//!    refuses writes until one succeeds again.
 
 use std::{mem, path::PathBuf, task::Poll, time::Duration};
 
@@ -16,10 +16,10 @@ use kernel::{Deadline, Slot, block_on};
 use tokio::sync::mpsc;
 
 use super::{
-    desk::Desk,
     removal,
     request::{Failure, Reply, Request},
-    restore, retention, room, upkeep,
+    reserve, restore, retention, upkeep,
+    writer_state::WriterState,
 };
 use crate::{
     blob::BlobError,
@@ -32,35 +32,35 @@ use crate::{
 
 /// A relaxed commit is on disk after this time.
 const FLUSH_WITHIN: Duration = Duration::from_millis(20);
-/// How many requests go into one transaction: enough to share the cost of the disk, few enough that the first one
-/// does not wait long for the last.
+/// How many requests go into one transaction: enough to share the cost of the disk, few enough that the first
+/// doesn't wait long for the last.
 const BATCH_REQUESTS: usize = 256;
 
-/// After how many transactions the writer looks at how long the write-ahead log is.
+/// After how many transactions the writer checks the length of the write-ahead log.
 const LOOK_AT_WAL_EVERY: u32 = 256;
 
 pub(super) struct Writer {
     path: PathBuf,
-    desk: Desk,
+    state: WriterState,
     requests: mpsc::Receiver<Request>,
     hub: Hub,
     health: Slot<Health>,
     open: Option<Open>,
-    /// How many transactions there were since the last look at the write-ahead log.
+    /// How many transactions there were since the last check of the write-ahead log.
     transactions: u32,
-    /// Whether it was said that the write-ahead log is gone.
-    wal_is_missed: bool,
+    /// Whether it was already logged that the write-ahead log is gone.
+    wal_loss_logged: bool,
 }
 
-/// What the thread is to do next.
+/// What the thread does next.
 enum Next {
     Request(Request),
     Flush,
-    /// Nobody is left to ask.
+    /// All handles to the log are gone.
     End,
 }
 
-/// The open transaction, and what is to be done when it is on disk.
+/// The open transaction, and the answers to send when it is on disk.
 struct Open {
     flush_by: Deadline,
     is_durable: bool,
@@ -73,24 +73,24 @@ type Answer = Box<dyn FnOnce(Result<(), LogError>) + Send>;
 impl Writer {
     pub(super) fn new(
         path: PathBuf,
-        desk: Desk,
+        state: WriterState,
         requests: mpsc::Receiver<Request>,
         (hub, health): (Hub, Slot<Health>),
     ) -> Self {
-        room::set_apart(&path);
+        reserve::allocate_ahead(&path);
         Self {
             path,
-            desk,
+            state,
             requests,
             hub,
             health,
             open: None,
             transactions: 0,
-            wal_is_missed: false,
+            wal_loss_logged: false,
         }
     }
 
-    /// Runs until the last handle on the log is gone.
+    /// Runs until the last handle to the log is gone.
     pub(super) fn run(mut self) {
         loop {
             match self.next() {
@@ -128,8 +128,8 @@ impl Writer {
         })
     }
 
-    /// Takes a request, what has queued up behind it, and what joins the queue meanwhile: those who were answered
-    /// last come back while the first of them are being served, and so all of them share one flush.
+    /// Takes a request, the ones queued up behind it, and those that join the queue meanwhile. Callers that were
+    /// answered last come back while the first of them are being served, and so all of them share one flush.
     fn take_all(&mut self, first: Request) {
         self.take(first);
         for _ in 1..BATCH_REQUESTS {
@@ -143,7 +143,7 @@ impl Writer {
     fn take(&mut self, request: Request) {
         match request {
             Request::Commit { commit, reply } => {
-                self.perform(commit.durability, reply, |desk| desk.commit(&commit));
+                self.perform(commit.durability, reply, |state| state.commit(&commit));
             }
             Request::Lease {
                 key,
@@ -151,52 +151,53 @@ impl Writer {
                 ttl,
                 reply,
             } => {
-                // The counter is on disk before the token is used, so that no later process gives it out again.
-                self.perform(Durable, reply, |desk| desk.lease(key, owner, ttl));
+                // The counter is on disk before the token is used, so that no later process assigns it again.
+                self.perform(Durable, reply, |state| state.lease(key, owner, ttl));
             }
             Request::Renew { lease, ttl, reply } => {
-                answer(reply, self.desk.leases.renew(&lease, ttl, self.desk.now()));
+                answer(reply, self.state.leases.renew(&lease, ttl, self.state.now()));
             }
             Request::Release { lease, reply } => {
-                answer(reply, self.desk.leases.release(&lease, self.desk.now()));
+                answer(reply, self.state.leases.release(&lease, self.state.now()));
             }
-            Request::BeginUpload { reply } => self.perform(Relaxed, reply, |desk| {
-                let now = desk.now();
-                desk.blobs.begin(&desk.connection, now)
+            Request::BeginUpload { reply } => self.perform(Relaxed, reply, |state| {
+                let now = state.now();
+                state.blobs.begin(&state.connection, now)
             }),
             Request::PutChunk {
                 upload,
                 number,
                 compressed,
                 reply,
-            } => self.perform_with_room(reply, |desk| {
-                let now = desk.now();
-                desk.blobs
-                    .put_chunk(&desk.connection, upload, number, &compressed, now)
+            } => self.perform_with_space(reply, |state| {
+                let now = state.now();
+                state
+                    .blobs
+                    .put_chunk(&state.connection, upload, number, &compressed, now)
             }),
             Request::FinishUpload {
                 upload,
                 id,
                 info,
                 reply,
-            } => self.perform(Durable, reply, |desk| {
-                let now = desk.now();
-                desk.blobs.finish(&desk.connection, upload, id, info, now)
+            } => self.perform(Durable, reply, |state| {
+                let now = state.now();
+                state.blobs.finish(&state.connection, upload, id, info, now)
             }),
-            Request::UnpinBlobs { ids, reply } => self.perform(Relaxed, reply, |desk| {
-                desk.blobs.unpin(&ids);
+            Request::UnpinBlobs { ids, reply } => self.perform(Relaxed, reply, |state| {
+                state.blobs.unpin(&ids);
                 Ok(())
             }),
-            Request::MarkBlobs { after, reply } => self.perform(Durable, reply, |desk| {
-                let now = desk.now();
-                desk.blobs.mark(&desk.connection, after, now)
+            Request::MarkBlobs { after, reply } => self.perform(Durable, reply, |state| {
+                let now = state.now();
+                state.blobs.mark(&state.connection, after, now)
             }),
-            Request::FreeBlobs { reply } => self.perform(Durable, reply, |desk| {
-                let now = desk.now();
-                desk.blobs.free(&desk.connection, now)
+            Request::FreeBlobs { reply } => self.perform(Durable, reply, |state| {
+                let now = state.now();
+                state.blobs.free(&state.connection, now)
             }),
             Request::Trim { cut, reply } => {
-                self.perform(Durable, reply, |desk| retention::trim(&desk.connection, &cut));
+                self.perform(Durable, reply, |state| retention::trim(&state.connection, &cut));
             }
             Request::DropEvents {
                 stream,
@@ -204,47 +205,47 @@ impl Writer {
                 seen,
                 reply,
             } => {
-                self.perform(Durable, reply, |desk| desk.drop_events(&stream, up_to, seen));
+                self.perform(Durable, reply, |state| state.drop_events(&stream, up_to, seen));
             }
             Request::Remove { streams, reply } => {
-                self.perform(Durable, reply, |desk| desk.remove(&streams));
+                self.perform(Durable, reply, |state| state.remove(&streams));
             }
             Request::Sweep { reply } => {
-                self.perform(Relaxed, reply, |desk| removal::sweep(&desk.connection));
+                self.perform(Relaxed, reply, |state| removal::sweep(&state.connection));
             }
             Request::Vacuum { reply } => {
-                self.perform(Durable, reply, |desk| upkeep::vacuum(&desk.connection));
+                self.perform(Durable, reply, |state| upkeep::vacuum(&state.connection));
             }
             Request::Checkpoint { reply } => {
                 self.flush();
-                let truncated = upkeep::truncate_wal(&self.desk.connection);
-                // The blocks that were set apart went with the rest.
-                room::set_apart(&self.path);
+                let truncated = upkeep::truncate_wal(&self.state.connection);
+                // The blocks allocated ahead went with the rest.
+                reserve::allocate_ahead(&self.path);
                 answer(reply, truncated);
             }
             Request::Restore { records, reply } => self.restore(records, reply),
             #[cfg(test)]
             Request::LimitPages { pages, reply } => {
                 let sql = format!("PRAGMA max_page_count = {pages}");
-                let limited = self.desk.connection.query_row(&sql, [], |_| Ok(()));
+                let limited = self.state.connection.query_row(&sql, [], |_| Ok(()));
                 answer(reply, limited.map_err(LogError::from));
             }
         }
     }
 
-    /// Does something in the open transaction, and answers at once or when it is on disk.
+    /// Runs an operation in the open transaction, and answers at once or when it is on disk.
     fn perform<T: Send + 'static, E: Failure>(
         &mut self,
         durability: Durability,
         reply: Reply<T, E>,
-        work: impl FnOnce(&mut Desk) -> Result<T, E>,
+        work: impl FnOnce(&mut WriterState) -> Result<T, E>,
     ) {
         if let Err(error) = self.begin() {
             return answer(reply, Err(error.into()));
         }
-        let done = work(&mut self.desk);
+        let done = work(&mut self.state);
         if let Some(error) = done.as_ref().err().and_then(E::of_engine).cloned() {
-            self.take_back(&error);
+            self.roll_back(&error);
             return answer(reply, done);
         }
         match durability {
@@ -255,43 +256,44 @@ impl Writer {
         }
     }
 
-    /// Stores a piece of content, if there is room for such. Nothing was begun, so the transaction goes on without it.
-    fn perform_with_room(
+    /// Stores a piece of content, if there is space. Otherwise nothing was begun, and the transaction continues
+    /// without it.
+    fn perform_with_space(
         &mut self,
         reply: Reply<(), BlobError>,
-        work: impl FnOnce(&mut Desk) -> Result<(), BlobError>,
+        work: impl FnOnce(&mut WriterState) -> Result<(), BlobError>,
     ) {
-        match room::for_content(&self.path) {
+        match reserve::check_content_space(&self.path) {
             Ok(()) => self.perform(Relaxed, reply, work),
             Err(full) => answer(reply, Err(full.into())),
         }
     }
 
-    /// Fills the log from records, in a transaction of its own, while everybody else waits.
+    /// Fills the log from records, in a transaction of its own, while everyone else waits.
     fn restore(&mut self, records: mpsc::Receiver<Record>, reply: Reply<(), RestoreError>) {
         self.flush();
         if let Err(error) = self.begin() {
             return answer(reply, Err(error.into()));
         }
-        match restore::restore(&mut self.desk, records) {
+        match restore::restore(&mut self.state, records) {
             Ok(streams) => {
                 let hub = self.hub.clone();
                 self.when_on_disk(Box::new(move |flushed| {
                     if flushed.is_ok() {
-                        hub.tell_restored(&streams);
+                        hub.publish_restored(&streams);
                     }
                     answer(reply, flushed.map_err(RestoreError::from));
                 }));
                 self.flush();
             }
             Err(RestoreError::Log(error)) => {
-                self.take_back(&error);
+                self.roll_back(&error);
                 answer(reply, Err(error.into()));
             }
             Err(refused) => {
                 self.open = None;
-                let rolled_back = self.desk.take_back();
-                tracing::warn!(%refused, rolled_back, "the log was not filled");
+                let rolled_back = self.state.roll_back();
+                tracing::warn!(%refused, rolled_back, "restoring the log failed");
                 answer(reply, Err(refused));
             }
         }
@@ -299,12 +301,12 @@ impl Writer {
 
     fn begin(&mut self) -> Result<(), LogError> {
         if self.open.is_none() {
-            self.desk
+            self.state
                 .connection
                 .execute_batch("BEGIN IMMEDIATE")
                 .map_err(|error| self.refuse(error.into()))?;
             self.open = Some(Open {
-                flush_by: Deadline::after(&self.desk.clock, FLUSH_WITHIN),
+                flush_by: Deadline::after(&self.state.clock, FLUSH_WITHIN),
                 is_durable: false,
                 answers: Vec::new(),
             });
@@ -319,49 +321,51 @@ impl Writer {
         }
     }
 
-    /// Makes the open transaction durable and answers everybody in it.
+    /// Commits the open transaction and answers everyone in it.
     fn flush(&mut self) {
         if self.open.is_none() {
             return;
         }
-        let changes = match self.desk.write_out() {
+        let changes = match self.state.write_out() {
             Ok(changes) => changes,
-            Err(error) => return self.take_back(&error.into()),
+            Err(error) => return self.roll_back(&error.into()),
         };
-        // Before anybody is told: what they are told must not be lost.
+        // This comes before anyone is answered: what they are told must not be lost.
         self.watch_wal();
         self.set_health(Health::Writable);
-        self.hub.tell(&changes);
+        self.hub.publish_changes(&changes);
         let answers = self.open.take().into_iter().flat_map(|open| open.answers);
         answers.for_each(|answer| answer(Ok(())));
         self.transactions += 1;
         if self.transactions >= LOOK_AT_WAL_EVERY {
             self.transactions = 0;
-            if let Err(error) = upkeep::keep_wal_short(&self.desk.connection) {
+            if let Err(error) = upkeep::keep_wal_short(&self.state.connection) {
                 tracing::warn!(%error, "the write-ahead log could not be shortened");
             }
-            room::set_apart(&self.path);
+            reserve::allocate_ahead(&self.path);
         }
     }
 
-    /// If somebody has removed the write-ahead log, what is in it would be lost with this process. So it is copied into
-    /// the file at once.
+    /// If somebody has removed the write-ahead log, its content would be lost with this process. So it is copied
+    /// into the file at once.
     fn watch_wal(&mut self) {
-        if upkeep::has_wal(&self.desk.connection) {
+        if upkeep::has_wal(&self.state.connection) {
             return;
         }
-        if !self.wal_is_missed {
-            self.wal_is_missed = true;
-            tracing::error!("the write-ahead log was removed while the daemon runs; restart it");
+        if !self.wal_loss_logged {
+            self.wal_loss_logged = true;
+            tracing::error!(
+                "the write-ahead log was removed while the daemon is running; restart the daemon"
+            );
         }
-        if let Err(error) = upkeep::truncate_wal(&self.desk.connection) {
+        if let Err(error) = upkeep::truncate_wal(&self.state.connection) {
             tracing::warn!(%error, "the write-ahead log could not be copied into the file");
         }
     }
 
-    /// Takes the open transaction back after a failure, and tells everybody in it.
-    fn take_back(&mut self, error: &LogError) {
-        let rolled_back = self.desk.take_back();
+    /// Rolls the open transaction back after a failure, and tells everyone in it.
+    fn roll_back(&mut self, error: &LogError) {
+        let rolled_back = self.state.roll_back();
         let open = mem::take(&mut self.open);
         tracing::error!(%error, rolled_back, "the log could not be written");
         self.refuse(error.clone());
@@ -392,7 +396,7 @@ impl Writer {
     }
 }
 
-/// Answers, unless whoever asked has gone away.
+/// Answers, unless the caller has gone away.
 fn answer<T, E>(reply: Reply<T, E>, value: Result<T, E>) {
     drop(reply.send(value));
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use eventlog::{
-    BODY_LIMIT_BYTES, COMMIT_LIMIT_ITEMS, Commit, CommitError, HeadsOrder, HeadsQuery, MovedQuery, Page,
-    Sequence, StoredHead, StreamId, Version, Write,
+    BODY_LIMIT_BYTES, COMMIT_LIMIT_ITEMS, Commit, CommitError, HeadsOrder, HeadsQuery, Page,
+    RecentlyChangedQuery, Sequence, StoredHead, StreamId, Version, Write,
 };
 
 use crate::{
@@ -197,12 +197,12 @@ async fn heads_are_listed_by_when_they_moved(engine: Engine) {
         ("plan", 10, 10, &["p/1"]),
         ("nothing", 10, 10, &[]),
     ] {
-        let query = MovedQuery {
+        let query = RecentlyChangedQuery {
             kind: Arc::from(kind),
             among,
             limit,
         };
-        let heads = engine.log.last_moved(query).await.unwrap();
+        let heads = engine.log.recently_changed(query).await.unwrap();
         let found: Vec<String> = heads.iter().map(|head| head.stream.to_string()).collect();
         assert_eq!(found, expected, "{kind} {among} {limit}");
         for head in heads {

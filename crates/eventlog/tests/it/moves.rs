@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eventlog::{Commit, Log, Moves, MovesEnd, Version, Write, export, import};
+use eventlog::{ChangesEnd, Commit, Log, StreamChanges, Version, Write, export, import};
 use kernel::{CancellationToken, Cause, Deadline, Scope, SystemClock};
 
 use crate::{
@@ -22,18 +22,18 @@ fn scope() -> Scope {
 }
 
 /// Waits for something to move; a long time, so that only a lost change fails it.
-async fn moved(moves: &mut Moves) {
+async fn moved(moves: &mut StreamChanges) {
     let deadline = Deadline::after(&SystemClock::shared(), Duration::from_secs(30));
     moves.next(deadline, &scope()).await.unwrap();
 }
 
 /// Whether something has moved already.
-async fn has_moved(moves: &mut Moves) -> bool {
+async fn has_moved(moves: &mut StreamChanges) -> bool {
     let now = Deadline::after(&SystemClock::shared(), Duration::ZERO);
     match moves.next(now, &scope()).await {
         Ok(()) => true,
-        Err(MovesEnd::DeadlineExceeded) => false,
-        Err(MovesEnd::Cancelled(cause)) => panic!("{cause}"),
+        Err(ChangesEnd::DeadlineExceeded) => false,
+        Err(ChangesEnd::Cancelled(cause)) => panic!("{cause}"),
     }
 }
 
@@ -43,7 +43,7 @@ async fn commit(log: &Log, name: &str, expected: Version, events: &[&str]) -> Ve
 }
 
 async fn every_change_below_the_prefix_is_told(engine: Engine) {
-    let (mut here, mut there) = (engine.log.moved("job"), engine.other.moved("job"));
+    let (mut here, mut there) = (engine.log.changes("job"), engine.other.changes("job"));
     let made = commit(&engine.log, "job/1", Version::NONE, &["made"]).await;
     moved(&mut here).await;
     moved(&mut there).await;
@@ -81,14 +81,14 @@ async fn every_change_below_the_prefix_is_told(engine: Engine) {
     ];
     engine.log.remove(all).await.unwrap();
     moved(&mut there).await;
-    let mut restored = engine.log.moved("job");
+    let mut restored = engine.log.changes("job");
     import(&engine.log, std::io::Cursor::new(archive)).await.unwrap();
     moved(&mut restored).await;
 }
 
 async fn a_change_is_there_when_it_is_told(engine: Engine) {
     const JOBS: usize = 50;
-    let mut moves = engine.other.moved("job");
+    let mut moves = engine.other.changes("job");
     let writer = engine.log.clone();
     let writing = tokio::spawn(async move {
         for index in 0..JOBS {
@@ -110,7 +110,7 @@ async fn a_change_is_there_when_it_is_told(engine: Engine) {
 async fn a_wait_that_is_cancelled_ends(engine: Engine) {
     let token = CancellationToken::new();
     // On a database somebody may always say that something may have moved.
-    let mut moves = engine.log.moved("job");
+    let mut moves = engine.log.changes("job");
     token.cancel(Cause::new("test", "is over"));
     let ended = loop {
         match moves.next(Deadline::never(), &token.scope()).await {
@@ -126,7 +126,7 @@ async fn a_wait_that_is_cancelled_ends(engine: Engine) {
 async fn changes_elsewhere_are_not_told_and_several_are_told_as_one() {
     let engine = engines::sqlite();
     let version = commit(&engine.log, "job/0", Version::NONE, &["before"]).await;
-    let mut moves = engine.log.moved("job");
+    let mut moves = engine.log.changes("job");
     assert!(!has_moved(&mut moves).await);
     for name in ["job", "jobs/1", "job-output/1", "plan/job/1", "jo"] {
         commit(&engine.log, name, Version::NONE, &["event"]).await;
@@ -135,7 +135,7 @@ async fn changes_elsewhere_are_not_told_and_several_are_told_as_one() {
     for index in 1..10 {
         commit(&engine.log, &format!("job/{index}"), Version::NONE, &[]).await;
     }
-    let mut later = engine.log.moved("job");
+    let mut later = engine.log.changes("job");
     assert!(has_moved(&mut moves).await && !has_moved(&mut moves).await);
     assert!(!has_moved(&mut later).await);
     // A refused commit moves nothing.
@@ -154,7 +154,7 @@ async fn changes_of_others_are_told_at_once() {
     let Some(engine) = engines::postgres().await else {
         return;
     };
-    let mut moves = engine.log.moved("job");
+    let mut moves = engine.log.changes("job");
     let rounds = async {
         for index in 0..ROUNDS {
             let name = format!("job/{index}");
@@ -178,7 +178,7 @@ async fn after_a_lost_connection_anything_may_have_moved() {
         return;
     };
     let (log, other) = (database.open().await, database.open().await);
-    let mut moves = log.moved("job");
+    let mut moves = log.changes("job");
     commit(&other, "job/1", Version::NONE, &["1"]).await;
     moved(&mut moves).await;
     for round in 2..6 {

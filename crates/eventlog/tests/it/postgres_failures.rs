@@ -361,7 +361,7 @@ async fn what_a_server_lost_in_a_crash_is_told_to_readers_and_to_the_writer() {
     let clock = SystemClock::shared();
     let next_write = |expected| Commit::one(write("s", expected, "x", &["2, again"]));
     let refused = here
-        .commit_through(next_write(lost), (&clock, &token.scope()))
+        .commit_through(next_write(lost), &clock, &token.scope())
         .await;
     match refused.unwrap_err() {
         CommitError::RolledBack {
@@ -372,7 +372,7 @@ async fn what_a_server_lost_in_a_crash_is_told_to_readers_and_to_the_writer() {
     here.commit(next_write(durable)).await.unwrap();
     // Now somebody else has written.
     let refused = here
-        .commit_through(next_write(durable), (&clock, &token.scope()))
+        .commit_through(next_write(durable), &clock, &token.scope())
         .await;
     assert!(
         matches!(refused, Err(CommitError::Conflict { .. })),

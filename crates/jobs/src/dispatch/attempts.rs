@@ -1,37 +1,37 @@
-//! Attempts: started when a worker is free, stopped when somebody wants that.
+//! Attempts: started when a worker is free, stopped on request.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
+use eventlog::UnixMs;
 use kernel::Deadline;
 use protocol::{JobId, JobIfInterrupted};
 
 use super::{Dispatcher, LEASE_LOST, Phase, Running};
-use crate::{
-    attempt::{Attempt, StopWhy},
-    job::{Pool, State},
-    message::Finished,
-    pools::ByPool,
-    state::{Change, End, StopCause},
-};
-use eventlog::UnixMs;
+use crate::attempt::{Attempt, StopReason};
+use crate::job::{Pool, State};
+use crate::message::Finished;
+use crate::pools::ByPool;
+use crate::state::{Change, End, StopCause};
 
-/// How much work may be claimed before its turn: as much as the workers do in this time.
+/// How much work may be claimed ahead: as much as the workers do in this time.
 const AHEAD_WITHIN: Duration = Duration::from_millis(20);
-/// How many jobs may be claimed before their turn at most.
+/// How many jobs may be claimed ahead at most.
 const AHEAD_LIMIT: usize = 128;
-/// How much the last attempt counts in the average.
+/// The weight of the last attempt in the average.
 const NEWEST_WEIGHT: f64 = 0.1;
 
-/// How long attempts take that may be repeated.
+/// The average duration of attempts that may be repeated.
 ///
-/// Such a job may be claimed before a worker is free, since a crash only puts it back. That pays for jobs that take
-/// less time than the disk takes for their claim, and would be unfair to other daemons for all others.
+/// Such a job may be claimed before a worker is free, because a crash only queues it again. That pays off for
+/// jobs that take less time than the disk needs for their claim, and would be unfair to other daemons for longer
+/// ones.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct AttemptPace {
     average_seconds: Option<f64>,
 }
 
-impl Pace {
+impl AttemptPace {
     fn took(&mut self, time: Duration) {
         let seconds = time.as_secs_f64();
         let average = self
@@ -40,7 +40,7 @@ impl Pace {
         self.average_seconds = Some(average);
     }
 
-    /// How many jobs so many workers may have waiting.
+    /// How many jobs this many workers may claim ahead.
     pub(super) fn ahead(&self, workers: usize) -> usize {
         let Some(average) = self.average_seconds else {
             return 0;
@@ -51,7 +51,7 @@ impl Pace {
 }
 
 impl Dispatcher {
-    /// Starts what was claimed, as far as workers are free.
+    /// Starts claimed jobs as long as workers are free.
     pub(super) fn start_next(&mut self) {
         for pool in Pool::ALL {
             while self.executing[pool] < self.limit(pool) {
@@ -101,7 +101,7 @@ impl Dispatcher {
         self.parts.tasks.spawn("job", run);
     }
 
-    /// An attempt has ended. Its worker is free at once; what became of the job is for the next commit.
+    /// Handles the end of an attempt. Its worker is free at once; the outcome is stored with the next commit.
     pub(super) fn finished(&mut self, finished: Finished) {
         self.executing[finished.pool] -= 1;
         let now = self.now();
@@ -113,7 +113,8 @@ impl Dispatcher {
                 self.pace.took(now.saturating_duration_since(since));
             }
             running.phase = Phase::Ending;
-            // It may have come to its end before it saw that its lease is lost; that is not for this worker to say.
+            // It may have ended before it noticed that its lease is lost. Then this worker may not store the
+            // outcome.
             match finished.end.filter(|_| !running.stop.is_lost()) {
                 Some(end) => {
                     let job = running.job.clone();
@@ -123,8 +124,8 @@ impl Dispatcher {
                     let job = running.job.clone();
                     self.running.remove(&finished.job);
                     self.counts.fenced += 1;
-                    // Nothing of it runs any more. If nobody has taken it over yet, it is free now.
-                    self.dead(job, LEASE_LOST.to_owned());
+                    // Nothing of it runs anymore. If nobody has taken it over yet, it is free now.
+                    self.interrupt_stale(job, LEASE_LOST.to_owned());
                 }
             }
         }
@@ -145,35 +146,35 @@ impl Dispatcher {
             now: self.parts.wall.now(),
             jitter: jitter(&job.id.to_string(), finished.attempt),
         };
-        self.todo(job, change);
+        self.schedule(job, change);
     }
 
-    /// Stops a job that this worker has. One that has not begun is ended at once.
+    /// Stops a job of this worker. One that hasn't started is ended at once.
     pub(super) fn cancel_running(&mut self, id: JobId) {
         let Some(running) = self.running.get(&id) else {
             return;
         };
-        running.stop.now(StopWhy::Cause(StopCause::Cancelled));
+        running.stop.now(StopReason::Cause(StopCause::Cancelled));
         if running.phase == Phase::Ahead {
             self.ahead[running.job.record.facts.pool].retain(|waiting| *waiting != id);
             let now = self.parts.wall.now();
-            self.give_back(id, now);
+            self.release_claim(id, now);
         }
     }
 
-    /// Gives back what was claimed before its turn.
-    pub(super) fn give_ahead_back(&mut self) {
+    /// Releases the jobs that were claimed ahead.
+    pub(super) fn release_ahead(&mut self) {
         self.ahead = ByPool::default();
         let now = self.parts.wall.now();
         let is_ahead = |(id, running): (&JobId, &Running)| (running.phase == Phase::Ahead).then_some(*id);
         let ahead: Vec<JobId> = self.running.iter().filter_map(is_ahead).collect();
         for id in ahead {
-            self.give_back(id, now);
+            self.release_claim(id, now);
         }
     }
 
-    /// Gives a claim back of which nothing was done.
-    pub(super) fn give_back(&mut self, id: JobId, now: UnixMs) {
+    /// Releases a claim that wasn't started.
+    pub(super) fn release_claim(&mut self, id: JobId, now: UnixMs) {
         let Some(running) = self.running.get_mut(&id) else {
             return;
         };
@@ -181,12 +182,12 @@ impl Dispatcher {
         let job = running.job.clone();
         if let State::Running { attempt } = &job.record.state {
             let attempt = attempt.number;
-            self.todo(job, Change::Release { attempt, now });
+            self.schedule(job, Change::Release { attempt, now });
         }
     }
 }
 
-/// A number from 0 to 1 that differs from job to job and from attempt to attempt. It need not be a secret, only spread.
+/// A number from 0 to 1 that differs by job and attempt. It only has to be spread, not secret.
 pub(super) fn jitter(id: &str, attempt: u32) -> f64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for byte in id.bytes().chain(attempt.to_le_bytes()) {

@@ -1,4 +1,4 @@
-//! The answer of the log to a commit.
+//! Handles the log's answer to a commit.
 
 use std::time::Instant;
 
@@ -7,12 +7,12 @@ use kernel::Deadline;
 use protocol::JobState;
 
 use super::{
-    Dispatcher, Door, LEASE_LOST, PAUSE_AFTER_FAILURE, Phase, Running, Todo,
+    ClaimGate, Dispatcher, LEASE_LOST, PAUSE_AFTER_FAILURE, PendingChange, Phase, Running,
     lanes::Lane,
     plan::{Batch, CLAIMS_AT_ONCE, Item, ItemKind},
 };
 use crate::{
-    attempt::Stop,
+    attempt::StopHandle,
     history,
     job::{Job, State},
     service::Sharing,
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Dispatcher {
-    /// Takes the answer to a commit.
+    /// Handles the answer to a commit.
     pub(super) fn land(&mut self, batch: Batch, answer: Result<Vec<Committed>, CommitError>) {
         match answer {
             Ok(committed) => self.made(batch, &committed),
@@ -29,18 +29,18 @@ impl Dispatcher {
             }
             Err(CommitError::Fenced { .. }) => {
                 self.lease_lost();
-                self.take_back(batch);
+                self.unplan(batch);
             }
             Err(error) => {
-                tracing::error!(%error, "the log does not take what became of jobs; it is tried again");
-                self.take_back(batch);
+                tracing::error!(%error, "could not store the outcomes of jobs; retrying");
+                self.unplan(batch);
                 self.pause = Some(Deadline::after(self.parts.wall.clock(), PAUSE_AFTER_FAILURE));
             }
         }
         self.start_next();
     }
 
-    /// It is on disk.
+    /// The commit is on disk.
     fn made(&mut self, batch: Batch, committed: &[Committed]) {
         let claims = batch.claim_count();
         let (of_jobs, of_lanes) = committed.split_at(batch.items.len());
@@ -60,7 +60,7 @@ impl Dispatcher {
             }
         }
         if claims > 0 {
-            // Nobody else was there; so a little more may go into the next one.
+            // Nobody else was there, so the next commit may have more claims.
             self.claims_at_once = (self.claims_at_once * 2).min(CLAIMS_AT_ONCE);
         }
     }
@@ -69,26 +69,29 @@ impl Dispatcher {
         self.counts.claimed += 1;
         let id = job.id;
         if !self.is_own(&job) {
-            // The lease was lost while the claim was on its way.
-            self.wishes.remove(&id);
-            self.dead(job, LEASE_LOST.to_owned());
+            // The lease was lost while the claim was in flight.
+            self.early_cancels.remove(&id);
+            self.interrupt_stale(job, LEASE_LOST.to_owned());
             return;
         }
-        let wish = self.wishes.remove(&id).filter(|wish| wish.version > job.version);
-        let job = wish.map_or(job, |wish| *wish);
+        let early = self
+            .early_cancels
+            .remove(&id)
+            .filter(|early| early.version > job.version);
+        let job = early.map_or(job, |early| *early);
         let is_wanted = job.record.cancel.is_none();
         let pool = job.record.facts.pool;
         self.running.insert(
             id,
             Running {
                 job,
-                stop: Stop::default(),
+                stop: StopHandle::default(),
                 phase: Phase::Ahead,
             },
         );
-        if self.door == Door::Closed {
-            // It was on its way when the door was closed.
-            return self.give_back(id, self.parts.wall.now());
+        if self.claim_gate == ClaimGate::Closed {
+            // Claiming was stopped while the claim was in flight.
+            return self.release_claim(id, self.parts.wall.now());
         }
         self.ahead[pool].push_back(id);
         if !is_wanted {
@@ -96,7 +99,7 @@ impl Dispatcher {
         }
     }
 
-    /// Whether a running job is this worker's, as it is now.
+    /// Whether a running job belongs to the current incarnation of this worker.
     pub(super) fn is_own(&self, job: &Job) -> bool {
         let worker = self.parts.identity.worker();
         matches!(&job.record.state, State::Running { attempt } if attempt.worker == worker)
@@ -128,7 +131,8 @@ impl Dispatcher {
         self.ended(job.id, job.record.state.name());
     }
 
-    /// Somebody else has moved one of the streams. That one is looked at as it is now, the others are planned again.
+    /// Somebody else has changed one of the streams. That one is handled with its current state, the others are
+    /// planned again.
     fn conflicted(&mut self, mut batch: Batch, stream: &StreamId, actual: Option<&StoredHead>) {
         let place = batch
             .items
@@ -137,8 +141,8 @@ impl Dispatcher {
         let Some(place) = place else {
             let mut lanes = batch.lanes.iter().map(|(name, _)| name);
             let lane = lanes.find(|name| history::lane_stream(name) == *stream).cloned();
-            // The queue counts what was taken from it. That is given back before the count is put right.
-            self.take_back(batch);
+            // The queue counts what was taken from it, so that is put back before the count is corrected.
+            self.unplan(batch);
             if let Some(name) = lane {
                 let now = actual.map(Lane::of).unwrap_or_default();
                 self.lanes.put(name, now, &mut self.queue);
@@ -146,7 +150,7 @@ impl Dispatcher {
             return;
         };
         let Item { job, kind, .. } = batch.items.remove(place);
-        self.take_back(batch);
+        self.unplan(batch);
         let actual = actual.and_then(|stored| history::readable(&self.parts.log, stored));
         match (kind, actual) {
             (ItemKind::Claim(entry), actual) => {
@@ -158,7 +162,7 @@ impl Dispatcher {
                     self.queue.lane_freed(&lane.name);
                 }
                 match actual {
-                    // This worker has it already; whoever told of it did so late. One claim is begun once.
+                    // This worker already has it; the message about it came late. A claim is started once.
                     Some(actual) if self.running.contains_key(&actual.id) => {}
                     // An earlier commit was made after all, and its answer was lost.
                     Some(actual) if self.is_own(&actual) => self.claimed(actual),
@@ -171,32 +175,32 @@ impl Dispatcher {
                     _ => self.payloads.forget(job.id),
                 }
             }
-            // It is decided again, on what the job is now.
-            (ItemKind::Change(change), Some(job)) => self.todo.push_front(Todo { job, change }),
+            // The change is decided again, on the current state of the job.
+            (ItemKind::Change(change), Some(job)) => self.todo.push_front(PendingChange { job, change }),
             (ItemKind::Change(_), None) => {
-                tracing::error!(job = %job.id, "a job is gone while it was in use");
+                tracing::error!(job = %job.id, "a job was removed while it was in use");
                 self.running.remove(&job.id);
             }
         }
     }
 
-    /// Nothing of it was made: everything is as it was before it was planned.
-    fn take_back(&mut self, batch: Batch) {
+    /// The commit wasn't made: restores everything to how it was before it was planned.
+    fn unplan(&mut self, batch: Batch) {
         for Item { job, kind, .. } in batch.items.into_iter().rev() {
             match kind {
                 ItemKind::Claim(entry) => {
-                    self.wishes.remove(&job.id);
-                    self.queue.give_back(entry);
+                    self.early_cancels.remove(&job.id);
+                    self.queue.put_back(entry);
                     self.queued.insert(job.id, Box::new(job));
                 }
-                // What the worker had is no longer its own once its lease is lost.
+                // Once its lease is lost, the jobs no longer belong to this worker.
                 ItemKind::Change(change) => {
                     let is_own = matches!(change, Change::Finish { .. } | Change::Release { .. });
                     if is_own && !self.running.contains_key(&job.id) {
                         self.counts.fenced += 1;
                         continue;
                     }
-                    self.todo.push_front(Todo { job, change });
+                    self.todo.push_front(PendingChange { job, change });
                 }
             }
         }

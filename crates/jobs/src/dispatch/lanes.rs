@@ -1,7 +1,7 @@
-//! Lanes: limits that jobs share, over all daemons that share the log.
+//! Lanes: limits that jobs share, across all daemons that share the log.
 //!
-//! A lane is a head that names the jobs that run in it. Whoever claims a job of the lane, or ends one, writes the lane
-//! in the same commit and names the version that it saw; so the limit holds however many claim at once.
+//! A lane is a head that names the jobs running in it. Every commit that claims or ends a job of the lane also
+//! writes the lane and names the version it saw. So the limit holds however many daemons claim at once.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{history, queue::Queue};
 
-/// The status of a lane that no job runs in.
+/// The status of a lane without running jobs.
 pub(crate) const IDLE: &str = "idle";
 
-/// A lane as the log had it last.
+/// A lane as last read from the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     pub(crate) version: Version,
@@ -40,7 +40,7 @@ struct Body {
 }
 
 impl Lane {
-    /// A lane and its name, from its head. The name of one that cannot be read is not known.
+    /// A lane and its name, from its head. `None` if the head can't be read.
     pub(crate) fn read(stored: &StoredHead) -> Option<(Arc<str>, Self)> {
         let body: Body = serde_json::from_slice(&stored.head.body).ok()?;
         let lane = Self {
@@ -50,7 +50,8 @@ impl Lane {
         Some((body.name, lane))
     }
 
-    /// A lane from its head. Nothing runs in one that cannot be read, and the next claim writes it again.
+    /// A lane from its head. If the head can't be read, the lane counts as empty, and the next claim writes it
+    /// again.
     pub(crate) fn of(stored: &StoredHead) -> Self {
         let read = Self::read(stored).map(|(_, lane)| lane);
         read.unwrap_or_else(|| Self {
@@ -59,7 +60,7 @@ impl Lane {
         })
     }
 
-    /// The write that makes these the jobs that run in the lane.
+    /// The write that makes these the running jobs of the lane.
     pub(crate) fn write(&self, name: &Arc<str>, running: BTreeSet<String>) -> Result<Write, CommitError> {
         let status = if running.is_empty() { IDLE } else { "busy" };
         let body = Body {
@@ -75,7 +76,7 @@ impl Lane {
     }
 }
 
-/// The lanes that are known here. One that is not known is taken for new, and the log says if it is not.
+/// The known lanes. An unknown lane counts as new, and the log refuses the write if it isn't.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     known: HashMap<Arc<str>, Lane>,
@@ -86,7 +87,7 @@ impl Lanes {
         self.known.get(name).cloned().unwrap_or_default()
     }
 
-    /// A lane as it is now; the queue is told how full it is.
+    /// Updates a lane, and tells the queue how full it is.
     pub(super) fn put(&mut self, name: Arc<str>, lane: Lane, queue: &mut Queue) {
         let running = u32::try_from(lane.running.len()).unwrap_or(u32::MAX);
         queue.lane_set(&name, running);

@@ -1,24 +1,24 @@
 //! The one task that decides which job runs when.
 //!
-//! It keeps the queue in memory, and makes every change that this worker makes: claims, ends, interruptions. At any
-//! time one commit is on its way to the log. What happens meanwhile goes into the next one, so that under load one
-//! commit carries the ends of some jobs and the claims of the next ones, and the cost of the disk is shared.
+//! It keeps the queue in memory, and makes every change that this worker makes: claims, ends, interruptions. One
+//! commit is in flight at a time. What happens in the meantime goes into the next one, so under load one commit
+//! carries the ends of some jobs and the claims of the next ones, and they share the cost of the disk.
 //!
-//! - `hear` takes what it is told.
-//! - `plan` makes the next commit from what is to be done.
-//! - `land` takes its answer: what was refused is looked at again, as it is now.
+//! - `handle` handles messages.
+//! - `plan` makes the next commit from what is pending.
+//! - `land` handles its answer: what was refused is decided again on the current state.
 //! - `attempts` starts and stops attempts.
 //! - `lanes` are the limits that jobs share, `lease` is the life of this worker.
 //!
-//! **Invariant:** nothing here is the truth. A job that the queue has wrong is refused by the log, which says what is
-//! right. So a message that is lost or late costs time, and never makes a job run twice.
+//! **Invariant:** nothing here is authoritative. If the queue has a job wrong, the log refuses the commit and
+//! returns the current state. So a lost or late message costs time, but never makes a job run twice.
 //!
-//! **Invariant:** no commit names a job twice. What is decided on an older version of it is refused by the log, and let go.
+//! **Invariant:** no commit names a job twice. A decision on an older version is refused by the log and dropped.
 //!
-//! **Invariant:** an attempt is started after its claim is on disk, and its end is forgotten here after that is.
+//! **Invariant:** an attempt starts after its claim is on disk, and is forgotten here after its end is.
 
 mod attempts;
-mod hear;
+mod handle;
 mod land;
 mod lanes;
 mod lease;
@@ -43,16 +43,16 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     FOREGROUND_LIMIT,
     answers::Counts,
-    attempt::Stop,
+    attempt::StopHandle,
     handler::Handler,
     job::{Job, Pool},
     message::Message,
     pools::ByPool,
     queue::Queue,
-    recover::Found,
+    recover::JobScan,
     service::Sharing,
     state::Change,
-    worker::Identity,
+    worker::WorkerIdentity,
 };
 use eventlog::WallClock;
 use lanes::Lanes;
@@ -60,23 +60,23 @@ pub(crate) use lanes::{IDLE, Lane};
 use payloads::Payloads;
 use plan::Batch;
 
-/// How many messages are looked at before the next commit is planned: as many as one commit can answer.
+/// How many messages are handled before the next commit is planned: as many as one commit can answer.
 const MESSAGES_AT_ONCE: usize = 256;
-/// How many jobs whose time is over are given up at once. There is a next time soon.
+/// How many expired jobs are failed at once. The rest follows soon.
 const EXPIRED_AT_ONCE: usize = 128;
-/// The pause after the log has failed, before it is tried again. What is to be written waits; there is nothing else to
-/// be done with it.
+/// The pause before retrying after the log has failed. Pending changes wait; there is nothing else to do with
+/// them.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
 
-/// What is said of a job whose worker has lost its lease.
+/// The text of a job whose worker has lost its lease.
 const LEASE_LOST: &str = "its worker has lost its lease";
 
-/// What the dispatcher is made of.
+/// What the dispatcher needs.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct DispatcherParts {
     pub(crate) log: Log,
     pub(crate) sharing: Sharing,
-    pub(crate) identity: Identity,
+    pub(crate) identity: WorkerIdentity,
     pub(crate) handlers: BTreeMap<Arc<str>, Arc<dyn Handler>>,
     pub(crate) max_workers: usize,
     pub(crate) lease: Duration,
@@ -84,69 +84,69 @@ pub(crate) struct Parts {
     pub(crate) wall: WallClock,
     pub(crate) counts: Slot<Counts>,
     pub(crate) inbox: mpsc::Receiver<Message>,
-    /// For those who work for it. It does not keep the dispatcher alive.
+    /// For its helper tasks. Weak, so that it doesn't keep the dispatcher alive.
     pub(crate) report: mpsc::WeakSender<Message>,
 }
 
 pub(crate) struct Dispatcher {
-    parts: Parts,
+    parts: DispatcherParts,
     queue: Queue,
-    /// The jobs of the queue, whole.
+    /// The queued jobs, complete.
     queued: HashMap<JobId, Box<Job>>,
     payloads: Payloads,
     lanes: Lanes,
-    /// The jobs that this worker has, started or not, until their end is on disk.
+    /// The jobs of this worker, started or not, until their end is on disk.
     running: HashMap<JobId, Running>,
-    /// Those that were claimed before their turn, in the order of their claims.
+    /// Those that were claimed ahead, in the order of their claims.
     ahead: ByPool<VecDeque<JobId>>,
-    /// How many attempts are under way.
+    /// How many attempts run.
     executing: ByPool<usize>,
-    pace: attempts::Pace,
-    /// Changes that are to be committed.
-    todo: VecDeque<Todo>,
-    /// Jobs whose claim is on its way and that somebody wants to be cancelled already.
-    wishes: HashMap<JobId, Box<Job>>,
-    flight: Option<Flight>,
+    pace: attempts::AttemptPace,
+    /// Changes to commit.
+    todo: VecDeque<PendingChange>,
+    /// Jobs that were cancelled while their claim is in flight.
+    early_cancels: HashMap<JobId, Box<Job>>,
+    flight: Option<InFlightCommit>,
     renewal: Option<Renewal>,
-    /// How many claims go into one commit. Less when others claim from the same queue.
+    /// How many claims go into one commit. Fewer when others claim from the same queue.
     claims_at_once: usize,
-    door: Door,
+    claim_gate: ClaimGate,
     idle: Vec<oneshot::Sender<()>>,
     /// Nothing is committed before this.
     pause: Option<Deadline>,
     counts: Counts,
 }
 
-/// A job that this worker has.
+/// A job of this worker.
 struct Running {
     job: Job,
-    stop: Stop,
+    stop: StopHandle,
     phase: Phase,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Phase {
-    /// It was claimed before its turn and has not begun.
+    /// Claimed ahead and not started.
     Ahead,
-    /// Its handler is at work.
+    /// Its handler is running.
     Executing { since: Instant },
-    /// Its end is to be committed.
+    /// Its end is about to be committed.
     Ending,
 }
 
-/// A change that is to be made, of a job as it was seen last.
-struct Todo {
+/// A pending change of a job as it was last seen.
+struct PendingChange {
     job: Job,
     change: Change,
 }
 
-/// A commit that is on its way.
-struct Flight {
+/// A commit in flight.
+struct InFlightCommit {
     batch: Batch,
     answer: BoxFuture<'static, Result<Vec<Committed>, CommitError>>,
 }
 
-/// A lease that was asked for.
+/// A lease request in flight.
 struct Renewal {
     asked_at: Instant,
     answer: BoxFuture<'static, Result<Lease, LeaseError>>,
@@ -154,23 +154,23 @@ struct Renewal {
 
 /// Whether jobs are claimed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Door {
+enum ClaimGate {
     Open,
     Closed,
 }
 
 /// What wakes the dispatcher.
-enum Woken {
+enum WakeReason {
     Landed(Result<Vec<Committed>, CommitError>),
     Leased(Result<Lease, LeaseError>),
     Told(Message),
     Due,
-    /// Every handle is gone.
+    /// All handles are gone.
     Alone,
 }
 
 impl Dispatcher {
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: DispatcherParts) -> Self {
         let counts = Counts {
             max_workers: parts.max_workers as u64,
             ..Counts::default()
@@ -184,60 +184,60 @@ impl Dispatcher {
             running: HashMap::new(),
             ahead: ByPool::default(),
             executing: ByPool::default(),
-            pace: attempts::Pace::default(),
+            pace: attempts::AttemptPace::default(),
             todo: VecDeque::new(),
-            wishes: HashMap::new(),
+            early_cancels: HashMap::new(),
             flight: None,
             renewal: None,
             claims_at_once: plan::CLAIMS_AT_ONCE,
-            door: Door::Closed,
+            claim_gate: ClaimGate::Closed,
             idle: Vec::new(),
             pause: None,
             counts,
         }
     }
 
-    /// Takes over what was found in the log. Nothing is claimed before it is told to.
-    pub(crate) fn restore(&mut self, found: Found) {
-        for (name, lane) in found.lanes {
+    /// Loads the jobs and lanes found in the log. Nothing is claimed before the message to do so.
+    pub(crate) fn restore(&mut self, scan: JobScan) {
+        for (name, lane) in scan.lanes {
             self.lanes.put(name, lane, &mut self.queue);
         }
-        // A job that another daemon has queued again meanwhile was found twice, and the newer one counts.
-        for job in found.queued {
+        // A job that another daemon has queued again in the meantime was found twice; the newer version counts.
+        for job in scan.queued {
             self.enqueue(job);
         }
-        for job in found.dead {
-            self.dead(job, "the daemon that ran it is gone".to_owned());
+        for job in scan.dead {
+            self.interrupt_stale(job, "the daemon that ran it is gone".to_owned());
         }
     }
 
-    /// Runs until nothing is left to be done and nobody can ask for more.
+    /// Runs until nothing is left to do and nobody can ask for more.
     pub(crate) async fn run(mut self) {
         loop {
             self.prepare();
-            let woken = self.woken().await;
-            // First of all, in case this process was stopped meanwhile.
-            self.give_up_what_is_over();
-            match woken {
-                Woken::Landed(answer) => {
+            let next_wake = self.next_wake().await;
+            // This comes first, in case this process was suspended.
+            self.stop_if_lease_expired();
+            match next_wake {
+                WakeReason::Landed(answer) => {
                     let batch = self.flight.take().map(|flight| flight.batch);
                     if let Some(batch) = batch {
                         self.land(batch, answer);
                     }
                 }
-                Woken::Leased(answer) => self.leased(answer),
-                Woken::Told(message) => {
-                    self.hear(message);
+                WakeReason::Leased(answer) => self.lease_answered(answer),
+                WakeReason::Told(message) => {
+                    self.handle(message);
                     for _ in 1..MESSAGES_AT_ONCE {
                         let Ok(message) = self.parts.inbox.try_recv() else {
                             break;
                         };
-                        self.hear(message);
+                        self.handle(message);
                     }
                 }
-                Woken::Due => {}
-                Woken::Alone => {
-                    // What is still to be written is written; an attempt that goes on would be heard of.
+                WakeReason::Due => {}
+                WakeReason::Alone => {
+                    // Pending changes are still written. A running attempt would still report.
                     self.close();
                     if self.todo.is_empty() && self.flight.is_none() {
                         return;
@@ -247,26 +247,26 @@ impl Dispatcher {
         }
     }
 
-    /// Everything that can be decided now is decided, and the next commit is on its way.
+    /// Decides everything that can be decided now, and sends the next commit.
     fn prepare(&mut self) {
         let now = self.parts.wall.now();
         self.queue.advance(now);
         for id in self.queue.expired(now, EXPIRED_AT_ONCE) {
             if let Some(job) = self.forget_queued(id) {
-                self.todo(*job, Change::Expire { now });
+                self.schedule(*job, Change::Expire { now });
             }
         }
         if self.pause.as_ref().is_some_and(Deadline::has_passed) {
             self.pause = None;
         }
-        self.look_after_lease();
+        self.renew_lease();
         if self.flight.is_none() && self.pause.is_none() {
             self.flight = self.plan();
         }
         self.publish();
         if self.is_idle() {
             for answer in self.idle.drain(..) {
-                // Whoever has gone need not hear it.
+                // The receiver may be gone.
                 answer.send(()).ok();
             }
         }
@@ -277,9 +277,9 @@ impl Dispatcher {
     }
 
     /// Waits for whatever comes first.
-    async fn woken(&mut self) -> Woken {
+    async fn next_wake(&mut self) -> WakeReason {
         let due = self.next_due();
-        // Once everybody has gone there is nobody to listen to while the last things are written.
+        // Once all handles are gone, there is nobody to listen to while the last changes are written.
         let is_written = self.flight.is_none() && self.todo.is_empty();
         let is_heard = is_written || !self.parts.inbox.is_closed();
         let Self {
@@ -290,14 +290,14 @@ impl Dispatcher {
         } = self;
         tokio::select! {
             biased;
-            answer = async { match flight { Some(flight) => (&mut flight.answer).await, None => std::future::pending().await } } => Woken::Landed(answer),
-            answer = async { match renewal { Some(renewal) => (&mut renewal.answer).await, None => std::future::pending().await } } => Woken::Leased(answer),
-            message = parts.inbox.recv(), if is_heard => message.map_or(Woken::Alone, Woken::Told),
-            () = due.passed() => Woken::Due,
+            answer = async { match flight { Some(flight) => (&mut flight.answer).await, None => std::future::pending().await } } => WakeReason::Landed(answer),
+            answer = async { match renewal { Some(renewal) => (&mut renewal.answer).await, None => std::future::pending().await } } => WakeReason::Leased(answer),
+            message = parts.inbox.recv(), if is_heard => message.map_or(WakeReason::Alone, WakeReason::Told),
+            () = due.passed() => WakeReason::Due,
         }
     }
 
-    /// When there is something to be done though nothing happens.
+    /// When there is something to do even if nothing happens.
     fn next_due(&self) -> Deadline {
         let clock = self.parts.wall.clock();
         let after = |at: Instant| Deadline::after(clock, at.saturating_duration_since(clock.now()));
@@ -312,7 +312,7 @@ impl Dispatcher {
         }
         let queue = self.queue.next_due().map(|moment| self.parts.wall.at(moment));
         let renew_at = self.parts.identity.renew_at(self.parts.lease);
-        // While one is on its way there is nothing to wake up for, and its time has come already.
+        // While a renewal is in flight there is nothing to wake up for, and its time has already come.
         let is_wanted = self.renewal.is_none() && !self.running.is_empty();
         let renewal = renew_at.filter(|_| is_wanted).map(after);
         [queue, renewal, over]
@@ -321,7 +321,7 @@ impl Dispatcher {
             .fold(Deadline::never(), sooner)
     }
 
-    /// How many may run of a pool.
+    /// How many jobs of a pool may run.
     fn limit(&self, pool: Pool) -> usize {
         match pool {
             Pool::Workers => self.parts.max_workers,

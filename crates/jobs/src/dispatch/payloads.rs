@@ -1,4 +1,4 @@
-//! What jobs were submitted with, as long as there is room: it saves the read when they start.
+//! A cache of payloads, which saves a read when their jobs start.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,9 @@ use protocol::JobId;
 
 use crate::attempt::Payload;
 
-/// How much is kept. What does not fit is read from the log when its job starts.
+/// The size of the cache. What doesn't fit is read from the log when its job starts.
 const ROOM_BYTES: usize = 32 * 1024 * 1024;
-/// What an entry costs besides its bytes, about.
+/// The approximate cost of an entry besides its bytes.
 const ENTRY_BYTES: usize = 128;
 
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Payloads {
         }
     }
 
-    /// A copy for an attempt. The job may have another one.
+    /// A copy for an attempt. There may be further attempts.
     pub(super) fn get(&self, id: JobId) -> Option<Payload> {
         self.kept.get(&id).cloned()
     }

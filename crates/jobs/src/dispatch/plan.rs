@@ -1,4 +1,4 @@
-//! The next commit: changes that are to be made, and claims for the workers that are free.
+//! The next commit: pending changes, and claims for free workers.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -8,7 +8,7 @@ use std::{
 use eventlog::{Commit, UnixMs, Write};
 use protocol::{JobId, JobIfInterrupted, JobState};
 
-use super::{Dispatcher, Door, Flight, Todo};
+use super::{ClaimGate, Dispatcher, InFlightCommit, PendingChange};
 use crate::{
     history,
     job::{Job, Pool, Record, State},
@@ -16,8 +16,8 @@ use crate::{
     state::{self, Change, Refused, Step},
 };
 
-/// How many changes go into one commit. Each is a write and a few events, and there may be lanes; together they stay
-/// far below what the log takes at once.
+/// How many changes go into one commit. Each is a write and a few events, and there may be lanes; together they
+/// stay far below the limit of the log.
 const CHANGES_AT_ONCE: usize = 128;
 /// How many claims go into one commit, for the same reason.
 pub(super) const CLAIMS_AT_ONCE: usize = 128;
@@ -26,7 +26,7 @@ pub(super) const CLAIMS_AT_ONCE: usize = 128;
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) items: Vec<Item>,
-    /// The lanes that it writes, and who runs in them afterwards.
+    /// The lanes that it writes, and the jobs running in them afterwards.
     pub(super) lanes: Vec<(Arc<str>, BTreeSet<String>)>,
     claims: usize,
 }
@@ -35,7 +35,7 @@ pub(super) struct Batch {
 pub(super) struct Item {
     /// The job as it was seen.
     pub(super) job: Job,
-    /// What it is once the commit is made.
+    /// The job once the commit is made.
     pub(super) next: Record,
     pub(super) kind: ItemKind,
 }
@@ -46,12 +46,12 @@ pub(super) enum ItemKind {
 }
 
 impl Batch {
-    /// Whether it changes that job in any way.
+    /// Whether it changes this job in any way.
     pub(super) fn concerns(&self, id: JobId) -> bool {
         self.items.iter().any(|item| item.job.id == id)
     }
 
-    /// Whether it claims that job.
+    /// Whether it claims this job.
     pub(super) fn claims(&self, id: JobId) -> bool {
         let is_claim = |item: &Item| item.job.id == id && matches!(item.kind, ItemKind::Claim(_));
         self.items.iter().any(is_claim)
@@ -63,7 +63,7 @@ impl Batch {
     }
 }
 
-/// The writes of a commit while it is planned.
+/// The writes of a commit that is being planned.
 #[derive(Default)]
 struct Draft {
     batch: Batch,
@@ -72,8 +72,8 @@ struct Draft {
 }
 
 impl Dispatcher {
-    /// The next commit, on its way; nothing if there is nothing to be done.
-    pub(super) fn plan(&mut self) -> Option<Flight> {
+    /// The next commit, in flight; `None` if there is nothing to do.
+    pub(super) fn plan(&mut self) -> Option<InFlightCommit> {
         let mut draft = Draft::default();
         self.plan_changes(&mut draft);
         self.plan_claims(&mut draft);
@@ -91,23 +91,23 @@ impl Dispatcher {
                     writes.push(write);
                     batch.lanes.push((name, running));
                 }
-                Err(error) => tracing::error!(%error, lane = %name, "a lane cannot be stored"),
+                Err(error) => tracing::error!(%error, lane = %name, "could not encode a lane"),
             }
         }
         let commit = self.parts.identity.guard(Commit::all(writes));
         let log = self.parts.log.clone();
         let answer = Box::pin(async move { log.commit(commit).await });
-        Some(Flight { batch, answer })
+        Some(InFlightCommit { batch, answer })
     }
 
     fn plan_changes(&mut self, draft: &mut Draft) {
         while draft.batch.items.len() < CHANGES_AT_ONCE {
-            // Two changes of one job go into two commits: the second one is decided on what the first one has made.
+            // Two changes of one job go into two commits: the second one is decided on the result of the first.
             let next = self
                 .todo
                 .front()
                 .is_some_and(|todo| !draft.batch.concerns(todo.job.id));
-            let Some(Todo { job, change }) = next.then(|| self.todo.pop_front()).flatten() else {
+            let Some(PendingChange { job, change }) = next.then(|| self.todo.pop_front()).flatten() else {
                 return;
             };
             match state::apply(&job.record, change.clone()) {
@@ -135,11 +135,12 @@ impl Dispatcher {
                 return;
             };
             if draft.batch.concerns(first.id) {
-                // Claimed in the next commit, as with changes: what is to be changed here was queued again meanwhile.
+                // Claimed in the next commit, as with changes: the job with the pending change was queued again
+                // in the meantime.
                 return;
             }
             if let Some(lane) = first.lane.clone() {
-                // What the queue counts is a guess while a commit is on its way. This is what will be written.
+                // The queue's count is a guess while a commit is in flight. This is what will be written.
                 let running = draft
                     .lanes
                     .get(&lane.name)
@@ -158,7 +159,7 @@ impl Dispatcher {
                 return;
             };
             let Some(job) = self.queued.remove(&entry.id) else {
-                self.not_taken(&entry);
+                self.put_back(&entry);
                 continue;
             };
             let claim = Change::Claim {
@@ -172,39 +173,38 @@ impl Dispatcher {
                     self.add(draft, *job, step, ItemKind::Claim(entry));
                 }
                 Err(refused) => {
-                    self.not_taken(&entry);
+                    self.put_back(&entry);
                     self.refused(&job, &claim, refused);
                 }
             }
         }
     }
 
-    /// What was taken out of the queue does not run.
-    fn not_taken(&mut self, entry: &Entry) {
+    /// Puts an entry back that was taken from the queue and doesn't run.
+    fn put_back(&mut self, entry: &Entry) {
         if let Some(lane) = &entry.lane {
             self.queue.lane_freed(&lane.name);
         }
     }
 
-    /// Whether there is anything that could be claimed now, if only there were a lease.
+    /// Whether a job could be claimed now, given a lease.
     pub(super) fn wants_claims(&mut self) -> bool {
         let now = self.parts.wall.now();
         let mut pools = Pool::ALL.into_iter();
-        self.door == Door::Open
+        self.claim_gate == ClaimGate::Open
             && pools
                 .any(|pool| self.executing[pool] < self.limit(pool) && self.queue.first(pool, now).is_some())
     }
 
     fn can_claim(&self) -> bool {
-        self.door == Door::Open
+        self.claim_gate == ClaimGate::Open
             && self
                 .parts
                 .identity
                 .can_claim(self.parts.lease, self.parts.wall.clock().now())
     }
 
-    /// Whether one more may be claimed: for a worker that is free or, if it does no harm to do it again, before its
-    /// turn.
+    /// Whether one more job may be claimed: for a free worker or, if it may be repeated, ahead.
     fn has_room(&self, pool: Pool, claims: usize, is_repeatable: bool) -> bool {
         let waiting = self.ahead[pool].len() + claims;
         if self.executing[pool] + waiting < self.limit(pool) {
@@ -218,8 +218,8 @@ impl Dispatcher {
             history::head(&step.record).and_then(|head| Ok((head, history::new_events(&step.happenings)?)));
         let (head, events) = match encoded {
             Ok(encoded) => encoded,
-            // What it was submitted with could be stored, so this is a fault of ours. The job stays as it is.
-            Err(error) => return tracing::error!(%error, job = %job.id, "a change of a job cannot be stored"),
+            // Its payload could be stored, so this is a bug. The job stays as it is.
+            Err(error) => return tracing::error!(%error, job = %job.id, "could not encode a change of a job"),
         };
         draft.writes.push(Write {
             stream: history::job_stream(job.id),
@@ -250,22 +250,22 @@ impl Dispatcher {
         });
     }
 
-    /// A change that the job does not take, as it is now.
+    /// Handles a change that the current state of the job doesn't allow.
     fn refused(&mut self, job: &Job, change: &Change, refused: Refused) {
         match change {
             Change::Finish { .. } | Change::Release { .. } => {
                 self.counts.fenced += 1;
                 self.running.remove(&job.id);
-                tracing::warn!(job = %job.id, ?refused, "the end of an attempt came too late and was refused");
+                tracing::warn!(job = %job.id, ?refused, "the end of an attempt was refused because it came too late");
             }
             Change::Claim { .. } => self.counts.lost_claims += 1,
-            _ => tracing::debug!(job = %job.id, ?refused, "a job has moved on"),
+            _ => tracing::debug!(job = %job.id, ?refused, "a job has changed in the meantime"),
         }
         if job.record.state.is_terminal() {
             self.ended(job.id, job.record.state.name());
         } else if job.record.state.name() == JobState::Queued && !matches!(change, Change::Claim { .. }) {
             // Somebody else has queued it again.
-            self.found(job.clone());
+            self.add_if_newer(job.clone());
         }
     }
 }

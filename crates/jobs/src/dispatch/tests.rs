@@ -1,4 +1,4 @@
-//! Messages that come in an order that cannot be forced from outside.
+//! Message orders that can't be forced from outside.
 
 use std::{collections::BTreeMap, num::NonZeroU16, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Dispatcher, Lane, Parts};
+use super::{Dispatcher, DispatcherParts, Lane};
 use crate::{
     answers::{Counts, Submitted},
     attempt::Payload,
@@ -19,17 +19,17 @@ use crate::{
     history,
     job::{Job, NewJob},
     message::Message,
-    recover::Found,
+    recover::JobScan,
     service::Sharing,
     state::{self, Change},
-    submit::{self, Taken},
-    worker::Identity,
+    submit::{self, AcceptedJob},
+    worker::WorkerIdentity,
 };
 use eventlog::WallClock;
 
 const HANDLER: &str = "gate";
 
-/// Tells that it was begun, and ends when the gate is opened.
+/// Signals when it has started, and ends when the gate is opened.
 #[derive(Debug)]
 struct Gate {
     begun: mpsc::Sender<JobId>,
@@ -50,10 +50,10 @@ impl Handler for Gate {
     }
 }
 
-/// A job that is on disk and that the dispatcher has not been told of.
+/// A job that is on disk, and that the dispatcher doesn't know about.
 async fn submitted(log: &Log, wall: &WallClock) -> (Job, Payload) {
     let new = NewJob::new(HANDLER, "a job", b"{}".to_vec(), "a test");
-    let Taken {
+    let AcceptedJob {
         submitted, payload, ..
     } = submit::submit(log, new, wall.now()).await.unwrap();
     let Submitted::New(job) = submitted else {
@@ -62,7 +62,7 @@ async fn submitted(log: &Log, wall: &WallClock) -> (Job, Payload) {
     (job, payload)
 }
 
-/// A dispatcher that nobody runs yet, and its surroundings.
+/// A dispatcher that isn't running yet, and its surroundings.
 struct Stage {
     dispatcher: Dispatcher,
     inbox: mpsc::Sender<Message>,
@@ -89,10 +89,10 @@ fn stage() -> Stage {
     });
     let (inbox, messages) = mpsc::channel(16);
     let (wall, tasks) = (WallClock::of_machine(clock), Tasks::default());
-    let dispatcher = Dispatcher::new(Parts {
+    let dispatcher = Dispatcher::new(DispatcherParts {
         log: log.clone(),
         sharing: Sharing::Alone,
-        identity: Identity::new(Sharing::Alone, "home".to_owned(), "boot".to_owned()),
+        identity: WorkerIdentity::new(Sharing::Alone, "home".to_owned(), "boot".to_owned()),
         handlers: BTreeMap::from([(Arc::from(HANDLER), handler)]),
         max_workers: 4,
         lease: Duration::from_secs(10),
@@ -132,26 +132,26 @@ async fn the_limit_of_a_lane_holds_whatever_the_queue_counts() {
         version: Version::from_u64(version),
         running: running.iter().map(ToString::to_string).collect(),
     };
-    dispatcher.hear(Message::Open);
+    dispatcher.handle(Message::Open);
     let heard = |lane: Lane| Message::Lane {
         name: Arc::clone(&name),
         lane,
     };
-    dispatcher.hear(heard(lane(5, &["another"])));
+    dispatcher.handle(heard(lane(5, &["another"])));
     dispatcher.queue.lane_set(&name, 0);
     dispatcher.enqueue(job);
     assert!(dispatcher.plan().is_none(), "two would run");
-    // What was read before is not taken for news.
-    dispatcher.hear(heard(lane(4, &[])));
+    // An older read of the lane is ignored.
+    dispatcher.handle(heard(lane(4, &[])));
     assert!(dispatcher.plan().is_none(), "two would run");
-    // Nor is what was known before it.
+    // So is the removal of an older version.
     let seen = Version::from_u64(4);
-    dispatcher.hear(Message::LaneGone {
+    dispatcher.handle(Message::LaneGone {
         name: Arc::clone(&name),
         seen,
     });
     assert!(dispatcher.plan().is_none(), "two would run");
-    dispatcher.hear(heard(lane(6, &[])));
+    dispatcher.handle(heard(lane(6, &[])));
     let flight = dispatcher.plan();
     assert_eq!(flight.map(|flight| flight.batch.claim_count()), Some(1));
 }
@@ -172,12 +172,15 @@ async fn a_job_that_a_scan_finds_before_its_submission_is_heard_is_begun_once() 
     inbox.send(Message::Open).await.unwrap();
 
     let (first, payload) = submitted(&log, &wall).await;
-    inbox.send(Message::Found(vec![first.clone()])).await.unwrap();
+    inbox
+        .send(Message::QueuedFound(vec![first.clone()]))
+        .await
+        .unwrap();
     assert_eq!(all_begun.recv().await, Some(first.id));
-    // Whoever submitted it was slow to say so. By now the job has another version.
+    // The message about the submission came late. By now the job has another version.
     let job = Box::new(first.clone());
     inbox.send(Message::Submitted { job, payload }).await.unwrap();
-    // When a second one has begun, everything before it is decided.
+    // When a second job has started, everything before it has been decided.
     let (second, payload) = submitted(&log, &wall).await;
     let job = Box::new(second.clone());
     inbox.send(Message::Submitted { job, payload }).await.unwrap();
@@ -197,7 +200,8 @@ async fn a_job_that_a_scan_finds_before_its_submission_is_heard_is_begun_once() 
     }
 }
 
-/// At a start, running and queued jobs are read at once, and another daemon queues a job again that this home had run.
+/// At a start, running and queued jobs are read concurrently, and another daemon queues a job again that this
+/// home had run.
 #[tokio::test]
 async fn a_job_that_is_queued_again_while_it_is_found_to_be_dead_runs_once() {
     for is_found_queued in [true, false] {
@@ -221,13 +225,13 @@ async fn a_job_that_is_queued_again_while_it_is_found_to_be_dead_runs_once() {
             version: Version::from_u64(queued.version.get() - 1),
             record: state::apply(&queued.record, claim).unwrap().record,
         };
-        dispatcher.restore(Found {
+        dispatcher.restore(JobScan {
             dead: vec![running],
             queued: is_found_queued.then_some(queued.clone()).into_iter().collect(),
             lanes: Vec::new(),
         });
         // Both are decided at once.
-        dispatcher.hear(Message::Open);
+        dispatcher.handle(Message::Open);
         tasks.spawn("jobs", dispatcher.run());
         let begun = tokio::time::timeout(Duration::from_secs(10), all_begun.recv()).await;
         assert_eq!(begun, Ok(Some(queued.id)), "found queued: {is_found_queued}");
@@ -241,7 +245,7 @@ async fn a_job_that_is_queued_again_while_it_is_found_to_be_dead_runs_once() {
     }
 }
 
-/// A scan says once more that the worker of a job is dead, while the job is being queued again.
+/// A second scan reports that the worker of a job is dead, while the job is being queued again.
 #[tokio::test]
 async fn a_job_that_is_found_to_be_dead_twice_runs_once() {
     let Stage {
@@ -273,13 +277,13 @@ async fn a_job_that_is_found_to_be_dead_twice_runs_once() {
         version: committed[0].version,
         record,
     };
-    dispatcher.restore(Found {
+    dispatcher.restore(JobScan {
         dead: vec![running.clone(), running.clone()],
-        ..Found::default()
+        ..JobScan::default()
     });
-    dispatcher.hear(Message::Open);
+    dispatcher.handle(Message::Open);
     tasks.spawn("jobs", dispatcher.run());
-    let dead = Message::Dead {
+    let dead = Message::WorkerDead {
         job: Box::new(running.clone()),
         text: "again".to_owned(),
     };

@@ -1,10 +1,10 @@
-//! Where a text may be cut without cutting a character in two.
+//! Finds where a text may be cut without splitting a character.
 
-/// How many bytes of a character can be there while it is not whole.
+/// How many bytes of an incomplete character there can be.
 const PART_BYTES: usize = 3;
 
-/// The length of the text without a character at its end that is not whole. Bytes that are no text are not held back
-/// beyond the few that could still become a character.
+/// The length of the text without an incomplete character at its end. Of bytes that aren't text, at most the few
+/// that could still become a character are held back.
 pub(super) fn whole(text: &[u8]) -> usize {
     for behind in 1..=PART_BYTES.min(text.len()) {
         let start = text.len() - behind;
@@ -16,12 +16,12 @@ pub(super) fn whole(text: &[u8]) -> usize {
     text.len()
 }
 
-/// The first place from there on at which a character begins, if one does soon.
+/// The first start of a character from this position on, if there is one soon.
 pub(super) fn next_start(text: &[u8], from: usize) -> usize {
     let continued = |byte: &&u8| matches!(byte, 0x80..=0xBF);
     let rest = &text[from..];
     let skipped = rest.iter().take_while(continued).count();
-    // More than that is no text, and then one place is as good as another.
+    // More than that isn't text, and then any position is fine.
     if skipped > PART_BYTES {
         from
     } else {
@@ -29,7 +29,7 @@ pub(super) fn next_start(text: &[u8], from: usize) -> usize {
     }
 }
 
-/// How long a character is that begins with this byte.
+/// The length of a character that begins with this byte.
 fn length(first: u8) -> usize {
     match first {
         0xC2..=0xDF => 2,

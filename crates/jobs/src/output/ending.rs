@@ -1,4 +1,4 @@
-//! The end of an output that was too long to be kept: only this much of it is remembered.
+//! The end of an output that exceeded the limit.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use protocol::JobChannel;
 
 use super::characters;
 
-/// How much of the end is remembered: enough for the last screens of a build.
+/// How much of the end is kept: enough for the last screens of a build.
 const ENDING_BYTES: usize = 64 * 1024;
-/// How many pieces it may have, so that it goes into one commit. There are more only if the channels take turns with
-/// less than an average line each; then less is remembered.
+/// How many pieces it may have, so that it fits into one commit. There are only more if the channels alternate
+/// with less than an average line each; then less is kept.
 const ENDING_PIECES: usize = 900;
 /// A piece is extended up to this size, so that little has to be moved when the oldest bytes are dropped.
 const PIECE_BYTES: usize = 8 * 1024;
@@ -23,11 +23,11 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// Adds bytes, and forgets the oldest.
+    /// Adds bytes, and drops the oldest.
     pub(super) fn push(&mut self, channel: JobChannel, bytes: &[u8]) {
         let mut bytes = bytes;
         if let Some(excess) = bytes.len().checked_sub(ENDING_BYTES) {
-            // Nothing before these bytes is remembered, or there would be a gap.
+            // Nothing before these bytes is kept, or there would be a gap.
             *self = Self::default();
             bytes = &bytes[characters::next_start(bytes, excess)..];
         }
@@ -41,7 +41,7 @@ impl Ending {
         self.forget_oldest();
     }
 
-    /// How much is remembered.
+    /// How much is kept.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes as u64
     }

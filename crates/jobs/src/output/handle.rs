@@ -1,4 +1,4 @@
-//! The handle by which an attempt says something.
+//! The handle through which an attempt writes output.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -8,56 +8,54 @@ use process::Tasks;
 use protocol::{JobChannel, JobId, JobProgress};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::{
-    book::EVENT_BYTES,
-    item::OutputSummary,
-    stream,
-    writer::{self, Message},
-};
+use super::buffer::EVENT_BYTES;
+use super::item::OutputSummary;
+use super::stream;
+use super::writer::{self, Message};
 
-/// How much output of an attempt may wait for the log: as much as goes into one commit. Whoever writes more waits,
-/// and so does the program whose pipe is not read meanwhile.
+/// How much output of an attempt may wait for the log: as much as fits into one commit. When it is full, writers
+/// wait, and so does the program whose pipe isn't read in the meantime.
 const QUEUE_BYTES: usize = 1024 * 1024;
-/// How many pieces and words of progress may wait, however small they are. Whoever says more waits.
+/// How many pieces and progress messages may wait, however small they are. When it is full, writers wait.
 const QUEUE_MESSAGES: usize = 1024;
 
-/// Where the output of an attempt goes. Clones are the same place.
+/// Receives the output of an attempt. Clones refer to the same output.
 ///
-/// Nothing is read, written or started before something is said: most small jobs say nothing.
+/// Nothing is read, written or started before the first output: most small jobs have none.
 #[derive(Clone, Debug)]
 pub struct Output {
-    shared: Arc<Shared>,
+    shared: Arc<OutputShared>,
 }
 
 /// What an output needs.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputOptions {
-    /// Where it is kept.
+    /// Stores the output.
     pub(crate) log: Log,
     /// The lease of the worker, if it needs one.
     pub(crate) lease: Option<Lease>,
-    /// Cancelled when that is lost. Until then an outage of the log is waited for.
+    /// Cancelled when the lease is lost. Until then, the writer waits for the log during an outage.
     pub(crate) lease_scope: Scope,
-    /// Whose output it is.
+    /// The job.
     pub(crate) job: JobId,
-    /// Which attempt of the job says it.
+    /// The attempt of the job.
     pub(crate) attempt: u32,
-    /// How much is kept of the output of the job.
+    /// How much output of the job is kept.
     pub(crate) limit_bytes: u64,
-    /// Where the task runs that writes it.
+    /// Runs the writer's task.
     pub(crate) tasks: Tasks,
-    /// The time.
+    /// The time source.
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// A piece of output was not taken.
+/// Output wasn't accepted.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OutputError {
     /// The attempt is no longer the current one, or its worker has lost its lease.
     #[error("another worker has this job now")]
     Fenced,
     /// The attempt has ended.
-    #[error("the attempt has ended, and says no more")]
+    #[error("the attempt has ended and accepts no more output")]
     Finished,
     /// The log failed.
     #[error(transparent)]
@@ -65,37 +63,37 @@ pub enum OutputError {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct OutputShared {
     options: OutputOptions,
-    /// Guards whether there is a writer, so that there is one at most.
-    stage: Mutex<Stage>,
-    /// Why the writer gave up.
+    /// Guards that there is at most one writer.
+    stage: Mutex<OutputStage>,
+    /// Why the writer failed.
     fault: Arc<OnceLock<OutputError>>,
 }
 
 #[derive(Debug)]
-enum Stage {
-    /// Nothing was said yet.
+enum OutputStage {
+    /// There was no output yet.
     Silent,
-    /// The writer has the other end.
+    /// The writer has the other end of this queue.
     Speaking(Queue),
-    /// It is finished; the writer may still be at work.
+    /// Finished; the writer may still be running.
     Finished,
 }
 
-/// The way to the writer.
+/// The queue to the writer.
 #[derive(Clone, Debug)]
 struct Queue {
     messages: mpsc::Sender<Message>,
-    /// The bytes that are free; closed when the writer has gone.
+    /// The free bytes; closed when the writer is gone.
     room: Arc<Semaphore>,
 }
 
 impl Output {
     pub(crate) fn new(options: OutputOptions) -> Self {
-        let shared = Shared {
+        let shared = OutputShared {
             options,
-            stage: Mutex::new(Stage::Silent),
+            stage: Mutex::new(OutputStage::Silent),
             fault: Arc::default(),
         };
         Self {
@@ -103,15 +101,15 @@ impl Output {
         }
     }
 
-    /// Takes the next bytes of a channel, and returns when there is room for them in the queue to the log; the order
-    /// of a channel is kept. Lines that speak of progress are found and taken out. If the log fails later, the next
-    /// call says so.
+    /// Writes the next bytes of a channel, and returns when they are in the queue to the log; the order of a
+    /// channel is kept. Progress lines are recognized and removed. If the log fails later, the next call returns
+    /// the error.
     ///
-    /// *Cancel safety*: dropped half-way, some of the first bytes may have been taken.
+    /// *Cancel safety*: if the future is dropped, some of the first bytes may have been accepted.
     pub async fn write(&self, channel: JobChannel, bytes: &[u8]) -> Result<(), OutputError> {
         for piece in bytes.chunks(EVENT_BYTES) {
             let queue = self.shared.queue()?;
-            // A piece is no larger than an event, which is far less than there is room for.
+            // A piece is no larger than an event, which is far below the size of the queue.
             let size = u32::try_from(piece.len()).unwrap_or(u32::MAX);
             let room = Arc::clone(&queue.room).acquire_many_owned(size).await;
             let room = room.map_err(|_| self.shared.refused())?;
@@ -122,53 +120,53 @@ impl Output {
         Ok(())
     }
 
-    /// Says how far the job is. What is said too often is left out; the latest never is.
+    /// Reports progress. Frequent reports are thinned out, but the latest one is never omitted.
     ///
-    /// *Cancel safety*: dropped half-way, it may or may not have been said.
+    /// *Cancel safety*: if the future is dropped, the progress may or may not have been reported.
     pub async fn progress(&self, progress: JobProgress) -> Result<(), OutputError> {
         let queue = self.shared.queue()?;
         let sent = queue.messages.send(Message::Progress(progress));
         sent.await.map_err(|_| self.shared.refused())
     }
 
-    /// Writes out what was said, and the end of what was too long to be kept. From then on nothing is taken.
+    /// Writes out all output, and the end of what exceeded the limit. Nothing is accepted from then on.
     ///
-    /// When this returns, a durable commit that is made later comes after the output for everybody.
+    /// When this returns, everyone sees later durable commits after the output.
     ///
-    /// *Cancel safety*: dropped half-way, nothing more is taken, and what was said is still written.
+    /// *Cancel safety*: if the future is dropped, nothing more is accepted, and the output is still written.
     pub(crate) async fn finish(&self) -> Result<OutputSummary, OutputError> {
         match self.shared.close() {
-            Stage::Speaking(queue) => {
+            OutputStage::Speaking(queue) => {
                 let (reply, answer) = oneshot::channel();
                 let sent = queue.messages.send(Message::Finish { reply });
                 sent.await.map_err(|_| self.shared.refused())?;
                 answer.await.unwrap_or_else(|_| Err(self.shared.refused()))
             }
-            Stage::Silent if self.shared.options.attempt > 1 => {
+            OutputStage::Silent if self.shared.options.attempt > 1 => {
                 let options = &self.shared.options;
                 Ok(stream::summary(&options.log, options.job).await?)
             }
-            Stage::Silent => Ok(OutputSummary::default()),
-            Stage::Finished => Err(self.shared.refused()),
+            OutputStage::Silent => Ok(OutputSummary::default()),
+            OutputStage::Finished => Err(self.shared.refused()),
         }
     }
 }
 
-impl Shared {
-    /// The way to the writer, which is started if this is the first word.
+impl OutputShared {
+    /// The queue to the writer, which is started with the first output.
     fn queue(&self) -> Result<Queue, OutputError> {
         let mut stage = self.stage();
         match &*stage {
-            Stage::Speaking(queue) => Ok(queue.clone()),
-            Stage::Finished => {
+            OutputStage::Speaking(queue) => Ok(queue.clone()),
+            OutputStage::Finished => {
                 drop(stage);
                 Err(self.refused())
             }
-            Stage::Silent => {
+            OutputStage::Silent => {
                 let (messages, received) = mpsc::channel(QUEUE_MESSAGES);
                 let room = Arc::new(Semaphore::new(QUEUE_BYTES));
                 let queue = Queue { messages, room };
-                *stage = Stage::Speaking(queue.clone());
+                *stage = OutputStage::Speaking(queue.clone());
                 drop(stage);
                 let options = self.options.clone();
                 let task = writer::run(
@@ -183,17 +181,17 @@ impl Shared {
         }
     }
 
-    /// Lets nobody say anything from now on.
-    fn close(&self) -> Stage {
-        std::mem::replace(&mut *self.stage(), Stage::Finished)
+    /// Refuses all output from now on.
+    fn close(&self) -> OutputStage {
+        std::mem::replace(&mut *self.stage(), OutputStage::Finished)
     }
 
-    /// Why nothing is taken any more.
+    /// Why nothing is accepted anymore.
     fn refused(&self) -> OutputError {
         self.fault.get().cloned().unwrap_or(OutputError::Finished)
     }
 
-    fn stage(&self) -> MutexGuard<'_, Stage> {
+    fn stage(&self) -> MutexGuard<'_, OutputStage> {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! The pieces that output is made of.
+//! The parts of an output.
 
 use std::sync::Arc;
 
@@ -8,51 +8,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::Job;
 
-/// What is known of the output of a job without reading it.
+/// The summary of a job's output, available without reading it.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 pub struct OutputSummary {
-    /// How much the job has written, over all attempts; lines that speak of progress are not counted.
+    /// How much the job has written, in all attempts, without progress lines.
     pub bytes: u64,
-    /// How much of that was not kept.
+    /// How much of that wasn't kept.
     pub cut_bytes: u64,
-    /// How far the job has said that it is.
+    /// The last progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<JobProgress>,
-    /// The place of the last piece.
+    /// The position of the last piece.
     #[serde(skip)]
     pub last_sequence: Sequence,
 }
 
-/// What somebody gets who follows the output of a job.
+/// What a follower of a job's output receives.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum OutputItem {
     /// A piece of output.
     Piece(Piece),
-    /// How far the job is now.
+    /// The current progress.
     Progress {
-        /// The place of this item.
+        /// The position of this item.
         sequence: Sequence,
-        /// How far.
+        /// The progress.
         progress: JobProgress,
     },
-    /// The pieces up to here were dropped before they could be read, or the log has lost pieces after it that were read.
+    /// The pieces up to here were dropped before they could be read, or the log has lost later pieces that were
+    /// already read.
     Resync {
-        /// It goes on after this place.
+        /// The output continues after this position.
         after: Sequence,
     },
-    /// The job has ended, and there is no more. This is what is known of its output.
+    /// The job has ended, and there is no more output.
     End(Box<Job>, OutputSummary),
 }
 
 /// A piece of output.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Piece {
-    /// Its place; to go on after it, name it.
+    /// Its position; name it to continue after it.
     pub sequence: Sequence,
-    /// When it came, in milliseconds since 1970.
+    /// When it arrived, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Which way it came. A note, such as a new attempt or output that was cut, is one line without its end.
+    /// Its source. A note, such as a new attempt or truncated output, is one line without its end.
     pub channel: JobChannel,
-    /// What it is. Characters are not cut in two, unless they are none.
+    /// The bytes. Characters aren't split, unless the bytes aren't text.
     pub bytes: Arc<[u8]>,
 }

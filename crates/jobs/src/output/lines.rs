@@ -1,63 +1,62 @@
-//! Lines that speak of progress, found in the output of a program: `::progress N/M text` and `::progress N text`.
+//! Recognizes progress lines in the output of a program: `::progress N/M text` and `::progress N text`.
 //!
-//! Such a line is taken out of the output. One that only looks like it stays. Bytes come in pieces of any size, so a
-//! line that has begun like one is held back until it is whole; nothing else is.
+//! Such a line is removed from the output. A line that only looks similar stays. Bytes arrive in pieces of any
+//! size, so a line that starts like one is held back until it is complete; nothing else is.
 
 use protocol::JobProgress;
 
-/// How such a line begins.
+/// The start of a progress line.
 const MARK: &[u8] = b"::progress ";
-/// The longest such line. A longer one is output, so that not much is ever held back.
+/// The longest progress line. A longer one is output, so that little is ever held back.
 const LINE_LIMIT_BYTES: usize = 1024;
 
-/// What was found, in order.
+/// A part of the output, in order.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) enum Said<'a> {
-    /// Output, as it came.
+pub(super) enum LinePart<'a> {
+    /// Output as it arrived.
     Text(&'a [u8]),
-    /// How far it is.
     Progress(JobProgress),
 }
 
-/// Where in a line the bytes are that have come so far.
+/// The position in the current line.
 #[derive(Debug, Default)]
-enum Place {
+enum LinePosition {
     /// Before the first byte of a line.
     #[default]
     Start,
     /// In a line that is output.
     Text,
-    /// In a line that may speak of progress: this is all of it so far.
+    /// In a line that may be a progress line, with its bytes so far.
     Held(Vec<u8>),
 }
 
 /// The lines of one channel.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    place: Place,
+    position: LinePosition,
 }
 
 impl Lines {
-    /// Takes the next bytes.
-    pub(super) fn take(&mut self, mut bytes: &[u8], mut say: impl FnMut(Said<'_>)) {
+    /// Processes the next bytes.
+    pub(super) fn take(&mut self, mut bytes: &[u8], mut emit: impl FnMut(LinePart<'_>)) {
         while let Some(&first) = bytes.first() {
-            match std::mem::take(&mut self.place) {
-                Place::Start if first == MARK[0] => self.place = Place::Held(Vec::new()),
-                Place::Start | Place::Text => {
+            match std::mem::take(&mut self.position) {
+                LinePosition::Start if first == MARK[0] => self.position = LinePosition::Held(Vec::new()),
+                LinePosition::Start | LinePosition::Text => {
                     let end = self.end_of_text(bytes);
-                    say(Said::Text(&bytes[..end]));
+                    emit(LinePart::Text(&bytes[..end]));
                     bytes = &bytes[end..];
                 }
-                Place::Held(mut line) => {
+                LinePosition::Held(mut line) => {
                     let end = memchr::memchr(b'\n', bytes);
                     line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
                     bytes = &bytes[end.map_or(bytes.len(), |end| end + 1)..];
                     match end {
-                        Some(_) => end_line(line, Some(b'\n'), &mut say),
-                        None if may_speak_of_progress(&line) => self.place = Place::Held(line),
+                        Some(_) => end_line(line, Some(b'\n'), &mut emit),
+                        None if may_speak_of_progress(&line) => self.position = LinePosition::Held(line),
                         None => {
-                            say(Said::Text(&line));
-                            self.place = Place::Text;
+                            emit(LinePart::Text(&line));
+                            self.position = LinePosition::Text;
                         }
                     }
                 }
@@ -65,14 +64,14 @@ impl Lines {
         }
     }
 
-    /// There are no more bytes: what is held back is the last line.
-    pub(super) fn finish(&mut self, mut say: impl FnMut(Said<'_>)) {
-        if let Place::Held(line) = std::mem::take(&mut self.place) {
-            end_line(line, None, &mut say);
+    /// Ends the input: what is held back is the last line.
+    pub(super) fn finish(&mut self, mut emit: impl FnMut(LinePart<'_>)) {
+        if let LinePosition::Held(line) = std::mem::take(&mut self.position) {
+            end_line(line, None, &mut emit);
         }
     }
 
-    /// Where the output ends that begins here: at a line that may speak of progress, or with the bytes.
+    /// Where the output that begins here ends: at a possible progress line, or with the bytes.
     fn end_of_text(&mut self, bytes: &[u8]) -> usize {
         for end in memchr::memchr_iter(b'\n', bytes) {
             match bytes.get(end + 1) {
@@ -80,28 +79,28 @@ impl Lines {
                 _ => return end + 1,
             }
         }
-        self.place = Place::Text;
+        self.position = LinePosition::Text;
         bytes.len()
     }
 }
 
-/// Whether a line that has begun so may still speak of progress.
+/// Whether a line with this start may still be a progress line.
 fn may_speak_of_progress(line: &[u8]) -> bool {
     let begins = line.starts_with(MARK) || MARK.starts_with(line);
     begins && line.len() <= LINE_LIMIT_BYTES
 }
 
-fn end_line(mut line: Vec<u8>, end: Option<u8>, say: &mut impl FnMut(Said<'_>)) {
+fn end_line(mut line: Vec<u8>, end: Option<u8>, emit: &mut impl FnMut(LinePart<'_>)) {
     if let Some(progress) = parse(&line) {
-        return say(Said::Progress(progress));
+        return emit(LinePart::Progress(progress));
     }
     line.extend(end);
     if !line.is_empty() {
-        say(Said::Text(&line));
+        emit(LinePart::Text(&line));
     }
 }
 
-/// What a line says, if it speaks of progress. A terminal ends lines in its own way, which is fine too.
+/// The progress in a line, if it is a progress line. The line ending of a terminal is fine too.
 fn parse(line: &[u8]) -> Option<JobProgress> {
     if line.len() > LINE_LIMIT_BYTES {
         return None;
@@ -120,7 +119,7 @@ fn parse(line: &[u8]) -> Option<JobProgress> {
     })
 }
 
-/// A number in digits and nothing else.
+/// A number of digits only.
 fn number(text: &str) -> Option<u64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok()).flatten()
@@ -128,28 +127,29 @@ fn number(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection, prelude::*};
+    use proptest::collection;
+    use proptest::prelude::*;
 
     use super::*;
 
-    /// What comes of bytes that are cut at some places: the output, and what was said of progress and after how much
-    /// output.
+    /// Splits the bytes at some positions, and returns the output, and each progress with the length of the
+    /// output before it.
     fn said(bytes: &[u8], cuts: &[usize]) -> (Vec<u8>, Vec<(usize, JobProgress)>) {
         let (mut text, mut progress) = (Vec::new(), Vec::new());
-        let mut hear = |said: Said<'_>| match said {
-            Said::Text(bytes) => {
+        let mut accept = |said: LinePart<'_>| match said {
+            LinePart::Text(bytes) => {
                 assert!(!bytes.is_empty());
                 text.extend_from_slice(bytes);
             }
-            Said::Progress(said) => progress.push((text.len(), said)),
+            LinePart::Progress(said) => progress.push((text.len(), said)),
         };
         let mut lines = Lines::default();
         let mut start = 0;
         for &end in cuts.iter().chain([&bytes.len()]) {
-            lines.take(&bytes[start..end], &mut hear);
+            lines.take(&bytes[start..end], &mut accept);
             start = end;
         }
-        lines.finish(&mut hear);
+        lines.finish(&mut accept);
         (text, progress)
     }
 
@@ -237,11 +237,11 @@ mod tests {
             (&long, &long),
         ] {
             let mut text = Vec::new();
-            let hear = |said: Said<'_>| match said {
-                Said::Text(bytes) => text.extend_from_slice(bytes),
-                Said::Progress(_) => {}
+            let accept = |said: LinePart<'_>| match said {
+                LinePart::Text(bytes) => text.extend_from_slice(bytes),
+                LinePart::Progress(_) => {}
             };
-            Lines::default().take(bytes.as_bytes(), hear);
+            Lines::default().take(bytes.as_bytes(), accept);
             assert_eq!(text, expected.as_bytes(), "{bytes:?}");
         }
     }
@@ -259,7 +259,7 @@ mod tests {
             places in collection::vec(any::<prop::sample::Index>(), 0..10),
         ) {
             let text = parts.concat().into_bytes();
-            let mut cuts: Vec<usize> = places.iter().map(|place| place.index(text.len() + 1)).collect();
+            let mut cuts: Vec<usize> = places.iter().map(|position| position.index(text.len() + 1)).collect();
             cuts.sort_unstable();
             prop_assert_eq!(said(&text, &cuts), said(&text, &[]));
         }

@@ -1,7 +1,7 @@
 //! What a job says: its output and its progress, as a stream of its own.
 //!
 //! - [`Output`] takes what an attempt says. One task per attempt writes it (`writer`), and is there only once
-//!   something was said. What is to be written is decided by `book`, which is pure.
+//!   something was said. What is to be written is decided by `buffer`, which is pure.
 //! - [`OutputTail`] reads it, while it is said or later.
 //!
 //! **Who owns the state:** the stream `job-output/ID`. Its head is the [`OutputSummary`] with the number of the attempt
@@ -13,7 +13,7 @@
 //!
 //! **What must not happen here:** a write to the stream of the job itself. So output can never undo a change of state.
 
-mod book;
+mod buffer;
 mod characters;
 mod ending;
 mod handle;

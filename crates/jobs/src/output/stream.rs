@@ -1,4 +1,4 @@
-//! Output as the log has it: heads and events.
+//! Output as stored in the log: heads and events.
 
 use std::sync::Arc;
 
@@ -6,13 +6,11 @@ use eventlog::{Event, Head, Log, LogError, NewEvent, StoredHead};
 use protocol::{JobChannel, JobId, JobProgress};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    book::Draft,
-    item::{OutputItem, OutputSummary, Piece},
-};
+use super::buffer::Draft;
+use super::item::{OutputItem, OutputSummary, Piece};
 use crate::history;
 
-/// The status of the heads of output. There is only one, since what becomes of the job stands in its own stream.
+/// The status of the heads of output. There is only one, because the state of the job is in its own stream.
 const STATUS: &str = "kept";
 const PROGRESS: &str = "progress";
 
@@ -42,17 +40,17 @@ impl OutputHead {
     }
 }
 
-/// What is known of a job's output.
+/// The summary of a job's output.
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn summary(log: &Log, id: JobId) -> Result<OutputSummary, LogError> {
     let head = log.head(&history::output_stream(id)).await?;
-    let read = |stored| log.looked_at(stored, OutputHead::of(stored));
+    let read = |stored| log.or_quarantine(stored, OutputHead::of(stored));
     let head = head.as_ref().map(read).transpose()?;
     Ok(head.map(|head| head.summary).unwrap_or_default())
 }
 
-/// How many bytes a job's output has; `None` if what is stored of it cannot be read, which is quarantined then.
+/// The size of a job's output; `None` if it can't be read, and then it is quarantined.
 ///
 /// *Cancel safety*: it only reads.
 pub(crate) async fn readable_bytes(log: &Log, id: JobId) -> Result<Option<u64>, LogError> {
@@ -63,12 +61,12 @@ pub(crate) async fn readable_bytes(log: &Log, id: JobId) -> Result<Option<u64>, 
     Ok(head.map(|head| head.summary.bytes))
 }
 
-/// Why the head of an output cannot be read, if it cannot be.
+/// Why the head of an output can't be read, if it can't.
 pub(crate) fn unreadable_output(body: &[u8]) -> Option<serde_json::Error> {
     serde_json::from_slice::<OutputHead>(body).err()
 }
 
-/// An event to be appended.
+/// An event to append.
 pub(super) fn event(draft: Draft) -> Result<NewEvent, LogError> {
     let (kind, body) = match draft {
         Draft::Piece(channel, bytes) => (channel.as_str(), Arc::from(bytes)),
@@ -81,7 +79,7 @@ pub(super) fn event(draft: Draft) -> Result<NewEvent, LogError> {
     })
 }
 
-/// What an event says. One of a kind that is not known comes from a later version, and says nothing here.
+/// The content of an event. An unknown kind comes from a later version and is skipped.
 pub(super) fn item(event: &Event) -> Result<Option<OutputItem>, LogError> {
     if &*event.kind == PROGRESS {
         let progress: JobProgress = parse(&event.body)?;

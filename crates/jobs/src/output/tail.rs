@@ -1,9 +1,9 @@
-//! Output as it is read: what is there, then what comes, until the job has ended.
+//! Reads output: what exists, then what follows, until the job has ended.
 //!
-//! Two streams are followed: the output, and the job itself. The worker finishes the output before it commits the end
-//! of the job. So whoever has seen the end finds all of the output in the log, and reads it until there is no more.
+//! It follows two streams: the output, and the job itself. The worker finishes the output before it commits the
+//! end of the job. So a reader that has seen the end finds all of the output in the log, and reads it to its end.
 //!
-//! Each step asks for all that it may need at once, because the log may be far away.
+//! Each step requests everything it may need at once, because the log may be far away.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -12,7 +12,7 @@ use kernel::{Cause, Scope};
 use protocol::JobId;
 
 use super::{
-    book::EVENT_BYTES,
+    buffer::EVENT_BYTES,
     item::{OutputItem, OutputSummary},
     stream,
 };
@@ -21,8 +21,8 @@ use crate::{
     job::{Job, State},
 };
 
-/// How many events are read from the log at a time, at most. A reader that does not read on holds what was read for it, and
-/// there may be hundreds of them, so of large events fewer are read.
+/// How many events are read from the log at a time, at most. A slow reader holds what was read for it, and there
+/// may be hundreds of them, so fewer large events are read.
 const PAGE_EVENTS: usize = 4;
 
 /// Following ended before the job did.
@@ -54,26 +54,26 @@ pub struct OutputTail {
     log: Log,
     id: JobId,
     output: StreamId,
-    /// The last event that was handed out, or what the reader says is at the place that it starts after.
+    /// The last event that was delivered, or what the reader expects at its starting position.
     place: Bookmark,
-    past: Past,
-    /// Events that are read and not handed out yet; at most a page of them.
+    past: DeliveredEvents,
+    /// Events that were read but not delivered yet; at most a page.
     ready: VecDeque<Event>,
-    /// How many events are read next: as many as fill one large event, going by those that were read last.
+    /// How many events to read next: as many as fill one large event, judging by the last ones.
     page: usize,
-    /// Follows the output, once all that was there has been read.
+    /// Follows the output, once everything that existed has been read.
     live: Option<Tail>,
-    job: Watched,
+    job: JobWatch,
     is_queued: bool,
     scope: Scope,
 }
 
-/// What is known of the job.
+/// What is known about the job.
 #[derive(Debug)]
-enum Watched {
-    /// It has to be looked at: it was not yet, or it has moved since.
-    Unknown(Option<Moved>),
-    /// It had not ended; its stream tells when to look again.
+enum JobWatch {
+    /// It must be read: it wasn't yet, or it has changed since.
+    Unknown(Option<JobChange>),
+    /// It hadn't ended; its stream tells when to read it again.
     Open(Box<Tail>),
     /// It has ended, and all of its output is in the log.
     Ended(Box<Job>),
@@ -81,50 +81,50 @@ enum Watched {
     Over(Box<Job>, OutputSummary),
 }
 
-/// Whether the log may still lose what was handed out.
+/// Whether the log may still lose events that were delivered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Past {
-    /// It may, if its server crashes. So each read looks at the last event again.
+enum DeliveredEvents {
+    /// It may, if its server crashes. So each read checks the last event again.
     MayChange,
-    /// The end of the job is on disk, and all of its output with it; and that is what was read.
+    /// The end of the job is on disk, and so is all of its output, which is what was read.
     Settled,
 }
 
-/// The job has moved.
+/// The job has changed.
 #[derive(Debug)]
-struct Moved {
+struct JobChange {
     tail: Box<Tail>,
     /// Whether that was its end.
     is_end: bool,
 }
 
 /// What came first.
-enum Happened {
-    Said(TailItem),
-    Moved(TailItem),
+enum TailWake {
+    LinePart(TailItem),
+    JobChange(TailItem),
 }
 
 impl OutputTail {
-    /// Follows from a place on.
+    /// Follows from a position on.
     pub(crate) fn new(log: &Log, id: JobId, after: Bookmark, scope: &Scope) -> Self {
         Self {
             log: log.clone(),
             id,
             output: history::output_stream(id),
             place: after,
-            past: Past::MayChange,
+            past: DeliveredEvents::MayChange,
             ready: VecDeque::new(),
             page: 1,
             live: None,
-            job: Watched::Unknown(None),
+            job: JobWatch::Unknown(None),
             is_queued: true,
             scope: scope.clone(),
         }
     }
 
-    /// The next item; waits for one if need be. After [`OutputItem::End`] there is none but that again.
+    /// The next item; waits for one if necessary. After [`OutputItem::End`] it only returns that again.
     ///
-    /// *Cancel safety*: dropped half-way, nothing is skipped.
+    /// *Cancel safety*: if the future is dropped, nothing is skipped.
     pub async fn next(&mut self) -> Result<OutputItem, FollowEnd> {
         loop {
             if let Some(cause) = self.scope.cause() {
@@ -138,81 +138,83 @@ impl OutputTail {
             }
             // Each wait changes the state only when it is over, so that it may be dropped.
             match (&mut self.job, &mut self.live) {
-                (Watched::Unknown(_), _) => {
+                (JobWatch::Unknown(_), _) => {
                     if let Some(after) = self.look().await? {
                         return Ok(self.resync(after));
                     }
                 }
-                (Watched::Open(job), Some(live)) => {
+                (JobWatch::Open(job), Some(live)) => {
                     let moved = tokio::select! {
                         biased;
-                        item = live.next() => Happened::Said(item?),
-                        moved = job.next() => Happened::Moved(moved?),
+                        item = live.next() => TailWake::LinePart(item?),
+                        moved = job.next() => TailWake::JobChange(moved?),
                     };
                     match moved {
-                        Happened::Said(TailItem::Resync { after }) => return Ok(self.resync(after)),
-                        Happened::Said(TailItem::Event(event)) => {
+                        TailWake::LinePart(TailItem::Resync { after }) => return Ok(self.resync(after)),
+                        TailWake::LinePart(TailItem::Event(event)) => {
                             if let Some(item) = self.hand_out(&event)? {
                                 return Ok(item);
                             }
                         }
-                        Happened::Moved(TailItem::Event(event)) if history::is_claim(&event.kind) => {
+                        TailWake::JobChange(TailItem::Event(event)) if history::is_claim(&event.kind) => {
                             self.is_queued = false;
                         }
-                        Happened::Moved(TailItem::Event(event)) => {
+                        TailWake::JobChange(TailItem::Event(event)) => {
                             self.job_moved(history::is_end(&event.kind))
                         }
-                        Happened::Moved(TailItem::Resync { .. }) => self.job_moved(false),
+                        TailWake::JobChange(TailItem::Resync { .. }) => self.job_moved(false),
                     }
                 }
-                (Watched::Open(_), None) => {
+                (JobWatch::Open(_), None) => {
                     let page = self.read().await?;
                     if let Some(after) = self.take_or_follow(page) {
                         return Ok(self.resync(after));
                     }
                 }
-                (Watched::Ended(job), _) => {
+                (JobWatch::Ended(job), _) => {
                     let job = job.clone();
                     let (page, summary) = tokio::try_join!(self.read(), self.summary())?;
                     if let Some(after) = self.take(page) {
                         return Ok(self.resync(after));
                     }
                     if self.ready.is_empty() {
-                        self.job = Watched::Over(job, summary);
+                        self.job = JobWatch::Over(job, summary);
                     }
                 }
-                (Watched::Over(job, summary), _) => return Ok(OutputItem::End(job.clone(), summary.clone())),
+                (JobWatch::Over(job, summary), _) => {
+                    return Ok(OutputItem::End(job.clone(), summary.clone()));
+                }
             }
         }
     }
 
-    /// Looks at the job and at its output, so that nobody begins to follow a job that is not there.
+    /// Reads the job and its output, so that nobody starts to follow a job that doesn't exist.
     ///
-    /// *Cancel safety*: dropped half-way, the next item is preceded by it.
+    /// *Cancel safety*: if the future is dropped, the next item does the same first.
     pub async fn begin(&mut self) -> Result<(), FollowEnd> {
-        if matches!(self.job, Watched::Unknown(None)) {
-            // A place that is not there is found again by the next read, and told then.
+        if matches!(self.job, JobWatch::Unknown(None)) {
+            // If the position doesn't exist, the next read finds that out again and reports it.
             self.look().await?;
         }
         Ok(())
     }
 
-    /// The place after what was handed out last, for a reader that comes back.
+    /// The position after the last delivered item, for a reader that comes back.
     #[must_use]
     pub fn place(&self) -> Bookmark {
         self.place
     }
 
-    /// Whether the job waited for its turn when it was last looked at.
+    /// Whether the job was queued when it was last read.
     #[must_use]
     pub fn is_queued(&self) -> bool {
         self.is_queued
     }
 
-    /// Looks at the job, and reads the next page of its output. The place to go on after, if that is not there.
+    /// Reads the job, and the next page of its output. Returns where to resync, if the position doesn't exist.
     async fn look(&mut self) -> Result<Option<Sequence>, FollowEnd> {
         let job_stream = history::job_stream(self.id);
-        let is_end = matches!(&self.job, Watched::Unknown(Some(moved)) if moved.is_end);
+        let is_end = matches!(&self.job, JobWatch::Unknown(Some(moved)) if moved.is_end);
         let summary = async {
             match is_end {
                 true => self.summary().await,
@@ -225,12 +227,12 @@ impl OutputTail {
         self.is_queued = matches!(job.record.state, State::Queued { .. });
         if !job.record.state.is_terminal() {
             let known = match &mut self.job {
-                Watched::Unknown(moved) => moved.take().map(|moved| moved.tail),
+                JobWatch::Unknown(moved) => moved.take().map(|moved| moved.tail),
                 _ => None,
             };
             let tail = || Box::new(self.log.tail(&job_stream, head.last_sequence, &self.scope));
-            self.job = Watched::Open(known.unwrap_or_else(tail));
-            // What is followed already comes that way.
+            self.job = JobWatch::Open(known.unwrap_or_else(tail));
+            // What is followed already arrives that way.
             return Ok(match self.live {
                 Some(_) => None,
                 None => self.take_or_follow(page),
@@ -240,20 +242,20 @@ impl OutputTail {
         let job = Box::new(job);
         let resync = self.take(page);
         self.job = match is_end && resync.is_none() && self.ready.is_empty() {
-            true => Watched::Over(job, summary),
-            false => Watched::Ended(job),
+            true => JobWatch::Over(job, summary),
+            false => JobWatch::Ended(job),
         };
         Ok(resync)
     }
 
     fn job_moved(&mut self, is_end: bool) {
-        let job = std::mem::replace(&mut self.job, Watched::Unknown(None));
-        if let Watched::Open(tail) = job {
-            self.job = Watched::Unknown(Some(Moved { tail, is_end }));
+        let job = std::mem::replace(&mut self.job, JobWatch::Unknown(None));
+        if let JobWatch::Open(tail) = job {
+            self.job = JobWatch::Unknown(Some(JobChange { tail, is_end }));
         }
     }
 
-    /// What is known of the output. What cannot be read of it is quarantined, and keeps nobody from seeing the end.
+    /// The summary of the output. If it can't be read, it is quarantined, which must not hide the end.
     async fn summary(&self) -> Result<OutputSummary, LogError> {
         match stream::summary(&self.log, self.id).await {
             Err(LogError::Corrupt(_)) => Ok(OutputSummary::default()),
@@ -261,12 +263,12 @@ impl OutputTail {
         }
     }
 
-    /// Reads the next page. It begins with what was handed out last, as long as that may have been lost: something else may be
-    /// in its place by now, also if this waited for a server that came back.
+    /// Reads the next page. It starts with the last delivered event as long as that may have been lost: another
+    /// event may have replaced it, also while this waited for a server to come back.
     async fn read(&self) -> Result<Page, LogError> {
         let limit = u32::try_from(self.page).unwrap_or(1);
         let place = self.place.sequence;
-        let is_checked = self.past == Past::MayChange && self.place.at_ms.is_some();
+        let is_checked = self.past == DeliveredEvents::MayChange && self.place.at_ms.is_some();
         match place.get().checked_sub(1) {
             Some(before) if is_checked => {
                 let before = Sequence::from_u64(before);
@@ -276,8 +278,9 @@ impl OutputTail {
         }
     }
 
-    /// Takes a page. If events were dropped before it, it says up to where and takes nothing. So it does if the place is
-    /// beyond the end, because the log has lost what was shown. If something else is there by now, the reader starts over.
+    /// Processes a page. If events were dropped before it, returns up to where and processes nothing. It does the
+    /// same if the position is beyond the end, because the log has lost delivered events. If the last delivered
+    /// event was replaced, the reader starts over.
     fn take(&mut self, mut page: Page) -> Option<Sequence> {
         let place = self.place;
         if page.last < place.sequence {
@@ -287,8 +290,8 @@ impl OutputTail {
         if page.first > place.sequence.next() || page.events.iter().any(|event| place.is_replaced_by(event)) {
             return Some(start);
         }
-        if matches!(self.job, Watched::Ended(_)) {
-            self.past = Past::Settled;
+        if matches!(self.job, JobWatch::Ended(_)) {
+            self.past = DeliveredEvents::Settled;
         }
         page.events.retain(|event| event.sequence > place.sequence);
         let bytes: usize = page.events.iter().map(|event| event.body.len()).sum();
@@ -305,7 +308,7 @@ impl OutputTail {
         None
     }
 
-    /// The same. After an empty page, what comes is followed.
+    /// The same. After an empty page, follows the output.
     fn take_or_follow(&mut self, page: Page) -> Option<Sequence> {
         let resync = self.take(page);
         if resync.is_none() && self.ready.is_empty() {
@@ -319,7 +322,7 @@ impl OutputTail {
         OutputItem::Resync { after }
     }
 
-    /// Moves on to an event, and says what it is, if it says anything.
+    /// Delivers an event, and returns its content, if it has any.
     fn hand_out(&mut self, event: &Event) -> Result<Option<OutputItem>, LogError> {
         self.place = event.into();
         stream::item(event)

@@ -1,61 +1,56 @@
-//! The task that writes the output of one attempt: whatever has queued up goes into one commit.
+//! The task that writes the output of one attempt: everything that has queued up goes into one commit.
 //!
-//! Commits are relaxed, since a command may write a thousand lines a second. A durable commit that comes later takes
-//! them along, so the end of a job is never on disk without the output before it.
+//! Commits are relaxed, because a command may write a thousand lines a second. A later durable commit flushes
+//! them too, so the end of a job is never on disk without the output before it.
 
-use std::{
-    mem,
-    sync::{Arc, OnceLock},
-};
+use std::mem;
+use std::sync::{Arc, OnceLock};
 
 use eventlog::{
     Commit, CommitError, Durability, Head, Health, LogError, NewEvent, Sequence, StoredHead, StreamId,
-    Unsettled, Version, Write,
+    UnsettledEvents, Version, Write,
 };
 use kernel::Deadline;
 use protocol::{JobChannel, JobProgress};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::{
-    book::{Batch, Book, Due},
-    handle::{OutputError, OutputOptions},
-    item::OutputSummary,
-    stream::{self, OutputHead},
-};
+use super::buffer::{Batch, Due, OutputBuffer};
+use super::handle::{OutputError, OutputOptions};
+use super::item::OutputSummary;
+use super::stream::{self, OutputHead};
 use crate::history;
 
-/// How many events are gathered before they are written: half of what a commit may have, because a single message may
-/// become several.
+/// How many events are collected before they are written: half of the limit of a commit, because a single message
+/// may become several.
 const BATCH_EVENTS: usize = eventlog::COMMIT_LIMIT_ITEMS / 2;
 
-/// How much output is kept in memory that the log may still lose. Then a durable commit takes it along.
+/// How much output is kept in memory that the log may still lose. Beyond that, a durable commit flushes it.
 const UNSETTLED_BYTES: usize = 1024 * 1024;
 
-/// How often a writer looks again when it takes the stream over: once for what readers did not see yet, and once more. An
-/// earlier attempt that still writes then is not supposed to be there.
+/// How many times a writer tries to take the stream over: once more for what readers did not see yet, and once
+/// for safety. No earlier attempt should still be writing then.
 const TAKE_OVER_TRIES: usize = 3;
 
-/// What the writer is told.
+/// Messages to the writer.
 #[derive(Debug)]
 pub(super) enum Message {
     /// The next bytes of a channel.
     Piece {
         channel: JobChannel,
         bytes: Vec<u8>,
-        /// The room that they take in the queue. It is given back when they are written.
+        /// Their share of the queue. It is released when they are written.
         room: OwnedSemaphorePermit,
     },
-    /// How far the job is.
     Progress(JobProgress),
     /// There will be no more.
     Finish {
-        /// Told when everything is written.
+        /// Answered when everything is written.
         reply: oneshot::Sender<Result<OutputSummary, OutputError>>,
     },
 }
 
-/// The life of the writer. It ends when it is told to finish, when all handles are gone, or when it cannot write; then
-/// `fault` says why.
+/// Runs the writer. It ends on a finish message, when all handles are gone, or when it can't write; then `fault`
+/// says why.
 pub(super) async fn run(
     options: OutputOptions,
     mut messages: mpsc::Receiver<Message>,
@@ -72,11 +67,11 @@ pub(super) async fn run(
         Err(error) => (Err(error), None),
     };
     if let Err(error) = &written {
-        tracing::warn!(%job, %error, "the output of a job is no longer written");
+        tracing::warn!(%job, %error, "stopped writing the output of a job");
         // Only this task sets it, and only once.
         drop(fault.set(error.clone()));
     }
-    // The fault is there before anybody learns that the queue has been closed.
+    // The fault is set before anyone learns that the queue is closed.
     room.close();
     messages.close();
     if let Some(reply) = reply {
@@ -90,22 +85,21 @@ struct Writer {
     stream: StreamId,
     /// The version that the next write names.
     version: Version,
-    book: Book,
-    unsettled: Unsettled,
+    buffer: OutputBuffer,
+    unsettled: UnsettledEvents,
 }
 
 type Reply = Option<oneshot::Sender<Result<OutputSummary, OutputError>>>;
 
 impl Writer {
-    /// Takes the stream over from earlier attempts, if there are any. The first one has none before it, and need not
-    /// look.
+    /// Takes the stream over from earlier attempts. The first attempt has none before it and needn't look.
     async fn open(options: OutputOptions) -> Result<Self, OutputError> {
         let is_first = options.attempt <= 1;
         let mut writer = Self {
             stream: history::output_stream(options.job),
             version: Version::NONE,
-            book: Book::new(options.attempt, options.limit_bytes, OutputSummary::default()),
-            unsettled: Unsettled::default(),
+            buffer: OutputBuffer::new(options.attempt, options.limit_bytes, OutputSummary::default()),
+            unsettled: UnsettledEvents::default(),
             options,
         };
         if is_first {
@@ -114,11 +108,11 @@ impl Writer {
         let mut before = writer.options.log.head(&writer.stream).await?;
         for _ in 0..TAKE_OVER_TRIES {
             if let Some(stored) = &before {
-                writer.go_on_after(stored)?;
+                writer.continue_after(stored)?;
             }
             match writer.try_commit().await {
                 Ok(()) => return Ok(writer),
-                // What the attempt before wrote last may not have been there for readers yet.
+                // Readers may not have seen the last write of the previous attempt yet.
                 Err(CommitError::Conflict {
                     actual: Some(actual), ..
                 }) => before = Some(*actual),
@@ -128,19 +122,19 @@ impl Writer {
         Err(OutputError::Fenced)
     }
 
-    /// Begins where an earlier attempt has ended.
-    fn go_on_after(&mut self, stored: &StoredHead) -> Result<(), OutputError> {
+    /// Continues where an earlier attempt has ended.
+    fn continue_after(&mut self, stored: &StoredHead) -> Result<(), OutputError> {
         let head = OutputHead::of(stored)?;
         let attempt = self.options.attempt;
         if head.attempt >= attempt {
             return Err(OutputError::Fenced);
         }
         self.version = stored.version;
-        self.book = Book::new(attempt, self.options.limit_bytes, head.summary);
+        self.buffer = OutputBuffer::new(attempt, self.options.limit_bytes, head.summary);
         Ok(())
     }
 
-    /// Writes what comes until there is no more.
+    /// Writes messages until there are no more.
     async fn write_all(
         &mut self,
         messages: &mut mpsc::Receiver<Message>,
@@ -150,28 +144,28 @@ impl Writer {
         loop {
             let mut next = self.next(messages).await;
             let is_last = matches!(next, Next::End);
-            // The room is given back when this goes, which is after the commit.
+            // The permits are released when this is dropped, which is after the commit.
             let mut held = Vec::new();
             while let Next::Message(message) = next {
                 match message {
                     Message::Piece { channel, bytes, room } => {
-                        self.book.take(channel, &bytes);
+                        self.buffer.take(channel, &bytes);
                         held.push(room);
                     }
-                    Message::Progress(progress) => self.book.progress(progress),
+                    Message::Progress(progress) => self.buffer.progress(progress),
                     Message::Finish { reply: asked } => {
-                        // What is in the queue was taken, so it is written; whoever waits to get in is refused.
+                        // What is in the queue was accepted, so it is written; waiting senders are refused.
                         *reply = Some(asked);
                         room.close();
                         messages.close();
                     }
                 }
-                if self.book.drafts() >= BATCH_EVENTS {
+                if self.buffer.drafts() >= BATCH_EVENTS {
                     break;
                 }
                 next = messages.try_recv().map_or(Next::Due, Next::Message);
             }
-            if self.book.due(self.options.clock.now()) == Due::Now {
+            if self.buffer.due(self.options.clock.now()) == Due::Now {
                 self.commit().await?;
             }
             if is_last {
@@ -183,9 +177,9 @@ impl Writer {
     /// Waits for a message, or until something is due.
     async fn next(&self, messages: &mut mpsc::Receiver<Message>) -> Next {
         let clock = &self.options.clock;
-        let due = match self.book.due(clock.now()) {
+        let due = match self.buffer.due(clock.now()) {
             Due::Now => return Next::Due,
-            // A time that has passed meanwhile is no mistake here.
+            // The time may have passed in the meantime.
             Due::At(at) => Deadline::after(clock, at.saturating_duration_since(clock.now())),
             Due::Never => Deadline::never(),
         };
@@ -197,11 +191,11 @@ impl Writer {
     }
 
     async fn finish(&mut self) -> Result<OutputSummary, OutputError> {
-        self.book.finish();
-        if self.book.due(self.options.clock.now()) == Due::Now {
+        self.buffer.finish();
+        if self.buffer.due(self.options.clock.now()) == Due::Now {
             self.commit().await?;
         }
-        Ok(self.book.summary().clone())
+        Ok(self.buffer.summary().clone())
     }
 
     async fn commit(&mut self) -> Result<(), OutputError> {
@@ -209,9 +203,9 @@ impl Writer {
         committed.map_err(|error| self.refused(error))
     }
 
-    /// Writes what is to be written. If it is refused, that is lost.
+    /// Writes what is due. If it is refused, that is lost.
     async fn try_commit(&mut self) -> Result<(), CommitError> {
-        let Batch { drafts, summary } = self.book.batch(self.options.clock.now());
+        let Batch { drafts, summary } = self.buffer.batch(self.options.clock.now());
         let attempt = self.options.attempt;
         let head = OutputHead { attempt, summary }.to_head()?;
         let events: Result<Vec<_>, LogError> = drafts.into_iter().map(stream::event).collect();
@@ -226,7 +220,7 @@ impl Writer {
         }
     }
 
-    /// The server of the log has crashed, and lost what it had not written out. All of that is written again.
+    /// The server of the log has crashed and lost what it had not flushed. All of that is written again.
     async fn write_again(
         &mut self,
         head: &Head,
@@ -234,7 +228,7 @@ impl Writer {
         events: Vec<NewEvent>,
     ) -> Result<(), CommitError> {
         let job = self.options.job;
-        tracing::warn!(%job, "the log has taken back output of a job, which is written again");
+        tracing::warn!(%job, "the log has lost output of a job; writing it again");
         let (version, last) = actual.map_or((Version::NONE, Sequence::START), |actual| {
             (actual.version, actual.last_sequence)
         });
@@ -263,11 +257,13 @@ impl Writer {
             under: self.options.lease.iter().cloned().collect(),
             durability,
         };
-        let through = (&self.options.clock, &self.options.lease_scope);
-        let committed = self.options.log.commit_through(commit, through).await?;
+        let (log, clock) = (&self.options.log, &self.options.clock);
+        let committed = log
+            .commit_through(commit, clock, &self.options.lease_scope)
+            .await?;
         if let Some(committed) = committed.first() {
             self.version = committed.version;
-            self.book.wrote(committed.last_sequence);
+            self.buffer.wrote(committed.last_sequence);
             self.unsettled
                 .acknowledged(durability, committed.last_sequence, events);
         }
@@ -283,8 +279,8 @@ impl Writer {
         }
     }
 
-    /// The stream is not as this writer left it. Either a later attempt writes, or the log had to take back what it
-    /// had acknowledged, because it could not be brought to disk.
+    /// The stream isn't as this writer left it. Either a later attempt writes, or the log had to roll back what
+    /// it had acknowledged, because it couldn't be written to disk.
     fn overtaken(&self, actual: Option<&StoredHead>) -> OutputError {
         let is_ours = actual
             .and_then(|stored| OutputHead::of(stored).ok())
@@ -292,16 +288,16 @@ impl Writer {
         match self.options.log.health() {
             _ if !is_ours => OutputError::Fenced,
             Health::Refusing { reason } => OutputError::Log(reason),
-            // There is room again by now, and what was written before is gone all the same.
-            _ => OutputError::Log(LogError::Engine(Arc::new(TakenBack))),
+            // There is space again by now, but what was written before is lost anyway.
+            _ => OutputError::Log(LogError::Engine(Arc::new(OutputRolledBack))),
         }
     }
 }
 
 /// The log has lost what it had acknowledged.
 #[derive(Debug, thiserror::Error)]
-#[error("what was written could not be brought to disk, and was taken back")]
-struct TakenBack;
+#[error("the output could not be written to disk and was rolled back")]
+struct OutputRolledBack;
 
 /// What the writer does next.
 enum Next {

@@ -1,4 +1,4 @@
-//! What the queue keeps of a job.
+//! What the queue stores about a job.
 
 use eventlog::Version;
 use protocol::{JobId, JobIfInterrupted};
@@ -23,11 +23,11 @@ pub(crate) struct Entry {
     pub(crate) if_interrupted: JobIfInterrupted,
     pub(crate) pool: Pool,
     pub(crate) waits_until: WaitsUntil,
-    /// The how-manieth to come; it decides between equal ranks.
+    /// The order of arrival, which decides between equal ranks.
     pub(super) arrival: u64,
 }
 
-/// The place of an entry among those that are ready. The lowest goes first.
+/// The position of an entry among those that are ready. The lowest goes first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Key {
     rank: i64,
@@ -36,7 +36,7 @@ pub(super) struct Key {
 }
 
 impl Entry {
-    /// What is to be kept of a job; `None` if it does not wait.
+    /// The entry for a job; `None` if it doesn't wait.
     pub(super) fn of(job: &Job, arrival: u64) -> Option<Self> {
         let State::Queued {
             since, not_before, ..
@@ -60,8 +60,8 @@ impl Entry {
         })
     }
 
-    /// Where it stands. It does not depend on the time: whoever waits longer is ahead by the same amount for ever, so a
-    /// rank never has to be looked at again.
+    /// The rank. It doesn't depend on the current time: a job that waits longer is ahead by the same amount
+    /// forever, so ranks never have to be updated.
     pub(super) fn key(&self) -> Key {
         let since_ms = i64::try_from(self.since.0).unwrap_or(i64::MAX);
         let step_ms = i64::try_from(AGEING_MS).unwrap_or(i64::MAX);

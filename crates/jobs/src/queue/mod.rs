@@ -1,13 +1,12 @@
-//! The order in which jobs that wait are started: pure, in memory, no clock.
+//! The order in which waiting jobs are started: pure, in memory, no clock.
 //!
-//! It is a copy of what the log says. What it gets wrong, the log refuses, since a claim names the version that stands
-//! in its [`Entry`].
+//! It is a copy of the log. If it is wrong, the log refuses the claim, which names the version in its [`Entry`].
 //!
-//! - `entry.rs`: what is kept of a job, and its rank.
-//! - `ready.rs`: those that only wait for their turn, by rank, behind the limits of their lanes.
-//! - `waiting.rs`: [`Queue`], which also has those that wait for a time or for other jobs.
+//! - `entry.rs`: what is stored about a job, and its rank.
+//! - `ready.rs`: jobs that only wait for their turn, by rank, behind the limits of their lanes.
+//! - `waiting.rs`: [`Queue`], which also has the jobs that wait for a time or for other jobs.
 //!
-//! **Who owns the state:** the one task of the service that has the queue.
+//! **Who owns the state:** the dispatcher task.
 
 mod entry;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Random histories of a queue, beside a list that is searched from end to end.
+//! Random histories of a queue, compared with a list that is searched from end to end.
 
 use std::{collections::BTreeMap, num::NonZeroU16, sync::Arc};
 
@@ -14,11 +14,11 @@ use crate::{
 use eventlog::UnixMs;
 
 const LANES: [&str; 3] = ["cargo", "npm", "make"];
-/// How many jobs come and go, and after them, how many others they may wait for.
+/// How many jobs come and go, and how many others they may wait for.
 const JOBS: usize = 12;
 const OTHERS: usize = 4;
-/// What is waited for where nothing else is.
-const PLACE: WaitingFor = WaitingFor::Worker { running: 1, limit: 2 };
+/// The reason for waiting if there is no other.
+const WORKER_BUSY: WaitingFor = WaitingFor::Worker { running: 1, limit: 2 };
 
 #[derive(Clone, Debug)]
 enum Action {
@@ -35,7 +35,7 @@ enum Action {
         number: usize,
     },
     Take,
-    /// One of those that were taken is given back, or has ended.
+    /// One of the jobs that were taken is put back, or has ended.
     GiveBack {
         nth: usize,
     },
@@ -58,7 +58,7 @@ enum Action {
     },
 }
 
-/// Which version of a job somebody brings.
+/// The version of a job that is inserted.
 #[derive(Clone, Copy, Debug)]
 enum Age {
     New,
@@ -134,7 +134,7 @@ impl List {
 
     fn why(&self, line: &Line) -> WaitingFor {
         if self.is_expired(line) {
-            PLACE
+            WORKER_BUSY
         } else if !line.unfinished.is_empty() {
             let mut unfinished = line.unfinished.clone();
             unfinished.sort();
@@ -143,7 +143,7 @@ impl List {
         } else if line.not_before() > self.now {
             WaitingFor::Time(UnixMs(line.not_before()))
         } else if self.has_room(line) {
-            PLACE
+            WORKER_BUSY
         } else {
             WaitingFor::Lane
         }
@@ -208,7 +208,7 @@ impl List {
 
 #[derive(Debug)]
 struct World {
-    /// Made once, since it takes a while.
+    /// Created once, because it takes a while.
     ids: Vec<JobId>,
     queue: Queue,
     list: List,
@@ -247,7 +247,7 @@ impl World {
                 assert_eq!(removed, expected.map(|line| line.job.id));
             }
             Action::Take => self.take(),
-            Action::GiveBack { nth } => self.give_back(nth),
+            Action::GiveBack { nth } => self.put_back(nth),
             Action::TakenEnds { nth } => {
                 let Some((line, entry)) = self.pick(nth) else {
                     return;
@@ -277,7 +277,7 @@ impl World {
         let newest = self.newest.get(&number).copied();
         let version = match (newest, age) {
             (Some(version), Age::Same) => version,
-            // Also of a job that has been taken, by somebody who does not know that yet.
+            // This includes jobs that have been taken, by somebody who doesn't know that yet.
             (Some(version), Age::Old) => version - 1,
             _ => {
                 self.versions += 10;
@@ -323,14 +323,14 @@ impl World {
         (count > 0).then(|| self.list.taken.remove(nth % count))
     }
 
-    fn give_back(&mut self, nth: usize) {
+    fn put_back(&mut self, nth: usize) {
         let Some((line, entry)) = self.pick(nth) else {
             return;
         };
         if let Some(lane) = &entry.lane {
             self.list.freed(&lane.name);
         }
-        self.queue.give_back(entry);
+        self.queue.put_back(entry);
         match self.list.position(line.job.id) {
             Some(position) if self.list.lines[position].job.version >= line.job.version => {}
             Some(position) => self.list.lines[position] = line,
@@ -422,7 +422,7 @@ fn attempt() -> Attempt {
 }
 
 fn shape() -> impl Strategy<Value = Shape> {
-    // Few times, so that some are the same, and steps of priority that are worth about as much.
+    // Few distinct times, so that some are equal, and priority steps that are worth about as much.
     let since = prop_oneof![Just(100_000_u64), 100_000_u64..250_000];
     let lane = prop_oneof![2 => Just(None), 3 => (0..LANES.len(), 1_u16..4).prop_map(Some)];
     let not_before = prop_oneof![3 => Just(None), 1 => (0_u64..300).prop_map(Some)];

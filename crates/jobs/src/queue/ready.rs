@@ -1,14 +1,14 @@
 //! Jobs that only wait for their turn, behind the limits of their lanes.
 //!
-//! Jobs of one lane with the same limit are a group. A group has room or has none, as a whole, so it is enough to show
-//! the first of each group that has room: `fronts` holds these, together with all jobs that have no lane, and the best
-//! of them is the next one. When the count of a lane moves by one, exactly one of its groups opens or closes. So a lane
-//! with a great many jobs that must wait costs nobody else anything.
+//! Jobs of one lane with the same limit are a group. A group as a whole has room or doesn't, so it is enough to
+//! expose the first job of each group that has room: `fronts` has these, together with all jobs without a lane,
+//! and the best of them is next. When the count of a lane changes by one, exactly one of its groups opens or
+//! closes. So a lane with very many blocked jobs costs the others nothing.
 //!
 //! Invariants:
 //!
-//! 1. A group shows its first entry if it has room, and else nothing; `fronts` holds exactly what groups show and the
-//!    entries without a lane.
+//! 1. A group exposes its first entry if it has room, and otherwise nothing; `fronts` has exactly what groups
+//!    expose and the entries without a lane.
 //! 2. A lane is kept as long as something runs or waits in it. No group is empty.
 
 use std::{
@@ -45,7 +45,7 @@ impl Ready {
         self.len
     }
 
-    /// The best that may start.
+    /// The best entry that may start.
     pub(super) fn first(&self) -> Option<Key> {
         self.fronts.first().copied()
     }
@@ -145,7 +145,7 @@ fn has_room(limit: NonZeroU16, running: u32) -> bool {
     running < u32::from(limit.get())
 }
 
-/// The lowest limit that has room while so many run.
+/// The lowest limit that has room while this many run.
 fn limit_above(running: u32) -> Option<NonZeroU16> {
     let limit = u16::try_from(running.saturating_add(1)).ok()?;
     NonZeroU16::new(limit)

@@ -1,4 +1,4 @@
-//! What a queue must do whatever is in it: nobody starves, and size does not matter.
+//! What a queue must do whatever is in it: nothing starves, and size doesn't matter.
 
 use std::{num::NonZeroU16, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
 };
 use eventlog::UnixMs;
 
-/// Enough that it would be felt if a step looked at them all.
+/// Enough to notice if a step looked at all of them.
 const JOBS: usize = QUEUE_LIMIT / 2;
 
 pub(super) fn id(number: usize) -> JobId {
@@ -68,7 +68,7 @@ fn nothing_starves_under_a_steady_stream_of_what_is_more_urgent() {
     let mut taken_after_ms = None;
     let steps = i64::from(Priority::HIGHEST.level()) - i64::from(Priority::LOWEST.level());
     let most_ms = u64::try_from(steps).unwrap() * AGEING_MS;
-    // One worker that takes a second for a job, and a new urgent one each second: there is always one.
+    // One worker that takes a second per job, and a new urgent job each second, so there is always one.
     for (next, passed_ms) in (1..).zip((0..).step_by(1_000)) {
         let now = UnixMs(start_ms + passed_ms);
         queue.insert(&job_since(next, now, Priority::HIGHEST), []);
@@ -78,7 +78,7 @@ fn nothing_starves_under_a_steady_stream_of_what_is_more_urgent() {
         }
         assert!(passed_ms <= most_ms, "it still waits after {passed_ms} ms");
     }
-    // It is worth the whole of its head start, and no more.
+    // Waiting is worth exactly its head start, and no more.
     assert_eq!(taken_after_ms, Some(most_ms));
 }
 
@@ -88,17 +88,17 @@ fn equals_are_taken_in_the_order_in_which_they_came() {
     for number in [5, 3, 9, 1] {
         queue.insert(&job(number, Version::from_u64(1)), []);
     }
-    // A newer version of a job keeps its place, and so does one that is given back.
+    // A newer version of a job keeps its position, and so does one that is put back.
     queue.insert(&job(3, Version::from_u64(2)), []);
     let first = queue.take(Pool::Workers, UnixMs(0)).unwrap();
-    queue.give_back(first);
+    queue.put_back(first);
     let order: Vec<_> = std::iter::from_fn(|| queue.take(Pool::Workers, UnixMs(0)))
         .map(|entry| entry.id)
         .collect();
     assert_eq!(order, [5, 3, 9, 1].map(id));
 }
 
-/// It takes seconds if each step costs a logarithm, and hours if it looks at them all.
+/// This takes seconds if each step costs a logarithm, and hours if it looks at all of them.
 #[test]
 fn a_long_queue_and_a_blocked_lane_slow_nobody_down() {
     let mut queue = Queue::default();
@@ -155,7 +155,7 @@ fn why_is_answered_for_the_time_that_is_named() {
     };
     queue.insert(&delayed, []);
     let (lane, time) = (Arc::from("cargo"), WaitingFor::Time(UnixMs(100)));
-    // Nobody has told the queue the time, and nobody has to.
+    // The queue doesn't need to be told the time first.
     assert_eq!(queue.why(id(0), UnixMs(99), |_| (1, 2)), Some(time));
     assert_eq!(
         queue.why(id(0), UnixMs(100), |_| (1, 2)),

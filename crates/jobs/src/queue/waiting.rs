@@ -2,9 +2,9 @@
 //!
 //! Invariants:
 //!
-//! 1. An entry is in exactly one place (`Place`), and in the index of that place.
-//! 2. An entry that waits for jobs stands under each of them in `dependents`, and nothing else stands there.
-//! 3. An entry with a deadline stands in `deadlines`, until that has passed; then its place is `Expired`, and it is
+//! 1. An entry is in exactly one state (`EntryState`), and in the index of that state.
+//! 2. An entry that waits for jobs is listed under each of them in `dependents`, and nothing else is.
+//! 3. An entry with a deadline is in `deadlines` until that has passed; then its state is `Expired`, and it is
 //!    never taken.
 //!
 //! Every operation costs a logarithm of the number of entries for each entry that it moves.
@@ -25,27 +25,27 @@ use crate::{
 };
 use eventlog::UnixMs;
 
-/// How many jobs may wait. Each takes under a kilobyte of memory, and the queue is read whole at the start of a daemon.
-/// Who submits another one is told that it is full.
+/// How many jobs may wait. Each takes less than a kilobyte of memory, and the whole queue is read when a daemon
+/// starts. Further submissions are refused.
 pub(crate) const QUEUE_LIMIT: usize = 200_000;
 
 /// How a job ended that others may wait for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum DependencyEnd {
     Succeeded,
-    /// It failed, was cancelled, or is not there.
+    /// It failed, was cancelled, or doesn't exist.
     NotSucceeded,
 }
 
 /// The jobs that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    slots: HashMap<JobId, Slot>,
-    /// Lanes go across pools: how many run in one is told to each.
+    slots: HashMap<JobId, QueuedEntry>,
+    /// Lanes span pools: how many jobs run in one is told to each.
     ready: ByPool<Ready>,
-    /// How many only deal with the end of another job.
+    /// How many only handle the end of another job.
     followers: usize,
-    /// Those that wait for a time only, by that time.
+    /// Those that only wait for a time, by that time.
     delayed: BTreeSet<(UnixMs, JobId)>,
     deadlines: BTreeSet<(UnixMs, JobId)>,
     expired: BTreeSet<JobId>,
@@ -55,15 +55,15 @@ pub(crate) struct Queue {
 }
 
 #[derive(Debug)]
-struct Slot {
+struct QueuedEntry {
     entry: Entry,
     /// The jobs that it waits for.
     unfinished: BTreeSet<JobId>,
-    place: Place,
+    state: EntryState,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Place {
+enum EntryState {
     Ready,
     Delayed(UnixMs),
     ForJobs,
@@ -71,19 +71,19 @@ enum Place {
 }
 
 impl Queue {
-    /// How many there are.
+    /// The number of jobs.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// How many wait for nothing but a worker and room in their lane, as of the last [`Queue::advance`].
+    /// How many only wait for a worker and room in their lane, as of the last [`Queue::advance`].
     #[cfg(test)]
     pub(crate) fn ready_len(&self) -> usize {
         Pool::ALL.iter().map(|pool| self.ready[*pool].len()).sum()
     }
 
-    /// How many only deal with the end of another job.
+    /// How many only handle the end of another job.
     pub(crate) fn followers(&self) -> usize {
         self.followers
     }
@@ -92,8 +92,9 @@ impl Queue {
         self.slots.get(&id).map(|slot| &slot.entry)
     }
 
-    /// Takes in what a job is now, and which of the jobs that it waits for have not succeeded yet. An older version of
-    /// it makes room, and keeps its place among equals; a newer one stays. A job that does not wait is taken out.
+    /// Inserts the current version of a job, with those of its dependencies that haven't succeeded yet. It
+    /// replaces an older version, and keeps its position among equals; it doesn't replace a newer one. A job that
+    /// doesn't wait is removed.
     pub(crate) fn insert(&mut self, job: &Job, unfinished: impl IntoIterator<Item = JobId>) {
         let known = self.get(job.id).map(|entry| (entry.version, entry.arrival));
         if known.is_some_and(|(version, _)| job.version < version) {
@@ -110,7 +111,7 @@ impl Queue {
         self.add(entry, unfinished.into_iter().collect());
     }
 
-    /// Takes an entry out. Its lane is not touched: it did not run.
+    /// Removes an entry. Its lane doesn't change: the job didn't run.
     pub(crate) fn remove(&mut self, id: JobId) -> Option<Entry> {
         let slot = self.slots.remove(&id)?;
         self.leave(&slot);
@@ -126,15 +127,15 @@ impl Queue {
         Some(slot.entry)
     }
 
-    /// The best of a pool that may start now, left where it is.
+    /// The best entry of a pool that may start now, without taking it.
     pub(crate) fn first(&mut self, pool: Pool, now: UnixMs) -> Option<&Entry> {
         self.advance(now);
         let key = self.ready[pool].first()?;
         self.get(key.id)
     }
 
-    /// The best of a pool that may start now. It is out of the queue, and counts in its lane: whoever takes it gives it
-    /// back, or says in the end that the lane is freed.
+    /// Takes the best entry of a pool that may start now. It is removed from the queue and counts in its lane:
+    /// the caller puts it back, or later frees the lane.
     pub(crate) fn take(&mut self, pool: Pool, now: UnixMs) -> Option<Entry> {
         self.advance(now);
         let key = self.ready[pool].first()?;
@@ -146,8 +147,8 @@ impl Queue {
         Some(entry)
     }
 
-    /// Undoes a take. If the job has been taken in again since, that one stays, unless it is older.
-    pub(crate) fn give_back(&mut self, entry: Entry) {
+    /// Undoes a take. If the job has been inserted again since, that version stays unless it is older.
+    pub(crate) fn put_back(&mut self, entry: Entry) {
         if let Some(lane) = &entry.lane {
             self.lane_freed(&lane.name);
         }
@@ -158,14 +159,14 @@ impl Queue {
         }
     }
 
-    /// So many run in a lane, whoever has them.
+    /// Sets how many jobs run in a lane, on any daemon.
     pub(crate) fn lane_set(&mut self, lane: &Arc<str>, running: u32) {
         for pool in Pool::ALL {
             self.ready[pool].set_running(lane, running);
         }
     }
 
-    /// One less runs in a lane.
+    /// One job less runs in a lane.
     pub(crate) fn lane_freed(&mut self, lane: &Arc<str>) {
         let running = self.running_in(lane).saturating_sub(1);
         self.lane_set(lane, running);
@@ -175,14 +176,14 @@ impl Queue {
         self.ready[Pool::Workers].running(lane)
     }
 
-    /// How many run in a lane, as far as is known here.
+    /// How many jobs run in a lane, as far as is known here.
     #[cfg(test)]
     pub(crate) fn lane_running(&self, lane: &str) -> u32 {
         self.running_in(lane)
     }
 
-    /// A job has ended. If it ended as they needed it to, those that waited for nothing else are free. If not, these must
-    /// fail now: they stay, and are never taken, until they are removed. It does no harm to say it twice.
+    /// A job has ended. If it succeeded, jobs that waited for nothing else are free. If not, the returned jobs
+    /// must fail now: they stay, and are never taken, until they are removed. It does no harm to call this twice.
     pub(crate) fn dependency_ended(&mut self, id: JobId, end: DependencyEnd) -> Vec<JobId> {
         let mut failing = Vec::new();
         for dependent in self.dependents.get(&id).cloned().unwrap_or_default() {
@@ -194,7 +195,7 @@ impl Queue {
                 continue;
             }
             slot.unfinished.remove(&id);
-            let is_free = slot.unfinished.is_empty() && slot.place == Place::ForJobs;
+            let is_free = slot.unfinished.is_empty() && slot.state == EntryState::ForJobs;
             self.stop_waiting(id, dependent);
             if is_free {
                 self.enter(dependent);
@@ -219,27 +220,27 @@ impl Queue {
         self.dependents.contains_key(&id)
     }
 
-    /// Makes those ready whose time has come, and sets those aside whose deadline has passed.
+    /// Makes entries ready whose time has come, and expires those whose deadline has passed.
     pub(crate) fn advance(&mut self, now: UnixMs) {
-        // Deadlines first: what has expired does not become ready.
+        // Deadlines come first: an expired entry doesn't become ready.
         while let Some((_, id)) = pop_until(&mut self.deadlines, now) {
             let Some(mut slot) = self.slots.remove(&id) else {
                 continue;
             };
             self.leave(&slot);
-            slot.place = Place::Expired;
+            slot.state = EntryState::Expired;
             self.expired.insert(id);
             self.slots.insert(id, slot);
         }
         while let Some((_, id)) = pop_until(&mut self.delayed, now) {
             if let Some(slot) = self.slots.get_mut(&id) {
-                slot.place = Place::Ready;
+                slot.state = EntryState::Ready;
                 self.ready[slot.entry.pool].insert(&slot.entry);
             }
         }
     }
 
-    /// Some of those whose deadline has passed, at most so many. They stay until they are removed.
+    /// Up to `limit` entries whose deadline has passed. They stay until they are removed.
     pub(crate) fn expired(&mut self, now: UnixMs, limit: usize) -> Vec<JobId> {
         self.advance(now);
         self.expired.iter().take(limit).copied().collect()
@@ -251,33 +252,34 @@ impl Queue {
         times.into_iter().flatten().map(|(moment, _)| *moment).min()
     }
 
-    /// Why an entry does not run yet; `None` if it is not here. `places` says of a pool how many run in it, and how many may.
+    /// Why an entry doesn't run yet; `None` if it isn't here. `capacity` returns how many jobs of a pool run, and
+    /// how many may.
     pub(crate) fn why(
         &self,
         id: JobId,
         now: UnixMs,
-        places: impl Fn(Pool) -> (usize, usize),
+        capacity: impl Fn(Pool) -> (usize, usize),
     ) -> Option<WaitingFor> {
         let slot = self.slots.get(&id)?;
         let pool = slot.entry.pool;
-        let for_place = || {
-            let (running, limit) = places(pool);
+        let for_worker = || {
+            let (running, limit) = capacity(pool);
             WaitingFor::Worker { running, limit }
         };
         let for_turn = || match &slot.entry.lane {
             Some(lane) if !self.ready[pool].has_room(lane) => WaitingFor::Lane,
-            _ => for_place(),
+            _ => for_worker(),
         };
-        Some(match slot.place {
-            Place::ForJobs => WaitingFor::Jobs(slot.unfinished.iter().copied().collect()),
-            Place::Delayed(moment) if now < moment => WaitingFor::Time(moment),
-            Place::Delayed(_) | Place::Ready => for_turn(),
-            // It is about to be given up.
-            Place::Expired => for_place(),
+        Some(match slot.state {
+            EntryState::ForJobs => WaitingFor::Jobs(slot.unfinished.iter().copied().collect()),
+            EntryState::Delayed(moment) if now < moment => WaitingFor::Time(moment),
+            EntryState::Delayed(_) | EntryState::Ready => for_turn(),
+            // It is about to be failed.
+            EntryState::Expired => for_worker(),
         })
     }
 
-    /// How many lanes are kept.
+    /// The number of lanes that are kept.
     #[cfg(test)]
     pub(super) fn lanes(&self) -> usize {
         self.ready[Pool::Workers].lanes()
@@ -294,45 +296,45 @@ impl Queue {
         for dependency in &unfinished {
             self.dependents.entry(*dependency).or_default().insert(id);
         }
-        let slot = Slot {
+        let slot = QueuedEntry {
             entry,
             unfinished,
-            place: Place::ForJobs,
+            state: EntryState::ForJobs,
         };
         self.slots.insert(id, slot);
         self.enter(id);
     }
 
-    /// Finds the place of an entry that is in no index.
+    /// Adds an entry that is in no index to the right one.
     fn enter(&mut self, id: JobId) {
         let Some(slot) = self.slots.get_mut(&id) else {
             return;
         };
-        slot.place = match slot.entry.not_before {
-            _ if !slot.unfinished.is_empty() => Place::ForJobs,
-            // Whether that has passed is for `advance` to say, which is told the time.
-            Some(moment) => Place::Delayed(moment),
-            None => Place::Ready,
+        slot.state = match slot.entry.not_before {
+            _ if !slot.unfinished.is_empty() => EntryState::ForJobs,
+            // Only `advance` knows the time, and whether this has passed.
+            Some(moment) => EntryState::Delayed(moment),
+            None => EntryState::Ready,
         };
-        match slot.place {
-            Place::Ready => self.ready[slot.entry.pool].insert(&slot.entry),
-            Place::Delayed(moment) => {
+        match slot.state {
+            EntryState::Ready => self.ready[slot.entry.pool].insert(&slot.entry),
+            EntryState::Delayed(moment) => {
                 self.delayed.insert((moment, id));
             }
-            Place::ForJobs | Place::Expired => {}
+            EntryState::ForJobs | EntryState::Expired => {}
         }
     }
 
-    /// Takes an entry out of the index of its place.
-    fn leave(&mut self, slot: &Slot) {
+    /// Removes an entry from the index of its state.
+    fn leave(&mut self, slot: &QueuedEntry) {
         let id = slot.entry.id;
-        match slot.place {
-            Place::Ready => self.ready[slot.entry.pool].remove(&slot.entry),
-            Place::Delayed(moment) => {
+        match slot.state {
+            EntryState::Ready => self.ready[slot.entry.pool].remove(&slot.entry),
+            EntryState::Delayed(moment) => {
                 self.delayed.remove(&(moment, id));
             }
-            Place::ForJobs => {}
-            Place::Expired => {
+            EntryState::ForJobs => {}
+            EntryState::Expired => {
                 self.expired.remove(&id);
             }
         }
@@ -348,7 +350,7 @@ impl Queue {
     }
 }
 
-/// Takes the first out whose time has come.
+/// Removes the first entry whose time has come.
 fn pop_until(times: &mut BTreeSet<(UnixMs, JobId)>, now: UnixMs) -> Option<(UnixMs, JobId)> {
     let first = *times.first().filter(|(moment, _)| *moment <= now)?;
     times.remove(&first);

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    CircuitBreaker, Open, Permit,
+    CircuitBreaker, CircuitOpen, Permit,
     state::{Grant, Role, State},
 };
 use crate::{
@@ -11,14 +11,15 @@ use crate::{
     sync::{AtomicU64, Ordering},
 };
 
-/// A handle on one name. While it is held the circuit is not evicted. Clones are the same circuit.
+/// A handle to the circuit of one name. The circuit isn't evicted while a handle exists. Clones refer to the same
+/// circuit.
 #[derive(Clone)]
 pub struct Circuit {
     pub(super) core: Arc<Core>,
     pub(super) breaker: CircuitBreaker,
 }
 
-/// What is known of a circuit outside the lock.
+/// The part of a circuit that callers read without the lock.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) name: Arc<str>,
@@ -28,7 +29,7 @@ pub(super) struct Core {
 
 /// Set while the circuit lets calls through.
 const LETS_CALLS_THROUGH: u64 = 1;
-/// Set while failures are counted that a success would take back.
+/// Set while there are counted failures that a success would reset.
 const COUNTS_FAILURES: u64 = 2;
 const GENERATION_SHIFT: u32 = 2;
 
@@ -40,7 +41,7 @@ impl Core {
         }
     }
 
-    /// Brings the mirror up to date. The caller holds the lock under which the state changed.
+    /// Updates the mirror. The caller holds the lock under which the state changed.
     pub(super) fn mirror(&self, state: &State) {
         self.word.store(word_of(state), Ordering::Release);
     }
@@ -58,27 +59,27 @@ fn word_of(state: &State) -> u64 {
 }
 
 impl Circuit {
-    /// What the circuit protects.
+    /// The name of what the circuit protects.
     pub fn name(&self) -> &str {
         &self.core.name
     }
 
-    /// Lets a call through or refuses it.
+    /// Asks for permission to make a call.
     #[inline]
-    pub fn acquire(&self) -> Result<Permit<&Self>, Open> {
+    pub fn acquire(&self) -> Result<Permit<&Self>, CircuitOpen> {
         let grant = self.grant()?;
         Ok(Permit::new(self, grant))
     }
 
-    /// Lets a call through or refuses it, with a permit that owns its circuit.
+    /// Like [`acquire`](Self::acquire), with a permit that owns its circuit.
     #[inline]
-    pub fn acquire_owned(self) -> Result<Permit<Self>, Open> {
+    pub fn acquire_owned(self) -> Result<Permit<Self>, CircuitOpen> {
         let grant = self.grant()?;
         Ok(Permit::new(self, grant))
     }
 
     #[inline]
-    fn grant(&self) -> Result<Grant, Open> {
+    fn grant(&self) -> Result<Grant, CircuitOpen> {
         let word = self.core.word.load(Ordering::Acquire);
         if word & LETS_CALLS_THROUGH != 0 {
             let generation = Generation::from_u64(word >> GENERATION_SHIFT);
@@ -87,12 +88,12 @@ impl Circuit {
                 role: Role::Call,
             });
         }
-        self.breaker.acquire_slowly(&self.core)
+        self.breaker.acquire_slow(&self.core)
     }
 
-    /// Whether a success of that generation has nothing to change.
+    /// Whether a success in this generation changes nothing, so that it needn't be recorded.
     #[inline]
-    pub(super) fn has_nothing_to_note(&self, generation: Generation) -> bool {
+    pub(super) fn is_success_a_no_op(&self, generation: Generation) -> bool {
         let word = self.core.word.load(Ordering::Acquire);
         word == generation.get() << GENERATION_SHIFT | LETS_CALLS_THROUGH
     }

@@ -4,23 +4,23 @@
 //!
 //! 1. One lock guards the states of all circuits of a breaker. Every operation is one critical section, so each
 //!    is atomic with respect to all others, [`CircuitBreaker::reset_all`] included.
-//! 2. Beside each state stands one atomic *word*, written only while the lock is held: the generation, whether
-//!    the circuit lets calls through, and whether failures are counted. Two answers are given by the word alone,
-//!    because they change nothing: 'go ahead' when it lets calls through, and 'nothing to note' when a success
-//!    of the current generation meets no counted failure.
+//! 2. Each state is mirrored in one atomic *word*, written only while the lock is held: the generation, whether
+//!    the circuit lets calls through, and whether there are counted failures. Two questions are answered from the
+//!    word alone, because the answer changes nothing: "may I call" while the circuit lets calls through, and
+//!    "must this success be recorded" while the current generation has no counted failure.
 //! 3. The generation goes up with each change of mode: open, probe, close, reset, force. A permit carries the
-//!    generation it was given in; its report counts only while that is the current one, and is otherwise
-//!    counted as late and nothing else.
-//! 4. At most one probe is out. Its permit is the only one of its generation, so only it can close the circuit;
-//!    dropped without a report it makes room for the next probe, and so does the end of its lease.
-//! 5. An entry is evicted only while it is closed, has no failures counted, and nobody holds its circuit. A new
-//!    holder can only come from the entry, under the lock, or from another holder. So there are never two
-//!    circuits of one name in use.
+//!    generation it was granted in. Its report takes effect only while that generation is current; otherwise it
+//!    is only counted as late.
+//! 4. At most one probe runs at a time. Its permit is the only one of its generation, so only the probe can close
+//!    the circuit. A probe that is dropped without a report, or whose lease expires, makes room for the next one.
+//! 5. An entry is evicted only while it is closed, has no counted failures, and nobody holds its circuit. A new
+//!    holder can only come from the entry, under the lock, or from another holder. So two circuits of one name
+//!    are never in use at the same time.
 //!
-//! What is guaranteed: counts are exact, and every report is counted once, as a failure or as late. What is not:
-//! calls that were let through before a circuit opened are not called back, and successes are not counted.
+//! Counts are exact, and every report is counted once, as a failure or as late. Successes aren't counted, and
+//! calls that were let through before a circuit opened aren't aborted.
 //!
-//! The decisions are pure and stand in `state.rs`; here they get their lock, their clock and their jitter.
+//! The decisions are pure functions in `state.rs`; `registry.rs` adds the lock, the clock and the jitter.
 
 mod circuit;
 mod permit;
@@ -30,7 +30,7 @@ mod snapshot;
 mod state;
 
 pub use circuit::Circuit;
-pub use permit::{Open, Permit};
+pub use permit::{CircuitOpen, Permit};
 pub use registry::CircuitBreaker;
 pub use settings::{BreakerSettings, BreakerSettingsError};
 pub use snapshot::{BreakerSnapshot, CircuitSnapshot, CircuitState, StaleCircuit};

@@ -1,22 +1,23 @@
-//! The right to make one call, and the duty to say how it ended.
+//! The permission to make one call, and the report of how it ended.
 
 use std::{borrow::Borrow, time::Duration};
 
 use super::{
     Circuit,
-    state::{Grant, Outcome, Role},
+    state::{CallOutcome, Grant, Role},
 };
 
-/// A call was refused: the circuit is open.
+/// A call was refused because the circuit is open.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the circuit is open")]
-pub struct Open {
-    /// How long it goes on refusing at most; `None` means until somebody resets it.
+pub struct CircuitOpen {
+    /// The longest time until calls are let through again. `None` means that somebody has to reset the circuit.
     pub retry_after: Option<Duration>,
 }
 
-/// One call that was let through. It reports at most once, because reporting uses it up. Dropped without a
-/// report, for example by a cancelled call or a panic, it counts as neither success nor failure.
+/// Permission to make one call. Reporting consumes the permit, so it reports at most once. If it is dropped
+/// without a report, for example because the call was cancelled or panicked, it counts as neither a success nor a
+/// failure.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped reports nothing"]
 pub struct Permit<C: Borrow<Circuit>> {
@@ -39,32 +40,32 @@ impl<C: Borrow<Circuit>> Permit<C> {
         self.grant.role == Role::Probe
     }
 
-    /// The call went well.
+    /// Reports that the call succeeded.
     #[inline]
     pub fn success(mut self) {
         self.is_settled = true;
-        if !self.circuit.borrow().has_nothing_to_note(self.grant.generation) {
-            self.report(Outcome::Success);
+        if !self.circuit.borrow().is_success_a_no_op(self.grant.generation) {
+            self.report(CallOutcome::Success);
         }
     }
 
-    /// The call failed.
+    /// Reports that the call failed.
     pub fn failure(mut self) {
         self.is_settled = true;
-        self.report(Outcome::Failure { retry_after: None });
+        self.report(CallOutcome::Failure { retry_after: None });
     }
 
-    /// The call failed, and the server named the time after which it wants to be asked again. The circuit opens
-    /// at once and for at least that long (up to the longest cooldown of the settings), for all callers.
+    /// Reports that the call failed and that the server asked to be left alone for this long. The circuit opens
+    /// at once, for all callers, and stays open at least that long, up to the maximum cooldown of the settings.
     pub fn failure_retry_after(mut self, retry_after: Duration) {
         self.is_settled = true;
-        self.report(Outcome::Failure {
+        self.report(CallOutcome::Failure {
             retry_after: Some(retry_after),
         });
     }
 
     #[cold]
-    fn report(&self, outcome: Outcome) {
+    fn report(&self, outcome: CallOutcome) {
         let circuit = self.circuit.borrow();
         circuit
             .breaker

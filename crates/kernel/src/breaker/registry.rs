@@ -8,10 +8,10 @@ use std::{
 };
 
 use super::{
-    BreakerSettings, BreakerSettingsError, BreakerSnapshot, Circuit, CircuitSnapshot, Open, Permit,
+    BreakerSettings, BreakerSettingsError, BreakerSnapshot, Circuit, CircuitOpen, CircuitSnapshot, Permit,
     StaleCircuit,
     circuit::Core,
-    state::{Grant, Now, Outcome, State},
+    state::{CallOutcome, Grant, Now, State},
 };
 use crate::{
     Clock, Generation,
@@ -19,23 +19,45 @@ use crate::{
     sync::{Mutex, lock},
 };
 
-/// Circuit breakers by name. A name that is not known is simply closed. Clones are the same breaker.
+/// Circuit breakers by name. An unknown name counts as closed. Clones refer to the same breaker.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use kernel::{BreakerSettings, CircuitBreaker, Clock, ManualClock};
+///
+/// let clock = ManualClock::new();
+/// let settings = BreakerSettings { failure_threshold: 1, jitter: 0.0, ..BreakerSettings::default() };
+/// let cooldown = settings.cooldown;
+/// let breaker = CircuitBreaker::new(settings, Arc::clone(&clock) as Arc<dyn Clock>)?;
+///
+/// breaker.acquire("api.example.com")?.failure();
+/// let refused = breaker.acquire("api.example.com").unwrap_err();
+/// assert_eq!(refused.retry_after, Some(cooldown));
+///
+/// // After the cooldown, one call at a time goes through as a probe.
+/// clock.advance(cooldown);
+/// let probe = breaker.acquire("api.example.com")?;
+/// assert!(probe.is_probe());
+/// assert!(breaker.acquire("api.example.com").is_err());
+/// probe.success();
+/// assert!(!breaker.is_open("api.example.com"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct CircuitBreaker {
-    shared: Arc<Shared>,
+    shared: Arc<BreakerShared>,
 }
 
-struct Shared {
+struct BreakerShared {
     settings: BreakerSettings,
     clock: Arc<dyn Clock>,
     guarded: Mutex<Guarded>,
 }
 
-/// What the one lock guards.
 struct Guarded {
     entries: BTreeMap<Arc<str>, Entry>,
     jitter: Jitter,
-    /// Counts look-ups, to tell which entry was not used for longest.
+    /// Counts lookups, to find the least recently used entry.
     look_ups: u64,
     untracked: u64,
 }
@@ -57,7 +79,7 @@ impl CircuitBreaker {
             untracked: 0,
         };
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(BreakerShared {
                 settings,
                 clock,
                 guarded: Mutex::new(guarded),
@@ -74,29 +96,32 @@ impl CircuitBreaker {
         }
     }
 
-    /// Lets a call through or refuses it.
-    pub fn acquire(&self, name: &str) -> Result<Permit<Circuit>, Open> {
+    /// Asks for permission to make one call.
+    pub fn acquire(&self, name: &str) -> Result<Permit<Circuit>, CircuitOpen> {
         self.circuit(name).acquire_owned()
     }
 
-    /// Notes a success of a call that had no permit: it counts as if it had been let through now. In an open
-    /// circuit whose cooldown is over it closes the circuit; before that, or while a probe is out, it is late.
+    /// Records the success of a call that had no permit, as if it had been let through now. If the circuit is
+    /// open and its cooldown is over, the success closes it. Before that, or while a probe is running, the report
+    /// is late.
     pub fn record_success(&self, name: &str) {
-        self.change(name, |state, now| state.report_unasked(Outcome::Success, now));
-    }
-
-    /// Notes a failure of a call that had no permit, in the same way.
-    pub fn record_failure(&self, name: &str) {
-        self.change_or_make(name, |state, now| {
-            state.report_unasked(Outcome::Failure { retry_after: None }, now);
+        self.change(name, |state, now| {
+            state.report_without_permit(CallOutcome::Success, now)
         });
     }
 
-    /// Notes a failure together with the time after which the server wants to be asked again.
+    /// Records the failure of a call that had no permit, by the same rules.
+    pub fn record_failure(&self, name: &str) {
+        self.change_or_insert(name, |state, now| {
+            state.report_without_permit(CallOutcome::Failure { retry_after: None }, now);
+        });
+    }
+
+    /// Records a failure together with the time for which the server asked to be left alone.
     pub fn record_failure_retry_after(&self, name: &str, retry_after: Duration) {
-        self.change_or_make(name, |state, now| {
-            state.report_unasked(
-                Outcome::Failure {
+        self.change_or_insert(name, |state, now| {
+            state.report_without_permit(
+                CallOutcome::Failure {
                     retry_after: Some(retry_after),
                 },
                 now,
@@ -104,8 +129,8 @@ impl CircuitBreaker {
         });
     }
 
-    /// Whether a call would be refused now. It claims nothing: when the cooldown is over and no probe is out,
-    /// the answer is no.
+    /// Whether a call would be refused now. Asking doesn't start a probe: once the cooldown is over and no probe
+    /// is running, the answer is no.
     pub fn is_open(&self, name: &str) -> bool {
         let now = self.now();
         let guarded = lock(&self.shared.guarded);
@@ -115,12 +140,13 @@ impl CircuitBreaker {
             .is_some_and(|entry| entry.state.refusal(now).is_some())
     }
 
-    /// Closes a circuit, forced or not. Calls that are under way become late. Returns whether it was known.
+    /// Closes a circuit, forced or not. Reports of calls in flight become late. Returns whether the name was
+    /// known.
     pub fn reset(&self, name: &str) -> bool {
         self.change(name, |state, _| state.reset()).is_some()
     }
 
-    /// Closes a circuit if it is still in the generation that the caller saw.
+    /// Closes a circuit if its generation is still the one that the caller saw.
     pub fn reset_if(&self, name: &str, seen: Generation) -> Result<Generation, StaleCircuit> {
         let reset = self.change(name, |state, now| {
             if state.generation() != seen {
@@ -132,7 +158,7 @@ impl CircuitBreaker {
         reset.unwrap_or(Err(StaleCircuit::Unknown))
     }
 
-    /// Closes all circuits in one step, and returns how many there are.
+    /// Closes all circuits in one step and returns how many there are.
     pub fn reset_all(&self) -> usize {
         let mut guarded = lock(&self.shared.guarded);
         for entry in guarded.entries.values_mut() {
@@ -142,18 +168,18 @@ impl CircuitBreaker {
         guarded.entries.len()
     }
 
-    /// Opens a circuit by hand, until it is reset. Returns whether there was room to track the name.
+    /// Opens a circuit until it is reset. Returns whether there was room to track the name.
     pub fn force_open(&self, name: &str) -> bool {
-        self.change_or_make(name, |state, _| state.force_open())
+        self.change_or_insert(name, |state, _| state.force_open())
     }
 
-    /// Closes a circuit by hand, whatever happens, until it is reset. Returns whether there was room to track
-    /// the name.
+    /// Keeps a circuit closed, whatever its calls report, until it is reset. Returns whether there was room to
+    /// track the name.
     pub fn force_closed(&self, name: &str) -> bool {
-        self.change_or_make(name, |state, _| state.force_closed())
+        self.change_or_insert(name, |state, _| state.force_closed())
     }
 
-    /// All circuits at one moment.
+    /// All circuits at one point in time.
     pub fn snapshot(&self) -> BreakerSnapshot {
         let now = self.now();
         let guarded = lock(&self.shared.guarded);
@@ -168,7 +194,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// One circuit, if it is known.
+    /// One circuit, if the name is known.
     pub fn get(&self, name: &str) -> Option<CircuitSnapshot> {
         let now = self.now();
         let guarded = lock(&self.shared.guarded);
@@ -179,15 +205,15 @@ impl CircuitBreaker {
     }
 
     #[cold]
-    pub(super) fn acquire_slowly(&self, core: &Arc<Core>) -> Result<Grant, Open> {
+    pub(super) fn acquire_slow(&self, core: &Arc<Core>) -> Result<Grant, CircuitOpen> {
         let granted = self.change_held(core, |state, now| state.acquire(now));
         // An untracked circuit lets all calls through, so its word never leads here.
         granted
             .unwrap_or(Err(None))
-            .map_err(|retry_after| Open { retry_after })
+            .map_err(|retry_after| CircuitOpen { retry_after })
     }
 
-    pub(super) fn report(&self, core: &Arc<Core>, generation: Generation, outcome: Outcome) {
+    pub(super) fn report(&self, core: &Arc<Core>, generation: Generation, outcome: CallOutcome) {
         self.change_held(core, |state, now| state.report(generation, outcome, now));
     }
 
@@ -195,7 +221,7 @@ impl CircuitBreaker {
         self.change_held(core, |state, now| state.abandon(generation, now.time));
     }
 
-    /// Changes the circuit that somebody holds, unless it is an untracked one.
+    /// Changes a circuit that somebody holds. Does nothing if it is untracked.
     fn change_held<R>(&self, core: &Arc<Core>, change: impl FnOnce(&mut State, Now<'_>) -> R) -> Option<R> {
         let time = self.now();
         let mut guarded = lock(&self.shared.guarded);
@@ -210,14 +236,14 @@ impl CircuitBreaker {
         }
     }
 
-    /// Changes the circuit of a name, if it is known.
+    /// Changes the circuit of a name, if the name is known.
     fn change<R>(&self, name: &str, change: impl FnOnce(&mut State, Now<'_>) -> R) -> Option<R> {
         let time = self.now();
         self.change_locked(&mut lock(&self.shared.guarded), name, time, change)
     }
 
-    /// Changes the circuit of a name, which is made if there is room. Returns whether there was.
-    fn change_or_make(&self, name: &str, change: impl FnOnce(&mut State, Now<'_>)) -> bool {
+    /// Changes the circuit of a name, adding it if there is room. Returns whether it is tracked.
+    fn change_or_insert(&self, name: &str, change: impl FnOnce(&mut State, Now<'_>)) -> bool {
         let time = self.now();
         let mut guarded = lock(&self.shared.guarded);
         guarded.look_up(name, self.shared.settings.max_names);
@@ -251,7 +277,7 @@ impl CircuitBreaker {
 }
 
 impl Guarded {
-    /// The circuit of a name, made if need be; an untracked one if there is no room.
+    /// The circuit of a name, added if necessary. If there is no room, the circuit is untracked.
     fn look_up(&mut self, name: &str, max_names: usize) -> Arc<Core> {
         self.look_ups += 1;
         if let Some(entry) = self.entries.get_mut(name) {
@@ -274,9 +300,9 @@ impl Guarded {
         core
     }
 
-    /// Makes room by the entry that was not used for longest, if any may go (invariant 5 of the module).
+    /// Evicts the least recently used entry, if one may be evicted (invariant 5 of the module).
     fn evict_one(&mut self) -> bool {
-        let unused = self.entries.iter().filter(|(_, entry)| entry.may_go());
+        let unused = self.entries.iter().filter(|(_, entry)| entry.is_evictable());
         let oldest = unused
             .min_by_key(|(_, entry)| entry.last_look_up)
             .map(|(name, _)| Arc::clone(name));
@@ -285,7 +311,7 @@ impl Guarded {
 }
 
 impl Entry {
-    fn may_go(&self) -> bool {
+    fn is_evictable(&self) -> bool {
         self.state.is_idle() && Arc::strong_count(&self.core) == 1
     }
 }

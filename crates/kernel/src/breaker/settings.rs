@@ -1,21 +1,21 @@
-//! What can be set on a breaker, and what is refused.
+//! The settings of a breaker, and their validation.
 
 use std::time::Duration;
 
 /// The settings that all circuits of a breaker share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BreakerSettings {
-    /// So many failures in a row open a circuit.
+    /// This many failures in a row open a circuit.
     pub failure_threshold: u32,
     /// How long an open circuit refuses calls before it lets a probe through.
     pub cooldown: Duration,
-    /// Up to this fraction of the cooldown is added at random, so that many breakers do not probe in step.
+    /// Up to this fraction of the cooldown is added at random, so that many breakers don't probe in step.
     pub jitter: f64,
-    /// A probe that has not reported after this time is given up.
+    /// A probe that hasn't reported after this time is abandoned.
     pub probe_lease: Duration,
-    /// The longest cooldown, whatever a server asks for.
+    /// The longest cooldown, even if a server asks for more.
     pub max_cooldown: Duration,
-    /// How many names are tracked. When all of them are in use, further names are let through untracked.
+    /// How many names are tracked. When all of them are in use, calls to further names are let through untracked.
     pub max_names: usize,
 }
 
@@ -41,16 +41,16 @@ pub enum BreakerSettingsError {
     /// An open circuit would refuse nothing.
     #[error("the cooldown is zero; it must be longer")]
     ZeroCooldown,
-    /// Jitter is a fraction.
+    /// The jitter must be a fraction.
     #[error("the jitter is {0}; it must lie between 0 and 1")]
     JitterOutOfRange(f64),
-    /// Every probe would be given up at once.
+    /// Every probe would be abandoned at once.
     #[error("the probe lease is zero; it must be longer")]
     ZeroProbeLease,
-    /// The cooldown must fit below its own limit.
+    /// The cooldown plus its jitter must not exceed the maximum.
     #[error("the cooldown with its jitter is longer than the longest cooldown")]
     CooldownOverMaximum,
-    /// A breaker without names is no breaker.
+    /// The breaker couldn't track anything.
     #[error("the number of names is zero; it must be at least 1")]
     ZeroNames,
 }
@@ -79,7 +79,8 @@ impl BreakerSettings {
         Ok(())
     }
 
-    /// The cooldown of one opening. `fraction` is the draw of the jitter; a server's wish can only lengthen it.
+    /// The cooldown of one opening. `fraction` is the jitter drawn for it. A server's `retry_after` can only
+    /// lengthen the cooldown.
     pub(super) fn cooldown_for(&self, fraction: f64, retry_after: Option<Duration>) -> Duration {
         let cooldown = self.cooldown.mul_f64(1.0 + self.jitter * fraction);
         cooldown

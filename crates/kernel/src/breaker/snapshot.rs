@@ -1,10 +1,10 @@
-//! What a breaker shows of itself.
+//! Breakers and circuits at one point in time, for display.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::Generation;
 
-/// All circuits of a breaker at one moment.
+/// All circuits of a breaker at one point in time.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BreakerSnapshot {
     /// The circuits, by name.
@@ -13,12 +13,12 @@ pub struct BreakerSnapshot {
     pub untracked: u64,
 }
 
-/// One circuit at one moment.
+/// One circuit at one point in time.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CircuitSnapshot {
-    /// What the circuit protects.
+    /// The name of what the circuit protects.
     pub name: Arc<str>,
-    /// What it does with calls.
+    /// Whether calls are let through.
     pub state: CircuitState,
     /// Goes up with each change of mode.
     pub generation: Generation,
@@ -28,7 +28,7 @@ pub struct CircuitSnapshot {
     pub failures: u64,
     /// Calls that were refused.
     pub refused: u64,
-    /// Reports that came after their generation had ended, and changed nothing.
+    /// Reports that arrived after their generation had ended and so had no effect.
     pub late_reports: u64,
     /// How often the circuit opened.
     pub times_opened: u64,
@@ -37,31 +37,31 @@ pub struct CircuitSnapshot {
 /// What a circuit does with calls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CircuitState {
-    /// It lets them through.
+    /// Calls go through.
     Closed,
-    /// It refuses them for a while.
+    /// Calls are refused for a while.
     Open {
-        /// How long it goes on refusing.
+        /// How long calls will still be refused.
         retry_after: Duration,
     },
-    /// The cooldown is over: one call at a time is let through as a probe.
+    /// The cooldown is over: one call at a time goes through as a probe.
     HalfOpen {
-        /// Whether a probe is out.
+        /// Whether a probe is running.
         probing: bool,
     },
-    /// It refuses them until somebody resets it.
+    /// Calls are refused until somebody resets the circuit.
     ForcedOpen,
-    /// It lets them through whatever happens, until somebody resets it.
+    /// Calls go through, whatever they report, until somebody resets the circuit.
     ForcedClosed,
 }
 
-/// A reset was refused because the circuit is not what the caller saw.
+/// A reset was refused because the circuit has changed since the caller looked.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StaleCircuit {
     /// There is no circuit of that name.
-    #[error("there is no circuit of that name")]
+    #[error("there is no circuit with that name")]
     Unknown,
-    /// It has moved on.
+    /// The circuit is in a later generation.
     #[error("the circuit has moved on to generation {}", .0.generation)]
     Moved(CircuitSnapshot),
 }

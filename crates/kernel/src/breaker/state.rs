@@ -1,4 +1,4 @@
-//! The decisions of one circuit: pure transitions, with the time and the draw of the jitter as parameters.
+//! The decisions of one circuit, as pure transitions. Time and jitter are parameters.
 
 use std::{
     sync::Arc,
@@ -24,7 +24,7 @@ enum Mode {
     Closed {
         consecutive_failures: u32,
     },
-    /// After `retry_at` the next call becomes the probe.
+    /// From `retry_at` on, the next call becomes the probe.
     Open {
         retry_at: Instant,
     },
@@ -42,20 +42,20 @@ pub(super) struct Grant {
     pub(super) role: Role,
 }
 
-/// What a permitted call is to the circuit.
+/// What a permitted call means for the circuit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Role {
-    /// One of many while the circuit is closed.
+    /// One of many calls while the circuit is closed.
     Call,
-    /// The one that decides whether it closes again.
+    /// The call that decides whether the circuit closes again.
     Probe,
 }
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Outcome {
+pub(super) enum CallOutcome {
     Success,
-    /// A failure, with the time after which the server wants to be asked again if it named one.
+    /// A failure, with the server's `retry_after` if it sent one.
     Failure {
         retry_after: Option<Duration>,
     },
@@ -66,7 +66,7 @@ pub(super) enum Outcome {
 pub(super) struct Now<'a> {
     pub(super) time: Instant,
     pub(super) settings: &'a BreakerSettings,
-    /// The draw of the jitter: at least 0 and below 1.
+    /// The jitter drawn for this decision: at least 0 and below 1.
     pub(super) fraction: f64,
 }
 
@@ -88,7 +88,7 @@ impl State {
         self.generation
     }
 
-    /// Whether calls are let through without a look at the time.
+    /// Whether calls are let through regardless of the time.
     pub(super) fn lets_calls_through(&self) -> bool {
         matches!(self.mode, Mode::Closed { .. } | Mode::ForcedClosed)
     }
@@ -102,7 +102,7 @@ impl State {
         )
     }
 
-    /// Whether the circuit is as good as new.
+    /// Whether the circuit could be dropped and created again without a difference.
     pub(super) fn is_idle(&self) -> bool {
         self.mode
             == Mode::Closed {
@@ -110,8 +110,8 @@ impl State {
             }
     }
 
-    /// Lets a call through, as a probe if the cooldown is over, or says after what time to try again. `None`
-    /// means: when somebody has reset the circuit.
+    /// Lets a call through, as a probe if the cooldown is over. Otherwise returns how long to wait, or `None` if
+    /// somebody has to reset the circuit first.
     pub(super) fn acquire(&mut self, now: Now<'_>) -> Result<Grant, Option<Duration>> {
         let grant = self.grant(now);
         if grant.is_err() {
@@ -138,7 +138,7 @@ impl State {
         })
     }
 
-    /// Whether a call would be refused now, and how long that lasts at most.
+    /// Whether a call would be refused now, and for how long at most.
     pub(super) fn refusal(&self, now: Instant) -> Option<Option<Duration>> {
         match self.mode {
             Mode::Closed { .. } | Mode::ForcedClosed => None,
@@ -150,20 +150,20 @@ impl State {
         }
     }
 
-    /// Takes in how a permitted call ended. A report of an ended generation is counted, and that is all.
-    pub(super) fn report(&mut self, generation: Generation, outcome: Outcome, now: Now<'_>) {
+    /// Records how a permitted call ended. A report from an ended generation is only counted.
+    pub(super) fn report(&mut self, generation: Generation, outcome: CallOutcome, now: Now<'_>) {
         if generation != self.generation {
             self.late_reports += 1;
             return;
         }
         match outcome {
-            Outcome::Success => self.succeed(),
-            Outcome::Failure { retry_after } => self.fail(retry_after, now),
+            CallOutcome::Success => self.succeed(),
+            CallOutcome::Failure { retry_after } => self.fail(retry_after, now),
         }
     }
 
-    /// Takes in how a call ended that nobody asked a permit for: it counts as if it had been let through now.
-    pub(super) fn report_unasked(&mut self, outcome: Outcome, now: Now<'_>) {
+    /// Records how a call without a permit ended, as if it had been let through now.
+    pub(super) fn report_without_permit(&mut self, outcome: CallOutcome, now: Now<'_>) {
         match self.grant(now) {
             Ok(grant) => self.report(grant.generation, outcome, now),
             Err(_) => self.late_reports += 1,
@@ -176,7 +176,7 @@ impl State {
             Mode::Probing { .. } => self.enter(Mode::Closed {
                 consecutive_failures: 0,
             }),
-            // No permit is given in an open generation, and a forced one takes no notice.
+            // Open generations grant no permits, and forced modes ignore reports.
             Mode::Open { .. } | Mode::ForcedOpen | Mode::ForcedClosed => {}
         }
     }
@@ -186,7 +186,7 @@ impl State {
         let opens = match &mut self.mode {
             Mode::Closed { consecutive_failures } => {
                 *consecutive_failures = consecutive_failures.saturating_add(1);
-                // A server that says when to come back is not asked before, by anybody.
+                // If a server says when to come back, nobody calls it before that.
                 *consecutive_failures >= now.settings.failure_threshold || retry_after.is_some()
             }
             Mode::Probing { .. } => true,
@@ -201,7 +201,7 @@ impl State {
         }
     }
 
-    /// A probe ended without a report: the next call may probe at once.
+    /// A probe ended without a report, so the next call may probe at once.
     pub(super) fn abandon(&mut self, generation: Generation, now: Instant) {
         if generation == self.generation && matches!(self.mode, Mode::Probing { .. }) {
             self.enter(Mode::Open { retry_at: now });

@@ -1,8 +1,8 @@
-//! Who cancelled, and why.
+//! Who cancelled a run, and why.
 
 use std::{borrow::Cow, fmt};
 
-/// The reason of a cancellation, read by everybody whom it stops.
+/// The reason for a cancellation, visible to everything that it stops.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Cause {
     /// Who asked for it: a user, a signal, a deadline.
@@ -12,7 +12,7 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// A cause in words.
+    /// A cause.
     pub fn new(who: impl Into<Cow<'static, str>>, why: impl Into<Cow<'static, str>>) -> Self {
         Self {
             who: who.into(),
@@ -20,7 +20,7 @@ impl Cause {
         }
     }
 
-    /// The cause of a token whose deadline has passed.
+    /// The cause of a run whose deadline has passed.
     pub fn deadline() -> Self {
         Self::new("deadline", "the time for this run is over")
     }

@@ -1,5 +1,5 @@
-//! The node behind a token: its word, its waiters, its place in the tree. The invariants stand in the module
-//! above and are cited by number.
+//! The node behind a token: its word, its waiters, and its position in the tree. The numbered invariants are in
+//! the parent module.
 
 use std::{
     collections::BTreeMap,
@@ -18,33 +18,32 @@ use crate::{
 
 #[derive(Debug)]
 pub(super) struct Node {
-    /// Tells siblings apart at their parent.
+    /// Identifies this node among its siblings.
     id: u64,
-    /// The mirror of the word, for those who look without the lock.
+    /// The mirror of the word, for readers without the lock.
     word: AtomicU64,
     parents: Vec<Arc<Node>>,
     guarded: Mutex<Guarded>,
 }
 
-/// What the node's lock guards.
 #[derive(Debug, Default)]
 struct Guarded {
     word: u64,
     run: Arc<Run>,
     waiters: Waiters,
     children: BTreeMap<u64, Weak<Node>>,
-    /// The deadline of the current run.
+    /// The alarm for the deadline of the current run.
     alarm: Option<Alarm>,
 }
 
-/// What the scopes of one run share besides the word.
+/// What the scopes of one run share, besides the word.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     cause: WriteOnce<Arc<Cause>>,
 }
 
 impl Run {
-    /// The cause; by invariant 4 it is there for whoever has seen the word differ.
+    /// The cause. By invariant 4 it is set once the word differs.
     pub(super) fn cause(&self) -> Option<Arc<Cause>> {
         self.cause.get()
     }
@@ -54,7 +53,7 @@ pub(super) const fn is_odd(word: u64) -> bool {
     word & 1 == 1
 }
 
-/// The even word of the run that a word is in, live or cancelled.
+/// The even word of the run that this word belongs to, live or cancelled.
 const fn live_word(word: u64) -> u64 {
     word & !1
 }
@@ -77,7 +76,7 @@ impl Node {
         node
     }
 
-    /// Enters a child, unless this node is cancelled: then the child is to be cancelled for the same cause.
+    /// Registers a child. If this node is cancelled, returns the cause with which to cancel the child instead.
     fn adopt(&self, child: &Arc<Self>) -> Option<Arc<Cause>> {
         let mut guarded = lock(&self.guarded);
         if is_odd(guarded.word) {
@@ -101,7 +100,7 @@ impl Node {
         (live_word(guarded.word), Arc::clone(&guarded.run))
     }
 
-    /// Takes the word one step on (invariants 1 and 2).
+    /// Increments the word and its mirror (invariants 1 and 2).
     fn step(&self, guarded: &mut Guarded) {
         guarded.word += 1;
         self.word.store(guarded.word, Ordering::Release);
@@ -115,7 +114,7 @@ impl Node {
         if !is_odd(guarded.word) {
             return Ok(());
         }
-        // Invariant 7: our lock is held while the parents' words are read.
+        // Invariant 7: this node's lock is held while the parents' words are read.
         if self.parents.iter().any(|parent| parent.is_cancelled()) {
             return Err(ResetRefused::ParentCancelled);
         }
@@ -124,13 +123,13 @@ impl Node {
         Ok(())
     }
 
-    /// Enters a waiter if the run with that word is still live (invariant 5). Returns whether it did.
-    pub(super) fn enter(&self, live_word: u64, place: &mut Option<Ticket>, waker: Waker) -> bool {
+    /// Registers a waiter if the run with that word is still live (invariant 5). Returns whether it did.
+    pub(super) fn enter(&self, live_word: u64, ticket: &mut Option<Ticket>, waker: Waker) -> bool {
         let mut guarded = lock(&self.guarded);
         if guarded.word != live_word {
             return false;
         }
-        let replaced = guarded.waiters.enter(place, waker);
+        let replaced = guarded.waiters.enter(ticket, waker);
         drop(guarded);
         drop(replaced);
         true
@@ -141,7 +140,7 @@ impl Node {
         drop(waker);
     }
 
-    /// Cancels the current run at that time, if it is still the current one then.
+    /// Cancels the current run when the deadline passes, unless it has ended by then.
     pub(super) fn cancel_at(self: &Arc<Self>, deadline: &Deadline) {
         let (live_word, _) = self.current();
         let expiry = Expiry {
@@ -150,7 +149,7 @@ impl Node {
         };
         let alarm = deadline.alarm(Waker::from(Arc::new(expiry)));
         let mut guarded = lock(&self.guarded);
-        // A run that ended meanwhile, perhaps by this alarm, needs it no more.
+        // If the run has already ended, perhaps through this alarm, the alarm is no longer needed.
         let unused = if guarded.word == live_word {
             mem::replace(&mut guarded.alarm, alarm)
         } else {
@@ -165,7 +164,7 @@ impl Node {
         (guarded.children.len(), guarded.waiters.len())
     }
 
-    /// Cancels this node alone, and tells who is to be woken and which children come next.
+    /// Cancels this node alone. Returns the waiters to wake and the children to visit.
     fn cancel_here(&self, seen: Option<u64>, cause: &Arc<Cause>) -> Option<Visit> {
         let mut guarded = lock(&self.guarded);
         if seen.is_some_and(|seen| seen != guarded.word) {
@@ -184,7 +183,7 @@ impl Node {
             self.step(&mut guarded);
             visit.wakers.extend(guarded.waiters.take_all());
         }
-        // The children get the cause that this node has, which may be an earlier caller's.
+        // Children get this node's cause, which may come from an earlier caller.
         if let Some(cause) = guarded.run.cause() {
             let children = guarded.children.values().filter_map(Weak::upgrade);
             visit
@@ -195,7 +194,7 @@ impl Node {
     }
 }
 
-/// What is left to do after a node was cancelled, outside of its lock.
+/// What is left to do outside the lock after a node was cancelled.
 struct Visit {
     was_first: bool,
     wakers: Vec<Waker>,
@@ -207,8 +206,8 @@ pub(super) fn cancel(node: &Arc<Node>, seen: Option<u64>, cause: Cause) -> bool 
     cancel_tree(node, seen, &Arc::new(cause))
 }
 
-/// Cancels a node and its descendants, then wakes all who waited (invariant 8). A loop and not a recursion, so
-/// that no depth of the tree overflows the stack.
+/// Cancels a node and its descendants, then wakes all waiters (invariant 8). It loops instead of recursing so
+/// that a deep tree can't overflow the stack.
 fn cancel_tree(node: &Arc<Node>, seen: Option<u64>, cause: &Arc<Cause>) -> bool {
     let Some(first) = node.cancel_here(seen, cause) else {
         return false;
@@ -228,8 +227,8 @@ fn cancel_tree(node: &Arc<Node>, seen: Option<u64>, cause: &Arc<Cause>) -> bool 
 }
 
 impl Drop for Node {
-    /// Forgets the node at its parents. A parent that only this node kept alive goes too, in a loop, so that a
-    /// long chain of children does not overflow the stack.
+    /// Unregisters the node from its parents. A parent that only this node kept alive is dropped in the same
+    /// loop, so that a long chain can't overflow the stack.
     fn drop(&mut self) {
         let mut leaving = vec![(self.id, mem::take(&mut self.parents))];
         while let Some((id, parents)) = leaving.pop() {

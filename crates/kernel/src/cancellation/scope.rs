@@ -1,4 +1,4 @@
-//! One run's view of a token, and the wait for its end.
+//! One run of a token, as its workers see it.
 
 use std::{
     future::Future,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{Deadline, DeadlineExceeded, block_on, waiters::Ticket};
 
-/// Binds a worker to one run of a token. Once cancelled it stays cancelled, whatever happens to the token.
+/// Binds a worker to one run of a token. Once cancelled, a scope stays cancelled, whatever happens to the token.
 #[derive(Clone, Debug)]
 pub struct Scope {
     node: Arc<Node>,
@@ -39,13 +39,13 @@ impl Scope {
         Arc::ptr_eq(&self.node, node)
     }
 
-    /// Whether this run is cancelled: one load and one comparison.
+    /// Whether this run is cancelled. Costs one load and one comparison.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.node.word() != self.live_word
     }
 
-    /// Why this run is cancelled, if it is.
+    /// The cause, if this run is cancelled.
     pub fn cause(&self) -> Option<Arc<Cause>> {
         if self.is_cancelled() {
             self.run.cause()
@@ -54,15 +54,15 @@ impl Scope {
         }
     }
 
-    /// Waits until this run is cancelled. Cancel safety: may be dropped at any time and leaves nothing behind.
-    pub fn wait(&self) -> Wait {
-        Wait {
+    /// Waits until this run is cancelled. Cancel safety: dropping the future leaves nothing behind.
+    pub fn wait(&self) -> WaitForCancellation {
+        WaitForCancellation {
             scope: self.clone(),
-            place: None,
+            ticket: None,
         }
     }
 
-    /// Like [`wait`](Self::wait), on a plain thread.
+    /// Like [`wait`](Self::wait), but blocks a plain thread.
     pub fn wait_blocking(&self, deadline: Deadline) -> Result<Arc<Cause>, DeadlineExceeded> {
         block_on(async {
             let mut cancelled = pin!(self.wait());
@@ -78,15 +78,15 @@ impl Scope {
     }
 }
 
-/// The wait for the end of a run; see [`Scope::wait`]. It yields the cause.
+/// The future of [`Scope::wait`]. It resolves to the cause.
 #[derive(Debug)]
 #[must_use = "a wait does nothing until it is polled"]
-pub struct Wait {
+pub struct WaitForCancellation {
     scope: Scope,
-    place: Option<Ticket>,
+    ticket: Option<Ticket>,
 }
 
-impl Future for Wait {
+impl Future for WaitForCancellation {
     type Output = Arc<Cause>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Arc<Cause>> {
@@ -95,21 +95,21 @@ impl Future for Wait {
             && this
                 .scope
                 .node
-                .enter(this.scope.live_word, &mut this.place, context.waker().clone());
+                .enter(this.scope.live_word, &mut this.ticket, context.waker().clone());
         if entered {
             return Poll::Pending;
         }
-        // The cancel took this waiter out (invariant 5 of the module), so there is no place to give back.
-        this.place = None;
+        // The cancel has removed this waiter (invariant 5 of the module), so there is no ticket to return.
+        this.ticket = None;
         let cause = this.scope.cause();
         assert!(cause.is_some(), "a cancelled run has a cause");
         cause.map_or(Poll::Pending, Poll::Ready)
     }
 }
 
-impl Drop for Wait {
+impl Drop for WaitForCancellation {
     fn drop(&mut self) {
-        if let Some(ticket) = self.place {
+        if let Some(ticket) = self.ticket {
             self.scope.node.leave(ticket);
         }
     }

@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use kernel::{BreakerSettings, CircuitBreaker, CircuitSnapshot, CircuitState, Generation, ManualClock, Open};
+use kernel::{
+    BreakerSettings, CircuitBreaker, CircuitOpen, CircuitSnapshot, CircuitState, Generation, ManualClock,
+};
 
 use crate::support::manual_clock;
 
@@ -57,7 +59,7 @@ fn three_failures_in_a_row_open_it() {
     assert!(breaker.is_open(NAME));
     assert_eq!(
         breaker.acquire(NAME).unwrap_err(),
-        Open {
+        CircuitOpen {
             retry_after: Some(COOLDOWN)
         }
     );
@@ -104,7 +106,7 @@ fn after_the_cooldown_one_probe_closes_it() {
     assert!(breaker.is_open(NAME), "others are refused while the probe is out");
     assert_eq!(
         breaker.acquire(NAME).unwrap_err(),
-        Open {
+        CircuitOpen {
             retry_after: Some(LEASE)
         }
     );
@@ -293,7 +295,10 @@ fn forced_by_hand_it_takes_no_notice_until_it_is_reset() {
     let (breaker, clock) = breaker();
     assert!(breaker.force_open(NAME));
     clock.advance(10 * COOLDOWN);
-    assert_eq!(breaker.acquire(NAME).unwrap_err(), Open { retry_after: None });
+    assert_eq!(
+        breaker.acquire(NAME).unwrap_err(),
+        CircuitOpen { retry_after: None }
+    );
     breaker.record_success(NAME);
     assert_eq!(state(&breaker), CircuitState::ForcedOpen);
 

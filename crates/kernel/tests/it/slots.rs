@@ -113,7 +113,7 @@ fn an_entry_lives_as_long_as_somebody_holds_it() {
     assert_eq!(slots.list().len(), 1);
     assert_eq!(
         format!("{third:?}"),
-        r#"Held { key: "key", slot: Slot { generation: Generation(1), state: 1 } }"#
+        r#"HeldSlot { key: "key", slot: Slot { generation: Generation(1), state: 1 } }"#
     );
     drop(third);
     assert!(slots.list().is_empty());

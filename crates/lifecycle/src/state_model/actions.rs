@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::{Seen, ServerGeneration};
+use super::super::{ExpectedProcess, ServerGeneration};
 
 /// One thing that happens in a history.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub(super) enum Action {
     Start(Saw),
     Restart(Saw),
     Stop(Saw),
-    Rest,
+    StopIfUnused,
     Lease,
     ReturnLease,
     Want,
@@ -43,14 +43,14 @@ pub(super) enum Saw {
 }
 
 impl Saw {
-    pub(super) fn of(self, newest: ServerGeneration) -> Seen {
+    pub(super) fn of(self, newest: ServerGeneration) -> ExpectedProcess {
         let number = match self {
-            Self::Any => return Seen::Any,
+            Self::Any => return ExpectedProcess::Any,
             Self::Newest => newest.get(),
             Self::Back(back) => newest.get().saturating_sub(back),
             Self::Ahead => newest.get() + 1,
         };
-        Seen::Exactly(ServerGeneration::from_u64(number))
+        ExpectedProcess::Exactly(ServerGeneration::from_u64(number))
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
         3 => saw.clone().prop_map(Action::Start),
         4 => saw.clone().prop_map(Action::Restart),
         3 => saw.prop_map(Action::Stop),
-        2 => Just(Action::Rest),
+        2 => Just(Action::StopIfUnused),
         4 => Just(Action::Lease),
         4 => Just(Action::ReturnLease),
         2 => Just(Action::Want),

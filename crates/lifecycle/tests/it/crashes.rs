@@ -72,7 +72,7 @@ fn a_crash_restarts_at_once_then_ever_more_slowly_and_then_not_at_all() {
 #[test]
 fn a_server_that_waits_for_a_wish_stays_down_after_a_crash_and_comes_back_ever_more_slowly() {
     let settings = LifecycleSettings {
-        after_crash: AfterCrash::WaitForWish,
+        after_crash: AfterCrash::WaitForRequest,
         ..settings()
     };
     let stage = Stage::with(settings);

@@ -380,7 +380,11 @@ fn a_rest_stops_what_nobody_uses_whatever_it_is_doing_and_any_wish_takes_it_back
     let stage = Stage::new();
     let rest = |name: &'static str| {
         let (manager, scope) = (stage.manager.clone(), stage.scope());
-        stage.call(async move { manager.rest_server(&key(name), &Deadline::never(), &scope).await })
+        stage.call(async move {
+            manager
+                .stop_if_unused(&key(name), &Deadline::never(), &scope)
+                .await
+        })
     };
     rest("ruff").done().unwrap();
     let lease = stage.client(&key("ruff"));

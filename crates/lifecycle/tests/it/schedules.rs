@@ -9,8 +9,8 @@ use std::{
 
 use kernel::Deadline;
 use lifecycle::{
-    ClientLease, LifecycleError, LifecycleManager, Patience, Seen, ServerGeneration, ServerKey, ServerState,
-    StoppedBy,
+    ClientLease, ExpectedProcess, LifecycleError, LifecycleManager, Patience, ServerGeneration, ServerKey,
+    ServerState, StoppedBy,
 };
 
 use crate::{
@@ -111,11 +111,11 @@ enum Expected {
 }
 
 impl Expected {
-    fn of(manager: &LifecycleManager<Scripted>, key: &ServerKey, seen: Seen) -> Self {
+    fn of(manager: &LifecycleManager<Scripted>, key: &ServerKey, seen: ExpectedProcess) -> Self {
         let newest = newest(manager, key);
         match seen {
-            Seen::Exactly(seen) if seen != newest => Self::Moved { seen, newest },
-            Seen::Exactly(_) | Seen::Any => Self::Heard,
+            ExpectedProcess::Exactly(seen) if seen != newest => Self::Moved { seen, newest },
+            ExpectedProcess::Exactly(_) | ExpectedProcess::Any => Self::Heard,
         }
     }
 
@@ -164,12 +164,12 @@ impl Play {
     }
 
     /// What a caller saw who now goes and asks for something: none in particular, the newest process, or the one before.
-    fn seen(&mut self, key: &ServerKey) -> Seen {
+    fn seen(&mut self, key: &ServerKey) -> ExpectedProcess {
         match self.dice.below(4) {
-            0 | 1 => Seen::Any,
+            0 | 1 => ExpectedProcess::Any,
             back => {
                 let newest = newest(&self.stage.manager, key).get();
-                Seen::Exactly(ServerGeneration::from_u64(newest.saturating_sub(back as u64 - 2)))
+                ExpectedProcess::Exactly(ServerGeneration::from_u64(newest.saturating_sub(back as u64 - 2)))
             }
         }
     }
@@ -196,8 +196,8 @@ impl Play {
                     let is_heard = {
                         let mut record = caller.record.lock().unwrap();
                         let is_down = record.stays_down.get(&key) == Some(&true);
-                        let is_heard =
-                            expected == Expected::Heard && (is_start || seen == Seen::Any || !is_down);
+                        let is_heard = expected == Expected::Heard
+                            && (is_start || seen == ExpectedProcess::Any || !is_down);
                         if is_heard {
                             record.stays_down.insert(key.clone(), false);
                         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kernel::Deadline;
-use lifecycle::{LifecycleError, Seen, ServerGeneration, ServerStatus};
+use lifecycle::{ExpectedProcess, LifecycleError, ServerGeneration, ServerStatus};
 
 use crate::{
     stage::{Call, Stage, key},
@@ -31,11 +31,11 @@ const WISHES: [Wish; 3] = [Wish::Start, Wish::Restart, Wish::Stop];
 
 type Outcome = Result<Option<ServerGeneration>, LifecycleError>;
 
-fn exactly(number: u64) -> Seen {
-    Seen::Exactly(ServerGeneration::from_u64(number))
+fn exactly(number: u64) -> ExpectedProcess {
+    ExpectedProcess::Exactly(ServerGeneration::from_u64(number))
 }
 
-fn ask(stage: &Stage, wish: Wish, seen: Seen) -> Call<Outcome> {
+fn ask(stage: &Stage, wish: Wish, seen: ExpectedProcess) -> Call<Outcome> {
     let (manager, scope) = (stage.manager.clone(), stage.scope());
     stage.call(async move {
         let (key, deadline) = (key("ruff"), Deadline::never());
@@ -220,7 +220,7 @@ fn who_saw_another_process_changes_nothing_and_gets_the_current_status() {
 #[test]
 fn who_saw_the_newest_process_is_heard_as_if_none_was_named() {
     /// What came of a wish, without what differs from run to run.
-    fn after(case: &Case, wish: Wish, seen: Seen) -> (Option<String>, &'static str, u64, usize) {
+    fn after(case: &Case, wish: Wish, seen: ExpectedProcess) -> (Option<String>, &'static str, u64, usize) {
         let stage = case.stage();
         let answer = ask(&stage, wish, seen).take();
         let status = status(&stage);
@@ -241,7 +241,7 @@ fn who_saw_the_newest_process_is_heard_as_if_none_was_named() {
                 let expected = (stopped, case.state, case.generation, processes);
                 assert_eq!(named, expected, "{wish:?}, {}", case.name);
             } else {
-                let expected = after(case, wish, Seen::Any);
+                let expected = after(case, wish, ExpectedProcess::Any);
                 assert_eq!(named, expected, "{wish:?}, {}", case.name);
             }
         }

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 
 use kernel::{CancellationToken, Deadline, SystemClock};
 use lifecycle::{
-    LifecycleError, LifecycleManager, LifecycleOptions, LifecycleSettings, Patience, Seen, ServerKey,
+    ExpectedProcess, LifecycleError, LifecycleManager, LifecycleOptions, LifecycleSettings, Patience,
+    ServerKey,
 };
 use process::Tasks;
 
@@ -41,7 +42,7 @@ async fn one_call(
             let all = manager.list().into_iter();
             let mut of_key = all.filter(|status| status.key == *key);
             let seen = of_key.next().expect("it was started").generation;
-            let (named, time) = (Seen::Exactly(seen), deadline());
+            let (named, time) = (ExpectedProcess::Exactly(seen), deadline());
             match manager.restart_server_if(key, named, &time, &scope).await {
                 // One that was on its way up is joined, and is the one that was seen.
                 Ok(generation) => assert!(generation >= seen),

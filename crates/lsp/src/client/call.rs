@@ -10,13 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kernel::{Deadline, Passed, Scope, Wait};
+use kernel::{Deadline, Scope, WaitForCancellation, WaitForDeadline};
 use tokio::sync::oneshot;
 
 use super::{
     Reply, RequestError,
     outbox::{Admission, Ticket},
-    shared::{Shared, tell},
+    shared::{ClientShared, notify},
     state::{GivenUp, Refused},
 };
 use crate::wire::{EncodeError, Unnumbered};
@@ -38,18 +38,18 @@ enum Progress<W> {
 
 #[derive(Debug)]
 struct Waiting {
-    shared: Arc<Shared>,
+    shared: Arc<ClientShared>,
     id: i64,
     method: Arc<str>,
     since: Instant,
     answer: oneshot::Receiver<Result<Reply, RequestError>>,
-    cancelled: Wait,
-    passed: Passed,
+    cancelled: WaitForCancellation,
+    passed: WaitForDeadline,
 }
 
 impl Request {
     pub(super) fn start(
-        shared: &Arc<Shared>,
+        shared: &Arc<ClientShared>,
         method: &str,
         message: Result<Unnumbered, EncodeError>,
         deadline: &Deadline,
@@ -64,7 +64,7 @@ impl Request {
 
 impl Waiting {
     fn start(
-        shared: &Arc<Shared>,
+        shared: &Arc<ClientShared>,
         method: &str,
         message: Result<Unnumbered, EncodeError>,
         deadline: &Deadline,
@@ -146,25 +146,25 @@ pub struct Flush {
 
 #[derive(Debug)]
 struct AtTheDoor {
-    shared: Arc<Shared>,
+    shared: Arc<ClientShared>,
     method: Arc<str>,
     ticket: Ticket,
     since: Instant,
     told: oneshot::Receiver<()>,
-    passed: Passed,
+    passed: WaitForDeadline,
 }
 
 impl Notice {
     pub(super) fn start(
-        shared: &Arc<Shared>,
+        shared: &Arc<ClientShared>,
         method: &str,
         message: Result<Unnumbered, EncodeError>,
         deadline: &Deadline,
     ) -> Self {
         let start = || {
             let message = message?.into_notification();
-            let (tell, told) = oneshot::channel();
-            let (ticket, admission) = shared.lock().notification(message, tell)?;
+            let (notify, told) = oneshot::channel();
+            let (ticket, admission) = shared.lock().notification(message, notify)?;
             shared.ring();
             Ok(match admission {
                 Admission::Accepted => Progress::Over,
@@ -180,9 +180,9 @@ impl Notice {
 }
 
 impl Flush {
-    pub(super) fn start(shared: &Arc<Shared>, deadline: &Deadline) -> Self {
-        let (tell, told) = oneshot::channel();
-        let marked = shared.lock().mark(tell);
+    pub(super) fn start(shared: &Arc<ClientShared>, deadline: &Deadline) -> Self {
+        let (notify, told) = oneshot::channel();
+        let marked = shared.lock().mark(notify);
         shared.ring();
         Self {
             progress: match marked {
@@ -195,7 +195,7 @@ impl Flush {
 
 impl AtTheDoor {
     fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<ClientShared>,
         method: &str,
         ticket: Ticket,
         told: oneshot::Receiver<()>,
@@ -234,7 +234,7 @@ impl AtTheDoor {
 impl Drop for AtTheDoor {
     fn drop(&mut self) {
         let admitted = self.shared.lock().leave_door(self.ticket);
-        tell(admitted.unwrap_or_default());
+        notify(admitted.unwrap_or_default());
     }
 }
 

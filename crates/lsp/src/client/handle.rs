@@ -7,7 +7,7 @@ use process::Tasks;
 use serde::Serialize;
 
 use super::{
-    ClientSettings, Closed, Counters, Flush, Incoming, Notice, Request, reader, shared::Shared, writer,
+    ClientSettings, Closed, Counters, Flush, Incoming, Notice, Request, reader, shared::ClientShared, writer,
 };
 use crate::wire::{Connection, Unnumbered};
 
@@ -21,7 +21,7 @@ pub struct Client {
 /// Closes the client when the last handle goes. The tasks hold what is shared, and not this.
 #[derive(Debug)]
 struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<ClientShared>,
 }
 
 impl Drop for Handle {
@@ -40,7 +40,7 @@ impl Client {
         tasks: &Tasks,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let shared = Arc::new(Shared::new(settings, clock));
+        let shared = Arc::new(ClientShared::new(settings, clock));
         tasks.spawn(
             "lsp-reader",
             reader::run(Arc::clone(&shared), connection.reader, incoming),

@@ -1,16 +1,18 @@
-//! One client of one language server: requests out, answers in, and everything that can go wrong in between.
+//! A client of one language server: requests out, answers in, and everything that can go wrong in between.
 //!
-//! **Who owns the state:** [`Client`] handles and two tasks share one [`state::State`] behind one short lock. One task
-//! reads and one writes; both end when the connection does, and the connection ends when the last handle is dropped.
+//! **Who owns the state:** [`Client`] handles and two tasks share one [`state::State`] behind one short lock. One
+//! task reads and one writes; both end when the connection does, and the connection ends when the last handle is
+//! dropped.
 //!
 //! Invariants:
 //!
-//! 1. Messages are queued in the call, in one step with the id of a request. So the order of calls is the order on
-//!    the wire, whichever future is polled first, and ids grow on the wire.
+//! 1. Messages are queued in the call, in one step with the id of a request. So the order of calls is the order
+//!    on the wire, whichever future is polled first, and ids grow on the wire.
 //! 2. A request is in the table of pending ones from that step until it is answered, given up, or the client is
-//!    closed; exactly one of the three takes it out. Who gives up a request that the server may have seen tells it.
-//! 3. Closing is final and happens once: the first reason counts, and everybody who waits gets it.
-//! 4. Whatever a server can make grow has a limit with a name, and so has whatever callers can pile up.
+//!    closed; exactly one of the three removes it. If a request that the server may have seen is given up, the
+//!    server is told.
+//! 3. Closing is final and happens once: the first reason counts, and all waiters get it.
+//! 4. Whatever a server can make grow has a named limit, and so has whatever callers can pile up.
 //! 5. The task that reads never waits for the one that writes.
 
 mod call;

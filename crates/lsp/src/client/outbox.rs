@@ -46,7 +46,7 @@ struct Entry<N> {
     ticket: Ticket,
     bytes: Bytes,
     kind: Kind,
-    tell: Tell<N>,
+    notify: Tell<N>,
 }
 
 /// Who wants to know of a message, and when.
@@ -117,9 +117,9 @@ impl<N> Outbox<N> {
         self.push(bytes, Kind::Call, Tell::Nobody)
     }
 
-    /// Queues a notification. If it has to stand at the door, `tell` is told once it is accepted.
-    pub(super) fn push_notification(&mut self, bytes: Bytes, tell: N) -> (Ticket, Admission) {
-        let ticket = self.push(bytes, Kind::Call, Tell::WhenAccepted(tell));
+    /// Queues a notification. If it has to stand at the door, `notify` is told once it is accepted.
+    pub(super) fn push_notification(&mut self, bytes: Bytes, notify: N) -> (Ticket, Admission) {
+        let ticket = self.push(bytes, Kind::Call, Tell::WhenAccepted(notify));
         let admission = if self.accepted == self.entries.len() {
             Admission::Accepted
         } else {
@@ -128,9 +128,9 @@ impl<N> Outbox<N> {
         (ticket, admission)
     }
 
-    /// Queues nothing, but `tell` is told once everything before it has been written.
-    pub(super) fn push_mark(&mut self, tell: N) -> Ticket {
-        self.push(Bytes::new(), Kind::Call, Tell::WhenWritten(tell))
+    /// Queues nothing, but `notify` is told once everything before it has been written.
+    pub(super) fn push_mark(&mut self, notify: N) -> Ticket {
+        self.push(Bytes::new(), Kind::Call, Tell::WhenWritten(notify))
     }
 
     /// Queues an answer to the server.
@@ -151,14 +151,14 @@ impl<N> Outbox<N> {
         }
     }
 
-    fn push(&mut self, bytes: Bytes, kind: Kind, tell: Tell<N>) -> Ticket {
+    fn push(&mut self, bytes: Bytes, kind: Kind, notify: Tell<N>) -> Ticket {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         self.entries.push_back(Entry {
             ticket,
             bytes,
             kind,
-            tell,
+            notify,
         });
         // If it is accepted at once, its caller learns that from the call; nobody else can be behind the door then.
         drop(self.admit());
@@ -202,8 +202,8 @@ impl<N> Outbox<N> {
             self.accepted -= 1;
             self.accepted_bytes -= entry.bytes.len();
             self.forget(entry.kind);
-            if let Tell::WhenWritten(tell) = entry.tell {
-                batch.written.push(tell);
+            if let Tell::WhenWritten(notify) = entry.notify {
+                batch.written.push(notify);
             }
             if !entry.bytes.is_empty() {
                 batch.messages.push_back(entry.bytes);
@@ -222,10 +222,10 @@ impl<N> Outbox<N> {
         {
             self.accepted += 1;
             self.accepted_bytes += entry.bytes.len();
-            if matches!(entry.tell, Tell::WhenAccepted(_))
-                && let Tell::WhenAccepted(tell) = std::mem::replace(&mut entry.tell, Tell::Nobody)
+            if matches!(entry.notify, Tell::WhenAccepted(_))
+                && let Tell::WhenAccepted(notify) = std::mem::replace(&mut entry.notify, Tell::Nobody)
             {
-                admitted.push(tell);
+                admitted.push(notify);
             }
         }
         admitted
@@ -297,7 +297,7 @@ mod tests {
             (self.next, message.into())
         }
 
-        fn tell(&mut self, admitted: Vec<u64>) {
+        fn notify(&mut self, admitted: Vec<u64>) {
             for number in admitted {
                 assert!(
                     self.at_the_door.remove(&number),
@@ -370,7 +370,7 @@ mod tests {
                 let waited = self.at_the_door.remove(&u64::from_be_bytes(*number));
                 assert!(is_waiting || !waited, "who was accepted has been told");
             }
-            self.tell(admitted);
+            self.notify(admitted);
         }
 
         fn take(&mut self, most: usize) {
@@ -392,7 +392,7 @@ mod tests {
             for number in batch.written {
                 assert!(self.marks.remove(&number).is_some(), "{number} is told once");
             }
-            self.tell(batch.admitted);
+            self.notify(batch.admitted);
         }
 
         fn check(&self) {

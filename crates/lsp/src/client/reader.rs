@@ -9,14 +9,14 @@ use std::{
 };
 
 use bytes::Bytes;
-use kernel::{Deadline, Passed};
+use kernel::{Deadline, WaitForDeadline};
 use tokio::io::AsyncReadExt as _;
 
-use super::{Closed, Incoming, ProtocolError, Reply, RequestError, shared::Shared};
+use super::{Closed, Incoming, ProtocolError, Reply, RequestError, shared::ClientShared};
 use crate::wire::{Decoder, Frame, Message, MessageId, Oversized, ReadHalf, encode_response};
 
 /// Reads until the connection or the client is over.
-pub(super) async fn run(shared: Arc<Shared>, reader: ReadHalf, incoming: Arc<dyn Incoming>) {
+pub(super) async fn run(shared: Arc<ClientShared>, reader: ReadHalf, incoming: Arc<dyn Incoming>) {
     let guard = EndGuard(Arc::clone(&shared));
     let reading = Reading {
         shared: Arc::clone(&shared),
@@ -34,7 +34,7 @@ pub(super) async fn run(shared: Arc<Shared>, reader: ReadHalf, incoming: Arc<dyn
 }
 
 /// Closes the client if a task ends without having done so, in a panic or with its runtime.
-pub(super) struct EndGuard(pub(super) Arc<Shared>);
+pub(super) struct EndGuard(pub(super) Arc<ClientShared>);
 
 impl Drop for EndGuard {
     fn drop(&mut self) {
@@ -44,12 +44,12 @@ impl Drop for EndGuard {
 }
 
 struct Reading {
-    shared: Arc<Shared>,
+    shared: Arc<ClientShared>,
     incoming: Arc<dyn Incoming>,
     /// Holds what has been read, so that no byte is lost however a wait ends.
     decoder: Decoder,
     /// When the message that has begun must be whole.
-    message_end: Option<Passed>,
+    message_end: Option<WaitForDeadline>,
     reader: ReadHalf,
 }
 

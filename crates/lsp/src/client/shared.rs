@@ -18,20 +18,20 @@ use crate::wire::encode_cancel;
 pub(super) type Answer = oneshot::Sender<Result<Reply, RequestError>>;
 
 /// How a caller is told that its message has been accepted or written.
-pub(super) type Told = oneshot::Sender<()>;
+pub(super) type Notified = oneshot::Sender<()>;
 
-pub(super) struct Shared {
+pub(super) struct ClientShared {
     pub(super) settings: ClientSettings,
     pub(super) clock: Arc<dyn Clock>,
     /// Guards the decisions. Nobody waits, writes or runs foreign code while holding it.
-    state: Mutex<State<Answer, Told>>,
+    state: Mutex<State<Answer, Notified>>,
     /// Rings when something has been queued. The one who hears it looks into the queue.
     queued: Notify,
     /// Why the client is closed, for those who wait for it. It is written once, by whoever closed the state.
     closed: Slot<Option<Arc<Closed>>>,
 }
 
-impl Shared {
+impl ClientShared {
     pub(super) fn new(settings: ClientSettings, clock: Arc<dyn Clock>) -> Self {
         Self {
             settings,
@@ -42,7 +42,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State<Answer, Told>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<Answer, Notified>> {
         // A panic in a critical section would be a defect of the pure state, whose every step leaves it whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,7 +93,7 @@ impl Shared {
         };
         drop(answer);
         match aftermath {
-            Aftermath::Unsent { admitted } => tell(admitted),
+            Aftermath::Unsent { admitted } => notify(admitted),
             Aftermath::TellServer => {
                 let message = encode_cancel(id);
                 self.lock().cancel(message);
@@ -104,13 +104,13 @@ impl Shared {
 }
 
 /// Tells everybody; whoever does not listen any more does not need to know.
-pub(super) fn tell(everybody: Vec<Told>) {
+pub(super) fn notify(everybody: Vec<Notified>) {
     for somebody in everybody {
         let _: Result<(), ()> = somebody.send(());
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for ClientShared {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.lock();
         formatter

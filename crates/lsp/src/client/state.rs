@@ -139,16 +139,16 @@ impl<A, N> State<A, N> {
     }
 
     /// Queues a notification.
-    pub(super) fn notification(&mut self, message: Bytes, tell: N) -> Result<(Ticket, Admission), Refused> {
+    pub(super) fn notification(&mut self, message: Bytes, notify: N) -> Result<(Ticket, Admission), Refused> {
         self.admits_calls()?;
         self.counters.notifications_sent += 1;
-        Ok(self.outbox.push_notification(message, tell))
+        Ok(self.outbox.push_notification(message, notify))
     }
 
-    /// Queues a mark; `tell` is told when it is reached.
-    pub(super) fn mark(&mut self, tell: N) -> Result<Ticket, Refused> {
+    /// Queues a mark; `notify` is told when it is reached.
+    pub(super) fn mark(&mut self, notify: N) -> Result<Ticket, Refused> {
         self.admits_calls()?;
-        Ok(self.outbox.push_mark(tell))
+        Ok(self.outbox.push_mark(notify))
     }
 
     fn admits_calls(&self) -> Result<(), Refused> {

@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::{
     Closed,
     reader::EndGuard,
-    shared::{Shared, tell},
+    shared::{ClientShared, notify},
 };
 use crate::wire::WriteHalf;
 
@@ -25,7 +25,7 @@ use crate::wire::WriteHalf;
 const MESSAGES_PER_WRITE: usize = 64;
 
 /// Writes until the connection or the client is over.
-pub(super) async fn run(shared: Arc<Shared>, writer: WriteHalf) {
+pub(super) async fn run(shared: Arc<ClientShared>, writer: WriteHalf) {
     let guard = EndGuard(Arc::clone(&shared));
     tokio::select! {
         biased;
@@ -35,23 +35,23 @@ pub(super) async fn run(shared: Arc<Shared>, writer: WriteHalf) {
     drop(guard);
 }
 
-async fn until_the_end(shared: &Shared, mut writer: WriteHalf) -> Closed {
+async fn until_the_end(shared: &ClientShared, mut writer: WriteHalf) -> Closed {
     loop {
         let batch = shared.lock().take(MESSAGES_PER_WRITE);
         let Some(mut batch) = batch else {
             shared.rung().await;
             continue;
         };
-        tell(batch.admitted);
+        notify(batch.admitted);
         if let Err(reason) = write(shared, &mut writer, &mut batch.messages).await {
             return reason;
         }
-        tell(batch.written);
+        notify(batch.written);
     }
 }
 
 async fn write(
-    shared: &Shared,
+    shared: &ClientShared,
     writer: &mut WriteHalf,
     messages: &mut VecDeque<Bytes>,
 ) -> Result<(), Closed> {
@@ -72,7 +72,7 @@ async fn write(
 }
 
 /// Waits for one step of a write, and not for ever.
-async fn patiently<T>(shared: &Shared, step: impl Future<Output = io::Result<T>>) -> Result<T, Closed> {
+async fn patiently<T>(shared: &ClientShared, step: impl Future<Output = io::Result<T>>) -> Result<T, Closed> {
     let after = shared.settings.stall_time;
     let mut step = pin!(step);
     let mut stalled = pin!(Deadline::after(&shared.clock, after).passed());

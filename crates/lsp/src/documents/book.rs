@@ -66,10 +66,10 @@ pub enum SentError {
 /// The documents of one server, over all its generations. Clones are the same book.
 #[derive(Clone)]
 pub struct Documents {
-    shared: Arc<Shared>,
+    shared: Arc<DocumentsShared>,
 }
 
-struct Shared {
+struct DocumentsShared {
     /// Guards which documents there are and what the server was told of them. Held for no longer than it takes to
     /// compare two versions of a text.
     book: Mutex<Book>,
@@ -93,7 +93,7 @@ impl Documents {
         let book = Book::new(settings);
         let progress = Slot::new(book.progress());
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(DocumentsShared {
                 book: Mutex::new(book),
                 progress,
                 clock,

@@ -1,9 +1,9 @@
-//! What is done to servers by hand: start, stop, restart. Whoever names the process they saw changes no other one.
+//! Explicit start, stop and restart of servers. A caller that names the process it saw affects no other one.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
 use kernel::{Deadline, Scope};
-use lifecycle::{LifecycleError, Seen, ServerKey, StoppedAll};
+use lifecycle::{ExpectedProcess, LifecycleError, ServerKey, StoppedAll};
 
 use super::{
     error::AskError,
@@ -13,16 +13,16 @@ use super::{
 };
 use crate::servers::{Chosen, Environment};
 
-/// How long a start or a restart by hand may take.
+/// How long an explicit start or restart may take.
 const START_TIME: Duration = Duration::from_secs(150);
-/// How long a stop by hand may take: the longest way from `shutdown` to a process that is gone.
+/// How long an explicit stop may take: the longest path from `shutdown` to a process that is gone.
 const STOP_TIME: Duration = Duration::from_secs(15);
 
 impl Languages {
-    /// Starts the servers of a path, or the one that is named, and waits until they are up. They are looked for with the
-    /// variables of the caller, as in [`Ask`](super::Ask).
+    /// Starts the servers of a path, or the named one, and waits until they are up. They are looked up with the
+    /// caller's variables, as in [`Ask`](super::Ask).
     ///
-    /// *Cancel safety*: may be dropped at any time; the starts go on.
+    /// *Cancel safety*: the future may be dropped at any time; the starts continue.
     pub async fn start(
         &self,
         path: &Path,
@@ -34,14 +34,19 @@ impl Languages {
         let chosen = self.to_start(path, workspace, server, caller).await?;
         let starts = chosen
             .iter()
-            .map(|chosen| self.start_chosen(chosen, Seen::Any, scope));
+            .map(|chosen| self.start_chosen(chosen, ExpectedProcess::Any, scope));
         futures_util::future::join_all(starts).await.into_iter().collect()
     }
 
     /// Starts a server that was used before, as it is configured now, and waits until it is up.
     ///
-    /// *Cancel safety*: may be dropped at any time; the start goes on.
-    pub async fn start_again(&self, id: &str, seen: Seen, scope: &Scope) -> Result<ServerView, AskError> {
+    /// *Cancel safety*: the future may be dropped at any time; the start continues.
+    pub async fn start_again(
+        &self,
+        id: &str,
+        seen: ExpectedProcess,
+        scope: &Scope,
+    ) -> Result<ServerView, AskError> {
         let key = self.key_of(id)?;
         let all = self
             .to_start(
@@ -51,7 +56,7 @@ impl Languages {
                 &Environment::default(),
             )
             .await?;
-        // It shall be the one that was, and not one further up.
+        // It must be the same one, not one further up.
         let chosen = all.iter().find(|chosen| *chosen.root == *key.root);
         let Some(chosen) = chosen else {
             let server = Arc::clone(&key.server);
@@ -60,10 +65,10 @@ impl Languages {
         self.start_chosen(chosen, seen, scope).await
     }
 
-    /// Stops a server until somebody starts it by hand, and waits until it is gone.
+    /// Stops a server until somebody starts it explicitly, and waits until it is gone.
     ///
-    /// *Cancel safety*: may be dropped at any time; the stop goes on.
-    pub async fn stop(&self, id: &str, seen: Seen, scope: &Scope) -> Result<ServerView, AskError> {
+    /// *Cancel safety*: the future may be dropped at any time; the stop continues.
+    pub async fn stop(&self, id: &str, seen: ExpectedProcess, scope: &Scope) -> Result<ServerView, AskError> {
         let key = self.key_of(id)?;
         let deadline = Deadline::after(&self.shared.clock, STOP_TIME);
         let stopped = self.shared.manager.stop_server_if(&key, seen, &deadline, scope);
@@ -71,10 +76,15 @@ impl Languages {
         self.find(id, Detail::Memory)
     }
 
-    /// Starts a server afresh, and waits until it is up.
+    /// Restarts a server, and waits until it is up.
     ///
-    /// *Cancel safety*: may be dropped at any time; the restart goes on.
-    pub async fn restart(&self, id: &str, seen: Seen, scope: &Scope) -> Result<ServerView, AskError> {
+    /// *Cancel safety*: the future may be dropped at any time; the restart continues.
+    pub async fn restart(
+        &self,
+        id: &str,
+        seen: ExpectedProcess,
+        scope: &Scope,
+    ) -> Result<ServerView, AskError> {
         let key = self.key_of(id)?;
         let deadline = Deadline::after(&self.shared.clock, START_TIME);
         let restarted = self
@@ -85,10 +95,11 @@ impl Languages {
         self.find(id, Detail::Memory)
     }
 
-    /// Stops all servers until somebody starts them by hand, and waits until they are gone; many that hang take as
-    /// long as one. Returns those that had a process, by root and name. One that is still being stopped says so.
+    /// Stops all servers until somebody starts them explicitly, and waits until they are gone; many that hang
+    /// take as long as one. Returns those that had a process, by root and name, including those that are still
+    /// stopping.
     ///
-    /// *Cancel safety*: may be dropped at any time; the stops go on.
+    /// *Cancel safety*: the future may be dropped at any time; the stops continue.
     pub async fn stop_all(&self, scope: &Scope) -> Result<Vec<ServerView>, AskError> {
         let deadline = Deadline::after(&self.shared.clock, STOP_TIME);
         let stopped = self.shared.manager.stop_all(&deadline, scope).await;
@@ -101,9 +112,9 @@ impl Languages {
         Ok(all)
     }
 
-    /// Stops all servers, and starts none any more.
+    /// Stops all servers and refuses to start any more.
     ///
-    /// *Cancel safety*: may be dropped at any time; nothing is started any more all the same.
+    /// *Cancel safety*: the future may be dropped at any time; nothing is started afterwards.
     pub async fn close(&self, deadline: &Deadline, scope: &Scope) -> StoppedAll {
         self.shared
             .manager
@@ -133,7 +144,7 @@ impl Languages {
     async fn start_chosen(
         &self,
         chosen: &Arc<Chosen>,
-        seen: Seen,
+        seen: ExpectedProcess,
         scope: &Scope,
     ) -> Result<ServerView, AskError> {
         let key = self.note_site(chosen).key.clone();
@@ -144,7 +155,7 @@ impl Languages {
         self.find(&id, Detail::Memory)
     }
 
-    /// Whoever saw another process is shown the one that there is.
+    /// A caller that saw another process gets the current one.
     fn refused(&self, key: &ServerKey, source: LifecycleError) -> AskError {
         match source {
             LifecycleError::ServerMoved { seen, current } => AskError::Moved {

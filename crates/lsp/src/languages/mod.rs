@@ -1,15 +1,16 @@
-//! The way in: questions about code, answered by whichever servers know.
+//! The entry point: questions about code, answered by whichever servers can.
 //!
 //! [`Languages`] puts the rest together. A question names a file; the registry says which servers are for it; the
-//! lifecycle manager has them up, whatever happens to them meanwhile; the server is made to know the file as it is on
-//! disk; and the conversation with it ends in an answer in our own words.
+//! lifecycle manager keeps them up; the server is told the current state of the file; and the conversation with
+//! it ends in an answer in our own types.
 //!
-//! **Invariant:** an answer is about files as they were when the question came, or later: every open text is compared
-//! with its file before each question, and a question that looks at other files first waits until the server has been
-//! told of all changes. Nothing that is known of a file when a question comes is sent after it.
+//! **Invariant:** an answer is about files as they were when the question came, or later: every open text is
+//! compared with its file before each question, and a question that involves other files first waits until the
+//! server has been told about all changes. Nothing that is known about a file when a question comes is sent after
+//! it.
 //!
-//! **Invariant:** a question whose server went away is asked of the next process, until the caller's time is over or the
-//! server is given up. A question changes nothing; what might is never repeated.
+//! **Invariant:** a question whose server went away is asked again of the next process, until the caller's time
+//! is over or the server is given up. Questions change nothing; anything that might is never repeated.
 
 mod ask;
 mod by_hand;

@@ -19,7 +19,7 @@ use crate::documents::{DocumentError, Documents, Lease};
 
 /// A text as it was read.
 #[derive(Clone, Debug)]
-struct Known {
+struct OpenText {
     ticket: u64,
     text: Arc<str>,
     stamp: Stamp,
@@ -30,13 +30,13 @@ struct Known {
 #[derive(Debug, Default)]
 pub(crate) struct OpenTexts {
     /// Guards what was told. Nothing is read while it is held.
-    told: Mutex<Told>,
+    told: Mutex<OpenTextTable>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct OpenTextTable {
     last_ticket: u64,
-    texts: BTreeMap<Arc<Path>, Known>,
+    texts: BTreeMap<Arc<Path>, OpenText>,
 }
 
 /// Why a document cannot be opened.
@@ -82,14 +82,14 @@ impl OpenTexts {
         }
     }
 
-    fn read(&self, path: &Arc<Path>, language: &Arc<str>, limit: u64) -> Result<Known, ReadTextError> {
+    fn read(&self, path: &Arc<Path>, language: &Arc<str>, limit: u64) -> Result<OpenText, ReadTextError> {
         let ticket = {
             let mut told = self.told();
             told.last_ticket += 1;
             told.last_ticket
         };
         let (text, stamp) = disk::read_text(path, limit)?;
-        Ok(Known {
+        Ok(OpenText {
             ticket,
             text,
             stamp,
@@ -98,7 +98,7 @@ impl OpenTexts {
     }
 
     /// Makes a text known, unless a later one is known already. Which one counts and telling it is one step.
-    fn tell(&self, documents: &Documents, path: &Arc<Path>, read: Known) -> Result<Lease, DocumentError> {
+    fn tell(&self, documents: &Documents, path: &Arc<Path>, read: OpenText) -> Result<Lease, DocumentError> {
         let mut told = self.told();
         let current = match told.texts.get(path) {
             Some(later) if later.ticket > read.ticket => later.clone(),
@@ -110,7 +110,7 @@ impl OpenTexts {
         documents.lease(path, &current.language, &current.text)
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
+    fn told(&self) -> MutexGuard<'_, OpenTextTable> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

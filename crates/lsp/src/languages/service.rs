@@ -56,11 +56,11 @@ pub struct LanguagesOptions {
 /// Language servers for everybody. Clones are the same service.
 #[derive(Clone, Debug)]
 pub struct Languages {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<LanguagesShared>,
 }
 
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct LanguagesShared {
     pub(super) manager: LifecycleManager<Launcher>,
     pub(super) sites: Sites,
     pub(super) clock: Arc<dyn Clock>,
@@ -96,7 +96,7 @@ impl Languages {
             tasks: Arc::new(options.tasks),
         });
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(LanguagesShared {
                 manager,
                 sites,
                 choices: Choices::new(options.registry, Arc::clone(&options.clock)),

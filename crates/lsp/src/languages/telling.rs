@@ -1,4 +1,4 @@
-//! What a server is told before it is asked, so that it answers about files as they are.
+//! What a server is told before it is asked, so that it answers about the current files.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -16,12 +16,12 @@ use crate::{
     text::LineIndex,
 };
 
-/// How long a server may take to look at a file again before it is asked about it. One that reads many headers takes
-/// seconds; a question is not held up by more.
+/// How long a server may take to reread a file before it is asked about it. One that reads many headers takes
+/// seconds; a question isn't delayed by more.
 const LOOK_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Talk<'_> {
-    /// Makes the server know the file, and every other one that it has open, as they are on disk.
+    /// Makes sure that the server knows the file, and every other one that it has open, as they are on disk.
     pub(super) async fn open_document(&self) -> Result<Option<Lease>, Attempt> {
         let site = Arc::clone(self.site);
         let language = Arc::clone(&self.chosen.language_id);
@@ -44,8 +44,8 @@ impl Talk<'_> {
         })
     }
 
-    /// Makes a server look at the file once more if another file has changed, and it neither wants to hear of that nor is
-    /// asked for what it finds wrong: that it has said that anew shows that it has looked.
+    /// Makes a server reread the file if another file has changed, and the server neither wants to be told about
+    /// that nor is asked for diagnostics: new diagnostics show that it has reread the file.
     pub(super) async fn looked_at(
         &self,
         lease: &Lease,
@@ -66,15 +66,16 @@ impl Talk<'_> {
         let soon = Deadline::after(&self.languages.shared.clock, LOOK_PATIENCE);
         tokio::select! {
             biased;
-            // A server that says nothing is asked all the same.
+            // A server that pushes nothing is asked anyway.
             _ = told.pushed(&path, version, &soon, self.scope) => {}
             _ = self.server.ended() => return Err(Attempt::WentAway),
         }
         Ok((path, version, text))
     }
 
-    /// Opens files that others have changed lately. A server that is told that a file has changed reads it when it finds
-    /// the time, and answers out of what it knew until then. What it is told of an open document counts at once.
+    /// Opens files that others have changed recently. A server that is told that a file has changed reads it when
+    /// it has time, and answers from its old state until then. What it is told about an open document counts at
+    /// once.
     pub(super) async fn open_changed(&self) -> Result<(), Attempt> {
         let told = Arc::clone(self.server.told());
         let changed = told.changed_like(&self.choice.path);
@@ -87,7 +88,7 @@ impl Talk<'_> {
         let opened = self.languages.blocking(move || {
             for path in changed {
                 let path: Arc<Path> = path.into();
-                // One that cannot be opened is as well known as the server makes it.
+                // If a file can't be opened, the server's own knowledge of it has to do.
                 drop(site.texts.open(&site.documents, &path, &language, limit));
                 told.forget_change(&path);
             }
@@ -95,7 +96,7 @@ impl Talk<'_> {
         Ok(opened.await?)
     }
 
-    /// Waits until the server has been sent all that is known of documents.
+    /// Waits until the server has been sent everything about documents.
     pub(super) async fn all_sent(&self, deadline: &Deadline) -> Result<(), Attempt> {
         let generation = Generation::from_u64(self.server.generation().get());
         let sent = self.site.documents.all_sent(generation, deadline, self.scope);

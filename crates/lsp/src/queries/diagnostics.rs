@@ -165,7 +165,7 @@ pub(super) fn read_pushed(
     Ok(list(reader, found))
 }
 
-struct Found {
+struct RawDiagnostic {
     named: Named,
     version: Option<i32>,
     wire: WireDiagnostic,
@@ -178,12 +178,12 @@ fn collect(
     version: Option<i32>,
     items: Vec<Value>,
     place: &str,
-    found: &mut Vec<Found>,
+    found: &mut Vec<RawDiagnostic>,
 ) -> Result<(), QueryError> {
     for (index, item) in items.into_iter().enumerate() {
         let mut wire: WireDiagnostic = reader.parse(item, || format!("{place}[{index}]"))?;
         let message = hover::words(reader, wire.message.take(), &format!("{place}[{index}].message"))?;
-        found.push(Found {
+        found.push(RawDiagnostic {
             named: named.clone(),
             version,
             wire,
@@ -193,9 +193,9 @@ fn collect(
     Ok(())
 }
 
-fn list(reader: &mut Reader<'_>, mut found: Vec<Found>) -> Listed<Diagnostic> {
+fn list(reader: &mut Reader<'_>, mut found: Vec<RawDiagnostic>) -> Listed<Diagnostic> {
     found.sort_by(|left, right| {
-        let place = |found: &Found| (found.wire.range, found.wire.severity);
+        let place = |found: &RawDiagnostic| (found.wire.range, found.wire.severity);
         left.named
             .cmp(&right.named)
             .then_with(|| place(left).cmp(&place(right)))
@@ -217,8 +217,8 @@ fn list(reader: &mut Reader<'_>, mut found: Vec<Found>) -> Listed<Diagnostic> {
     listed
 }
 
-fn diagnostic(reader: &mut Reader<'_>, found: Found) -> Diagnostic {
-    let Found {
+fn diagnostic(reader: &mut Reader<'_>, found: RawDiagnostic) -> Diagnostic {
+    let RawDiagnostic {
         named,
         version,
         wire,

@@ -1,18 +1,18 @@
 //! Questions about code, and their answers.
 //!
-//! A [`Query`] becomes a [`Conversation`]: requests for the server, then its replies, then perhaps more requests, and at
-//! the end an [`Answer`] in our own words, with paths that are relative to the workspace and positions that count from
-//! one. Whoever drives it sends and receives; nothing is sent from here.
+//! A [`Query`] becomes a [`Conversation`]: requests for the server, then its replies, then perhaps more requests,
+//! and at the end an [`Answer`] in our own types, with paths relative to the workspace and positions that count
+//! from one. The caller sends and receives; nothing is sent from here.
 //!
 //! Rules:
 //!
-//! 1. Nothing found is an answer. An error is never turned into one: neither the server's, nor an answer that the
-//!    protocol does not know, which is named with its place.
-//! 2. An answer is sorted, holds everything once, and has a limit; what was left out is counted.
-//! 3. No answer is older than its document. Diagnostics that a server pushed count only for the version that it has been
+//! 1. Nothing found is an answer. An error is never turned into one: neither the server's, nor an answer that
+//!    violates the protocol, which is reported with its position.
+//! 2. An answer is sorted, has no duplicates, and has a limit; what was left out is counted.
+//! 3. No answer is older than its document. Diagnostics that a server pushed count only for the version that was
 //!    sent last ([`PushedDiagnostics`]).
-//! 4. Whether a server is still finding its way is a state of its own ([`Readiness`]), so that 'nothing found' and 'not
-//!    yet looked' are different answers.
+//! 4. Whether a server is still starting up is a separate state ([`Readiness`]), so that "nothing found" and "not
+//!    looked yet" are different answers.
 //!
 //! **Who owns the state:** whoever runs the server. All of it belongs to one generation and ends with it.
 //!

@@ -58,7 +58,7 @@ struct WirePlace {
 }
 
 /// A symbol that is not yet looked up in its file.
-struct Found {
+struct RawSymbol {
     named: Named,
     range: Option<WireRange>,
     name: String,
@@ -94,7 +94,7 @@ fn read(
             }
             None => {
                 let symbol: WireSymbolInformation = reader.parse(value, place)?;
-                found.push(Found {
+                found.push(RawSymbol {
                     named: reader.name(&symbol.location.uri),
                     range: symbol.location.range,
                     name: symbol.name,
@@ -107,7 +107,7 @@ fn read(
         }
     }
     found.sort_by(|left, right| {
-        let key = |found: &Found| (found.named.place.clone(), found.range, found.depth);
+        let key = |found: &RawSymbol| (found.named.place.clone(), found.range, found.depth);
         key(left)
             .cmp(&key(right))
             .then_with(|| left.name.cmp(&right.name))
@@ -127,9 +127,9 @@ fn flatten(
     symbol: WireDocumentSymbol,
     container: Option<&str>,
     depth: u32,
-    found: &mut Vec<Found>,
+    found: &mut Vec<RawSymbol>,
 ) {
-    found.push(Found {
+    found.push(RawSymbol {
         named: named.clone(),
         range: Some(symbol.selection_range),
         name: symbol.name.clone(),
@@ -143,7 +143,7 @@ fn flatten(
     }
 }
 
-fn symbol(reader: &mut Reader<'_>, found: Found) -> Symbol {
+fn symbol(reader: &mut Reader<'_>, found: RawSymbol) -> Symbol {
     let max_bytes = reader.limits().text_bytes;
     Symbol {
         name: bounded(found.name, max_bytes),

@@ -38,7 +38,7 @@ struct Reply {
     success: bool,
     message: Option<String>,
     #[serde(default)]
-    body: Vec<Said>,
+    body: Vec<ReportedError>,
 }
 
 /// A position: both count from one, the offset in units of UTF-16.
@@ -50,7 +50,7 @@ struct Point {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Said {
+struct ReportedError {
     start: Point,
     end: Point,
     text: String,
@@ -86,7 +86,7 @@ pub(super) fn items(reader: &Reader<'_>, reply: Value) -> Result<Vec<Value>, Que
     Ok(reply.body.into_iter().map(item).collect())
 }
 
-fn item(said: Said) -> Value {
+fn item(said: ReportedError) -> Value {
     let severity = match said.category.as_deref() {
         Some("warning") => 2,
         Some("message") => 3,

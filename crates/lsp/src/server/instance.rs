@@ -10,7 +10,7 @@ use kernel::{CancellationToken, Cause, Clock, Deadline, Generation, Scope};
 use lifecycle::{EndReason, Failure, LaunchFailure, RunningServer, ServerGeneration};
 use process::{Child, StopPlan, Tasks};
 
-use super::{launcher::exit_of, record::RecordLevel, site::Site, told::Told};
+use super::{launcher::exit_of, record::RecordLevel, reports::ServerReports, site::Site};
 use crate::{
     client::{Client, RequestError},
     documents::Outbox,
@@ -41,20 +41,20 @@ pub(super) struct Instance {
     pub(super) client: Client,
     /// None for a server that somebody else keeps running.
     pub(super) child: Option<Child>,
-    pub(super) told: Arc<Told>,
+    pub(super) told: Arc<ServerReports>,
     pub(super) capabilities: Arc<Capabilities>,
 }
 
 /// A language server that is up. Clones are the same one.
 #[derive(Clone, Debug)]
 pub(crate) struct LanguageServer {
-    shared: Arc<Shared>,
+    shared: Arc<InstanceShared>,
 }
 
 /// A language server that may be gone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WeakServer {
-    shared: Weak<Shared>,
+    shared: Weak<InstanceShared>,
 }
 
 impl WeakServer {
@@ -66,7 +66,7 @@ impl WeakServer {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct InstanceShared {
     instance: Instance,
     encoding: PositionEncoding,
     clock: Arc<dyn Clock>,
@@ -105,7 +105,7 @@ impl LanguageServer {
         );
         tasks.spawn("lsp-documents", pump);
         let server = Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(InstanceShared {
                 instance,
                 encoding,
                 clock: Arc::clone(clock),
@@ -128,7 +128,7 @@ impl LanguageServer {
         &self.shared.instance.client
     }
 
-    pub(crate) fn told(&self) -> &Arc<Told> {
+    pub(crate) fn told(&self) -> &Arc<ServerReports> {
         &self.shared.instance.told
     }
 
@@ -261,7 +261,7 @@ impl RunningServer for LanguageServer {
 async fn tell_documents(
     mut outbox: Outbox,
     client: Client,
-    told: Arc<Told>,
+    told: Arc<ServerReports>,
     clock: Arc<dyn Clock>,
     scope: Scope,
 ) {

@@ -11,8 +11,8 @@ use super::{
     initialize::initialize_params,
     instance::{Instance, LanguageServer},
     record::RecordLevel,
+    reports::ServerReports,
     site::{Site, Sites},
-    told::Told,
 };
 use crate::{
     client::{Client, ClientSettings, Closed, RequestError},
@@ -94,7 +94,7 @@ impl Launcher {
         let chosen = site.chosen();
         let budget = Deadline::after(&self.clock, chosen.limits.startup.unwrap_or(COLD_BUDGET));
         let (connection, child) = self.connect(&chosen, generation, &budget, scope).await?;
-        let told = Arc::new(Told::new(site, &chosen, &self.clock));
+        let told = Arc::new(ServerReports::new(site, &chosen, &self.clock));
         let client = Client::start(
             connection,
             ClientSettings::default(),
@@ -244,7 +244,7 @@ impl Launcher {
         &self,
         chosen: &Chosen,
         client: &Client,
-        told: &Told,
+        told: &ServerReports,
         budget: &Deadline,
         scope: &Scope,
     ) -> Result<Arc<Capabilities>, String> {

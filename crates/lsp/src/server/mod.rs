@@ -1,21 +1,22 @@
-//! One running language server: its process, its connection, what it is told and what it tells.
+//! One running language server: its process, its connection, what it is told and what it reports.
 //!
-//! `launcher` brings a server up and hands it to the lifecycle manager as a [`LanguageServer`]. What outlives a process
-//! (how it is started, what is open in it, what it said) is its [`Site`]; what ends with it is in `instance` and `told`.
+//! `launcher` brings a server up and hands it to the lifecycle manager as a [`LanguageServer`]. What outlives a
+//! process (how it is started, what is open in it, what it logged) is its [`Site`]; what ends with it is in
+//! `instance` and `reports`.
 //!
-//! **Who owns the state:** the manager has the server, the server has its child, its client and its tasks. When it is
-//! stopped, all of them end.
+//! **Who owns the state:** the manager has the server; the server has its child, its client and its tasks. When
+//! it is stopped, all of them end.
 
 mod initialize;
 mod instance;
 mod launcher;
 mod record;
+mod reports;
 mod site;
-mod told;
 
 pub(crate) use instance::LanguageServer;
 pub(crate) use launcher::Launcher;
 pub(crate) use record::stderr_lines;
 pub use record::{RecordLevel, RecordLine};
+pub(crate) use reports::Awaited;
 pub(crate) use site::{Site, Sites};
-pub(crate) use told::Awaited;

@@ -76,11 +76,11 @@ impl Site {
 /// All sites. Clones are the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Sites {
-    shared: Arc<Shared>,
+    shared: Arc<SiteShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SiteShared {
     clock: Arc<dyn Clock>,
     documents: DocumentSettings,
     /// Guards which there are.
@@ -90,7 +90,7 @@ struct Shared {
 impl Sites {
     pub(crate) fn new(documents: DocumentSettings, clock: Arc<dyn Clock>) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SiteShared {
                 clock,
                 documents,
                 sites: Mutex::default(),

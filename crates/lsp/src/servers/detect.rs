@@ -44,12 +44,12 @@ pub struct FoundProgram {
     /// Known only where it had to be asked for.
     pub version: Option<String>,
     /// Where it was found.
-    pub place: Place,
+    pub place: ProgramPlace,
 }
 
 /// Where a program was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProgramPlace {
     /// In the workspace.
     Workspace,
     /// On the machine.
@@ -149,9 +149,9 @@ impl Search<'_> {
     }
 
     /// All programs of a name, or the one at a path, the better one first.
-    fn locate(&self, program: &str) -> Vec<(PathBuf, Place)> {
+    fn locate(&self, program: &str) -> Vec<(PathBuf, ProgramPlace)> {
         if let Some(path) = self.as_path(program) {
-            return Vec::from_iter(is_program(&path).then_some((path, Place::Machine)));
+            return Vec::from_iter(is_program(&path).then_some((path, ProgramPlace::Machine)));
         }
         let local = match self.local {
             LocalPrograms::Use => self.local_program(program),
@@ -162,8 +162,10 @@ impl Search<'_> {
             .chain(self.environment.usual_directories())
             .map(|directory| directory.join(program))
             .filter(|path| is_program(path));
-        let local = local.into_iter().map(|path| (path, Place::Workspace));
-        local.chain(machine.map(|path| (path, Place::Machine))).collect()
+        let local = local.into_iter().map(|path| (path, ProgramPlace::Workspace));
+        local
+            .chain(machine.map(|path| (path, ProgramPlace::Machine)))
+            .collect()
     }
 
     /// A command with a slash is a path: from the workspace, or from the user's directory.

@@ -1,14 +1,14 @@
-//! Which language servers there are, which of them a file gets, and how they are started.
+//! Which language servers exist, which of them a file gets, and how they are started.
 //!
 //! Built-in knowledge (`builtin`) is overlaid with the user's configuration and with the repository's, if that is
-//! trusted (`config`); programs are looked for (`detect`), roots are found by markers (`roots`), and out of all that a
-//! file gets one primary server and its supplements (`selection`).
+//! trusted (`config`); programs are looked up (`detect`), roots are found by markers (`roots`), and from all that
+//! a file gets one primary server and its supplements (`selection`).
 //!
-//! **Who owns the state:** nobody; there is none. Everything is worked out from files at the moment of the question,
-//! in plain blocking code. Callers run it on a thread for that, and keep what they like.
+//! **Who owns the state:** nobody; there is none. Everything is computed from files at the time of the question,
+//! in plain blocking code. Callers run it on a thread that may block, and cache what they like.
 //!
-//! **What must not happen here:** no server is started, no variable of our own process is read, and no program of a
-//! workspace that is not trusted is run or named.
+//! **What must not happen here:** starting a server, reading a variable of our own process, and running or naming
+//! a program of a workspace that isn't trusted.
 
 mod adjust;
 mod builtin;
@@ -29,7 +29,9 @@ pub use definition::{
     Applies, CommandLine, CommandSpec, DATA_PLACEHOLDER, Enablement, LanguageFiles, LaunchSpec, Origin,
     PORT_PLACEHOLDER, Readiness, Role, ServerDefinition, ServerLimits, Transport,
 };
-pub use detect::{Detected, FoundProgram, LocalPrograms, MissingProgram, MissingReason, Place, Search};
+pub use detect::{
+    Detected, FoundProgram, LocalPrograms, MissingProgram, MissingReason, ProgramPlace, Search,
+};
 pub use environment::Environment;
 pub use overview::{Overview, ServerEntry, ServerStatus};
 pub use registry::{Fingerprint, Registry, RegistrySettings, WorkspaceError, WorkspaceServers};

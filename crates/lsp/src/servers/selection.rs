@@ -13,7 +13,9 @@ use super::definition::{
     Applies, CommandSpec, DATA_PLACEHOLDER, Enablement, LaunchSpec, Origin, Readiness, Role,
     ServerDefinition, ServerLimits, Transport,
 };
-use super::detect::{Detected, FoundProgram, LocalPrograms, MissingProgram, MissingReason, Place, Search};
+use super::detect::{
+    Detected, FoundProgram, LocalPrograms, MissingProgram, MissingReason, ProgramPlace, Search,
+};
 use super::languages;
 use super::registry::{WorkspaceServers, how_to_trust};
 use super::roots::{self, Bounds, FoundBy, Root};
@@ -268,8 +270,8 @@ impl WorkspaceServers {
             && !path.iter().any(|known| known == directory)
         {
             let at = match found.place {
-                Place::Workspace => 0,
-                Place::Machine => path.len(),
+                ProgramPlace::Workspace => 0,
+                ProgramPlace::Machine => path.len(),
             };
             path.insert(at, directory.to_path_buf());
         }

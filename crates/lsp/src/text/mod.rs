@@ -1,11 +1,11 @@
 //! Positions and edits of text.
 //!
-//! A place in a text has three names: a byte offset (ours), a line and a number of code units (the protocol's, in the
-//! encoding that was agreed on with the server), and a line and a column that count from one (people's; a column counts
-//! characters). [`LineIndex`] holds one text and turns each name into the others.
+//! A position in a text has three forms: a byte offset (ours), a line and a number of code units (the protocol's,
+//! in the encoding negotiated with the server), and a line and a column that count from one (the user's; columns
+//! count characters). [`LineIndex`] holds one text and converts between them.
 //!
-//! **Who may be wrong:** a server's position that lies outside of the text is moved to the nearest place inside, as
-//! the protocol says. A person's is refused, with what would have been right.
+//! **Invalid positions:** a server's position outside of the text is moved to the nearest one inside, as the
+//! protocol says. A user's is refused, with what would have been valid.
 //!
 //! **What must not happen here:** files, tasks, clocks. Everything is a function of its arguments.
 

@@ -72,11 +72,11 @@ pub struct Decoder {
     buffer: BytesMut,
     /// The size of the allocation behind the buffer. The buffer itself only knows the part that is left of it.
     allocated: usize,
-    place: Place,
+    place: FramePosition,
 }
 
 #[derive(Debug)]
-enum Place {
+enum FramePosition {
     Header(HeaderReader),
     Body { length: usize },
     Skipping(Skipped),
@@ -90,7 +90,7 @@ impl Decoder {
             limits,
             buffer: BytesMut::new(),
             allocated: 0,
-            place: Place::Header(HeaderReader::default()),
+            place: FramePosition::Header(HeaderReader::default()),
         }
     }
 
@@ -108,7 +108,9 @@ impl Decoder {
         let spare = self.buffer.capacity() - self.buffer.len();
         let wanted = match self.place {
             // Behind a large body nothing is read along, so that nothing has to be copied when its memory goes.
-            Place::Body { length } if length > READ_BYTES => length.saturating_sub(self.buffer.len()).max(1),
+            FramePosition::Body { length } if length > READ_BYTES => {
+                length.saturating_sub(self.buffer.len()).max(1)
+            }
             _ => spare,
         };
         (&mut self.buffer).limit(spare.min(wanted))
@@ -117,7 +119,7 @@ impl Decoder {
     /// The next frame, if it is there. To be asked until there is none, before more bytes are fed.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         self.advance().inspect_err(|error| {
-            self.place = Place::Broken(error.clone());
+            self.place = FramePosition::Broken(error.clone());
             self.set_buffer(BytesMut::new());
         })
     }
@@ -125,16 +127,16 @@ impl Decoder {
     /// Whether a message has begun and is not whole yet.
     pub fn is_inside_message(&self) -> bool {
         match &self.place {
-            Place::Header(_) => !self.buffer.is_empty(),
-            Place::Body { .. } | Place::Skipping(_) => true,
-            Place::Broken(_) => false,
+            FramePosition::Header(_) => !self.buffer.is_empty(),
+            FramePosition::Body { .. } | FramePosition::Skipping(_) => true,
+            FramePosition::Broken(_) => false,
         }
     }
 
     /// How many bytes of memory it holds; bodies that were given out and are still in use are not counted.
     pub fn allocated_bytes(&self) -> usize {
         let kept = match &self.place {
-            Place::Skipping(skipped) => skipped.allocated_bytes(),
+            FramePosition::Skipping(skipped) => skipped.allocated_bytes(),
             _ => 0,
         };
         self.allocated + kept
@@ -143,23 +145,23 @@ impl Decoder {
     fn advance(&mut self) -> Result<Option<Frame>, FrameError> {
         loop {
             match &mut self.place {
-                Place::Header(header) => {
+                FramePosition::Header(header) => {
                     let Some(head) = header.read(&self.buffer, &self.limits)? else {
                         return Ok(None);
                     };
                     self.enter_body(&head);
                 }
-                Place::Body { length } => {
+                FramePosition::Body { length } => {
                     let length = *length;
                     if self.buffer.len() < length {
                         return Ok(None);
                     }
                     let body = self.buffer.split_to(length).freeze();
-                    self.place = Place::Header(HeaderReader::default());
+                    self.place = FramePosition::Header(HeaderReader::default());
                     self.give_back();
                     return Ok(Some(Frame::Body(body)));
                 }
-                Place::Skipping(skipped) => {
+                FramePosition::Skipping(skipped) => {
                     let taken = skipped.take(&self.buffer);
                     self.buffer.advance(taken);
                     if !skipped.is_over() {
@@ -169,10 +171,10 @@ impl Decoder {
                         length: skipped.length(),
                         id: skipped.find_answered_id(),
                     };
-                    self.place = Place::Header(HeaderReader::default());
+                    self.place = FramePosition::Header(HeaderReader::default());
                     return Ok(Some(Frame::Oversized(oversized)));
                 }
-                Place::Broken(error) => return Err(error.clone()),
+                FramePosition::Broken(error) => return Err(error.clone()),
             }
         }
     }
@@ -180,8 +182,8 @@ impl Decoder {
     fn enter_body(&mut self, head: &Head) {
         self.buffer.advance(head.header_bytes);
         self.place = match usize::try_from(head.body_bytes) {
-            Ok(length) if length <= self.limits.body_bytes => Place::Body { length },
-            _ => Place::Skipping(Skipped::new(head.body_bytes)),
+            Ok(length) if length <= self.limits.body_bytes => FramePosition::Body { length },
+            _ => FramePosition::Skipping(Skipped::new(head.body_bytes)),
         };
     }
 
@@ -189,7 +191,7 @@ impl Decoder {
         let held = self.buffer.len();
         let spare = self.buffer.capacity() - held;
         let most = match self.place {
-            Place::Body { length } if length > READ_BYTES => length.max(held + 1),
+            FramePosition::Body { length } if length > READ_BYTES => length.max(held + 1),
             _ => READ_BYTES.max(held + LEAST_ROOM),
         };
         if spare >= LEAST_ROOM || (spare > 0 && held + spare >= most) {

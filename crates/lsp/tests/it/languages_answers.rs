@@ -355,7 +355,7 @@ async fn a_server_that_somebody_else_keeps_is_used_and_left_alone() {
     let (text, _) = house.hover("a.fault").await.unwrap();
     assert!(text.ends_with("5 bytes"), "{text}");
     let (id, scope) = (house.view().id, live());
-    soon(house.languages.stop(&id, lsp::Seen::Any, &scope))
+    soon(house.languages.stop(&id, lsp::ExpectedProcess::Any, &scope))
         .await
         .unwrap();
     assert!(other.try_wait().unwrap().is_none(), "it is not ours");

@@ -240,7 +240,7 @@ async fn a_server_that_hangs_at_its_start_is_seen_and_stopped() {
     let scope = live();
     let (answered, stopped) = tokio::join!(house.ask(hover(&file)), async {
         until("somebody waits", || house.view().status.leases == 1).await;
-        house.languages.stop(&id, lsp::Seen::Any, &scope).await
+        house.languages.stop(&id, lsp::ExpectedProcess::Any, &scope).await
     });
     let by_request = ServerState::Stopped {
         by: StoppedBy::Request,
@@ -369,7 +369,7 @@ async fn a_stop_leaves_nothing_of_a_server_that_resists() {
     let pids = [house.pids("server"), house.pids("grandchild")].concat();
     assert!(pids.iter().all(|pid| is_alive(*pid)));
     let (id, scope) = (house.view().id, live());
-    let stopped = soon(house.languages.stop(&id, lsp::Seen::Any, &scope))
+    let stopped = soon(house.languages.stop(&id, lsp::ExpectedProcess::Any, &scope))
         .await
         .unwrap();
     assert_eq!((stopped.pid, stopped.documents.open), (None, 0));
@@ -385,7 +385,7 @@ async fn a_restart_by_hand_is_one_restart_for_all_who_want_it() {
     house.write("a.fault", "1");
     house.hover("a.fault").await.unwrap();
     let (id, scope) = (house.view().id, live());
-    let restarts = (0..5).map(|_| house.languages.restart(&id, lsp::Seen::Any, &scope));
+    let restarts = (0..5).map(|_| house.languages.restart(&id, lsp::ExpectedProcess::Any, &scope));
     let (restarted, answered) =
         tokio::join!(futures_util::future::join_all(restarts), house.hover("a.fault"));
     for view in restarted {

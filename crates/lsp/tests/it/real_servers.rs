@@ -311,7 +311,7 @@ impl Real {
         let stopped = self
             .house
             .languages
-            .stop(&view.id, lsp::Seen::Any, &live())
+            .stop(&view.id, lsp::ExpectedProcess::Any, &live())
             .await
             .unwrap();
         assert_eq!(stopped.pid, None);

@@ -1,4 +1,4 @@
-//! The second thread of a keeper: it listens to the daemon, keeps the plan's times, and signals the tree.
+//! The second thread of a keeper: it listens to the daemon, follows the stop plan, and signals the tree.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -12,15 +12,15 @@ use rustix::process::Signal;
 use super::plan::{Due, Plan};
 use super::report::Report;
 use crate::ended::NAMED_PROCESSES;
-use crate::identity::{Identity, Sent, Target};
+use crate::identity::{Identity, SignalResult, Target};
 use crate::proc_table;
-use crate::remains::LOOKS_TO_HALT;
+use crate::sweep::HALT_SCANS;
 use crate::wire::{Inbox, ToKeeper};
 
 /// Enough for any message but the first one.
 const READ_BYTES: usize = 4096;
 
-/// Whether the daemon can still be heard.
+/// Whether the daemon is connected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Daemon {
     Alive,
@@ -35,7 +35,7 @@ pub(super) fn run(socket: &UnixStream, notices: &OwnedFd, report: &Report) {
         let happened = wait(socket, notices, daemon, plan.next_look(Instant::now()));
         let now = Instant::now();
         if happened.command_ended {
-            // There is one notice in a life; if it cannot be read it is read again.
+            // There is one notice in a life; if it can't be read, it is read again.
             let _ = rustix::io::read(notices, &mut [0; 16]);
             plan.command_ended(now);
         }
@@ -61,7 +61,7 @@ struct Happened {
 fn wait(socket: &UnixStream, notices: &OwnedFd, daemon: Daemon, until: Option<Instant>) -> Happened {
     let timeout = until.map(|until| {
         let rest = until.saturating_duration_since(Instant::now());
-        // Rounded up, so that the moment has come when it is over. What does not fit is as good as for ever.
+        // Rounded up, so that the time has come when the wait is over. What doesn't fit is as good as forever.
         Timespec::try_from(rest + Duration::from_micros(1)).unwrap_or(Timespec {
             tv_sec: i64::MAX,
             tv_nsec: 0,
@@ -71,7 +71,7 @@ fn wait(socket: &UnixStream, notices: &OwnedFd, daemon: Daemon, until: Option<In
     if daemon == Daemon::Alive {
         polled.push(PollFd::new(socket, PollFlags::IN));
     }
-    // Interrupted or not: whoever wakes looks.
+    // Interrupted or not, the state is checked after waking up.
     let _ = poll(&mut polled, timeout.as_ref());
     let has = |index: usize| polled.get(index).is_some_and(|one| !one.revents().is_empty());
     Happened {
@@ -80,7 +80,7 @@ fn wait(socket: &UnixStream, notices: &OwnedFd, daemon: Daemon, until: Option<In
     }
 }
 
-/// Takes what has come from the daemon. An error means that nothing more will.
+/// Handles messages from the daemon. After an error there are no more.
 fn listen(mut socket: &UnixStream, inbox: &mut Inbox, plan: &mut Plan, now: Instant) -> io::Result<()> {
     let mut bytes = [0; READ_BYTES];
     let count = socket.read(&mut bytes)?;
@@ -106,7 +106,7 @@ fn listen(mut socket: &UnixStream, inbox: &mut Inbox, plan: &mut Plan, now: Inst
     Ok(())
 }
 
-/// Everything below this process, and what it has been told.
+/// Everything below this process, and which signals it was sent.
 #[derive(Debug, Default)]
 struct Tree {
     told: BTreeSet<Identity>,
@@ -114,7 +114,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// Tells everybody once. A stopped process would hear it only when it goes on, so it does.
+    /// Sends SIGTERM once to each process. A stopped process would receive it only when it continues, so it is
+    /// continued.
     fn term(&mut self) {
         for (identity, _, target) in members() {
             if self.told.insert(identity) {
@@ -125,27 +126,30 @@ impl Tree {
     }
 
     fn kill(&mut self, report: &Report) {
-        // What has come since the last time comes faster than we look: killing some makes room for others. So they are
-        // halted first, which makes no room. A tree that is killed for the first time is spared that.
+        // New processes since the last scan appear faster than we look, and killing some makes room for others.
+        // So they are stopped (SIGSTOP) first, which makes no room. The first kill of a tree skips this.
         let is_first = self.killed.is_empty();
         if !is_first && members().any(|(identity, ..)| !self.killed.contains(&identity)) {
             self.halt();
         }
         for (identity, name, target) in members() {
-            // Once is enough for each of them; those that are still there have not come to it yet.
-            if !self.killed.contains(&identity) && report.kill(&target, identity.pid, &name) == Sent::Yes {
+            // Once per process is enough; those that are still there haven't died yet.
+            if !self.killed.contains(&identity)
+                && report.kill(&target, identity.pid, &name) == SignalResult::Yes
+            {
                 self.killed.insert(identity);
             }
         }
     }
 
-    /// Halts everybody, until a look finds nobody new. Whoever has been sent the signal starts no process any more.
+    /// Stops (SIGSTOP) every process, until a scan finds nothing new. A process that was sent the signal starts
+    /// no more processes.
     fn halt(&self) {
         let mut halted = BTreeSet::new();
-        for _ in 0..LOOKS_TO_HALT {
+        for _ in 0..HALT_SCANS {
             let before = halted.len();
             for (identity, _, target) in members() {
-                if !halted.contains(&identity) && target.signal(Signal::STOP) == Sent::Yes {
+                if !halted.contains(&identity) && target.signal(Signal::STOP) == SignalResult::Yes {
                     halted.insert(identity);
                 }
             }
@@ -170,8 +174,8 @@ pub(super) fn kill_everything() {
     }
 }
 
-/// What is below this process and alive, each held fast and looked at again: its parent is one that was seen here, or
-/// this process, which gets those whose parent has ended.
+/// The live processes below this one, each held by a descriptor and checked again: its parent is one that was
+/// seen here, or this process, which inherits orphans.
 fn members() -> impl Iterator<Item = (Identity, String, Target)> {
     let tree = proc_table::below(std::process::id());
     let parents: BTreeSet<u32> = tree

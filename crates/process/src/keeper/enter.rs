@@ -1,4 +1,4 @@
-//! How a command gets into a view, and what it loses on the way.
+//! How a command enters a view, and drops its privileges.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,20 +17,21 @@ pub(super) struct Namespaces {
 }
 
 impl Namespaces {
-    /// Moves this process into the view. It has one thread, as the kernel demands. Its directory is the root afterwards.
+    /// Moves this process into the view. It has one thread, as the kernel requires. Its working directory is the
+    /// root afterwards.
     pub(super) fn enter(&self) -> io::Result<()> {
-        // The user namespace first: it gives the right to enter the other one.
+        // The user namespace comes first: it gives the right to enter the other one.
         move_into_link_name_space(self.user.as_fd(), Some(LinkNameSpaceType::User))?;
         move_into_link_name_space(self.mount.as_fd(), Some(LinkNameSpaceType::Mount))?;
         Ok(())
     }
 }
 
-/// Gives up all rights beyond those of its user, for this process and everything that it starts. Whoever enters a user
-/// namespace has every capability there, the one to unmount included, and a superuser would keep them.
+/// Drops all privileges beyond those of the user, for this process and everything that it starts. Entering a user
+/// namespace grants every capability there, including the one to unmount, and root would keep them.
 pub(super) fn give_up_rights() -> io::Result<()> {
     clear_ambient_capability_set()?;
-    // The kernel tells which capability is the last one by refusing the next.
+    // The kernel shows which capability is the last one by refusing the next.
     for number in 0..u64::BITS {
         match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number)) {
             Ok(()) => {}

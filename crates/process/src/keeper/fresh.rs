@@ -1,13 +1,13 @@
-//! What a process inherits without anybody having asked for it, and a command should not get: signals that an ancestor
-//! chose to ignore, and descriptors that somebody forgot to close. And what a process of ours does not inherit: an end.
+//! Resets what a process inherits implicitly and a command shouldn't get: ignored signals, and descriptors that
+//! somebody forgot to close. Also sets a time limit, which isn't inherited.
 
-/// The highest number of a signal on Linux.
+/// The highest signal number on Linux.
 const LAST_SIGNAL: i32 = 64;
 /// The first descriptor after the standard ones.
 const FIRST_INHERITED: u32 = 3;
 
-/// Takes back what an ancestor chose to ignore, such as SIGHUP under `nohup`. SIGPIPE stays as it is here, and `std`
-/// gives the command its default.
+/// Resets signals that an ancestor chose to ignore, such as SIGHUP under `nohup`. SIGPIPE stays as it is here,
+/// because `std` gives the command its default.
 pub(crate) fn reset_signals() {
     for signal in (1..=LAST_SIGNAL).filter(|&signal| signal != libc::SIGPIPE) {
         #[expect(
@@ -28,8 +28,8 @@ pub(crate) fn close_inherited() {
         unsafe_code,
         reason = "nobody owns descriptors that were inherited, so no safe type can close them"
     )]
-    // SAFETY: this process has just begun and has opened nothing itself, so no value owns one of them. A kernel that
-    // does not know the call refuses it, and then they stay open, as they would without it.
+    // SAFETY: this process has just started and has opened nothing itself, so no value owns one of them. A kernel
+    // without this call refuses it, and then they stay open, as they would without it.
     unsafe {
         libc::close_range(FIRST_INHERITED, u32::MAX, 0);
     }
@@ -38,7 +38,7 @@ pub(crate) fn close_inherited() {
 /// Lets the kernel end this process after some time, whatever it waits for.
 pub(crate) fn end_after(seconds: u32) {
     #[expect(unsafe_code, reason = "no safe way to set an alarm; it runs no code of ours")]
-    // SAFETY: the call touches no memory, and its signal has its default, which is the end of the process.
+    // SAFETY: the call touches no memory, and its signal has its default action, which ends the process.
     unsafe {
         libc::alarm(seconds);
     }

@@ -1,4 +1,4 @@
-//! Starting the command.
+//! Starts the command.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -29,7 +29,7 @@ pub(super) struct Started {
     pub(super) confinement: Enforcement,
 }
 
-/// A command that does not.
+/// A command that couldn't be started.
 #[derive(Debug)]
 pub(super) struct LaunchError {
     pub(super) stage: Stage,
@@ -40,7 +40,7 @@ fn at(stage: Stage) -> impl Fn(io::Error) -> LaunchError {
     move |source| LaunchError { stage, source }
 }
 
-/// Starts the command in a process group of its own, and lets go of its descriptors.
+/// Starts the command in its own process group, and closes our copies of its descriptors.
 pub(super) fn launch(run: Run, descriptors: Descriptors) -> Result<Started, LaunchError> {
     let directory = PathBuf::from(OsString::from(run.directory));
     let write_below = run.write_below.map(|directories| {
@@ -73,7 +73,7 @@ pub(super) fn launch(run: Run, descriptors: Descriptors) -> Result<Started, Laun
     };
     before_exec(&mut command, setup);
     let spawned = command.spawn();
-    // The command's descriptors and the write end of `progress` go with it: what is left of them is the child's.
+    // This drops the command's descriptors and the write end of `progress`: only the child's copies are left.
     drop(command);
     let reached = read_progress(File::from(progress));
     let child = spawned.map_err(at(stage_of(reached)))?;
@@ -94,17 +94,17 @@ struct Setup {
     limits: Limits,
     open_files_before: Option<u64>,
     write_below: Option<Vec<PathBuf>>,
-    /// Gets a letter for each step, the last of which says how far it came.
+    /// Gets one letter per step. The last one tells how far it came.
     progress: File,
 }
 
 const AT_VIEW: u8 = b'v';
 const AT_DIRECTORY: u8 = b'd';
-/// What new files of a command are not: writable by others. Shells begin with it nearly everywhere.
+/// The umask of a command: files aren't writable by others. Shells use it nearly everywhere.
 const USUAL_MASK: u32 = 0o022;
-/// Where a process says how gladly it would be ended when memory runs out: from -1000, never, to 1000.
+/// The file for a process's OOM score adjustment: from -1000 (never kill) to 1000.
 const OOM_ADJUSTMENT: &str = "/proc/self/oom_score_adj";
-/// What a command says: as if it had half of the memory more than it has.
+/// The adjustment of a command: as if it used half of the memory in addition.
 const COMMAND_OOM_ADJUSTMENT: i32 = 500;
 
 const AT_PARENT: u8 = b'p';
@@ -118,27 +118,28 @@ const AT_PROGRAM_NONE: u8 = b'N';
 impl Setup {
     fn apply(&mut self) -> io::Result<()> {
         self.progress.write_all(&[AT_LIMITS])?;
-        // First of all, since a view may cover `/proc`.
+        // This comes first, because a view may cover `/proc`.
         offer_to_the_oom_killer()?;
         let terminals = confine::terminals_here();
         if let Some(namespaces) = &self.namespaces {
             self.progress.write_all(&[AT_VIEW])?;
             namespaces.enter()?;
         }
-        // `std` would not say whether the directory or the program was missing, and would look at it from outside.
+        // `std` wouldn't tell whether the directory or the program is missing, and would resolve it outside the
+        // view.
         self.progress.write_all(&[AT_DIRECTORY])?;
         std::env::set_current_dir(&self.directory)?;
         self.progress.write_all(&[AT_PARENT])?;
-        // After the view, since a change of rights takes it back.
+        // After entering the view, because a change of credentials resets it.
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The signal is for a death from now on; the keeper may be dead already.
+        // The signal is for a death from now on; the keeper may already be dead.
         if getppid() != Some(self.keeper) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         self.progress.write_all(&[AT_LIMITS])?;
         descriptors::take_back(self.open_files_before)?;
         apply_limits(self.limits)?;
-        // What the daemon makes is for its user alone; what a command makes is the user's own business.
+        // Files of the daemon are for its user alone; files of a command are the user's own business.
         umask(Mode::from_raw_mode(USUAL_MASK));
         if self.namespaces.is_some() {
             self.progress.write_all(&[AT_RIGHTS])?;
@@ -147,12 +148,12 @@ impl Setup {
         self.progress.write_all(&[AT_CONFINEMENT])?;
         let enforced = match self.write_below.take() {
             None => Enforcement::None,
-            Some(places) => {
+            Some(directories) => {
                 let terminals = match confine::terminals_here() == terminals {
-                    true => Terminals::Shared,
+                    true => Terminals::ProcessesShared,
                     false => Terminals::Private,
                 };
-                confine::prepare(places.into_iter(), terminals)?.enforce()?
+                confine::prepare(directories.into_iter(), terminals)?.enforce()?
             }
         };
         let letter = match enforced {
@@ -170,17 +171,18 @@ impl Setup {
               and exec can set them there"
 )]
 fn before_exec(command: &mut Command, mut setup: Setup) {
-    // SAFETY: after a fork only the calling thread exists in the child, and locks that other threads held (the
-    // allocator's, say) stay locked there for ever. The keeper has one thread at this moment: `keep_if_asked` is the
-    // first thing in `main`, and the control thread is started after the command. So no lock is held by anybody, and
-    // the closure may do what it likes, allocate included. What it owns lives in `command`, which outlives the fork.
+    // SAFETY: after a fork only the calling thread exists in the child, and locks that other threads held (such
+    // as the allocator's) stay locked there forever. The keeper has one thread at this moment: `keep_if_asked` is
+    // the first thing in `main`, and the control thread is started after the command. So nobody holds a lock, and
+    // the closure may do anything, including allocate. What it owns lives in `command`, which outlives the fork.
     unsafe {
         command.pre_exec(move || setup.apply());
     }
 }
 
-/// When memory runs out, the system shall end a command before the daemon, which may be far larger than a command that
-/// has just begun. It is inherited by everything that the command starts; only the superuser can lower it again.
+/// When memory runs out, the system should kill a command before the daemon, which may be far larger than a
+/// command that has just started. The adjustment is inherited by everything that the command starts; only root
+/// can lower it again.
 fn offer_to_the_oom_killer() -> io::Result<()> {
     let now = fs::read_to_string(OOM_ADJUSTMENT)?;
     match now.trim().parse::<i32>() {
@@ -189,7 +191,7 @@ fn offer_to_the_oom_killer() -> io::Result<()> {
     }
 }
 
-/// Lowers limits, both the soft and the hard one. None is raised.
+/// Lowers limits, both soft and hard. None is raised.
 fn apply_limits(limits: Limits) -> io::Result<()> {
     for (resource, limit) in [
         (Resource::As, limits.address_space_bytes),
@@ -212,7 +214,7 @@ fn apply_limits(limits: Limits) -> io::Result<()> {
     Ok(())
 }
 
-/// The last letter, once the child has executed its program or given up.
+/// The last letter, once the child has executed its program or failed.
 fn read_progress(mut progress: File) -> Option<u8> {
     let mut letters = Vec::new();
     progress.read_to_end(&mut letters).ok()?;

@@ -1,15 +1,15 @@
 //! The keeper: a tiny process between the daemon and one command.
 //!
 //! It is the parent of the command and, as a child subreaper, of everything that the command leaves behind. So it
-//! knows the whole tree, and knows when it is gone: when it has no children any more. Its standard input is a socket
-//! to the daemon. End of file there means that the daemon is dead, and the keeper kills the tree at once, with nobody's
-//! help.
+//! knows the whole tree, and knows when it is gone: when it has no children anymore. Its standard input is a
+//! socket to the daemon. End of file there means that the daemon is dead, and the keeper kills the tree at once,
+//! without help.
 //!
-//! It has two threads. The first one is the parent of the command, reaps, and speaks; the second one listens, keeps the
-//! deadlines of a stop (`plan`), and signals. There is no tokio in this role, and no file but `/proc`.
+//! It has two threads. The first one is the parent of the command, reaps, and reports; the second one listens,
+//! follows the stop plan (`plan`), and signals. It uses no tokio, and no files except `/proc`.
 //!
-//! **Invariant:** exit code 0 means that the tree is gone or was reported as unkillable. After any other end the daemon
-//! looks for what is left.
+//! **Invariant:** exit code 0 means that the tree is gone or was reported as unkillable. After any other end, the
+//! daemon looks for what is left.
 
 mod control;
 mod enter;
@@ -37,18 +37,18 @@ use crate::wire::{FromKeeper, Stage};
 use launch::LaunchError;
 use report::Report;
 
-/// What a keeper is called in the list of processes, and how it knows that it is one.
+/// The name of a keeper in process lists, by which it also knows that it is one.
 pub(crate) const KEEPER_NAME: &str = "tidelock-keeper";
 
-/// The same, as the kernel knows it: fifteen bytes, and no room for another one.
+/// The same for the kernel: fifteen bytes, which is the limit.
 const KEEPER_COMMAND_NAME: &std::ffi::CStr = c"tidelock-keeper";
 
-/// How long a keeper waits for its command. The daemon commits a row meanwhile, which takes milliseconds, or seconds on
-/// a database far away.
+/// How long a keeper waits for its command. The daemon commits a row in the meantime, which takes milliseconds,
+/// or seconds with a remote database.
 const WAIT_FOR_COMMAND: Duration = Duration::from_secs(30);
 
-/// Becomes a keeper, or the maker of a view, and never returns, if this process was started as one. Call it first thing
-/// in `main`, while there is one thread: both rely on that.
+/// If this process was started as a keeper or as the maker of a view, becomes one and never returns. Call it
+/// first thing in `main`, while there is one thread: both rely on that.
 pub fn keep_if_asked() {
     let name = std::env::args_os().next();
     let ended = match name.as_deref() {
@@ -63,11 +63,11 @@ pub fn keep_if_asked() {
     });
 }
 
-/// The life of a keeper.
+/// Runs a keeper.
 fn keep() -> io::Result<()> {
     fresh::close_inherited();
     fresh::reset_signals();
-    // Started by way of `/proc/self/exe`, it would be called `exe` in a list of processes.
+    // Started through `/proc/self/exe`, it would be called `exe` in process lists.
     rustix::thread::set_name(KEEPER_COMMAND_NAME)?;
     setsid()?;
     set_child_subreaper(Some(getpid()))?;

@@ -1,7 +1,7 @@
-//! When a tree is signalled: three moments that only ever come closer.
+//! When a tree is signalled: three times that only ever move closer.
 //!
-//! Whoever wants the tree to end names the moments for it, and for each step the earliest one counts. So it does not
-//! matter how many want it, or how often; and a later, more patient wish takes nothing back.
+//! Every request to end the tree names these times, and for each step the earliest one counts. So it doesn't
+//! matter how many requests there are, and a later, more patient one undoes nothing.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 const LEFTOVERS_TERM: Duration = Duration::from_secs(2);
 /// How long the kernel may take to end what has been killed.
 const KILL_GRACE: Duration = Duration::from_secs(5);
-/// How often the tree is looked at again after SIGTERM, for processes that were started meanwhile.
+/// How often the tree is scanned after SIGTERM for processes that were started in the meantime.
 const LOOK_AGAIN_TERM: Duration = Duration::from_millis(100);
-/// How often after SIGKILL. Only what is starting processes faster than we look is still there by then.
+/// How often after SIGKILL. Only processes that are started faster than we look are still there by then.
 const LOOK_AGAIN_KILL: Duration = Duration::from_millis(20);
 
-/// The moments. `None` is never.
+/// The times. `None` is never.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Plan {
     term_at: Option<Instant>,
@@ -22,7 +22,7 @@ pub(super) struct Plan {
     give_up_at: Option<Instant>,
 }
 
-/// What is to be done to the tree now.
+/// What to do to the tree now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Due {
     Nothing,
@@ -32,12 +32,12 @@ pub(super) enum Due {
 }
 
 impl Plan {
-    /// The daemon wants an end.
+    /// The daemon requests a stop.
     pub(super) fn stop(&mut self, now: Instant, polite: Duration, term: Duration, kill: Duration) {
         self.bring_forward(Some(now), polite, term, kill);
     }
 
-    /// The command has ended, so that nothing has a reason to be there.
+    /// The command has ended, so nothing has a reason to be there.
     pub(super) fn command_ended(&mut self, now: Instant) {
         self.bring_forward(Some(now), Duration::ZERO, LEFTOVERS_TERM, KILL_GRACE);
     }
@@ -75,7 +75,7 @@ impl Plan {
         }
     }
 
-    /// When to look again; `None` is not before something happens.
+    /// When to scan again; `None` means not before something happens.
     pub(super) fn next_look(&self, now: Instant) -> Option<Instant> {
         let again = match self.due(now) {
             Due::Nothing => None,
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn every_wish_brings_the_end_closer_and_none_takes_it_back() {
-        type Wish = fn(&mut Plan, Instant);
-        let patient: Wish = |plan, now| plan.stop(now, SECOND * 3, SECOND * 4, SECOND * 3);
-        let prompt: Wish = |plan, now| plan.stop(now, Duration::ZERO, SECOND * 2, SECOND * 5);
-        let endless: Wish = |plan, now| plan.stop(now, Duration::MAX, SECOND, SECOND);
-        let cases: &[(&[(u32, Wish)], &str)] = &[
+        type StopRequest = fn(&mut Plan, Instant);
+        let patient: StopRequest = |plan, now| plan.stop(now, SECOND * 3, SECOND * 4, SECOND * 3);
+        let prompt: StopRequest = |plan, now| plan.stop(now, Duration::ZERO, SECOND * 2, SECOND * 5);
+        let endless: StopRequest = |plan, now| plan.stop(now, Duration::MAX, SECOND, SECOND);
+        let cases: &[(&[(u32, StopRequest)], &str)] = &[
             (&[], "............"),
             (&[(0, patient)], "...ttttkkkxx"),
             (&[(0, patient), (1, patient)], "...ttttkkkxx"),

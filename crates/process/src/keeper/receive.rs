@@ -14,7 +14,7 @@ pub(super) struct Descriptors {
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
-    /// `None` if the command sees what everybody sees.
+    /// `None` if the command has no view of its own.
     pub(super) namespaces: Option<Namespaces>,
 }
 

@@ -1,4 +1,4 @@
-//! What a keeper says to its daemon, and its last word.
+//! What a keeper reports to its daemon, up to its final message.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::process::Signal;
 
 use crate::ended::Killed;
-use crate::identity::{Sent, Target};
+use crate::identity::{SignalResult, Target};
 use crate::wire::{FromKeeper, encode};
 
-/// The voice of a keeper. Clones are the same one, for both of its threads.
+/// Sends messages to the daemon. Clones share one socket, for both threads of the keeper.
 #[derive(Clone, Debug)]
 pub(super) struct Report {
-    /// Guards the socket, so that messages do not mix, and what had to be killed so far.
-    shared: Arc<Mutex<Shared>>,
+    /// The socket, so that messages don't mix, and what had to be killed so far.
+    shared: Arc<Mutex<ReportShared>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ReportShared {
     socket: UnixStream,
     killed: Killed,
 }
@@ -27,32 +27,32 @@ impl Report {
     pub(super) fn new(socket: UnixStream) -> Self {
         let killed = Killed::default();
         Self {
-            shared: Arc::new(Mutex::new(Shared { socket, killed })),
+            shared: Arc::new(Mutex::new(ReportShared { socket, killed })),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    fn lock(&self) -> MutexGuard<'_, ReportShared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Kills a process, and keeps in mind that it had to be. Nobody can have the last word in between, though the
-    /// process may be reaped at once.
-    pub(super) fn kill(&self, target: &Target, pid: u32, name: &str) -> Sent {
+    /// Kills a process, and records that. The final message can't be sent in between, although the process may be
+    /// reaped at once.
+    pub(super) fn kill(&self, target: &Target, pid: u32, name: &str) -> SignalResult {
         let mut shared = self.lock();
         let sent = target.signal(Signal::KILL);
-        if sent == Sent::Yes {
+        if sent == SignalResult::Yes {
             shared.killed.add(pid, name);
         }
         sent
     }
 
-    /// Says something. A daemon that is dead need not hear it, and the control thread finds out that it is.
+    /// Sends a message. If the daemon is dead, the control thread finds out.
     pub(super) fn say(&self, message: &FromKeeper) {
         drop(send(&self.lock().socket, message));
     }
 
-    /// Says that it is over, and ends this process. Whichever thread gets here first holds the lock until then, so
-    /// there is one last word.
+    /// Sends the final message and exits. The first thread that gets here holds the lock until then, so there is
+    /// only one final message.
     pub(super) fn say_last_and_exit(&self, left: Vec<u32>) -> ! {
         let mut shared = self.lock();
         let killed = std::mem::take(&mut shared.killed);

@@ -1,4 +1,4 @@
-//! Why there is no view.
+//! Errors of making a view.
 
 use std::fmt;
 use std::io;
@@ -6,25 +6,25 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// A view was not made. Nothing is left of the attempt: no process, no mount, no descriptor. Mount points that were
-/// missing may have been made.
+/// A view wasn't made. Nothing is left of the attempt: no process, no mount, no descriptor. Missing mount points
+/// may have been created.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
     /// The system refused a step.
     #[error("{step} `{}`", path.display())]
     Refused {
-        /// Which step.
+        /// The step.
         step: ViewStep,
-        /// What it was about.
+        /// The path concerned.
         path: PathBuf,
         /// Why.
         #[source]
         source: io::Error,
     },
-    /// The daemon lacks what it needs to make one: descriptors, memory, processes.
+    /// The daemon lacks descriptors, memory or processes to make one.
     #[error("the daemon has no means to make a view")]
     Means(#[source] io::Error),
-    /// The process that makes it ended or fell silent.
+    /// The process that makes it ended or went silent.
     #[error("the maker of the view failed")]
     Maker(#[source] io::Error),
     /// Everything is being stopped.
@@ -36,23 +36,23 @@ pub enum ViewError {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ViewStep {
-    /// A user namespace and a mount namespace of its own.
+    /// Creating a user namespace and a mount namespace.
     Namespaces,
-    /// The user and the group as they are outside, in the user namespace.
+    /// Mapping the user and the group into the user namespace.
     Identity,
-    /// Cutting the mounts of the view off from those of everybody.
+    /// Making the mounts of the view private.
     Privacy,
     /// Opening a layer or the source of a bind.
     Source,
-    /// Making or opening a place for a mount.
+    /// Creating or opening a mount point.
     Place,
     /// Mounting layers.
     Overlay,
-    /// Mounting a directory at another place.
+    /// Mounting a directory in another place.
     Bind,
     /// Hiding something.
     Hide,
-    /// Opening the directory that was asked for.
+    /// Opening the requested directory.
     Root,
 }
 

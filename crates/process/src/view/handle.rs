@@ -1,9 +1,10 @@
-//! A view, as whoever uses it has it.
+//! A handle to a view.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// A view. It is there as long as somebody holds it or runs in it, and leaves nothing behind. Clones are the same view.
+/// A view. It exists as long as somebody holds it or runs in it, and leaves nothing behind. Clones refer to the
+/// same view.
 #[derive(Clone, Debug)]
 pub struct View {
     inner: Arc<Inner>,
@@ -23,13 +24,13 @@ impl View {
         }
     }
 
-    /// The directory in the view that was asked for. Files below it can be reached through it from outside.
+    /// The requested directory in the view. Files below it can be reached through it from outside.
     #[must_use]
     pub fn root(&self) -> BorrowedFd<'_> {
         self.inner.root.as_fd()
     }
 
-    /// The user namespace and the mount namespace, for a command that is to run in them.
+    /// The user namespace and the mount namespace, for a command to run in.
     pub(crate) fn namespaces(&self) -> [BorrowedFd<'_>; 2] {
         [self.inner.user.as_fd(), self.inner.mount.as_fd()]
     }

@@ -1,4 +1,4 @@
-//! Making a view, as the daemon does it: a maker is started, told, heard, and reaped.
+//! The daemon's side of making a view: starts a maker, talks to it, and reaps it.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,20 +18,20 @@ use super::maker::MAKER_NAME;
 use super::spec::ViewSpec;
 use super::wire::{FromMaker, ToMaker, VIEW_DESCRIPTORS, path};
 use crate::finish;
-use crate::processes::Shared;
+use crate::processes::ProcessesShared;
 use crate::spawned::Spawned;
 use crate::wire::{Inbox, encode};
 
-/// How long a maker may take. It needs milliseconds, but a file system that hangs can make it wait.
+/// How long a maker may take. It needs milliseconds, but a file system that hangs can delay it.
 const MAKE_LIMIT: Duration = Duration::from_secs(10);
 /// Enough for an answer at once, unless its path is very long.
 const READ_BYTES: usize = 4 * 1024;
 
-/// Where the answer to whoever wants a view goes. When it is closed, nobody does any more.
+/// The channel for the answer. If it is closed, nobody wants the view anymore.
 pub(crate) type Answer = oneshot::Sender<Result<View, ViewError>>;
 
-/// Makes a view, and does not end before its maker has.
-pub(crate) async fn make(shared: Arc<Shared>, spec: ViewSpec, mut answer: Answer) {
+/// Makes a view, and doesn't end before its maker has.
+pub(crate) async fn make(shared: Arc<ProcessesShared>, spec: ViewSpec, mut answer: Answer) {
     let label = spec.root.to_string_lossy().replace(char::is_control, "");
     let (maker, mut socket) = match Spawned::start(&shared.keeper, MAKER_NAME, label).await {
         Ok(started) => started,
@@ -47,13 +47,13 @@ pub(crate) async fn make(shared: Arc<Shared>, spec: ViewSpec, mut answer: Answer
         made = exchange(&mut socket, &spec) => made.unwrap_or_else(|error| Err(ViewError::Maker(error))),
         () = limit => Err(ViewError::Maker(io::ErrorKind::TimedOut.into())),
     };
-    // It has said its word, or has had its time. A view that nobody takes goes here as well.
+    // The maker has answered, or has had its time. A view that nobody takes is dropped here as well.
     drop(answer.send(made));
     maker.kill();
     finish::reap(&shared, maker).await;
 }
 
-/// Says what is wanted and hears what became of it.
+/// Sends the request and receives the answer.
 async fn exchange(socket: &mut UnixStream, spec: &ViewSpec) -> io::Result<Result<View, ViewError>> {
     socket.write_all(&encode(&ToMaker::from(spec))?).await?;
     let (mut inbox, mut descriptors) = (Inbox::default(), Vec::new());
@@ -80,7 +80,7 @@ async fn exchange(socket: &mut UnixStream, spec: &ViewSpec) -> io::Result<Result
     })
 }
 
-/// Takes what has come, descriptors included.
+/// Receives bytes and descriptors.
 async fn receive(socket: &UnixStream, inbox: &mut Inbox, descriptors: &mut Vec<OwnedFd>) -> io::Result<()> {
     let mut bytes = [0; READ_BYTES];
     let mut received_descriptors = Vec::new();

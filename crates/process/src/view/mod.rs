@@ -1,15 +1,17 @@
-//! Views: what a command sees of the file system where that is not what everybody sees.
+//! Views: a private view of the file system for a command.
 //!
-//! A view is a user namespace and a mount namespace with mounts of its own. A short-lived process, the maker, makes both,
-//! hands their descriptors to the daemon, and ends. Nothing else holds them: when the last descriptor is closed and the
-//! last command in the view has ended, the kernel takes the mounts away. So a daemon that is killed leaves none behind.
+//! A view is a user namespace and a mount namespace with its own mounts. A short-lived process, the maker,
+//! creates both, sends their descriptors to the daemon, and exits. Nothing else holds them: when the last
+//! descriptor is closed and the last command in the view has ended, the kernel removes the mounts. So a killed
+//! daemon leaves none behind.
 //!
-//! - `spec`: what is wanted. `handle`: what is had. `error`: why not.
-//! - `make`: the daemon's side of making one. `maker/`: the process that does it. `wire`: what the two say.
-//! - `support`: whether this machine can do it.
+//! - `spec`: the request. `handle`: the result. `error`: why it failed.
+//! - `make`: the daemon's side of making one. `maker/`: the process that does it. `wire`: the protocol between
+//!   the two.
+//! - `support`: whether this machine supports views.
 //!
-//! **Invariant:** all sources are opened before anything is mounted, so they are what everybody sees, even below a mount
-//! point. Mount points are looked up in the view as it is by then, and never through a symbolic link.
+//! **Invariant:** all sources are opened before anything is mounted, so they are what the host sees, even below a
+//! mount point. Mount points are resolved in the view as it is by then, and never through a symbolic link.
 //!
 //! **What must not happen here:** any mount in the namespace of the daemon.
 

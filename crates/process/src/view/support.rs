@@ -1,4 +1,4 @@
-//! Whether this machine can make views. It is tried, not guessed; only the explanation of a failure is a guess.
+//! Whether this machine can make views. That is tried, not guessed; only the explanation of a failure is a guess.
 
 use std::fs;
 use std::io;
@@ -14,16 +14,16 @@ use super::handle::View;
 use super::spec::{Mount, ViewSpec};
 use crate::processes::Processes;
 
-/// What `statfs` says of an overlay.
+/// The `statfs` number of an overlay.
 const OVERLAY_MAGIC: u64 = 0x794c_7630;
 
-/// Whether views whose layers lie in this directory can be made here: one is made, written, and taken away. The error
-/// says in words what is in the way. The directory has to be there, and its path to be canonical.
+/// Checks whether views with layers in this directory work here: one is made, written, and removed. The error
+/// explains what is in the way. The directory must exist, and its path must be canonical.
 ///
-/// *Cancel safety*: may be dropped at any time; a small directory may be left in `scratch`.
+/// *Cancel safety*: the future may be dropped at any time; a small directory may be left in `scratch`.
 ///
 /// # Errors
-/// Views do not work.
+/// Views don't work.
 pub async fn view_support(processes: &Processes, scratch: &Path) -> Result<(), String> {
     let directory = scratch.to_owned();
     let probe = blocking(move || Probe::new(&directory))
@@ -38,14 +38,14 @@ pub async fn view_support(processes: &Processes, scratch: &Path) -> Result<(), S
     }
 }
 
-/// Does what touches files where nobody waits for it.
+/// Runs file operations on a thread that may block.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(work)
         .await
         .map_err(io::Error::other)?
 }
 
-/// A directory that is there for the time of a probe.
+/// A directory that exists for the duration of a probe.
 #[derive(Debug)]
 struct Probe {
     directory: PathBuf,
@@ -53,7 +53,7 @@ struct Probe {
 
 impl Drop for Probe {
     fn drop(&mut self) {
-        // What cannot be removed is small, and is named so that everybody can see what it was.
+        // If it can't be removed, it is small, and its name tells what it was.
         drop(self.remove());
     }
 }
@@ -84,7 +84,7 @@ impl Probe {
         }
     }
 
-    /// Writes and removes files through the view, and looks at the layers.
+    /// Writes and removes files through the view, and checks the layers.
     fn try_out(&self, view: &View) -> io::Result<()> {
         let root = view.root();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
@@ -102,12 +102,12 @@ impl Probe {
         }
     }
 
-    /// The kernel leaves a directory in `work` that nobody may read, its owner neither.
+    /// The kernel leaves a directory in `work` that nobody may read, not even its owner.
     fn remove(&self) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
         let mut left = self.directory.join("work/work");
         for below in ["incompat", "volatile"] {
-            // Not all of them need be there.
+            // They needn't all exist.
             drop(fs::set_permissions(&left, fs::Permissions::from_mode(0o700)));
             left.push(below);
         }

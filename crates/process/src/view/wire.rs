@@ -1,4 +1,4 @@
-//! What a daemon and a maker say to each other, framed as `crate::wire` has it: one message there, one back. The
+//! The protocol between a daemon and a maker, framed as in `crate::wire`: one message there, one back. The
 //! descriptors of the user namespace, the mount namespace and the root travel with [`FromMaker::Made`].
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::wire::OsText;
 /// How many descriptors a view has.
 pub(super) const VIEW_DESCRIPTORS: usize = 3;
 
-/// A view that is to be made.
+/// A view to make.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ToMaker {
     pub(super) mounts: Vec<WireMount>,
@@ -45,7 +45,7 @@ pub(super) enum WireMount {
     },
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FromMaker {

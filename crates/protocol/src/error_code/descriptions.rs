@@ -1,8 +1,8 @@
-//! What each code means, in words that never change with the case.
+//! What each code means, independent of the specific case.
 
 use super::ErrorCode;
 
-/// What is the same for every problem with one code.
+/// What all problems with one code share.
 pub(super) struct Description {
     pub(super) name: &'static str,
     pub(super) status: u16,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kernel::{CancellationToken, Deadline, SystemClock};
-use machines::{Claimed, Elsewhere, Identity, Place, Presence, claim};
+use machines::{ElsewherePolicy, HomeLocation, Identity, IdentityClaim, Presence, claim};
 use protocol::{AgentChoice, BootId, HomeId, SessionId, SessionState, TurnId, TurnState};
 use sessions::{
     AfterCrash, Agent, AgentEnd, NewSession, NewTurn, Ports, RunOn, SessionError, Sessions, SessionsOptions,
@@ -21,7 +21,7 @@ struct Machine {
     puppet: Arc<Puppet>,
     settings: SessionsSettings,
     /// The identity that its daemon has.
-    life: Mutex<Option<Claimed>>,
+    life: Mutex<Option<IdentityClaim>>,
 }
 
 impl Machine {
@@ -45,7 +45,7 @@ impl Machine {
             .drain(&Deadline::after(&SystemClock::shared(), PATIENCE))
             .await;
         let claimed = self.life.lock().unwrap().take().unwrap();
-        claimed.give_back().await;
+        claimed.release().await;
     }
 
     /// The next life of its daemon.
@@ -57,11 +57,11 @@ impl Machine {
         };
         let machine = machines::Machine {
             name: self.name.to_owned(),
-            place: Place::of(&kit.workspace, &kit.workspace).unwrap(),
+            place: HomeLocation::of(&kit.workspace, &kit.workspace).unwrap(),
             is_at: |_, _| false,
         };
         let clock = SystemClock::shared();
-        let claimed = claim(&kit.log, &clock, identity, &machine, Elsewhere::Refuse);
+        let claimed = claim(&kit.log, &clock, identity, &machine, ElsewherePolicy::Refuse);
         let claimed = claimed.await.unwrap();
         self.life.lock().unwrap().replace(claimed);
         let mut agents: Agents = BTreeMap::new();

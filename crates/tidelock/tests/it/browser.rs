@@ -43,7 +43,7 @@ impl Driver {
         let mut child = Command::new(program)
             .arg("--port=0")
             // Far from UTC, so that nobody takes one for the other.
-            .env("TZ", "TEST-5:30")
+            .env("TZ", "Asia/Kolkata")
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -1,6 +1,7 @@
 //! The pages of plans in a real browser: an agent works, its diff is read, applied and taken back.
 
 use std::fs;
+use std::time::Instant;
 
 use fantoccini::elements::Element;
 use fantoccini::{Client, Locator};
@@ -53,7 +54,12 @@ async fn open_plans(project: &Project, page: &Client) {
 
 async fn open_plan(page: &Client, id: &str) {
     let link = format!("//tr[@data-plan='{id}']//a[@class='job-title']");
-    wait_for_xpath(page, &link).await.click().await.unwrap();
+    // The list follows what happens, and may be replaced between the look and the click.
+    let given_up_at = Instant::now() + PAGE_LIMIT;
+    while let Err(error) = wait_for_xpath(page, &link).await.click().await {
+        let is_replaced = error.to_string().contains("stale element");
+        assert!(is_replaced && Instant::now() < given_up_at, "{error}");
+    }
     wait_for_xpath(page, "//*[@id='plan-state']").await;
 }
 

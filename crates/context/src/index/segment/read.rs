@@ -28,7 +28,7 @@ pub(in crate::index) struct Segment {
 }
 
 /// What a key has.
-struct Found {
+struct KeyHit {
     count: usize,
     list: List,
 }
@@ -113,7 +113,7 @@ impl Segment {
         }
     }
 
-    fn find(&self, key: u64) -> io::Result<Option<Found>> {
+    fn find(&self, key: u64) -> io::Result<Option<KeyHit>> {
         let after = self.blocks.partition_point(|block| block.first <= key);
         let Some(block) = after.checked_sub(1).map(|place| self.blocks[place]) else {
             return Ok(None);
@@ -126,7 +126,7 @@ impl Segment {
         let mut rows = Rows::new(&keys, &block, self.entries.len());
         while let Some((found, count, list)) = rows.next().ok_or_else(broken)? {
             if found >= key {
-                return Ok((found == key).then_some(Found { count, list }));
+                return Ok((found == key).then_some(KeyHit { count, list }));
             }
         }
         Ok(None)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use eventlog::MovesEnd;
+use eventlog::ChangesEnd;
 use kernel::{Deadline, Scope};
 use protocol::ServerList;
 
@@ -62,14 +62,14 @@ impl Servers {
 }
 
 impl Moving for Servers {
-    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), MovesEnd> {
+    async fn moved(&mut self, silence: Deadline, scope: &Scope) -> Result<(), ChangesEnd> {
         tokio::select! {
             biased;
             changed = self.app.language_servers.changed(self.seen, scope) => {
-                self.seen = changed.map_err(MovesEnd::Cancelled)?;
+                self.seen = changed.map_err(ChangesEnd::Cancelled)?;
                 Ok(())
             }
-            () = silence.passed() => Err(MovesEnd::DeadlineExceeded),
+            () = silence.passed() => Err(ChangesEnd::DeadlineExceeded),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
 use http::request::Parts;
-use lsp::{Seen, ServerGeneration};
+use lsp::{ExpectedProcess, ServerGeneration};
 use protocol::{
     ChangeServer, ErrorCode, LspConfig, Server, ServerHealth, ServerList, ServerLog, StartServer,
     TrustConfig, Trusted,
@@ -207,8 +207,8 @@ pub(crate) async fn change(
 ) -> Result<Server, Problem> {
     let scope = app.life.scope();
     let seen = match seen.generation {
-        Some(generation) => Seen::Exactly(ServerGeneration::from_u64(generation)),
-        None => Seen::Any,
+        Some(generation) => ExpectedProcess::Exactly(ServerGeneration::from_u64(generation)),
+        None => ExpectedProcess::Any,
     };
     let changed = match change {
         ServerChange::StartAgain => app.language_servers.start_again(id, seen, &scope).await?,

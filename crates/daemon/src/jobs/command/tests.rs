@@ -211,7 +211,7 @@ async fn a_cancelled_command_is_stopped_with_its_tree_and_heard_to_the_end() {
     let payload = bench.shell(line);
     let (seen, ()) = tokio::join!(bench.run(&payload, None, &heard), async {
         // The command may get that far before the daemon hears that it was started.
-        let is_started = || bench.processes.list()[0].state == process::ProcessState::Running;
+        let is_started = || bench.processes.list()[0].state == protocol::ProcessState::Running;
         until("it runs", || bench.path("ready").exists() && is_started()).await;
         bench.cancel();
     });

@@ -288,7 +288,7 @@ mod tests {
                 "<title>make (1.5 s)</title>",
                 "<text class=\"lane-mark good\" x=\"98.00%\" y=\"20\" text-anchor=\"middle\">▲<title data-utc=\"1970-01-01T00:00:02.000Z\">applied, 00:00:02 UTC</title>",
                 "<b>▲</b> applied",
-                "00:00:02 (2.0 s)",
+                "00:00:02 UTC</time> (2.0 s)",
             ],
         );
         assert!(!page.contains("style="), "{page}");

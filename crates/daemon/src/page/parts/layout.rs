@@ -149,11 +149,11 @@ where
         .route(&live_path(path), get(part))
 }
 
-/// Where the live part of a page is.
-pub(crate) fn live_path(path: &str) -> String {
-    match path {
-        "/" => "/live/overview".to_owned(),
-        path => format!("/live{path}"),
+/// Where the live part of the page at an address is.
+pub(crate) fn live_path(address: &str) -> String {
+    match address.split('?').next() {
+        Some("/") => "/live/overview".to_owned(),
+        _ => format!("/live{address}"),
     }
 }
 
@@ -293,5 +293,21 @@ fn phase_badge(app: &App) -> (&'static str, &'static str) {
         Phase::Ready => ("badge good", "Ready"),
         Phase::Draining => ("badge warn", "Shutting down"),
         Phase::Stopped => ("badge bad", "Stopped"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_has_its_live_part() {
+        for (address, expected) in [
+            ("/", "/live/overview"),
+            ("/?from=mail", "/live/overview"),
+            ("/jobs?state=failed", "/live/jobs?state=failed"),
+        ] {
+            assert_eq!(live_path(address), expected);
+        }
     }
 }

@@ -1,8 +1,7 @@
-//! What an address says, and where the rest comes from: a service, the variables `PG…`, and the password file.
+//! Parses an address and fills in the rest from a service, the `PG…` variables, and the password file.
 //!
-//! The names and the order are libpq's, so that what works with `psql` works here: the address counts most, then the
-//! service, then the variables. Nothing here is shown with its value, since any value may be a password in the wrong
-//! place.
+//! The names and the precedence are libpq's, so that what works with `psql` works here: the address counts most,
+//! then the service, then the variables. No value is ever shown, because any value may be a misplaced password.
 
 mod passfile;
 mod service;
@@ -18,20 +17,20 @@ use std::{
 
 use passfile::{Login, PasswordFile};
 
-/// The port of a server that says nothing else.
+/// The port if nothing else is set.
 const DEFAULT_PORT: u16 = 5432;
 
-/// What is done with a parameter.
+/// How a parameter is handled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Use {
     Taken,
     /// It makes no difference here.
     Ignored,
-    /// Whoever sets it wants something that is not done here, and must not believe otherwise.
+    /// It asks for something that isn't supported, and its user must know that.
     Refused,
 }
 
-/// Every parameter that libpq knows, and the variable that stands for it.
+/// Every parameter that libpq knows, and its variable.
 const PARAMETERS: &[(&str, Option<&str>, Use)] = &[
     ("application_name", Some("PGAPPNAME"), Use::Taken),
     ("channel_binding", Some("PGCHANNELBINDING"), Use::Taken),
@@ -84,7 +83,7 @@ const PARAMETERS: &[(&str, Option<&str>, Use)] = &[
     ("user", Some("PGUSER"), Use::Taken),
 ];
 
-/// The variables of this process that say something about a connection.
+/// The variables of this process that concern a connection.
 pub(super) fn variables_of_process() -> BTreeMap<String, OsString> {
     let known = |name: &str| {
         matches!(name, "HOME" | "PGSERVICEFILE" | "PGSYSCONFDIR")
@@ -101,7 +100,7 @@ pub(super) fn variables_of_process() -> BTreeMap<String, OsString> {
 pub(super) struct Endpoint {
     /// A name, an IP address, or the directory of a socket.
     pub(super) host: String,
-    /// Where the host is, if nobody is to be asked.
+    /// The IP address, if it is given and needn't be looked up.
     pub(super) address: Option<std::net::IpAddr>,
     pub(super) port: u16,
 }
@@ -111,7 +110,8 @@ impl Endpoint {
         self.host.starts_with('/') && self.address.is_none()
     }
 
-    /// Whether nothing that is sent there leaves this machine. Names are not looked up: who answers for one may change.
+    /// Whether nothing that is sent there leaves this machine. Names aren't looked up, because their addresses
+    /// may change.
     pub(super) fn is_local(&self) -> bool {
         let ip = self.address.or_else(|| self.host.parse().ok());
         match ip {
@@ -121,20 +121,20 @@ impl Endpoint {
     }
 }
 
-/// A value with the name that whoever set it used.
+/// A value, and the name under which it was set.
 struct Setting {
     value: String,
     label: String,
 }
 
-/// The parameters of a connection, with whatever fills in for those that the address leaves out.
+/// The parameters of a connection, including those that fill in missing parts of the address.
 pub(super) struct Settings {
     values: BTreeMap<&'static str, Setting>,
     home: Option<PathBuf>,
 }
 
 impl Settings {
-    /// It reads files, and so may block.
+    /// Reads files, so it may block.
     pub(super) fn gather(address: &str, variables: &BTreeMap<String, OsString>) -> Result<Self, String> {
         let variable = |name: &str| -> Result<Option<String>, String> {
             match variables.get(name).filter(|value| !value.is_empty()) {
@@ -179,7 +179,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Takes parameters in that nobody has set yet. Of two with one name in the same list the last counts.
+    /// Adds parameters that aren't set yet. If a name occurs twice in the list, the last one counts.
     fn put_all(&mut self, parameters: Vec<(String, String)>, origin: &str) -> Result<(), String> {
         for (given, value) in parameters.into_iter().rev() {
             let known = PARAMETERS.iter().find(|(name, _, _)| *name == given);
@@ -206,7 +206,7 @@ impl Settings {
         self.values.remove(name).map(|setting| setting.value)
     }
 
-    /// A parameter that is set to something.
+    /// A parameter that isn't empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let setting = self.values.get(name)?;
         Some(setting.value.as_str()).filter(|value| !value.is_empty())
@@ -230,7 +230,7 @@ impl Settings {
         }
     }
 
-    /// A parameter as whoever set it would recognise it.
+    /// A parameter under the name that the user will recognize.
     pub(super) fn label(&self, name: &str) -> String {
         self.values
             .get(name)
@@ -299,14 +299,14 @@ impl Settings {
         let seconds: i64 = written
             .parse()
             .map_err(|_| format!("{} is not a number of seconds", self.label("connect_timeout")))?;
-        // Zero and less mean that there is no limit, which here is the usual one.
+        // Zero and less mean no limit in libpq; here they mean the default.
         Ok(u64::try_from(seconds)
             .ok()
             .filter(|seconds| *seconds > 0)
             .map(Duration::from_secs))
     }
 
-    /// The passwords for these servers, and why the file of passwords was not used, if it is there and was not.
+    /// The passwords for these servers, and why the password file wasn't used, if it exists but wasn't.
     pub(super) fn passwords(
         &self,
         endpoints: &[Endpoint],
@@ -342,7 +342,7 @@ impl Settings {
     }
 }
 
-/// What is said about a parameter that nobody knows. Its name is repeated only if it looks like one.
+/// The message about an unknown parameter. Its name is repeated only if it looks like one.
 fn unknown(name: &str, origin: &str) -> String {
     let is_plain = !name.is_empty()
         && name

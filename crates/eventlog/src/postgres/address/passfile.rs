@@ -1,19 +1,19 @@
-//! The password file: lines of `host:port:database:user:password`, of which the first that fits counts.
+//! The password file: lines of `host:port:database:user:password`, of which the first match counts.
 
 use std::{fs, io::ErrorKind, os::unix::fs::PermissionsExt as _, path::Path};
 
-/// What others may do with a file of passwords: nothing.
+/// The permissions that others must not have on a password file.
 const OTHERS: u32 = 0o077;
 
-/// The lines of a password file. It has no `Debug`, since they hold passwords.
+/// The lines of a password file. It has no `Debug`, because they contain passwords.
 #[derive(Default)]
 pub(super) struct PasswordFile {
     text: String,
-    /// Why it is not used although it is there.
+    /// Why the file isn't used although it exists.
     pub(super) ignored: Option<String>,
 }
 
-/// Who wants a password, and for what.
+/// Who needs a password, and for what.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Login<'a> {
     pub(super) host: &'a str,
@@ -23,7 +23,7 @@ pub(super) struct Login<'a> {
 }
 
 impl PasswordFile {
-    /// Reads the file. One that is not there has no lines; one that others can read is left alone, as libpq does.
+    /// Reads the file. A missing file has no lines. A file that others can read is ignored, as in libpq.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let cannot = |error| format!("the password file {} cannot be read: {error}", path.display());
         let metadata = match fs::metadata(path) {
@@ -67,13 +67,13 @@ impl PasswordFile {
                         return None;
                     }
                 }
-                // A password may have colons.
+                // A password may contain colons.
                 Some(Field(rest).text()).filter(|password| !password.is_empty())
             })
     }
 }
 
-/// A field as it is written, with `\` before a colon or a backslash.
+/// A field as written, with `\` before a colon or a backslash.
 struct Field<'a>(&'a str);
 
 impl Field<'_> {
@@ -98,7 +98,7 @@ impl Field<'_> {
     }
 }
 
-/// The field at the beginning, and what is after its colon.
+/// The first field, and what follows its colon.
 fn take_field(line: &str) -> (Field<'_>, Option<&str>) {
     let mut escaped = false;
     for (at, character) in line.char_indices() {

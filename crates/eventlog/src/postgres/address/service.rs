@@ -1,8 +1,8 @@
-//! The file of services: parameters of an address under a name, as `[name]` and lines of `parameter=value`.
+//! The service file: parameters of an address under a name, as `[name]` and lines of `parameter=value`.
 
 use std::{fs, io::ErrorKind, path::PathBuf};
 
-/// The parameters of a service, from the first of the files that knows it.
+/// The parameters of a service, from the first file that has it.
 pub(super) fn read(name: &str, files: &[PathBuf]) -> Result<Vec<(String, String)>, String> {
     for file in files {
         let text = match fs::read_to_string(file) {
@@ -33,7 +33,7 @@ pub(super) fn read(name: &str, files: &[PathBuf]) -> Result<Vec<(String, String)
     Err(format!("the service `{name}` is not defined; {places}"))
 }
 
-/// The parameters below a heading, or the number of a line that is none.
+/// The parameters below a heading, or the number of an invalid line.
 fn find(name: &str, text: &str) -> Option<Result<Vec<(String, String)>, usize>> {
     let lines = (1_usize..).zip(text.lines().map(str::trim));
     let mut below = lines.skip_while(|(_, line)| line.strip_prefix('[') != Some(&format!("{name}]")));

@@ -1,10 +1,10 @@
-//! The two ways to write an address: `postgres://…`, and `host=… user=…`. Both become a list of parameters.
+//! The two forms of an address: `postgres://…`, and `host=… user=…`. Both become a list of parameters.
 //!
-//! The rules are libpq's. No error repeats a value: any of them may be a part of a password.
+//! The rules are libpq's. Error messages never repeat a value, which may be part of a password.
 
 use percent_encoding::percent_decode_str;
 
-/// The parameters of an address, in the order in which they stand. Of two with one name the last counts.
+/// The parameters of an address, in order. If a name occurs twice, the last one counts.
 pub(super) fn parse(address: &str) -> Result<Vec<(String, String)>, String> {
     let address = address.trim();
     for scheme in ["postgres://", "postgresql://"] {
@@ -26,7 +26,7 @@ fn parse_url(rest: &str) -> Result<Vec<(String, String)>, String> {
         }
         Ok(())
     };
-    // As far as the first `/`, so that a password may have a `?`.
+    // Only up to the first `/`, so that a password may contain a `?`.
     let before_path = rest.split('/').next().unwrap_or(rest);
     let rest = match before_path.split_once('@') {
         None => rest,
@@ -47,7 +47,7 @@ fn parse_url(rest: &str) -> Result<Vec<(String, String)>, String> {
         let (name, text) = pair
             .split_once('=')
             .ok_or("after its `?` there is something that is not of the form name=value")?;
-        // As drivers for Java write it.
+        // The spelling of Java drivers.
         if (name, text) == ("ssl", "true") {
             add("sslmode", "require")?;
         } else {
@@ -57,7 +57,7 @@ fn parse_url(rest: &str) -> Result<Vec<(String, String)>, String> {
     Ok(parameters)
 }
 
-/// Hosts and ports, each joined by commas. There are no ports if no host has one.
+/// Hosts and ports, each joined by commas. The ports are empty if no host has one.
 fn split_servers(servers: &str) -> Result<(String, String), String> {
     if servers.contains('@') {
         return Err("a `@` in a user or a password has to be written as %40".to_owned());
@@ -89,7 +89,7 @@ fn decode(text: &str) -> Result<String, String> {
     }
 }
 
-/// `name=value` and `name = 'a value'`, with `\` before a quote or a backslash.
+/// Parses `name=value` and `name = 'a value'`, with `\` before a quote or a backslash.
 fn parse_words(address: &str) -> Result<Vec<(String, String)>, String> {
     let mut parameters = Vec::new();
     let mut rest = address.trim_start();

@@ -1,7 +1,7 @@
-//! The tables, as numbered steps. A step that has landed is never changed; a new one is added after it.
+//! The tables, as numbered steps. Never change a released step; add a new one after it.
 //!
-//! Names are compared byte by byte (`COLLATE "C"`), so that lists have the order that every other engine gives
-//! them, whatever the language of the server.
+//! Names are compared byte by byte (`COLLATE "C"`), so that lists have the same order on every engine, whatever
+//! the locale of the server.
 
 use std::{array, sync::Arc, time::Instant};
 
@@ -10,10 +10,10 @@ use tokio_postgres::{Client, SimpleQueryMessage, SimpleQueryRow};
 use super::{failure::Malformed, session::SessionId};
 use crate::{
     error::LogError,
-    time::{SaidTime, UnixMs},
+    time::{ServerTimeSample, UnixMs},
 };
 
-/// Each entry takes the schema from its index to the next number.
+/// Each entry migrates the schema from its index to the next number.
 const STEPS: &[&str] = &[
     r#"
     -- Gives out versions, the tokens of leases and the numbers of streams: none is ever used twice.
@@ -90,9 +90,9 @@ const STEPS: &[&str] = &[
     include_str!("write_commit.sql"),
 ];
 
-/// The newest schema that is known here.
+/// The newest schema that this version supports.
 pub(super) const NEWEST: i64 = STEPS.len() as i64;
-/// What Postgres calls the versions that we know to work.
+/// The oldest supported server, as a Postgres version number.
 const OLDEST_SERVER: i32 = 130_000;
 
 /// What a first look at a database finds.
@@ -101,12 +101,12 @@ pub(super) struct FirstLook {
     pub(super) found: i64,
     /// The sessions that answered, one per statement.
     pub(super) sessions: [SessionId; 2],
-    pub(super) time: SaidTime,
+    pub(super) time: ServerTimeSample,
 }
 
-/// Looks at a database in two round trips, and refuses a server that could not hold a log.
+/// Looks at a database in two round trips, and rejects a server that can't store a log.
 pub(super) async fn look(client: &Client, schema: &str) -> Result<FirstLook, LogError> {
-    // The name of a schema is an identifier, and so can stand in a statement.
+    // The name of a schema is an identifier, so it can be part of a statement.
     let sql = format!(
         "SELECT {}, current_setting('server_encoding'), current_setting('server_version_num'),
              EXISTS (SELECT FROM pg_tables WHERE schemaname = '{schema}' AND tablename = 'meta')",
@@ -119,7 +119,7 @@ pub(super) async fn look(client: &Client, schema: &str) -> Result<FirstLook, Log
     if version.parse::<i32>().map_err(|_| Malformed("a version"))? < OLDEST_SERVER {
         return Err(LogError::Engine(Arc::new(Unsuitable::Version)));
     }
-    // A second statement even if there is nothing to ask: a pooler may have it answered by another session.
+    // A second statement even if there is nothing to ask: a pooler may let another session answer it.
     let found = if has_meta == "t" {
         format!("(SELECT value FROM \"{schema}\".meta WHERE key = 'schema')")
     } else {
@@ -134,24 +134,24 @@ pub(super) async fn look(client: &Client, schema: &str) -> Result<FirstLook, Log
     })
 }
 
-/// What time it is at the server.
-pub(super) async fn time(client: &Client) -> Result<SaidTime, LogError> {
+/// The time of the server.
+pub(super) async fn time(client: &Client) -> Result<ServerTimeSample, LogError> {
     let ([_], time) = row_and_time(client, "1").await?;
     Ok(time)
 }
 
-/// Some values, and the time of the server with them.
+/// Some values, together with the time of the server.
 async fn row_and_time<const N: usize>(
     client: &Client,
     columns: &str,
-) -> Result<([String; N], SaidTime), LogError> {
+) -> Result<([String; N], ServerTimeSample), LogError> {
     let sql = format!("SELECT {columns}, (extract(epoch FROM clock_timestamp()) * 1000)::bigint");
     let asked = Instant::now();
     let row = last_row(client, &sql).await?;
     let answered = Instant::now();
     let ms = row.get(N).and_then(|ms| ms.parse().ok());
     let ms = UnixMs(ms.ok_or(Malformed("a time"))?);
-    Ok((values(&row), SaidTime { ms, asked, answered }))
+    Ok((values(&row), ServerTimeSample { ms, asked, answered }))
 }
 
 /// The last row of statements without parameters, in one round trip. A missing value is an empty text.
@@ -180,12 +180,12 @@ enum Unsuitable {
     Version,
 }
 
-/// Takes a database to the newest schema, in a few round trips. Of several daemons that start at once one does it, and
-/// the others wait for it. It is one transaction, so that a crash leaves the old schema. Returns what the schema is then:
-/// a newer daemon may have been faster.
+/// Migrates a database to the newest schema, in a few round trips. If several daemons start at once, one migrates
+/// and the others wait. It is one transaction, so a crash leaves the old schema. Returns the resulting schema: a
+/// newer daemon may have been faster.
 pub(super) async fn migrate(client: &Client, schema: &str) -> Result<i64, LogError> {
-    // Looked at again when nobody else changes it. The catalogue is read as a table, and so of this moment. The functions
-    // that look a name up may answer from the memory of the session, where a table that somebody has just made is missing.
+    // Checked again under the lock. The catalog is read as a table, and so in its current state. The functions
+    // that look up a name may answer from a cache of the session, which misses a table that was just created.
     let sql = format!(
         "BEGIN;
          SELECT pg_advisory_xact_lock(hashtextextended('tidelock schema {schema}', 0));
@@ -201,7 +201,7 @@ pub(super) async fn migrate(client: &Client, schema: &str) -> Result<i64, LogErr
         0
     };
     let mut script = String::new();
-    // Asked first, since making a schema that exists takes a right that whoever made it may not have given.
+    // Asked first, because `CREATE SCHEMA IF NOT EXISTS` needs a privilege that the owner may not have granted.
     if !has_schema {
         script += &format!("CREATE SCHEMA \"{schema}\";");
     }

@@ -1,11 +1,11 @@
-//! What ties a login to its encrypted connection: the hash of the server's certificate (RFC 5929), so that nobody in
-//! between can pass the login on.
+//! Channel binding: ties a login to its encrypted connection by the hash of the server's certificate (RFC 5929),
+//! so that nobody in between can forward the login.
 
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
-/// The value of `tls-server-end-point`; `None` if the certificate is signed in a way for which none is defined.
+/// The value of `tls-server-end-point`; `None` if it isn't defined for the certificate's signature algorithm.
 pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
-    // The last number of each of these says with which hash; 1.2.840.113549.1.1 is RSA, 1.2.840.10045.4 is ECDSA.
+    // The last number of each identifier selects the hash; 1.2.840.113549.1.1 is RSA, 1.2.840.10045.4 is ECDSA.
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA_SHA2: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
     const ECDSA_SHA1: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04];
@@ -19,7 +19,7 @@ pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// `Certificate ::= SEQUENCE { content, SEQUENCE { algorithm, … }, signature }`: the algorithm.
+/// The algorithm in `Certificate ::= SEQUENCE { content, SEQUENCE { algorithm, … }, signature }`.
 fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
     const SEQUENCE: u8 = 0x30;
     const OBJECT_IDENTIFIER: u8 = 0x06;
@@ -30,7 +30,7 @@ fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
     Some(identifier)
 }
 
-/// The content of the DER value at the beginning, if it has that tag, and what is after it.
+/// The content of the DER value at the beginning, if it has this tag, and what follows it.
 fn take(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (found, rest) = bytes.split_first()?;
     if *found != tag {

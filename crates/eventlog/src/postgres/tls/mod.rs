@@ -1,7 +1,7 @@
-//! Encrypted connections: how much of it is asked for, whom to trust, and what came of it.
+//! Encrypted connections: when to encrypt, and whom to trust.
 //!
-//! The modes are libpq's, with one difference: a connection that leaves this machine is never left unencrypted because
-//! nobody said otherwise. `sslmode=disable` is how to say otherwise.
+//! The modes are libpq's, with one difference: a connection that leaves this machine is never unencrypted by
+//! default. It takes `sslmode=disable`.
 
 mod binding;
 mod trust;
@@ -28,13 +28,14 @@ use tokio_rustls::{
 
 use super::address::{Endpoint, Settings};
 
-/// What `sslmode` says.
+/// The value of `sslmode`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Mode {
     Disable,
-    /// Encrypted if the server can; to another machine, only if it can. `allow` is the same.
+    /// Encrypted if the server supports it. A connection to another machine requires that. `allow` means the
+    /// same.
     Prefer,
-    /// Encrypted. Who the server is, is asked only if `sslrootcert` names whom to trust.
+    /// Encrypted. The server's identity is verified only if `sslrootcert` is set.
     Require,
     VerifyCa,
     VerifyFull,
@@ -70,17 +71,17 @@ impl fmt::Display for Encryption {
 pub(super) struct Tls {
     pub(super) mode: Mode,
     pub(super) negotiation: SslNegotiation,
-    /// Whom the certificates of servers are held against, in words; `None` if nobody asks who the server is.
+    /// What the certificates of servers are verified against, for messages; `None` if they aren't verified.
     pub(super) trusts: Option<Arc<str>>,
     config: Arc<ClientConfig>,
 }
 
 impl Tls {
-    /// It reads files, and so may block.
+    /// Reads files, so it may block.
     pub(super) fn new(settings: &Settings) -> Result<Self, String> {
         let root = settings.get("sslrootcert");
         let mode = match (settings.choose("sslmode", MODES)?, root) {
-            // As libpq has it: any other mode with these roots would trust the whole world.
+            // As in libpq: with the system roots, any weaker mode would trust the whole world.
             (None | Some(Mode::VerifyFull), Some("system")) => Mode::VerifyFull,
             (Some(_), Some("system")) => {
                 return Err("sslrootcert=system goes with sslmode=verify-full only".to_owned());
@@ -109,7 +110,7 @@ impl Tls {
         })
     }
 
-    /// What is asked of a server. Nobody encrypts what goes over a socket of this machine.
+    /// What is required of a server. Connections over a local socket aren't encrypted.
     pub(super) fn demand(&self, endpoint: &Endpoint) -> SslMode {
         match self.mode {
             _ if endpoint.is_socket() => SslMode::Disable,
@@ -119,7 +120,7 @@ impl Tls {
         }
     }
 
-    /// For one connection.
+    /// A TLS setup for one connection.
     pub(super) fn attempt(&self) -> Attempt {
         Attempt {
             config: Arc::clone(&self.config),
@@ -128,16 +129,16 @@ impl Tls {
     }
 }
 
-/// One connection that may become an encrypted one.
+/// One connection that may become encrypted.
 #[derive(Clone)]
 pub(super) struct Attempt {
     config: Arc<ClientConfig>,
-    progress: Arc<Progress>,
+    progress: Arc<StreamProgress>,
 }
 
-/// How far an attempt has come.
+/// The progress of an attempt.
 #[derive(Debug, Default)]
-struct Progress {
+struct StreamProgress {
     /// The server has agreed to a handshake.
     begun: OnceLock<()>,
     done: OnceLock<Encryption>,
@@ -155,7 +156,7 @@ impl Attempt {
     }
 }
 
-/// The name of a server for a handshake.
+/// The handshake with a server of this name.
 pub(super) struct Handshake {
     attempt: Attempt,
     name: String,

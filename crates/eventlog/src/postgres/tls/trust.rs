@@ -1,4 +1,4 @@
-//! Whom to trust, and how to say who we are: the files of certificates, and what a server's certificate is held against.
+//! Which certificates to trust, and which one to present: reads the files, and verifies servers.
 
 use std::{
     fs,
@@ -23,11 +23,11 @@ use tokio_rustls::rustls::{
 
 use super::{super::address::Settings, Mode};
 
-/// What others may do with a private key: nothing. A key of root's may be read by its group.
+/// The permissions that others must not have on a private key. A key owned by root may be readable by its group.
 const OTHERS: u32 = 0o077;
 const OTHERS_BUT_GROUP_READ: u32 = 0o037;
 
-/// The configuration, and whom it trusts in words if it asks who the server is.
+/// The configuration, and whom it trusts, for messages, if servers are verified.
 pub(super) fn client_config(
     settings: &Settings,
     mode: Mode,
@@ -56,15 +56,15 @@ pub(super) fn client_config(
     Ok((config, trusts))
 }
 
-/// Certificates that are trusted.
+/// Trusted certificates.
 #[derive(Debug)]
 struct Roots {
     store: RootCertStore,
-    /// Those that the user named. A server may show one of them as its own.
+    /// The certificates that the user named. A server may present one of them as its own.
     named: Vec<CertificateDer<'static>>,
 }
 
-/// Whom the server's certificate is held against, and in words; nobody if the mode does not ask.
+/// What to verify the server's certificate against, also in words; `None` if the mode doesn't verify.
 fn trusted(settings: &Settings, mode: Mode) -> Result<Option<(Roots, String)>, String> {
     if matches!(mode, Mode::Disable | Mode::Prefer) {
         return Ok(None);
@@ -93,7 +93,7 @@ fn trusted(settings: &Settings, mode: Mode) -> Result<Option<(Roots, String)>, S
             Ok(Some((roots, path.display().to_string())))
         }
         (None, Mode::VerifyFull) => Ok(Some((system_roots()?, "any authority this system trusts".to_owned()))),
-        // Anybody can have a certificate of a public authority, in some name.
+        // Anyone can have a certificate of a public authority, in some name.
         (None, Mode::VerifyCa) => Err(
             "sslmode=verify-ca wants the certificate of your authority in sslrootcert; for a server with a public \
              certificate use sslmode=verify-full"
@@ -106,7 +106,7 @@ fn trusted(settings: &Settings, mode: Mode) -> Result<Option<(Roots, String)>, S
 fn system_roots() -> Result<Roots, String> {
     let found = rustls_native_certs::load_native_certs();
     let mut store = RootCertStore::empty();
-    // A system's list is long, and may have some that nobody here understands.
+    // A system's list is long, and some certificates in it may not be parsable.
     store.add_parsable_certificates(found.certs);
     if store.is_empty() {
         let why = found
@@ -125,7 +125,7 @@ fn system_roots() -> Result<Roots, String> {
 
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// What we show to a server that asks who we are.
+/// What to present to a server that asks for a client certificate.
 fn identity(settings: &Settings, mode: Mode) -> Result<Option<Identity>, String> {
     if mode == Mode::Disable {
         return Ok(None);
@@ -184,10 +184,10 @@ fn read_certificates(path: &Path, parameter: &str) -> Result<Vec<CertificateDer<
     }
 }
 
-/// Looks at the certificate of a server.
+/// Verifies the certificate of a server.
 #[derive(Debug)]
 struct Verifier {
-    /// `None` if nobody asks who the server is.
+    /// `None` if servers aren't verified.
     roots: Option<Roots>,
     checks_name: bool,
     algorithms: WebPkiSupportedAlgorithms,
@@ -214,8 +214,8 @@ impl ServerCertVerifier for Verifier {
             self.algorithms.all,
         );
         match signed {
-            // A server that was set up in a minute has a certificate that is its own authority. It is refused for
-            // that after its dates were looked at, and is fine if it is the very one that the user named.
+            // A server that was set up quickly has a self-signed certificate. It is rejected for that after its
+            // dates were checked, and is fine if it is exactly the one that the user named.
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
                 if roots.named.contains(end_entity) => {}
             signed => signed?,

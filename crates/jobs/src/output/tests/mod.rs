@@ -1,6 +1,6 @@
 //! Output on a real log.
 
-mod book;
+mod buffer;
 mod engines;
 mod follow;
 mod write;

@@ -1,12 +1,13 @@
-//! The maker: a process that makes one view, hands it over, and ends.
+//! The maker: a process that makes one view, hands it over, and exits.
 //!
-//! It is the same program as the keeper, started under another name, because a user namespace can only be made by a
-//! process with one thread. It has no child and keeps no state. Whatever it has mounted is in namespaces that nobody
-//! else holds until the daemon has received them, so its end at any moment leaves nothing.
+//! It is the same program as the keeper, started under another name, because only a process with one thread can
+//! create a user namespace. It has no children and no state. Whatever it has mounted is in namespaces that nobody
+//! else holds until the daemon has received them, so it can end at any moment without leaving anything behind.
 
+mod mount_points;
 mod namespaces;
 mod overlay;
-mod places;
+
 mod sources;
 
 use std::io::{self, IoSlice, Write};
@@ -30,13 +31,14 @@ use crate::receive::message;
 use crate::wire::encode;
 use sources::Source;
 
-/// What a maker is called in the list of processes, and how it knows that it is one.
+/// The name of a maker in process lists, by which it also knows that it is one.
 pub(crate) const MAKER_NAME: &str = "tidelock-view";
-/// The same, as the kernel knows it.
+/// The same for the kernel.
 const MAKER_COMMAND_NAME: &std::ffi::CStr = c"tidelock-view";
-/// How long a maker waits for its order, which is sent at once.
+/// How long a maker waits for its request, which is sent at once.
 const WAIT_FOR_ORDER: Duration = Duration::from_secs(10);
-/// After this time the kernel ends a maker, whatever it waits for. Its daemon has killed it long before, if it lives.
+/// After this time the kernel ends a maker, whatever it waits for. Its daemon, if alive, has killed it long
+/// before.
 const LIFE_SECONDS: u32 = 30;
 
 /// A step that the system refused.
@@ -47,7 +49,7 @@ struct Refusal {
     source: io::Error,
 }
 
-/// For `map_err`: what was being done, and to what.
+/// For `map_err`: which step, and on what.
 fn refused<E: Into<io::Error>>(step: ViewStep, path: &Path) -> impl Fn(E) -> Refusal {
     move |source| Refusal {
         step,
@@ -56,7 +58,7 @@ fn refused<E: Into<io::Error>>(step: ViewStep, path: &Path) -> impl Fn(E) -> Ref
     }
 }
 
-/// The life of a maker.
+/// Runs a maker.
 pub(crate) fn make_view() -> io::Result<()> {
     fresh::close_inherited();
     fresh::reset_signals();
@@ -89,7 +91,7 @@ fn make(spec: &ViewSpec) -> Result<[OwnedFd; VIEW_DESCRIPTORS], Refusal> {
         source.mount()?;
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    let root = places::existing(&spec.root)
+    let root = mount_points::existing(&spec.root)
         .and_then(|place| {
             Ok(rustix::fs::openat(
                 place,
@@ -102,7 +104,7 @@ fn make(spec: &ViewSpec) -> Result<[OwnedFd; VIEW_DESCRIPTORS], Refusal> {
     Ok([user, mount, root])
 }
 
-/// Sends a message, with descriptors if there are some.
+/// Sends a message, with descriptors if there are any.
 fn send(mut socket: &UnixStream, message: &FromMaker, descriptors: &[OwnedFd]) -> io::Result<()> {
     let bytes = encode(message)?;
     let mut sent = 0;
@@ -111,7 +113,7 @@ fn send(mut socket: &UnixStream, message: &FromMaker, descriptors: &[OwnedFd]) -
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(VIEW_DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         let fits = control.push(SendAncillaryMessage::ScmRights(&descriptors));
-        assert!(fits, "the space is made for the descriptors of a view");
+        assert!(fits, "the buffer has space for the descriptors of a view");
         sent = sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
     }
     socket.write_all(&bytes[sent..])

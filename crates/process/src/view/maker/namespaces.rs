@@ -1,4 +1,4 @@
-//! Namespaces of one's own.
+//! Creates namespaces.
 
 use std::fs;
 use std::io;
@@ -16,19 +16,19 @@ use super::{Refusal, refused};
 const USER_NAMESPACE: &str = "/proc/self/ns/user";
 const MOUNT_NAMESPACE: &str = "/proc/self/ns/mnt";
 
-/// Moves this process into a user namespace and a mount namespace of its own, and hands both out. The user and the group
-/// are what they were, nothing that is mounted here is seen elsewhere, and nothing that is mounted elsewhere from now on
-/// is seen here: it could cover what is mounted here.
+/// Moves this process into a new user namespace and a new mount namespace, and returns both. The user and the
+/// group stay the same. Mounts made here aren't visible outside, and later mounts outside aren't visible here,
+/// where they could cover our own.
 pub(super) fn enter_new() -> Result<[OwnedFd; 2], Refusal> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     unshare().map_err(refused(ViewStep::Namespaces, Path::new(USER_NAMESPACE)))?;
-    // Without this, the right to give up a group could be used to get past a file that is closed to that group.
+    // Without this, giving up a group could be used to access a file that is closed to that group.
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("{user} {user} 1\n"))?;
     write("/proc/self/gid_map", &format!("{group} {group} 1\n"))?;
     let everywhere = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change(c"/", everywhere).map_err(refused(ViewStep::Privacy, Path::new("/")))?;
-    // Now, since a mount may cover `/proc`.
+    // Now, because a mount may cover `/proc`.
     Ok([open(USER_NAMESPACE)?, open(MOUNT_NAMESPACE)?])
 }
 

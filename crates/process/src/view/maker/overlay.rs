@@ -1,5 +1,5 @@
-//! Layers. They are named to the kernel by way of `/proc/self/fd`, so that no character of a path and no length of it
-//! means anything, and so that each is the directory that was opened, whatever is mounted over it by now.
+//! Layers. They are passed to the kernel through `/proc/self/fd`, so that special characters and the length of a
+//! path don't matter, and each is exactly the directory that was opened, whatever is mounted over it by now.
 
 use std::ffi::CString;
 use std::io;
@@ -17,14 +17,14 @@ use super::sources::attach;
 /// The layers of an overlay.
 #[derive(Debug)]
 pub(super) struct Layers {
-    /// The uppermost first.
+    /// Topmost first.
     pub(super) lower: Vec<OwnedFd>,
     pub(super) upper: OwnedFd,
     pub(super) work: OwnedFd,
 }
 
-/// Options without a value. `userxattr` is for what is mounted without privileges: marks of the overlay are attributes
-/// that its user may set. `volatile` is explained at [`Mount::Overlay`](crate::Mount::Overlay).
+/// Options without a value. `userxattr` is for unprivileged mounts: the marks of the overlay are attributes that
+/// its user may set. `volatile` is explained at [`Mount::Overlay`](crate::Mount::Overlay).
 const FLAGS: [&std::ffi::CStr; 2] = [c"userxattr", c"volatile"];
 
 impl Layers {
@@ -38,9 +38,9 @@ impl Layers {
         }
     }
 
-    /// An earlier overlay was volatile too and has left a mark that it was, so that nobody trusts the layer after a crash
-    /// of the machine. The kernel refuses the layer as long as the mark is there. We take it away: a view that is opened
-    /// again shows what is there.
+    /// An earlier volatile overlay has left a mark, so that nobody trusts the layer after a crash of the machine.
+    /// The kernel refuses the layer as long as the mark exists. We remove it: a view that is opened again shows
+    /// what is there.
     fn forget_earlier(&self) -> io::Result<()> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let marks = match openat(&self.work, c"work/incompat", flags, Mode::empty()) {
@@ -59,7 +59,7 @@ impl Layers {
         Ok(())
     }
 
-    /// An overlay that is nowhere yet.
+    /// An overlay that isn't attached yet.
     fn configured(&self) -> Result<OwnedFd, Configured> {
         let context = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
         for layer in &self.lower {
@@ -78,7 +78,8 @@ impl Layers {
         Ok(fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
     }
 
-    /// The same in the old way, in which all options together have the size of a page: about two hundred layers.
+    /// The same with the old interface, where all options together have the size of a page: about two hundred
+    /// layers.
     fn mount_by_one_string(&self, place: &OwnedFd) -> io::Result<()> {
         let lower: Vec<String> = self.lower.iter().map(name_of).collect();
         let mut options = format!(

@@ -1,4 +1,4 @@
-//! What is mounted, held by descriptors, and how it is mounted.
+//! The sources of mounts, held by descriptors, and how they are mounted.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,7 +14,7 @@ use rustix::mount::{
 use super::super::error::ViewStep;
 use super::super::spec::Mount;
 use super::overlay::Layers;
-use super::{Refusal, places, refused};
+use super::{Refusal, mount_points, refused};
 
 /// A mount whose sources are open.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl<'spec> Source<'spec> {
         })
     }
 
-    /// Mounts it at its place.
+    /// Mounts it at its mount point.
     pub(super) fn mount(self) -> Result<(), Refusal> {
         match self {
             Self::Overlay { layers, at } => {
@@ -73,7 +73,7 @@ impl<'spec> Source<'spec> {
                     .map_err(refused(ViewStep::Hide, at))
             }
             Self::Terminals { at } => {
-                let place = places::existing(at).map_err(refused(ViewStep::Place, at))?;
+                let place = mount_points::existing(at).map_err(refused(ViewStep::Place, at))?;
                 terminals()
                     .or_else(|_| nothing())
                     .and_then(|terminals| attach(&terminals, &place))
@@ -84,7 +84,7 @@ impl<'spec> Source<'spec> {
 }
 
 fn place(at: &Path) -> Result<OwnedFd, Refusal> {
-    places::made(at).map_err(refused(ViewStep::Place, at))
+    mount_points::made(at).map_err(refused(ViewStep::Place, at))
 }
 
 fn layer(path: &Path) -> Result<OwnedFd, Refusal> {
@@ -96,7 +96,7 @@ fn layer(path: &Path) -> Result<OwnedFd, Refusal> {
     rustix::fs::open(path, flags, Mode::empty()).map_err(refused)
 }
 
-/// A directory with all that is mounted below it: what covers something cannot be left out of a copy here.
+/// A directory with everything mounted below it: a mount that covers something can't be left out of a copy here.
 fn tree(path: &Path) -> Result<OwnedFd, Refusal> {
     let directory = layer(path)?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
@@ -106,7 +106,7 @@ fn tree(path: &Path) -> Result<OwnedFd, Refusal> {
     open_tree(directory, c"", flags).map_err(refused(ViewStep::Source, path))
 }
 
-/// The argument of the call below, as the kernel has it.
+/// The argument of the call below, as the kernel defines it.
 #[repr(C)]
 struct Attributes {
     set: u64,
@@ -115,7 +115,7 @@ struct Attributes {
     user_namespace: u64,
 }
 
-/// Makes a tree that is nowhere yet one that cannot be written, with all that is mounted in it.
+/// Makes a detached tree read-only, with everything mounted in it.
 fn make_read_only(tree: &OwnedFd) -> io::Result<()> {
     let attributes = Attributes {
         set: u64::from(MountAttrFlags::MOUNT_ATTR_RDONLY.bits()),
@@ -142,7 +142,7 @@ fn make_read_only(tree: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// An empty directory of which nothing can be made.
+/// An empty directory that can't be written.
 fn nothing() -> Result<OwnedFd, Errno> {
     let context = fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(&context, c"mode", c"0700")?;
@@ -154,7 +154,7 @@ fn nothing() -> Result<OwnedFd, Errno> {
     fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
-/// Terminals that nobody has opened yet. Old kernels need to be told that they are not everybody's.
+/// A new set of terminals. Old kernels need to be told that it is separate.
 fn terminals() -> Result<OwnedFd, Errno> {
     let context = fsopen(c"devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_flag(&context, c"newinstance")?;
@@ -165,7 +165,7 @@ fn terminals() -> Result<OwnedFd, Errno> {
     fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
-/// Puts a mount that is nowhere yet at its place.
+/// Attaches a detached mount at its mount point.
 pub(super) fn attach(mount: &OwnedFd, place: &OwnedFd) -> Result<(), Errno> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     move_mount(mount, c"", place, c"", flags)

@@ -85,7 +85,11 @@ impl AcpAgent {
         // It is stopped in any case, and waited for: when this returns, nothing of it runs any more. How long that may
         // take is bounded by the steps of the stop itself.
         let nobody = CancellationToken::new().scope();
-        if let Err(error) = self.manager.rest_server(&key, &Deadline::never(), &nobody).await {
+        if let Err(error) = self
+            .manager
+            .stop_if_unused(&key, &Deadline::never(), &nobody)
+            .await
+        {
             tracing::warn!(%error, %key, "an agent could not be stopped");
         }
         self.launcher.sites.take(&key);

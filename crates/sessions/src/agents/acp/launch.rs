@@ -63,7 +63,7 @@ impl Launch for SharedLauncher {
     /// What a process of an agent was doing cannot be gone on with by another one.
     fn settings(&self, _key: &ServerKey, usual: &LifecycleSettings) -> LifecycleSettings {
         LifecycleSettings {
-            after_crash: AfterCrash::WaitForWish,
+            after_crash: AfterCrash::WaitForRequest,
             ..usual.clone()
         }
     }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use kernel::{Circuit, Deadline, Open, Permit};
+use kernel::{Circuit, CircuitOpen, Deadline, Permit};
 use protocol::sse::{EventReader, SseItem};
 use protocol::{ToolState, Usage};
 use reqwest::Response;
@@ -132,7 +132,7 @@ impl Asking<'_> {
                 Ok(permit) => return Ok(permit),
                 Err(open) => open,
             };
-            let Open {
+            let CircuitOpen {
                 retry_after: Some(left),
             } = open
             else {

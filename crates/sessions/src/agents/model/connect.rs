@@ -264,9 +264,10 @@ mod tests {
             "http://model.invalid/v1",
             &[("HTTP_PROXY", &proxy_url), ("NO_PROXY", "other.invalid")],
             async { answer(&mut proxy.accept().await.unwrap().0).await },
-        );
+        )
+        .await;
         let target = "http://model.invalid/v1/chat/completions";
-        assert_eq!(request.await, request_to(target, "model.invalid"));
+        assert_eq!(request, request_to(target, "model.invalid"));
 
         // Nobody answers at the proxy any more: whoever asks it fails.
         drop(proxy);
@@ -283,9 +284,10 @@ mod tests {
         ] {
             let request = ask_with(&format!("http://{host}:{port}"), &variables, async {
                 answer(&mut server.accept().await.unwrap().0).await
-            });
+            })
+            .await;
             let expected = request_to("/chat/completions", &format!("{host}:{port}"));
-            assert_eq!(request.await, expected);
+            assert_eq!(request, expected);
         }
     }
 
@@ -300,9 +302,10 @@ mod tests {
         let (server, port) = listen().await;
         let request = ask_with(&format!("https://localhost:{port}/v1"), &[authority], async {
             answer_encrypted(&acceptor, server.accept().await.unwrap().0).await
-        });
+        })
+        .await;
         let expected = request_to("/v1/chat/completions", &format!("localhost:{port}"));
-        assert_eq!(request.await, expected);
+        assert_eq!(request, expected);
 
         let (proxy, port) = listen().await;
         let proxy_url = format!("http://me:word@127.0.0.1:{port}");

@@ -1,4 +1,5 @@
-//! What a server has told us by itself, in one generation: what it offers and watches, how ready it is, what it found.
+//! What one process of a server has reported by itself: what it offers and watches, how ready it is, and its
+//! diagnostics.
 
 mod answers;
 mod state;
@@ -22,40 +23,40 @@ use crate::{
     wire::ResponseError,
 };
 use answers::Answers;
-use state::{Said, State};
+use state::{MessageEffect, ReportState};
 use watch::{FileChange, PathChange};
 
-/// What the wait for diagnostics came to.
+/// The result of waiting for diagnostics.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Awaited {
     /// The server has pushed them.
     Push(Push),
-    /// It has been sent a later version of the document.
+    /// A later version of the document has been sent.
     Superseded,
-    /// It wants to be asked for them, and said so only now: some register that after the handshake.
+    /// The server wants to be asked for them, and said so only now: some register that after the handshake.
     WantsToBeAsked,
 }
 
-/// What one process of a server has told. Whoever waits looks at the state again after each change.
+/// What one process of a server has reported. Waiters look at the state again after each change.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ServerReports {
     site: Arc<Site>,
     answers: Answers,
     clock: Arc<dyn Clock>,
-    /// Guards what was told so far.
-    state: Mutex<State>,
+    /// Guards what the server has reported; held to read or update it.
+    state: Mutex<ReportState>,
     /// Counts the changes of the state.
     changes: Slot<u64>,
 }
 
-impl Told {
+impl ServerReports {
     pub(super) fn new(site: &Arc<Site>, chosen: &Chosen, clock: &Arc<dyn Clock>) -> Self {
         let uri = uri_of_path(&chosen.root).unwrap_or_default();
         Self {
             site: Arc::clone(site),
             answers: Answers::new(uri, &chosen.root, chosen.settings.clone()),
             clock: Arc::clone(clock),
-            state: Mutex::new(State::new(chosen, clock.now())),
+            state: Mutex::new(ReportState::new(chosen, clock.now())),
             changes: Slot::new(0),
         }
     }
@@ -64,7 +65,7 @@ impl Told {
         &self.site
     }
 
-    /// The answer to `initialize`. What was registered before it stays.
+    /// Handles the answer to `initialize`. Earlier registrations stay.
     pub(super) fn initialized(&self, capabilities: Value) -> Arc<Capabilities> {
         let now = self.clock.now();
         self.change(|state| state.initialized(capabilities, now));
@@ -76,15 +77,15 @@ impl Told {
         Arc::clone(&self.state().capabilities)
     }
 
-    /// Whether it has read the workspace, as far as it says.
+    /// Whether it has read the workspace, according to its own reports.
     pub(crate) fn readiness(&self) -> ReadyState {
         let now = self.clock.now();
         self.state().readiness.state(now)
     }
 
-    /// Waits until it has read the workspace; otherwise says how far it is.
+    /// Waits until it has read the workspace; otherwise returns how far it is.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn ready(&self, deadline: &Deadline, scope: &Scope) -> Result<(), ReadyState> {
         self.wait_for(deadline, scope, |state, now| match state.readiness.state(now) {
             ReadyState::Ready => Ok(()),
@@ -95,7 +96,7 @@ impl Told {
 
     /// Waits for the diagnostics that it pushes for a version of a document; none if there is a later version.
     ///
-    /// *Cancel safety*: may be dropped at any time.
+    /// *Cancel safety*: the future may be dropped at any time.
     pub(crate) async fn pushed(
         &self,
         path: &Path,
@@ -116,7 +117,7 @@ impl Told {
         .await
     }
 
-    /// Whether it wants to hear of files.
+    /// Whether it wants to be told about files.
     pub(crate) fn watches(&self) -> bool {
         !self.state().watched.is_empty()
     }
@@ -132,7 +133,8 @@ impl Told {
         current.ok()
     }
 
-    /// Files have changed. Which of these changes it wants to hear of, as the parameters of the notification.
+    /// Files have changed. Returns the changes that it wants to be told about, as the parameters of the
+    /// notification.
     pub(super) fn watched(&self, changes: &[PathChange]) -> Option<Value> {
         let mut state = self.state();
         for change in changes {
@@ -157,7 +159,7 @@ impl Told {
         (!named.is_empty()).then(|| serde_json::json!({ "changes": named }))
     }
 
-    /// The files with the same end of their name as this one that others have changed, and that it was told of.
+    /// The files with the same extension as this one that others have changed, and that it was told about.
     pub(crate) fn changed_like(&self, path: &Path) -> Vec<PathBuf> {
         let state = self.state();
         let alike = state.changed.iter();
@@ -172,11 +174,11 @@ impl Told {
         self.state().changed.remove(path);
     }
 
-    /// A message about a document is about to be sent. What was pushed for it before no longer counts.
+    /// A message about a document is about to be sent. Earlier pushes for it no longer count.
     pub(super) fn document_sent(&self, message: &Outgoing) {
         self.change(|state| match (&message.message, message.version()) {
             (said, Some(version)) => {
-                // What is opened is as it is on disk, and the watch tells of that.
+                // An opened document is as it is on disk, and the watch reports that.
                 if matches!(
                     said,
                     DocumentMessage::DidChange {
@@ -193,13 +195,13 @@ impl Told {
         });
     }
 
-    /// Looks until there is what is looked for, the deadline passes or the scope is cancelled. A look that finds nothing
-    /// says when time alone may change that.
+    /// Polls until the check succeeds, the deadline passes or the scope is cancelled. A check that fails tells
+    /// when time alone may change that.
     async fn wait_for<T, E>(
         &self,
         deadline: &Deadline,
         scope: &Scope,
-        look: impl Fn(&State, Instant) -> Result<T, (E, Option<Instant>)>,
+        look: impl Fn(&ReportState, Instant) -> Result<T, (E, Option<Instant>)>,
     ) -> Result<T, E> {
         loop {
             let seen = *self.changes.read().state;
@@ -229,18 +231,18 @@ impl Told {
         }
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut ReportState) -> T) -> T {
         let result = change(&mut self.state());
         loop {
             let seen = self.changes.read();
-            // Whoever wrote first has woken those who wait, but perhaps before this change was made.
+            // Whoever wrote first has woken the waiters, but perhaps before this change was made.
             if self.changes.transition(seen.generation, *seen.state + 1).is_ok() {
                 return result;
             }
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ReportState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -254,13 +256,13 @@ impl Told {
         let text = params["message"].as_str().unwrap_or_default();
         self.site.record.add(level, text);
         let now = self.clock.now();
-        if self.state().said(text, now) == Said::Awaited {
+        if self.state().said(text, now) == MessageEffect::Awaited {
             self.change(|_| ());
         }
     }
 }
 
-impl Incoming for Told {
+impl Incoming for ServerReports {
     fn notification(&self, method: &str, params: Option<&RawValue>) {
         let params = parse(params);
         let now = self.clock.now();
@@ -269,7 +271,7 @@ impl Incoming for Told {
             "$/progress" => self.change(|state| state.readiness.progress(&params, now)),
             "experimental/serverStatus" => self.change(|state| state.readiness.server_status(&params, now)),
             "textDocument/publishDiagnostics" => self.change(|state| state.publish(params)),
-            _ => tracing::trace!(server = %self.site.key, method, "a notification that nobody needs"),
+            _ => tracing::trace!(server = %self.site.key, method, "ignored a notification"),
         }
     }
 
@@ -305,7 +307,7 @@ fn event_of(change: FileChange) -> FileEvent {
     }
 }
 
-/// Parameters that cannot be read are as good as none: nothing in them is believed.
+/// Parameters that can't be parsed count as absent.
 fn parse(params: Option<&RawValue>) -> Value {
     params
         .and_then(|params| serde_json::from_str(params.get()).ok())

@@ -2,15 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use proptest::{collection, prelude::*};
+use proptest::collection;
+use proptest::prelude::*;
 use protocol::JobChannel::{self, Note, Stderr, Stdout};
 use protocol::JobProgress;
 
 use super::engines::progress;
-use crate::output::{
-    OutputSummary,
-    book::{Batch, Book, Draft, Due, EVENT_BYTES},
-};
+use crate::output::OutputSummary;
+use crate::output::buffer::{Batch, Draft, Due, EVENT_BYTES, OutputBuffer};
 
 const UNLIMITED: u64 = u64::MAX;
 /// Stands for more text than anybody wants to see when a test fails.
@@ -31,12 +30,12 @@ fn summary(bytes: u64, cut_bytes: u64, progress: Option<JobProgress>) -> OutputS
 
 /// What is written of pieces if it is all written at the end.
 fn written(limit_bytes: u64, pieces: &[(JobChannel, &str)]) -> Batch {
-    let mut book = Book::new(1, limit_bytes, OutputSummary::default());
+    let mut buffer = OutputBuffer::new(1, limit_bytes, OutputSummary::default());
     for (channel, text) in pieces {
-        book.take(*channel, text.as_bytes());
+        buffer.take(*channel, text.as_bytes());
     }
-    book.finish();
-    book.batch(Instant::now())
+    buffer.finish();
+    buffer.batch(Instant::now())
 }
 
 #[test]
@@ -65,13 +64,13 @@ fn pieces_become_events_in_the_order_of_their_arrival() {
 
 #[test]
 fn a_character_in_two_pieces_is_held_back_until_it_is_whole() {
-    let mut book = Book::new(1, UNLIMITED, OutputSummary::default());
+    let mut buffer = OutputBuffer::new(1, UNLIMITED, OutputSummary::default());
     let now = Instant::now();
     let mut drafts = Vec::new();
     for byte in "ß€".bytes() {
-        book.take(Stdout, &[byte]);
-        book.take(Stderr, b".");
-        drafts.push(book.batch(now).drafts);
+        buffer.take(Stdout, &[byte]);
+        buffer.take(Stderr, b".");
+        drafts.push(buffer.batch(now).drafts);
     }
     let dot = || piece(Stderr, ".");
     let expected = [
@@ -82,12 +81,12 @@ fn a_character_in_two_pieces_is_held_back_until_it_is_whole() {
         vec![piece(Stdout, "€"), dot()],
     ];
     assert_eq!(drafts, expected);
-    book.take(Stdout, b"\xE2\x82");
-    assert_eq!((book.due(now), book.batch(now).drafts), (Due::Never, vec![]));
-    book.finish();
+    buffer.take(Stdout, b"\xE2\x82");
+    assert_eq!((buffer.due(now), buffer.batch(now).drafts), (Due::Never, vec![]));
+    buffer.finish();
     let rest = Draft::Piece(Stdout, b"\xE2\x82".to_vec());
     assert_eq!(
-        book.batch(now).drafts,
+        buffer.batch(now).drafts,
         [rest],
         "at the end it is given out as it is"
     );
@@ -190,27 +189,27 @@ fn the_first_bytes_are_kept_exactly_and_then_the_end() {
 
 #[test]
 fn what_is_cut_is_known_before_the_end_too() {
-    let mut book = Book::new(1, 1, OutputSummary::default());
+    let mut buffer = OutputBuffer::new(1, 1, OutputSummary::default());
     let now = Instant::now();
-    book.take(Stdout, b"abc");
-    assert_eq!(book.batch(now).summary, summary(3, 2, None));
-    book.take(Stdout, b"d");
+    buffer.take(Stdout, b"abc");
+    assert_eq!(buffer.batch(now).summary, summary(3, 2, None));
+    buffer.take(Stdout, b"d");
     assert_eq!(
-        book.due(now),
+        buffer.due(now),
         Due::At(now + Duration::from_millis(100)),
         "the head can wait"
     );
-    assert_eq!(book.batch(now).summary, summary(4, 3, None));
-    book.finish();
-    assert_eq!(book.batch(now).summary, summary(4, 0, None));
+    assert_eq!(buffer.batch(now).summary, summary(4, 3, None));
+    buffer.finish();
+    assert_eq!(buffer.batch(now).summary, summary(4, 0, None));
 }
 
 #[test]
 fn a_later_attempt_says_so_and_goes_on_counting() {
     let before = summary(8, 3, Some(progress(1, None, "")));
-    let mut book = Book::new(2, 6, before);
-    book.take(Stdout, b"xy");
-    book.finish();
+    let mut buffer = OutputBuffer::new(2, 6, before);
+    buffer.take(Stdout, b"xy");
+    buffer.finish();
     let drafts = vec![
         piece(Note, "attempt 2"),
         piece(Stdout, "x"),
@@ -221,51 +220,54 @@ fn a_later_attempt_says_so_and_goes_on_counting() {
         piece(Stdout, "y"),
     ];
     let summary = summary(10, 3, None);
-    assert_eq!(book.batch(Instant::now()), Batch { drafts, summary });
+    assert_eq!(buffer.batch(Instant::now()), Batch { drafts, summary });
 }
 
 #[test]
 fn progress_is_written_ten_times_a_second_and_the_latest_always() {
-    let mut book = Book::new(1, UNLIMITED, OutputSummary::default());
+    let mut buffer = OutputBuffer::new(1, UNLIMITED, OutputSummary::default());
     let start = Instant::now();
     let at = |millis| start + Duration::from_millis(millis);
     let told = |done| Draft::Progress(progress(done, None, ""));
-    let say = |book: &mut Book, done| book.progress(progress(done, None, ""));
+    let say = |buffer: &mut OutputBuffer, done| buffer.progress(progress(done, None, ""));
 
-    say(&mut book, 1);
-    assert_eq!(book.due(at(0)), Due::Now);
-    assert_eq!(book.batch(at(0)).drafts, [told(1)]);
-    assert_eq!(book.due(at(0)), Due::Never);
-    say(&mut book, 1);
-    assert_eq!(book.due(at(1)), Due::Never, "nothing new was said");
+    say(&mut buffer, 1);
+    assert_eq!(buffer.due(at(0)), Due::Now);
+    assert_eq!(buffer.batch(at(0)).drafts, [told(1)]);
+    assert_eq!(buffer.due(at(0)), Due::Never);
+    say(&mut buffer, 1);
+    assert_eq!(buffer.due(at(1)), Due::Never, "nothing new was said");
 
-    say(&mut book, 2);
-    say(&mut book, 3);
-    assert_eq!(book.due(at(10)), Due::At(at(100)));
-    book.take(Stdout, b"text");
-    let batch = book.batch(at(20));
+    say(&mut buffer, 2);
+    say(&mut buffer, 3);
+    assert_eq!(buffer.due(at(10)), Due::At(at(100)));
+    buffer.take(Stdout, b"text");
+    let batch = buffer.batch(at(20));
     assert_eq!(batch.drafts, [piece(Stdout, "text")]);
     assert_eq!(
         batch.summary.progress,
         Some(progress(3, None, "")),
         "the head has the latest"
     );
-    assert_eq!(book.due(at(30)), Due::At(at(120)));
-    assert_eq!(book.due(at(120)), Due::Now);
-    assert_eq!(book.batch(at(120)).drafts, [told(3)]);
+    assert_eq!(buffer.due(at(30)), Due::At(at(120)));
+    assert_eq!(buffer.due(at(120)), Due::Now);
+    assert_eq!(buffer.batch(at(120)).drafts, [told(3)]);
 
-    say(&mut book, 4);
-    book.finish();
-    assert_eq!(book.due(at(121)), Due::Now);
-    assert_eq!(book.batch(at(121)).drafts, [told(4)]);
-    assert_eq!(book.due(at(121)), Due::Never);
+    say(&mut buffer, 4);
+    buffer.finish();
+    assert_eq!(buffer.due(at(121)), Due::Now);
+    assert_eq!(buffer.batch(at(121)).drafts, [told(4)]);
+    assert_eq!(buffer.due(at(121)), Due::Never);
 }
 
 #[test]
 fn a_long_text_of_progress_is_shortened() {
-    let mut book = Book::new(1, UNLIMITED, OutputSummary::default());
-    book.progress(progress(1, None, &"€".repeat(1000)));
-    assert_eq!(book.summary().progress, Some(progress(1, None, &"€".repeat(341))));
+    let mut buffer = OutputBuffer::new(1, UNLIMITED, OutputSummary::default());
+    buffer.progress(progress(1, None, &"€".repeat(1000)));
+    assert_eq!(
+        buffer.summary().progress,
+        Some(progress(1, None, &"€".repeat(341)))
+    );
 }
 
 /// What comes of text in pieces, written at some of them.
@@ -274,19 +276,19 @@ fn said(
     cuts: &[(usize, bool)],
     limit_bytes: u64,
 ) -> (Vec<(JobChannel, Vec<u8>)>, OutputSummary) {
-    let mut book = Book::new(1, limit_bytes, OutputSummary::default());
+    let mut buffer = OutputBuffer::new(1, limit_bytes, OutputSummary::default());
     let (mut start, mut drafts) = (0, Vec::new());
     let now = Instant::now();
     for &(end, is_written) in cuts {
-        book.take(Stdout, &text[start..end]);
+        buffer.take(Stdout, &text[start..end]);
         start = end;
         if is_written {
-            drafts.extend(book.batch(now).drafts);
+            drafts.extend(buffer.batch(now).drafts);
         }
     }
-    book.take(Stdout, &text[start..]);
-    book.finish();
-    let last = book.batch(now);
+    buffer.take(Stdout, &text[start..]);
+    buffer.finish();
+    let last = buffer.batch(now);
     drafts.extend(last.drafts);
     let mut pieces: Vec<(JobChannel, Vec<u8>)> = Vec::new();
     for draft in drafts {

@@ -1,4 +1,4 @@
-//! The place of a strategy among the workers, which it keeps until it has really ended.
+//! The worker permit of a strategy, which it holds until it has really ended.
 
 use std::future::Future;
 
@@ -9,25 +9,24 @@ use super::check;
 use crate::strategy::StrategyError;
 
 tokio::task_local! {
-    /// The place of the strategy that this task runs. Threads that it starts take a share of it with them.
-    static PLACE: Share;
+    /// The permit of the strategy that this task runs. Threads that it starts take a share of it.
+    static PERMIT: Share;
 }
 
-/// A worker's place. It is free again when all shares in it are gone.
+/// A worker's permit. It is released when all shares are gone.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct WorkerPermit {
     share: Share,
     shares: mpsc::Receiver<()>,
-    /// The permit of the worker.
     permit: OwnedSemaphorePermit,
 }
 
-/// A share in a place. Nothing is ever sent: that the last one is gone is all that is heard.
+/// A share of a permit. Nothing is ever sent: only the drop of the last one matters.
 type Share = mpsc::Sender<()>;
 
-impl Place {
+impl WorkerPermit {
     pub(super) fn new(permit: OwnedSemaphorePermit) -> Self {
-        // Room for one, because none is not allowed.
+        // The capacity is one, because zero isn't allowed.
         let (share, shares) = mpsc::channel(1);
         Self {
             share,
@@ -36,12 +35,12 @@ impl Place {
         }
     }
 
-    /// Does something at this place: what it starts on threads takes a share.
+    /// Runs something under this permit: what it starts on threads takes a share.
     pub(super) async fn holding<F: Future>(&self, work: F) -> F::Output {
-        PLACE.scope(self.share.clone(), work).await
+        PERMIT.scope(self.share.clone(), work).await
     }
 
-    /// Waits until nothing is left of what was done at this place, and gives it back.
+    /// Waits until everything that ran under this permit has ended, and releases it.
     pub(super) async fn ended(mut self) {
         drop(self.share);
         let nothing = self.shares.recv().await;
@@ -50,18 +49,18 @@ impl Place {
     }
 }
 
-/// Does something that blocks, on a thread where that may be. It must look at its scope often. *Cancel safety*: dropped
-/// half-way, the work goes on until it looks at its scope, and the strategy keeps its worker until then. Work that has not
-/// begun when its scope is cancelled does not begin.
+/// Runs something on a thread that may block. It must check its scope often. *Cancel safety*: if the future is
+/// dropped, the work continues until it checks its scope, and the strategy keeps its worker until then. Work that
+/// hasn't started when its scope is cancelled doesn't start.
 ///
 /// # Errors
-/// What the work says, or that it panicked.
+/// The error of the work, or that it panicked.
 pub async fn on_thread<R: Send + 'static>(
     scope: Scope,
     work: impl FnOnce(&Scope) -> Result<R, StrategyError> + Send + 'static,
 ) -> Result<R, StrategyError> {
-    // Outside of a strategy there is no place to keep.
-    let share = PLACE.try_with(Share::clone).ok();
+    // Outside of a strategy there is no permit.
+    let share = PERMIT.try_with(Share::clone).ok();
     let done = tokio::task::spawn_blocking(move || {
         let done = if scope.is_cancelled() {
             Err(StrategyError::Cancelled)
@@ -73,7 +72,7 @@ pub async fn on_thread<R: Send + 'static>(
     });
     done.await.unwrap_or_else(|error| match error.try_into_panic() {
         Ok(panic) => Err(StrategyError::Failed(check::panic_text(&*panic))),
-        // The runtime ends.
+        // The runtime is shutting down.
         Err(_) => Err(StrategyError::Cancelled),
     })
 }

@@ -1,37 +1,35 @@
-//! What the dispatcher is told, and what it makes of it.
+//! Handles the messages to the dispatcher.
 
 use std::sync::Arc;
 
 use protocol::{JobId, JobState};
 
-use super::{Dispatcher, Door, Flight, LEASE_LOST, Lane, Todo, attempts};
-use crate::{
-    attempt::StopWhy,
-    history,
-    job::{Job, State},
-    message::Message,
-    queue::DependencyEnd,
-    service::Sharing,
-    state::{Change, StopCause},
-};
+use super::{ClaimGate, Dispatcher, InFlightCommit, LEASE_LOST, Lane, PendingChange, attempts};
+use crate::attempt::StopReason;
+use crate::history;
+use crate::job::{Job, State};
+use crate::message::Message;
+use crate::queue::DependencyEnd;
+use crate::service::Sharing;
+use crate::state::{Change, StopCause};
 
 impl Dispatcher {
-    pub(super) fn hear(&mut self, message: Message) {
+    pub(super) fn handle(&mut self, message: Message) {
         match message {
             Message::Submitted { job, payload } => {
                 self.payloads.keep(job.id, payload);
-                // A scan may have found it before this was heard, and then it may be anywhere by now.
-                self.found(*job);
+                // A scan may have found the job before this message, so its state may be anything by now.
+                self.add_if_newer(*job);
             }
-            Message::Found(jobs) => jobs.into_iter().for_each(|job| self.found(job)),
-            // Whatever is about to be done with it is decided on what is newer, or refused.
-            Message::Dead { job, .. } if self.is_in_hand(job.id) => {}
-            Message::Dead { job, text } => self.dead(*job, text),
-            Message::Held(job) => self.held(*job),
-            Message::Cancelled(job) => self.cancelled(job),
+            Message::QueuedFound(jobs) => jobs.into_iter().for_each(|job| self.add_if_newer(job)),
+            // The pending change is decided on a newer version, or refused.
+            Message::WorkerDead { job, .. } if self.is_in_hand(job.id) => {}
+            Message::WorkerDead { job, text } => self.interrupt_stale(*job, text),
+            Message::RunningHere(job) => self.adopt_running(*job),
+            Message::Cancelled(job) => self.handle_cancelled(job),
             Message::Finished(finished) => self.finished(*finished),
-            Message::Looked { id, state } => self.looked(id, state),
-            Message::Lane { name, lane } => self.found_lane(name, lane),
+            Message::DependencyState { id, state } => self.dependency_seen(id, state),
+            Message::Lane { name, lane } => self.update_lane(name, lane),
             Message::LaneGone { name, seen } => {
                 if self.lanes.get(&name).version == seen {
                     self.lanes.put(name, Lane::default(), &mut self.queue);
@@ -39,19 +37,19 @@ impl Dispatcher {
             }
             Message::MaxWorkers(max_workers) => {
                 if max_workers < self.parts.max_workers {
-                    // There may be nobody to do them for long.
-                    self.give_ahead_back();
+                    // There may be no worker for them for long.
+                    self.release_ahead();
                 }
                 self.parts.max_workers = max_workers;
                 self.start_next();
             }
             Message::Why { ids, answer } => {
-                let places = |pool| (self.executing[pool], self.limit(pool));
+                let capacity = |pool| (self.executing[pool], self.limit(pool));
                 let now = self.parts.wall.now();
-                let why = ids.into_iter().map(|id| self.queue.why(id, now, places));
+                let why = ids.into_iter().map(|id| self.queue.why(id, now, capacity));
                 drop(answer.send(why.collect()));
             }
-            Message::WaitedFor { answer } => {
+            Message::Dependencies { answer } => {
                 drop(answer.send(self.queue.waits_for().collect()));
             }
             Message::FullLanes { answer } => {
@@ -59,11 +57,11 @@ impl Dispatcher {
                 let known = |name: &Arc<str>| (Arc::clone(name), lanes.get(name).version);
                 drop(answer.send(self.queue.full_lanes().map(known).collect()));
             }
-            Message::Open => self.door = Door::Open,
+            Message::Open => self.claim_gate = ClaimGate::Open,
             Message::Close => self.close(),
             Message::Interrupt => {
                 for running in self.running.values() {
-                    running.stop.now(StopWhy::Cause(StopCause::Draining));
+                    running.stop.now(StopReason::Cause(StopCause::Draining));
                 }
             }
             Message::End => self.parts.inbox.close(),
@@ -71,7 +69,7 @@ impl Dispatcher {
         }
     }
 
-    /// Puts a queued job into the queue. What it waits for is looked up afterwards, so that no end is missed.
+    /// Adds a job to the queue. Its dependencies are looked up afterwards, so that no end is missed.
     pub(super) fn enqueue(&mut self, job: Job) {
         let facts = &job.record.facts;
         let is_ours = facts
@@ -82,14 +80,14 @@ impl Dispatcher {
             return;
         }
         if !self.parts.handlers.contains_key(&facts.handler) {
-            // Another daemon may know it. If there is none, nobody ever will.
+            // Another daemon may have the handler. Without others, nobody does.
             if self.parts.sharing == Sharing::Alone {
                 let now = self.parts.wall.now();
-                self.todo(job, Change::NoHandler { now });
+                self.schedule(job, Change::NoHandler { now });
             }
             return;
         }
-        // A job that has been claimed once had what it waited for.
+        // A job that has been claimed once had its dependencies met.
         let unfinished = match job.record.attempts {
             0 => facts.after.clone(),
             _ => Vec::new(),
@@ -97,12 +95,12 @@ impl Dispatcher {
         self.queue.insert(&job, unfinished.clone());
         self.queued.insert(job.id, Box::new(job));
         if !unfinished.is_empty() {
-            self.look_up(unfinished);
+            self.read_dependencies(unfinished);
         }
     }
 
-    /// Reads how jobs are that others wait for.
-    pub(super) fn look_up(&self, ids: Vec<JobId>) {
+    /// Reads the states of jobs that others wait for.
+    pub(super) fn read_dependencies(&self, ids: Vec<JobId>) {
         let (log, report) = (self.parts.log.clone(), self.parts.report.upgrade());
         let Some(report) = report else {
             return;
@@ -111,27 +109,27 @@ impl Dispatcher {
             for id in ids {
                 let state = match history::read(&log, id).await {
                     Ok(job) => job.map(|job| job.record.state.name()),
-                    // It is looked up again with the next scan, or when it ends here.
+                    // It is read again with the next scan, or when it ends here.
                     Err(error) => {
-                        tracing::warn!(%error, job = %id, "a job that others wait for could not be read");
+                        tracing::warn!(%error, job = %id, "could not read a job that others wait for");
                         continue;
                     }
                 };
-                drop(report.send(Message::Looked { id, state }).await);
+                drop(report.send(Message::DependencyState { id, state }).await);
             }
         });
     }
 
-    pub(super) fn looked(&mut self, id: JobId, state: Option<JobState>) {
+    pub(super) fn dependency_seen(&mut self, id: JobId, state: Option<JobState>) {
         match state {
             Some(JobState::Queued | JobState::Running) => {}
             Some(state) => self.ended(id, state),
-            // What others wait for is not collected. So this is a log that somebody has changed by hand.
+            // Jobs that others wait for aren't collected. So somebody has changed this log by hand.
             None => self.ended(id, JobState::Failed),
         }
     }
 
-    /// A job has ended, here or elsewhere: those that wait for it go on, or fail.
+    /// A job has ended, here or elsewhere: the jobs that wait for it continue or fail.
     pub(super) fn ended(&mut self, id: JobId, state: JobState) {
         let dependency = match state {
             JobState::Succeeded => DependencyEnd::Succeeded,
@@ -140,13 +138,13 @@ impl Dispatcher {
         let now = self.parts.wall.now();
         for waiting in self.queue.dependency_ended(id, dependency) {
             if let Some(job) = self.forget_queued(waiting) {
-                self.todo(*job, Change::DependencyFailed { id, state, now });
+                self.schedule(*job, Change::DependencyFailed { id, state, now });
             }
         }
     }
 
-    /// A queued job that was submitted here, or that a scan of the log has found.
-    pub(super) fn found(&mut self, job: Job) {
+    /// Handles a queued job that was submitted here or found by a scan.
+    pub(super) fn add_if_newer(&mut self, job: Job) {
         let is_known = |known: &Job| known.version >= job.version;
         let in_queue = self.queued.get(&job.id).is_some_and(|known| is_known(known));
         if !in_queue && !self.is_in_hand(job.id) {
@@ -156,14 +154,15 @@ impl Dispatcher {
 
     /// Whether this worker has a job, or is about to change it.
     fn is_in_hand(&self, id: JobId) -> bool {
-        let in_flight = |flight: &Flight| flight.batch.concerns(id);
+        let in_flight = |flight: &InFlightCommit| flight.batch.concerns(id);
         self.running.contains_key(&id)
             || self.todo.iter().any(|todo| todo.job.id == id)
             || self.flight.as_ref().is_some_and(in_flight)
     }
 
-    /// A job that the log says this daemon runs. If it isn't known here, its claim was made and the answer was lost.
-    fn held(&mut self, job: Job) {
+    /// Handles a job that runs here according to the log. If it isn't known here, its claim was made and the
+    /// answer was lost.
+    fn adopt_running(&mut self, job: Job) {
         if self.is_in_hand(job.id) {
             return;
         }
@@ -173,12 +172,12 @@ impl Dispatcher {
             self.claimed(job);
             return self.start_next();
         }
-        // The lease that it was claimed under is gone. If it has moved on since, the log refuses this.
-        self.dead(job, LEASE_LOST.to_owned());
+        // The lease under which it was claimed is gone. If the job has changed since, the log refuses this.
+        self.interrupt_stale(job, LEASE_LOST.to_owned());
     }
 
-    /// A lane as a scan of the log has found it. What is on its way or was heard of since counts more.
-    pub(super) fn found_lane(&mut self, name: Arc<str>, lane: Lane) {
+    /// Handles a lane that a scan has read. Pending and newer changes take precedence.
+    pub(super) fn update_lane(&mut self, name: Arc<str>, lane: Lane) {
         let is_in_flight = self
             .flight
             .as_ref()
@@ -188,8 +187,8 @@ impl Dispatcher {
         }
     }
 
-    /// A running job whose worker is dead, unless it is known here that it was queued again since.
-    pub(super) fn dead(&mut self, job: Job, text: String) {
+    /// Interrupts a running job whose worker is dead, unless it is known here that it was queued again since.
+    pub(super) fn interrupt_stale(&mut self, job: Job, text: String) {
         let now = self.parts.wall.now();
         if self
             .queued
@@ -208,12 +207,12 @@ impl Dispatcher {
                 now,
                 jitter,
             };
-            self.todo(job, change);
+            self.schedule(job, change);
         }
     }
 
-    /// Somebody has cancelled a job, or wants it to be.
-    pub(super) fn cancelled(&mut self, job: Box<Job>) {
+    /// Handles a job that was cancelled, or for which that was requested.
+    pub(super) fn handle_cancelled(&mut self, job: Box<Job>) {
         let id = job.id;
         if job.record.state.is_terminal() {
             if self.forget_queued(id).is_some() {
@@ -229,20 +228,20 @@ impl Dispatcher {
             }
             self.cancel_running(id);
         } else if self.flight.as_ref().is_some_and(|flight| flight.batch.claims(id)) {
-            self.wishes.insert(id, job);
+            self.early_cancels.insert(id, job);
         }
     }
 
     pub(super) fn close(&mut self) {
-        self.door = Door::Closed;
-        self.give_ahead_back();
+        self.claim_gate = ClaimGate::Closed;
+        self.release_ahead();
     }
 
-    pub(super) fn todo(&mut self, job: Job, change: Change) {
-        self.todo.push_back(Todo { job, change });
+    pub(super) fn schedule(&mut self, job: Job, change: Change) {
+        self.todo.push_back(PendingChange { job, change });
     }
 
-    /// Takes a job out of the queue.
+    /// Removes a job from the queue.
     pub(super) fn forget_queued(&mut self, id: JobId) -> Option<Box<Job>> {
         self.queue.remove(id);
         self.queued.remove(&id)

@@ -1,51 +1,51 @@
-//! What callers want, and what that does to a server. The invariants stand in `state.rs`.
+//! What callers ask for, and how that changes a server. The invariants are in `state.rs`.
 
 use std::sync::Arc;
 
 use crate::{
     StoppedBy,
-    state::{Answer, Episode, Kind, Leaving, Origin, Outcome, Phase, Refusal, Then},
-    transitions::Moving,
+    state::{AfterEnd, Answer, Episode, EpisodeKind, EpisodeOrigin, EpisodeOutcome, Leaving, Phase, Refusal},
+    transitions::Transition,
 };
 
-impl<S: Clone> Moving<'_, S> {
-    /// Somebody asks for a start or a restart. What is on its way up already is joined, and becomes theirs: they
-    /// are told when it fails, and nothing that failed before counts any more.
-    pub(crate) fn ask(&mut self, kind: Kind) -> Answer<S> {
+impl<S: Clone> Transition<'_, S> {
+    /// Handles a request for a start or a restart. If the server is on its way up, the caller joins that episode
+    /// and takes it over: it is told when the episode fails, and earlier failures no longer count.
+    pub(crate) fn ask(&mut self, kind: EpisodeKind) -> Answer<S> {
         match self.entry.phase.clone() {
             Phase::Ready {
                 generation, server, ..
             } => match kind {
-                Kind::Start => return Answer::Ready { generation, server },
-                Kind::Restart => {
-                    let episode = self.begin(Kind::Restart, Origin::Wish);
+                EpisodeKind::Start => return Answer::Ready { generation, server },
+                EpisodeKind::Restart => {
+                    let episode = self.begin(EpisodeKind::Restart, EpisodeOrigin::Request);
                     let not_before = self.now.time;
-                    self.end(generation, server, Then::Launch { episode, not_before });
+                    self.end(generation, server, AfterEnd::Launch { episode, not_before });
                 }
             },
             Phase::Launching { generation, episode } => {
-                let episode = asked(episode);
+                let episode = requested(episode);
                 self.enter(Phase::Launching { generation, episode });
             }
-            Phase::Pausing { episode, .. } => self.launch(asked(episode)),
+            Phase::Pausing { episode, .. } => self.launch(requested(episode)),
             Phase::Ending {
                 generation,
                 what,
                 then,
             } => {
                 let episode = match then {
-                    Then::Launch { episode, .. } | Then::GiveUp { episode, .. } => asked(episode),
-                    Then::Rest { .. } => self.begin(Kind::Restart, Origin::Wish),
+                    AfterEnd::Launch { episode, .. } | AfterEnd::GiveUp { episode, .. } => requested(episode),
+                    AfterEnd::Stopped { .. } => self.begin(EpisodeKind::Restart, EpisodeOrigin::Request),
                 };
                 let not_before = self.now.time;
                 self.enter(Phase::Ending {
                     generation,
                     what,
-                    then: Then::Launch { episode, not_before },
+                    then: AfterEnd::Launch { episode, not_before },
                 });
             }
             Phase::Stopped { .. } | Phase::Failed(_) => {
-                let episode = self.begin(Kind::Start, Origin::Wish);
+                let episode = self.begin(EpisodeKind::Start, EpisodeOrigin::Request);
                 self.launch(episode);
             }
         }
@@ -53,7 +53,7 @@ impl<S: Clone> Moving<'_, S> {
         self.join()
     }
 
-    /// Somebody wants to use the server. It is started if that is all it takes.
+    /// Handles a request to use the server. Starts the server if a start is all that is missing.
     pub(crate) fn want(&mut self) -> Answer<S> {
         match &self.entry.phase {
             Phase::Ready {
@@ -66,23 +66,23 @@ impl<S: Clone> Moving<'_, S> {
             Phase::Ending {
                 generation,
                 what,
-                then: Then::Rest { .. },
+                then: AfterEnd::Stopped { .. },
             } => {
                 let (generation, what) = (*generation, *what);
-                let episode = self.begin(Kind::Restart, Origin::Wish);
+                let episode = self.begin(EpisodeKind::Restart, EpisodeOrigin::Request);
                 let not_before = self.now.time;
                 self.enter(Phase::Ending {
                     generation,
                     what,
-                    then: Then::Launch { episode, not_before },
+                    then: AfterEnd::Launch { episode, not_before },
                 });
                 self.join()
             }
-            Phase::Failed(defeat) if self.now.time < defeat.retry_at => {
-                Answer::Refused(Refusal::Failed(defeat.clone()))
+            Phase::Failed(failed) if self.now.time < failed.retry_at => {
+                Answer::Refused(Refusal::Failed(failed.clone()))
             }
             Phase::Stopped { .. } | Phase::Failed(_) => {
-                let episode = self.begin(Kind::Start, Origin::Wish);
+                let episode = self.begin(EpisodeKind::Start, EpisodeOrigin::Request);
                 self.launch(episode);
                 self.join()
             }
@@ -90,7 +90,7 @@ impl<S: Clone> Moving<'_, S> {
         }
     }
 
-    /// The look at the phase and the count are one step (invariant 5).
+    /// Takes a lease. Looking at the phase and counting the lease is one step (invariant 5).
     pub(crate) fn lease(&mut self) -> Answer<S> {
         let answer = self.want();
         if !matches!(answer, Answer::Refused(_)) {
@@ -102,15 +102,15 @@ impl<S: Clone> Moving<'_, S> {
     }
 
     pub(crate) fn lease_returned(&mut self) -> Answer<S> {
-        assert!(self.entry.leases > 0, "a lease is given back once");
+        assert!(self.entry.leases > 0, "a lease was returned twice");
         self.entry.leases -= 1;
         self.has_changed = true;
         self.mark_idleness();
         Answer::Done
     }
 
-    /// Somebody has no more use for the server. If nobody else has either, it is stopped as one that was idle.
-    pub(crate) fn rest(&mut self) -> Answer<S> {
+    /// Stops the server as idle if it has no leases.
+    pub(crate) fn stop_if_unused(&mut self) -> Answer<S> {
         if self.entry.leases > 0 {
             return Answer::Leaving(None);
         }
@@ -118,54 +118,54 @@ impl<S: Clone> Moving<'_, S> {
         match self.entry.phase.clone() {
             Phase::Ready {
                 generation, server, ..
-            } => self.end(generation, server, Then::Rest { by }),
+            } => self.end(generation, server, AfterEnd::Stopped { by }),
             Phase::Launching { generation, .. } => {
-                self.settle(Outcome::Stopped);
+                self.settle(EpisodeOutcome::Stopped);
                 self.enter(Phase::Ending {
                     generation,
                     what: Leaving::Launch,
-                    then: Then::Rest { by },
+                    then: AfterEnd::Stopped { by },
                 });
             }
             Phase::Ending {
                 generation,
                 what,
-                then: Then::Launch { .. },
+                then: AfterEnd::Launch { .. },
             } => {
-                self.settle(Outcome::Stopped);
+                self.settle(EpisodeOutcome::Stopped);
                 self.enter(Phase::Ending {
                     generation,
                     what,
-                    then: Then::Rest { by },
+                    then: AfterEnd::Stopped { by },
                 });
             }
             Phase::Pausing { .. } => {
-                self.settle(Outcome::Stopped);
+                self.settle(EpisodeOutcome::Stopped);
                 self.enter(Phase::Stopped { by });
             }
-            // It rests already, or is about to.
+            // It is already stopped, or about to be.
             Phase::Ending { .. } | Phase::Stopped { .. } | Phase::Failed(_) => {}
         }
         Answer::Leaving(self.entry.live())
     }
 
-    /// Somebody asks for a stop, which wins over whatever is on its way up.
+    /// Handles a request for a stop, which wins over a start or restart in progress.
     pub(crate) fn stop(&mut self) -> Answer<S> {
         let by = StoppedBy::Request;
-        self.settle(Outcome::Stopped);
+        self.settle(EpisodeOutcome::Stopped);
         match self.entry.phase.clone() {
             Phase::Ready {
                 generation, server, ..
-            } => self.end(generation, server, Then::Rest { by }),
+            } => self.end(generation, server, AfterEnd::Stopped { by }),
             Phase::Launching { generation, .. } => self.enter(Phase::Ending {
                 generation,
                 what: Leaving::Launch,
-                then: Then::Rest { by },
+                then: AfterEnd::Stopped { by },
             }),
             Phase::Ending { generation, what, .. } => self.enter(Phase::Ending {
                 generation,
                 what,
-                then: Then::Rest { by },
+                then: AfterEnd::Stopped { by },
             }),
             Phase::Pausing { .. } | Phase::Stopped { .. } | Phase::Failed(_) => {
                 self.enter(Phase::Stopped { by });
@@ -175,10 +175,10 @@ impl<S: Clone> Moving<'_, S> {
     }
 }
 
-/// The same episode, now with somebody who asked for it.
-fn asked(episode: Episode) -> Episode {
+/// The same episode, now requested by a caller.
+fn requested(episode: Episode) -> Episode {
     Episode {
-        origin: Origin::Wish,
+        origin: EpisodeOrigin::Request,
         failures: 0,
         ..episode
     }

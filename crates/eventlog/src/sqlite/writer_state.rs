@@ -1,4 +1,4 @@
-//! What the writer works with inside a transaction.
+//! What the writer uses inside a transaction.
 
 use std::{
     sync::Arc,
@@ -8,7 +8,7 @@ use std::{
 use kernel::Clock;
 use rusqlite::Connection;
 
-use super::{apply, blobs::Blobs, known::KnownStreams, leases::Leases, removal, retention};
+use super::{apply, blobs::Blobs, leases::Leases, removal, retention, stream_cache::StreamCache};
 use crate::{
     blob::Trimmed,
     commit::{Commit, CommitError, Committed},
@@ -18,24 +18,24 @@ use crate::{
     names::{Sequence, StreamId, Version},
 };
 
-pub(super) struct Desk {
+pub(super) struct WriterState {
     pub(super) connection: Connection,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) leases: Leases,
     pub(super) blobs: Blobs,
-    streams: KnownStreams,
-    /// The last version or token that was given out. It never goes back, not even when a transaction is taken
+    streams: StreamCache,
+    /// The last version or token that was assigned. It never goes back, not even when a transaction is rolled
     /// back, because some may have been seen.
     version: u64,
-    /// The last version or token that is settled: on disk, or taken back.
+    /// The last version or token that is settled: on disk, or rolled back.
     settled: u64,
-    /// What the hub is to be told when the transaction is on disk.
+    /// The changes to publish when the transaction is on disk.
     changes: Vec<Change>,
-    /// Leases that were taken in the transaction, and are no good if it is taken back.
+    /// Leases that were taken in the transaction, and are void if it is rolled back.
     taken: Vec<Lease>,
 }
 
-impl Desk {
+impl WriterState {
     pub(super) fn new(connection: Connection, clock: Arc<dyn Clock>) -> rusqlite::Result<Self> {
         let version = connection.query_row("SELECT value FROM meta WHERE key = 'version'", [], |row| {
             row.get(0)
@@ -46,7 +46,7 @@ impl Desk {
             clock,
             leases: Leases::default(),
             blobs,
-            streams: KnownStreams::default(),
+            streams: StreamCache::default(),
             version,
             settled: version,
             changes: Vec::new(),
@@ -82,7 +82,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Drops some of the oldest events of a stream. `None` when there are none left up to that place.
+    /// Drops some of the oldest events of a stream. `None` if there are none left up to that sequence number.
     pub(super) fn drop_events(
         &mut self,
         stream: &StreamId,
@@ -110,7 +110,7 @@ impl Desk {
         Ok(lease)
     }
 
-    /// Makes the transaction durable, and says what the hub is to be told.
+    /// Commits the transaction, and returns the changes to publish.
     pub(super) fn write_out(&mut self) -> rusqlite::Result<Vec<Change>> {
         self.connection
             .prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'version'")?
@@ -121,10 +121,10 @@ impl Desk {
         Ok(std::mem::take(&mut self.changes))
     }
 
-    /// Takes the transaction back, and says whether that worked.
-    pub(super) fn take_back(&mut self) -> bool {
+    /// Rolls the transaction back, and returns whether that worked.
+    pub(super) fn roll_back(&mut self) -> bool {
         self.changes.clear();
-        self.streams.take_back(self.settled + 1..=self.version);
+        self.streams.roll_back(self.settled + 1..=self.version);
         self.settled = self.version;
         for lease in self.taken.drain(..) {
             self.leases.forget(&lease);

@@ -1,35 +1,35 @@
-//! Makes whole what is left of a log that is damaged in places, so that it can be exported and restored.
+//! Makes the readable rest of a damaged log consistent, so that it can be exported and restored.
 //!
-//! - A blob that is not what its address says is left out, and nothing refers to it any more.
-//! - In the place of an event that cannot be read stands one of the kind [`DAMAGED_EVENT`], so that nobody takes the
-//!   stream for whole.
+//! - A blob that doesn't match its address is left out, together with all references to it.
+//! - An event that can't be read is replaced by one of the kind [`DAMAGED_EVENT`], so that nobody takes the
+//!   stream for complete.
 //!
-//! What was left out is said.
+//! What was left out is reported.
 
 use std::collections::HashSet;
 
 use crate::{
     blob::BlobId,
-    blob_io::{Gathered, piece_stored},
+    blob_io::{BlobVerifier, piece_stored},
     commit::Event,
     names::{Sequence, StreamId},
     record::Record,
 };
 
-/// The kind of an event that stands in the place of one that could not be read.
+/// The kind of an event that replaces one that couldn't be read.
 pub const DAMAGED_EVENT: &str = "damaged";
 
-/// How many chunks are held back until their blob is known to be whole: 16 MiB. Of a larger one that is not, what can be
-/// read is kept under the address that it really has.
+/// How many chunks are held back until their blob is verified: 16 MiB. If a larger blob turns out to be damaged,
+/// its readable part is kept under the address that it really has.
 const HELD_CHUNKS: usize = 64;
-/// How many problems are listed; more of them say nothing new.
+/// How many problems are listed. More would add nothing.
 const LISTED: usize = 100;
 
-/// Takes records as they are, and gives records that are whole.
+/// Turns records as they were read into consistent ones.
 #[derive(Debug, Default)]
-pub(crate) struct Mender {
+pub(crate) struct Repairer {
     held: Vec<Record>,
-    sent: Gathered,
+    sent: BlobVerifier,
     is_broken: bool,
     is_sending: bool,
     damaged: HashSet<BlobId>,
@@ -38,8 +38,8 @@ pub(crate) struct Mender {
     unlisted: u64,
 }
 
-impl Mender {
-    /// What follows from a record.
+impl Repairer {
+    /// Handles a record and appends the resulting ones.
     pub(crate) fn take(&mut self, record: Record, out: &mut Vec<Record>) {
         match record {
             Record::Chunk { compressed } => self.chunk(compressed, out),
@@ -101,7 +101,7 @@ impl Mender {
         }
     }
 
-    /// What was left out, in a sentence each.
+    /// What was left out, one sentence each.
     pub(crate) fn left_out(&self) -> Vec<String> {
         let mut left_out = self.left_out.clone();
         if self.unlisted > 0 {
@@ -128,7 +128,7 @@ impl Mender {
         }
     }
 
-    /// Puts something in the place of the events before this one that are missing.
+    /// Fills a gap before this event with replacements.
     fn fill(&mut self, up_to: Sequence, out: &mut Vec<Record>) {
         let Some((stream, next, _, at_ms)) = &mut self.stream else {
             return;

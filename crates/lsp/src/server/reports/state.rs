@@ -25,7 +25,7 @@ const MOST_CHANGED: usize = 32;
 
 /// All of it.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct ReportState {
     pub(super) capabilities: Arc<Capabilities>,
     pub(super) watched: WatchedFiles,
     pub(super) pushed: PushedDiagnostics,
@@ -38,14 +38,14 @@ pub(super) struct State {
 
 /// Whether what a server said changes anything.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Said {
+pub(super) enum MessageEffect {
     /// It is what it was waited for.
     Awaited,
     /// It is for people.
     Something,
 }
 
-impl State {
+impl ReportState {
     pub(super) fn new(chosen: &Chosen, now: Instant) -> Self {
         // Only of a server that is known to say so it is waited for that it begins.
         let (expectation, awaited) = match chosen.readiness {
@@ -74,14 +74,14 @@ impl State {
     }
 
     /// The server has noted something down. Some say only there that they have read the workspace.
-    pub(super) fn said(&mut self, text: &str, now: Instant) -> Said {
+    pub(super) fn said(&mut self, text: &str, now: Instant) -> MessageEffect {
         match self.awaited {
             Some(awaited) if text.contains(awaited) => {
                 self.awaited = None;
                 self.readiness.server_status(&json!({"quiescent": true}), now);
-                Said::Awaited
+                MessageEffect::Awaited
             }
-            _ => Said::Something,
+            _ => MessageEffect::Something,
         }
     }
 

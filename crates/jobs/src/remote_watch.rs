@@ -1,7 +1,7 @@
-//! What other daemons do to the jobs of a log that is shared: new ones, wishes to cancel, workers that are dead.
+//! Watches what other daemons do to the jobs of a shared log: new jobs, requests to cancel, dead workers.
 //!
-//! A hint says that something may have moved. What counts is what is found in the log then; and it is looked at from
-//! time to time without any hint too.
+//! A hint says that something may have changed. Only what a scan then finds in the log counts, and scans also run
+//! from time to time without a hint.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,7 +10,7 @@ use std::{
 };
 
 use eventlog::{
-    Commit, HeadsOrder, HeadsQuery, LeaseError, Log, LogError, Moves, MovesEnd, StoredHead, Version,
+    ChangesEnd, Commit, HeadsOrder, HeadsQuery, LeaseError, Log, LogError, StoredHead, StreamChanges, Version,
 };
 use kernel::{Cause, Deadline, Scope, Slot};
 use protocol::{JobId, JobState};
@@ -27,71 +27,73 @@ use eventlog::WallClock;
 
 /// How many heads are read at a time.
 const PAGE: u32 = 256;
-/// The shortest time between two looks at everything. Under load hints come by the thousand.
-const BREATH: Duration = Duration::from_millis(250);
-/// While a worker is free, new jobs are looked for meanwhile. After each such look there is a pause of so many times the time
-/// that it took, so that an idle daemon beside a busy one spends a fifth of its time on this at most.
-const PAUSE_PER_LOOK: u32 = 4;
-/// How often it is looked without a hint.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// With each how-manieth look all queued jobs are read, and not only the newest: one that was queued again is old.
-const ALL_EVERY: u64 = 6;
+/// The shortest time between two full scans. Under load, hints come by the thousand.
+const SCAN_PAUSE: Duration = Duration::from_millis(250);
+/// While a worker is free, hints trigger scans for new jobs in between. After each, there is a pause of this many
+/// times its duration, so that an idle daemon next to a busy one spends at most a fifth of its time on this.
+const PAUSE_PER_SCAN: u32 = 4;
+/// How often to scan without a hint.
+const SCAN_EVERY: Duration = Duration::from_secs(5);
+/// Every so many scans read all queued jobs, not only the newest: a job that was queued again is old.
+const FULL_SCAN_EVERY: u64 = 6;
 /// How long the lease of a dead worker is held while its jobs are interrupted.
-const TAKEN_OVER_FOR: Duration = Duration::from_secs(10);
+const TAKEOVER_LEASE: Duration = Duration::from_secs(10);
 
-/// Looks at the log for others' doings.
-pub(crate) struct Scout {
+/// Scans the log for what other daemons have done.
+pub(crate) struct RemoteWatcher {
     pub(crate) log: Log,
     pub(crate) wall: WallClock,
     pub(crate) home: Arc<str>,
     pub(crate) boot: String,
-    /// As the dispatcher counts.
+    /// The counts of the dispatcher.
     pub(crate) counts: Slot<Counts>,
-    /// It does not keep the dispatcher alive.
+    /// Weak, so that it doesn't keep the dispatcher alive.
     pub(crate) report: mpsc::WeakSender<Message>,
     pub(crate) scope: Scope,
-    /// The jobs that ran here at the last look. Those that still do are told: the others may have ended since they were read.
+    /// The jobs that ran here at the last scan. Only those that still do are reported: the others may have ended
+    /// since they were read.
     pub(crate) held_before: HashMap<JobId, Version>,
-    /// The lanes that were full at the last look. If one has not moved since, it is looked at what it names.
+    /// The lanes that were full at the last scan. If one hasn't changed since, the jobs that it names are
+    /// checked.
     pub(crate) full_before: HashMap<Arc<str>, Version>,
 }
 
-/// How much is looked at.
+/// How many queued jobs a scan reads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Extent {
+enum ScanExtent {
     Newest,
     All,
 }
 
-/// Whether something has moved.
+/// Whether a hint arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Stirred {
+enum Hinted {
     No,
     Yes,
 }
 
-impl Scout {
-    /// Looks until the scope is cancelled or nobody listens.
+impl RemoteWatcher {
+    /// Scans until the scope is cancelled or the dispatcher is gone.
     pub(crate) async fn run(mut self) {
-        let mut moves = self.log.moved(history::JOB_KIND);
-        for look in 1_u64.. {
+        let mut changes = self.log.changes(history::JOB_KIND);
+        for number in 1_u64.. {
             if self.report.strong_count() == 0 {
                 return;
             }
-            let extent = if look % ALL_EVERY == 0 {
-                Extent::All
+            let extent = if number % FULL_SCAN_EVERY == 0 {
+                ScanExtent::All
             } else {
-                Extent::Newest
+                ScanExtent::Newest
             };
-            if let Err(error) = self.look(extent).await {
-                tracing::warn!(%error, "the jobs of other daemons could not be looked at");
+            if let Err(error) = self.scan(extent).await {
+                tracing::warn!(%error, "scanning the jobs of other daemons failed");
             }
-            let patience = Deadline::after(self.wall.clock(), LOOK_EVERY);
-            match self.breathe(&mut moves).await {
-                Ok(Stirred::Yes) => {}
-                // Both a hint and the end of the patience are reasons to look.
-                Ok(Stirred::No) => {
-                    if let Err(MovesEnd::Cancelled(_)) = moves.next(patience, &self.scope).await {
+            let patience = Deadline::after(self.wall.clock(), SCAN_EVERY);
+            match self.wait_between_scans(&mut changes).await {
+                Ok(Hinted::Yes) => {}
+                // Both a hint and the timeout are reasons to scan.
+                Ok(Hinted::No) => {
+                    if let Err(ChangesEnd::Cancelled(_)) = changes.next(patience, &self.scope).await {
                         return;
                     }
                 }
@@ -100,29 +102,29 @@ impl Scout {
         }
     }
 
-    /// Waits until everything may be looked at again. Meanwhile each hint is a reason to look for new jobs, as long as a
-    /// worker is free for one.
-    async fn breathe(&self, moves: &mut Moves) -> Result<Stirred, Arc<Cause>> {
+    /// Waits until the next full scan may start. Meanwhile, each hint triggers a scan for new jobs, as long as a
+    /// worker is free.
+    async fn wait_between_scans(&self, changes: &mut StreamChanges) -> Result<Hinted, Arc<Cause>> {
         let clock = self.wall.clock();
-        let breath = Deadline::after(clock, BREATH);
-        let mut stirred = Stirred::No;
+        let breath = Deadline::after(clock, SCAN_PAUSE);
+        let mut hinted = Hinted::No;
         loop {
-            match moves.next(breath.clone(), &self.scope).await {
-                Ok(()) => stirred = Stirred::Yes,
-                Err(MovesEnd::DeadlineExceeded) => return Ok(stirred),
-                Err(MovesEnd::Cancelled(cause)) => return Err(cause),
+            match changes.next(breath.clone(), &self.scope).await {
+                Ok(()) => hinted = Hinted::Yes,
+                Err(ChangesEnd::DeadlineExceeded) => return Ok(hinted),
+                Err(ChangesEnd::Cancelled(cause)) => return Err(cause),
             }
             if !self.has_free_worker() {
                 continue;
             }
             let began = clock.now();
-            if let Err(error) = self.look_at_queued(Extent::Newest).await {
-                tracing::warn!(%error, "new jobs of other daemons could not be looked for");
+            if let Err(error) = self.scan_queued(ScanExtent::Newest).await {
+                tracing::warn!(%error, "scanning for new jobs of other daemons failed");
             }
             let took = clock.now().saturating_duration_since(began);
             tokio::select! {
                 cause = self.scope.wait() => return Err(cause),
-                () = Deadline::after(clock, took * PAUSE_PER_LOOK).passed() => {}
+                () = Deadline::after(clock, took * PAUSE_PER_SCAN).passed() => {}
             }
         }
     }
@@ -132,30 +134,30 @@ impl Scout {
         counts.running < counts.max_workers
     }
 
-    async fn look(&mut self, extent: Extent) -> Result<(), LogError> {
-        self.look_at_queued(extent).await?;
-        self.look_at_running().await?;
-        self.look_at_full_lanes().await?;
-        self.look_at_awaited().await
+    async fn scan(&mut self, extent: ScanExtent) -> Result<(), LogError> {
+        self.scan_queued(extent).await?;
+        self.scan_running().await?;
+        self.scan_full_lanes().await?;
+        self.scan_dependencies().await
     }
 
-    async fn look_at_queued(&self, extent: Extent) -> Result<(), LogError> {
+    async fn scan_queued(&self, extent: ScanExtent) -> Result<(), LogError> {
         let mut after = None;
         loop {
             let page = self
                 .page(history::JOB_KIND, Some(JobState::Queued.as_str()), after)
                 .await?;
-            let is_last = page.len() < PAGE as usize || extent == Extent::Newest;
+            let is_last = page.len() < PAGE as usize || extent == ScanExtent::Newest;
             after = page.last().map(|stored| stored.stream.clone());
-            self.tell(Message::Found(jobs(&self.log, &page))).await;
+            self.send(Message::QueuedFound(jobs(&self.log, &page))).await;
             if is_last {
                 return Ok(());
             }
         }
     }
 
-    /// Jobs that run: some of ours may be wanted to be cancelled, and the workers of others may be dead.
-    async fn look_at_running(&mut self) -> Result<(), LogError> {
+    /// Scans running jobs: some of ours may have to be cancelled, and the workers of others may be dead.
+    async fn scan_running(&mut self) -> Result<(), LogError> {
         let (mut after, mut by_worker) = (None, BTreeMap::<_, Vec<Job>>::new());
         let mut held = HashMap::new();
         loop {
@@ -173,10 +175,10 @@ impl Scout {
                     held.insert(job.id, job.version);
                     let job = Box::new(job);
                     if job.record.cancel.is_some() {
-                        self.tell(Message::Cancelled(job.clone())).await;
+                        self.send(Message::Cancelled(job.clone())).await;
                     }
                     if is_older {
-                        self.tell(Message::Held(job)).await;
+                        self.send(Message::RunningHere(job)).await;
                     }
                     continue;
                 }
@@ -189,63 +191,65 @@ impl Scout {
         self.held_before = held;
         for (worker, jobs) in by_worker {
             if worker.home == self.home {
-                // A home has one daemon at a time, so whoever else had this home is dead.
-                self.bury(jobs, "the daemon that ran it is gone").await;
+                // A home has one daemon at a time, so another worker with this home is dead.
+                self.interrupt_stale(jobs, "the daemon that ran it is gone").await;
                 continue;
             }
             match self
                 .log
-                .lease(&worker.lease_key, &self.boot, TAKEN_OVER_FOR)
+                .lease(&worker.lease_key, &self.boot, TAKEOVER_LEASE)
                 .await
             {
                 Ok(lease) => {
-                    // It was free, so its holder is dead or given up; what it may still write is refused now.
-                    self.bury(jobs, "its worker has not been heard of").await;
+                    // The lease was free, so its holder is dead or has given up, and its writes are refused from
+                    // now on.
+                    self.interrupt_stale(jobs, "its worker has not been heard of")
+                        .await;
                     drop(self.log.release(&lease).await);
                 }
                 Err(LeaseError::Held { .. }) => {}
                 Err(LeaseError::Log(error)) => return Err(error),
-                Err(error) => tracing::warn!(%error, "the lease of another worker could not be looked at"),
+                Err(error) => tracing::warn!(%error, "could not check the lease of another worker"),
             }
         }
         Ok(())
     }
 
-    async fn bury(&self, jobs: Vec<Job>, text: &str) {
+    async fn interrupt_stale(&self, jobs: Vec<Job>, text: &str) {
         for job in jobs {
             let text = text.to_owned();
             let job = Box::new(job);
-            self.tell(Message::Dead { job, text }).await;
+            self.send(Message::WorkerDead { job, text }).await;
         }
     }
 
-    /// Lanes that jobs wait for here may have been freed elsewhere.
-    async fn look_at_full_lanes(&mut self) -> Result<(), LogError> {
+    /// Rereads the lanes that jobs wait for here. They may have been freed elsewhere.
+    async fn scan_full_lanes(&mut self) -> Result<(), LogError> {
         let (answer, answered) = oneshot::channel();
-        self.tell(Message::FullLanes { answer }).await;
+        self.send(Message::FullLanes { answer }).await;
         let mut full = HashMap::new();
         for (name, seen) in answered.await.unwrap_or_default() {
             let stored = self.log.head(&history::lane_stream(&name)).await?;
             let Some(lane) = stored.as_ref().map(Lane::of) else {
-                self.tell(Message::LaneGone { name, seen }).await;
+                self.send(Message::LaneGone { name, seen }).await;
                 continue;
             };
             let lane = match self.full_before.get(&name) == Some(&lane.version) {
-                true => self.swept(&name, lane).await?,
+                true => self.without_stale_jobs(&name, lane).await?,
                 false => lane,
             };
             full.insert(Arc::clone(&name), lane.version);
-            self.tell(Message::Lane { name, lane }).await;
+            self.send(Message::Lane { name, lane }).await;
         }
         self.full_before = full;
         Ok(())
     }
 
-    /// A lane without the jobs that it names and that do not run.
+    /// Removes jobs from a lane that don't run.
     ///
-    /// A job that ends leaves its lane in the same commit. So there are none, unless a damaged job was dropped; and then
-    /// nobody else would ever free the lane.
-    async fn swept(&self, name: &Arc<str>, lane: Lane) -> Result<Lane, LogError> {
+    /// A job that ends leaves its lane in the same commit. So there are none, unless a damaged job was dropped,
+    /// and then nobody else would ever free the lane.
+    async fn without_stale_jobs(&self, name: &Arc<str>, lane: Lane) -> Result<Lane, LogError> {
         let mut running = lane.running.clone();
         for id in &lane.running {
             let job = match id.parse() {
@@ -265,26 +269,26 @@ impl Scout {
         };
         match committed.as_deref() {
             Ok([committed]) => {
-                tracing::warn!(lane = %name, "a lane named jobs that do not run, and was freed");
+                tracing::warn!(lane = %name, "a lane named jobs that are not running; removed them");
                 let version = committed.version;
                 Ok(Lane { version, running })
             }
-            // It has moved, or is looked at again soon.
+            // The lane has changed, or is checked again soon.
             answer => {
-                tracing::debug!(?answer, lane = %name, "a lane was not freed");
+                tracing::debug!(?answer, lane = %name, "could not remove stale jobs from a lane");
                 Ok(lane)
             }
         }
     }
 
-    /// Jobs that ours wait for may have ended elsewhere.
-    async fn look_at_awaited(&self) -> Result<(), LogError> {
+    /// Rereads jobs that ours wait for. They may have ended elsewhere.
+    async fn scan_dependencies(&self) -> Result<(), LogError> {
         let (answer, answered) = oneshot::channel();
-        self.tell(Message::WaitedFor { answer }).await;
+        self.send(Message::Dependencies { answer }).await;
         for id in answered.await.unwrap_or_default() {
             let job = history::read(&self.log, id).await?;
             let state = job.map(|job| job.record.state.name());
-            self.tell(Message::Looked { id, state }).await;
+            self.send(Message::DependencyState { id, state }).await;
         }
         Ok(())
     }
@@ -306,8 +310,8 @@ impl Scout {
             .await
     }
 
-    /// Nobody listens only when the service is gone.
-    async fn tell(&self, message: Message) {
+    /// Only fails when the service is gone.
+    async fn send(&self, message: Message) {
         if let Some(report) = self.report.upgrade() {
             drop(report.send(message).await);
         }

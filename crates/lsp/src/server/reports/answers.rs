@@ -1,4 +1,4 @@
-//! Questions of a server that have the same answer at any time.
+//! Requests of a server that always have the same answer.
 
 use std::path::Path;
 
@@ -34,8 +34,8 @@ impl Answers {
                     .collect())
             }
             "workspace/workspaceFolders" => Ok(json!([self.folder])),
-            // Progress is shown under any name, nothing is shown to a person, and nothing is kept that would have to
-            // be asked for again.
+            // Progress is accepted under any token, nothing is shown to a user, and nothing is cached that would
+            // have to be refreshed.
             "window/workDoneProgress/create"
             | "workspace/codeLens/refresh"
             | "workspace/diagnostic/refresh"
@@ -48,7 +48,7 @@ impl Answers {
         }
     }
 
-    /// The settings of a section: `a.b` stands for what is at `b` in what is at `a`. No section is everything.
+    /// The settings of a section: `a.b` is the value at `b` in the value at `a`. No section means everything.
     fn section(&self, section: Option<&str>) -> Value {
         let Some(settings) = &self.settings else {
             return Value::Null;

@@ -1,5 +1,5 @@
-//! Places in the view: walked step by step from the root, so that no symbolic link leads elsewhere. What is mounted on the
-//! way is what is walked through.
+//! Mount points in the view: resolved step by step from the root, so that no symbolic link leads elsewhere.
+//! Mounts on the way are traversed.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,20 +8,20 @@ use std::path::{Component, Path};
 use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
 use rustix::io::Errno;
 
-/// The mode of a directory that is made to be mounted over.
+/// The mode of a directory that is created as a mount point.
 const MADE: Mode = Mode::from_raw_mode(0o755);
 
-/// A directory that is there.
+/// An existing directory.
 pub(super) fn existing(path: &Path) -> io::Result<OwnedFd> {
     walk(path, step)
 }
 
-/// A directory that is made if it is not there.
+/// A directory, created if it is missing.
 pub(super) fn made(path: &Path) -> io::Result<OwnedFd> {
     walk(path, |directory, name| match step(directory, name) {
         Err(Errno::NOENT) => {
             match mkdirat(directory, name, MADE) {
-                // Somebody else may have made it meanwhile.
+                // Somebody else may have created it in the meantime.
                 Ok(()) | Err(Errno::EXIST) => step(directory, name),
                 Err(error) => Err(error),
             }

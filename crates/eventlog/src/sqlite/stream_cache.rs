@@ -1,7 +1,7 @@
-//! What the writer remembers of the streams that it wrote last, so that it need not look them up for every commit.
+//! A cache of the streams that the writer wrote last, so that it needn't look them up for every commit.
 //!
-//! It is the only one that writes, so what it remembers is what is there. When a transaction is taken back, all of it
-//! is forgotten.
+//! There is only one writer, so the cache is always right. When a transaction is rolled back, the cache is
+//! cleared.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,16 +16,16 @@ use crate::{
     names::{StreamId, Version},
 };
 
-/// How many streams are remembered: all that are busy at one time, in some hundred kilobytes. When there are more, it
-/// starts again.
-const KNOWN_STREAMS: usize = 2048;
+/// How many streams are cached: all that are busy at one time, in some hundred kilobytes. When there are more,
+/// the cache is cleared.
+const CACHED_STREAMS: usize = 2048;
 
-/// How many times of failure are remembered. A writer that comes back after more of them is told of a conflict.
+/// How many rollbacks are remembered. A writer that comes back after more of them gets a conflict.
 const FAILURES_REMEMBERED: usize = 256;
 
-/// A stream, but for what it says.
+/// A stream without the body of its head.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct CachedStream {
     pub(super) number: i64,
     pub(super) version: Version,
     pub(super) last_sequence: u64,
@@ -52,21 +52,21 @@ impl HeadBlobs {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct KnownStreams {
-    streams: HashMap<StreamId, Known>,
-    /// The versions that were given out and then taken back, oldest first; one range for each time of failure.
-    taken_back: VecDeque<RangeInclusive<u64>>,
+pub(super) struct StreamCache {
+    streams: HashMap<StreamId, CachedStream>,
+    /// The versions that were assigned and then rolled back, oldest first; one range per rollback.
+    rolled_back: VecDeque<RangeInclusive<u64>>,
 }
 
-impl KnownStreams {
-    /// A stream as it is now; `None` if it is not there.
+impl StreamCache {
+    /// The current state of a stream; `None` if it doesn't exist.
     pub(super) fn look(
         &mut self,
         connection: &Connection,
         stream: &StreamId,
-    ) -> rusqlite::Result<Option<Known>> {
-        if let Some(known) = self.streams.get(stream) {
-            return Ok(Some(known.clone()));
+    ) -> rusqlite::Result<Option<CachedStream>> {
+        if let Some(cached) = self.streams.get(stream) {
+            return Ok(Some(cached.clone()));
         }
         let mut look = connection.prepare_cached(
             "SELECT number, version, last_sequence, kind, status,
@@ -74,7 +74,7 @@ impl KnownStreams {
              FROM streams WHERE id = ?1",
         )?;
         let found = look.query_row([stream.as_str()], |row| {
-            Ok(Known {
+            Ok(CachedStream {
                 number: row.get(0)?,
                 version: Version::from_u64(row.get(1)?),
                 last_sequence: row.get(2)?,
@@ -90,43 +90,45 @@ impl KnownStreams {
         found.optional()
     }
 
-    /// Remembers a stream as it was just written.
-    pub(super) fn remember(&mut self, stream: &StreamId, known: Known) {
+    /// Caches a stream as it was just written.
+    pub(super) fn remember(&mut self, stream: &StreamId, written: CachedStream) {
         if let Some(before) = self.streams.get_mut(stream) {
-            *before = known;
+            *before = written;
             return;
         }
-        if self.streams.len() >= KNOWN_STREAMS {
+        if self.streams.len() >= CACHED_STREAMS {
             self.streams.clear();
         }
-        self.streams.insert(stream.clone(), known);
+        self.streams.insert(stream.clone(), written);
     }
 
-    /// Forgets a stream that was removed.
+    /// Drops a stream that was removed from the cache.
     pub(super) fn forget(&mut self, stream: &StreamId) {
         self.streams.remove(stream);
     }
 
-    /// Forgets everything, since what was written with these versions was taken back.
-    pub(super) fn take_back(&mut self, versions: RangeInclusive<u64>) {
+    /// Clears the cache, because the writes with these versions were rolled back.
+    pub(super) fn roll_back(&mut self, versions: RangeInclusive<u64>) {
         self.streams.clear();
         if versions.is_empty() {
             return;
         }
-        if let Some(last) = self.taken_back.back_mut()
+        if let Some(last) = self.rolled_back.back_mut()
             && last.end() + 1 == *versions.start()
         {
             *last = *last.start()..=*versions.end();
             return;
         }
-        if self.taken_back.len() >= FAILURES_REMEMBERED {
-            self.taken_back.pop_front();
+        if self.rolled_back.len() >= FAILURES_REMEMBERED {
+            self.rolled_back.pop_front();
         }
-        self.taken_back.push_back(versions);
+        self.rolled_back.push_back(versions);
     }
 
-    /// Whether a version was given out and then taken back.
-    pub(super) fn was_taken_back(&self, version: Version) -> bool {
-        self.taken_back.iter().any(|range| range.contains(&version.get()))
+    /// Whether a version was assigned and then rolled back.
+    pub(super) fn was_rolled_back(&self, version: Version) -> bool {
+        self.rolled_back
+            .iter()
+            .any(|range| range.contains(&version.get()))
     }
 }

@@ -1,136 +1,130 @@
-//! What an attempt has said, and what of it is to be written next. Pure: no log, no clock, no task.
+//! Collects the output of an attempt, and decides what to write next. Pure: no log, no clock, no task.
 
-use std::{
-    mem,
-    time::{Duration, Instant},
-};
+use std::mem;
+use std::time::{Duration, Instant};
 
 use eventlog::Sequence;
 use protocol::{JobChannel, JobProgress};
 
-use super::{
-    characters,
-    ending::Ending,
-    item::OutputSummary,
-    lines::{Lines, Said},
-};
+use super::characters;
+use super::ending::Ending;
+use super::item::OutputSummary;
+use super::lines::{LinePart, Lines};
 
-/// The most bytes in one event of output. A reader holds whole events, so they stay small.
+/// The size limit for one event of output. A reader holds whole events, so they stay small.
 pub(super) const EVENT_BYTES: usize = 64 * 1024;
-/// Progress is written at most this often, however often it is said; the latest is never left out.
+/// Progress is written at most this often. The latest one is never omitted.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The longest text of a progress. It stands in the head, which is written with every piece.
+/// The longest text of a progress. It is in the head, which is written with every piece.
 const PROGRESS_TEXT_BYTES: usize = 1024;
 
-/// An event to be written.
+/// An event to write.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Draft {
     /// A piece of output, or a note.
     Piece(JobChannel, Vec<u8>),
-    /// How far the job is.
     Progress(JobProgress),
 }
 
-/// When something is to be written.
+/// When to write.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Due {
-    /// At once.
     Now,
-    /// Not before then.
+    /// Not before this time.
     At(Instant),
     /// There is nothing to write.
     Never,
 }
 
-/// Something that is written in one commit.
+/// What is written in one commit.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Batch {
-    /// What to append.
+    /// The events to append.
     pub(super) drafts: Vec<Draft>,
-    /// What is known of the output then.
+    /// The resulting summary of the output.
     pub(super) summary: OutputSummary,
 }
 
 /// Whether there will be more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Life {
+enum BufferState {
     Open,
     Finished,
 }
 
-/// What an attempt has said.
+/// The output of an attempt.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct OutputBuffer {
     limit_bytes: u64,
     summary: OutputSummary,
-    stdout: Voice,
-    stderr: Voice,
-    /// What is to be written with the next commit.
+    stdout: ChannelState,
+    stderr: ChannelState,
+    /// The events of the next commit.
     drafts: Vec<Draft>,
-    /// What came after as much as is kept.
-    beyond: Option<Beyond>,
-    /// Progress that the head will have, but that no event has told yet.
-    untold: Option<JobProgress>,
-    /// When an event last told of progress.
-    told_at: Option<Instant>,
-    /// Whether the head is no longer as it was written.
+    /// The output after the limit.
+    overflow: Option<Overflow>,
+    /// JobProgress that is in the head, but not in an event yet.
+    unwritten_progress: Option<JobProgress>,
+    /// When an event last had progress.
+    progress_written_at: Option<Instant>,
+    /// Whether the head differs from what was written.
     is_changed: bool,
     written_at: Option<Instant>,
-    life: Life,
+    life: BufferState,
 }
 
 /// What is held back of a channel.
 #[derive(Debug, Default)]
-struct Voice {
+struct ChannelState {
     lines: Lines,
-    /// The first bytes of a character.
+    /// The first bytes of an incomplete character.
     part: Vec<u8>,
 }
 
-/// What came after as much as is kept.
+/// The output after the limit.
 #[derive(Debug, Default)]
-struct Beyond {
+struct Overflow {
     bytes: u64,
     ending: Ending,
 }
 
-impl Book {
-    /// The book of an attempt that comes after such an output.
+impl OutputBuffer {
+    /// The buffer of an attempt that follows such an output.
     pub(super) fn new(attempt: u32, limit_bytes: u64, before: OutputSummary) -> Self {
-        let mut book = Self {
+        let mut buffer = Self {
             limit_bytes,
             summary: before,
-            stdout: Voice::default(),
-            stderr: Voice::default(),
+            stdout: ChannelState::default(),
+            stderr: ChannelState::default(),
             drafts: Vec::new(),
-            beyond: None,
-            untold: None,
-            told_at: None,
+            overflow: None,
+            unwritten_progress: None,
+            progress_written_at: None,
             is_changed: false,
             written_at: None,
-            life: Life::Open,
+            life: BufferState::Open,
         };
         if attempt > 1 {
-            // How far the attempt before came says nothing about this one.
-            book.summary.progress = None;
-            book.note(format!("attempt {attempt}"));
+            // The progress of the last attempt says nothing about this one.
+            buffer.summary.progress = None;
+            buffer.note(format!("attempt {attempt}"));
         }
-        book
+        buffer
     }
 
-    /// Takes the next bytes of a channel.
+    /// Adds the next bytes of a channel.
     pub(super) fn take(&mut self, channel: JobChannel, bytes: &[u8]) {
-        let Some(voice) = self.voice(channel) else {
+        let Some(channel_state) = self.channel_state(channel) else {
             return self.drafts.push(Draft::Piece(channel, bytes.to_vec()));
         };
-        let Voice { mut lines, mut part } = mem::take(voice);
-        lines.take(bytes, |said| self.hear(channel, &mut part, said));
-        if let Some(voice) = self.voice(channel) {
-            *voice = Voice { lines, part };
+        let ChannelState { mut lines, mut part } = mem::take(channel_state);
+        lines.take(bytes, |said| self.accept(channel, &mut part, said));
+        if let Some(channel_state) = self.channel_state(channel) {
+            *channel_state = ChannelState { lines, part };
         }
     }
 
-    /// Takes how far the job is.
+    /// Adds progress.
     pub(super) fn progress(&mut self, mut progress: JobProgress) {
         if progress.text.len() > PROGRESS_TEXT_BYTES {
             let end = characters::whole(&progress.text.as_bytes()[..PROGRESS_TEXT_BYTES]);
@@ -138,20 +132,21 @@ impl Book {
         }
         if self.summary.progress.as_ref() != Some(&progress) {
             self.summary.progress = Some(progress.clone());
-            self.untold = Some(progress);
+            self.unwritten_progress = Some(progress);
             self.is_changed = true;
         }
     }
 
-    /// There will be no more: what was held back is given out, and the end of what was not kept.
+    /// Ends the output: adds what was held back, and the end of what exceeded the limit.
     pub(super) fn finish(&mut self) {
-        self.life = Life::Finished;
+        self.life = BufferState::Finished;
         for channel in [JobChannel::Stdout, JobChannel::Stderr] {
-            let Voice { mut lines, mut part } = self.voice(channel).map(mem::take).unwrap_or_default();
-            lines.finish(|said| self.hear(channel, &mut part, said));
+            let ChannelState { mut lines, mut part } =
+                self.channel_state(channel).map(mem::take).unwrap_or_default();
+            lines.finish(|said| self.accept(channel, &mut part, said));
             self.keep(channel, &part);
         }
-        let Some(Beyond { bytes, ending }) = self.beyond.take() else {
+        let Some(Overflow { bytes, ending }) = self.overflow.take() else {
             return;
         };
         self.summary.cut_bytes -= ending.bytes();
@@ -164,7 +159,7 @@ impl Book {
         }
     }
 
-    /// When something is to be written.
+    /// When to write.
     pub(super) fn due(&self, now: Instant) -> Due {
         if !self.drafts.is_empty() {
             return Due::Now;
@@ -173,22 +168,24 @@ impl Book {
             return Due::Never;
         }
         match self.written_at.map(|written_at| written_at + PAUSE) {
-            Some(at) if now < at && self.life == Life::Open => Due::At(at),
+            Some(at) if now < at && self.life == BufferState::Open => Due::At(at),
             _ => Due::Now,
         }
     }
 
-    /// What is to be written now.
+    /// What to write now.
     pub(super) fn batch(&mut self, now: Instant) -> Batch {
         let mut drafts = mem::take(&mut self.drafts);
-        let may_tell = self.told_at.is_none_or(|told_at| now >= told_at + PAUSE);
-        if (may_tell || self.life == Life::Finished)
-            && let Some(progress) = self.untold.take()
+        let may_tell = self
+            .progress_written_at
+            .is_none_or(|progress_written_at| now >= progress_written_at + PAUSE);
+        if (may_tell || self.life == BufferState::Finished)
+            && let Some(progress) = self.unwritten_progress.take()
         {
             drafts.push(Draft::Progress(progress));
-            self.told_at = Some(now);
+            self.progress_written_at = Some(now);
         }
-        self.is_changed = self.untold.is_some();
+        self.is_changed = self.unwritten_progress.is_some();
         self.written_at = Some(now);
         Batch {
             drafts,
@@ -196,22 +193,22 @@ impl Book {
         }
     }
 
-    /// A batch was written, and the stream is at this place now.
+    /// A batch was written, and the stream is at this position now.
     pub(super) fn wrote(&mut self, last_sequence: Sequence) {
         self.summary.last_sequence = last_sequence;
     }
 
-    /// How many events are to be written.
+    /// How many events there are to write.
     pub(super) fn drafts(&self) -> usize {
         self.drafts.len()
     }
 
-    /// What is known of the output, written or not.
+    /// The summary of the output, written or not.
     pub(super) fn summary(&self) -> &OutputSummary {
         &self.summary
     }
 
-    fn voice(&mut self, channel: JobChannel) -> Option<&mut Voice> {
+    fn channel_state(&mut self, channel: JobChannel) -> Option<&mut ChannelState> {
         match channel {
             JobChannel::Stdout => Some(&mut self.stdout),
             JobChannel::Stderr => Some(&mut self.stderr),
@@ -219,10 +216,10 @@ impl Book {
         }
     }
 
-    fn hear(&mut self, channel: JobChannel, part: &mut Vec<u8>, said: Said<'_>) {
+    fn accept(&mut self, channel: JobChannel, part: &mut Vec<u8>, said: LinePart<'_>) {
         let text = match said {
-            Said::Progress(progress) => return self.progress(progress),
-            Said::Text(text) => text,
+            LinePart::Progress(progress) => return self.progress(progress),
+            LinePart::Text(text) => text,
         };
         let mut joined = mem::take(part);
         let text = if joined.is_empty() {
@@ -236,7 +233,7 @@ impl Book {
         self.keep(channel, &text[..end]);
     }
 
-    /// Takes output that ends with a whole character, and keeps it as far as there is room.
+    /// Adds output that ends with a complete character, within the limit.
     fn keep(&mut self, channel: JobChannel, text: &[u8]) {
         if text.is_empty() {
             return;
@@ -244,7 +241,7 @@ impl Book {
         let kept_bytes = self.summary.bytes - self.summary.cut_bytes;
         self.summary.bytes += text.len() as u64;
         self.is_changed = true;
-        let fits = match &self.beyond {
+        let fits = match &self.overflow {
             Some(_) => 0,
             None => {
                 let room = usize::try_from(self.limit_bytes.saturating_sub(kept_bytes)).unwrap_or(usize::MAX);
@@ -256,19 +253,19 @@ impl Book {
         if rest.is_empty() {
             return;
         }
-        if self.beyond.is_none() {
+        if self.overflow.is_none() {
             let limit = size(self.limit_bytes);
             self.note(format!(
                 "output beyond {limit} is not kept; the end of it will follow"
             ));
         }
         self.summary.cut_bytes += rest.len() as u64;
-        let beyond = self.beyond.get_or_insert_default();
-        beyond.bytes += rest.len() as u64;
-        beyond.ending.push(channel, rest);
+        let overflow = self.overflow.get_or_insert_default();
+        overflow.bytes += rest.len() as u64;
+        overflow.ending.push(channel, rest);
     }
 
-    /// Adds output to what is to be written. What comes from one channel in a row becomes one event.
+    /// Adds output to the next events. Consecutive output of one channel becomes one event.
     fn draft(&mut self, channel: JobChannel, mut text: &[u8]) {
         match self.drafts.last_mut() {
             Some(Draft::Piece(last, piece))
@@ -291,7 +288,7 @@ impl Book {
     }
 }
 
-/// A size for people, exact.
+/// An exact size, for users.
 fn size(bytes: u64) -> String {
     const KIB: u64 = 1024;
     const MIB: u64 = 1024 * KIB;

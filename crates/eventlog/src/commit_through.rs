@@ -1,9 +1,10 @@
-//! A commit that outlasts an outage of the database.
+//! A commit that survives an outage of the database.
 //!
-//! For the only writer of a stream, as long as it holds its lease: while the log cannot be reached, nothing is decided
-//! without it, so the same commit is made when it is back. If the answer to a commit was lost with the connection, the
-//! stream says whether it was made: its last events are those of the commit, or they are not. If the stream is older than
-//! what its writer was told, nobody else wrote: versions only grow. The server has lost a relaxed commit in a crash.
+//! This is for the only writer of a stream, as long as it holds its lease. While the log can't be reached,
+//! nothing is decided without it, so the same commit can be made when the log is back. If the answer to a commit
+//! was lost with the connection, the stream shows whether it was made: its last events are those of the commit,
+//! or they aren't. If the stream is older than what its writer was told, nobody else wrote, because versions only
+//! grow: the server has lost a relaxed commit in a crash.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,16 +17,17 @@ use crate::{
     names::{Sequence, StreamId, Version},
 };
 
-/// The pause before the next try. The engine itself waits longer, as long as it cannot connect.
+/// The pause before the next attempt. While it can't connect, the engine itself waits longer.
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Log {
-    /// Makes a commit of one write, and tries again while the log cannot be reached, until the scope is cancelled: then the
-    /// last error is the answer. *Cancel safety*: as that of [`commit`](Self::commit).
+    /// Makes a commit of one write, and retries while the log can't be reached. When the scope is cancelled, it
+    /// returns the last error. *Cancel safety*: that of [`commit`](Self::commit).
     pub async fn commit_through(
         &self,
         commit: Commit,
-        (clock, scope): (&Arc<dyn Clock>, &Scope),
+        clock: &Arc<dyn Clock>,
+        scope: &Scope,
     ) -> Result<Vec<Committed>, CommitError> {
         let mut is_answer_lost = false;
         loop {
@@ -36,7 +38,7 @@ impl Log {
             match refused {
                 CommitError::Log(error) if error.is_outage() && !scope.is_cancelled() => {
                     is_answer_lost |= matches!(error, LogError::OutcomeUnknown(_));
-                    tracing::debug!(%error, "a commit waits until the log can be reached");
+                    tracing::debug!(%error, "a commit waits for the log to become reachable");
                 }
                 CommitError::Conflict {
                     actual: Some(actual),
@@ -57,7 +59,7 @@ impl Log {
         }
     }
 
-    /// Whether a stream has become what it is by this commit.
+    /// Whether the stream is in its current state because of this commit.
     async fn is_made(&self, commit: &Commit, actual: &StoredHead) -> Result<bool, LogError> {
         let [write] = &*commit.writes else {
             return Ok(false);
@@ -89,7 +91,7 @@ impl Log {
 
 /// Why a commit of the only writer was refused.
 fn refusal(commit: &Commit, stream: StreamId, actual: Option<Box<StoredHead>>) -> CommitError {
-    // Nobody removes a stream that is written: if it is not there, its first write was lost.
+    // Nobody removes a stream that is being written. If it doesn't exist, its first write was lost.
     let version = actual.as_ref().map_or(Version::NONE, |actual| actual.version);
     let is_older = |write: &Write| write.stream == stream && version < write.expected;
     let is_lost = commit.writes.iter().any(is_older);

@@ -1,9 +1,9 @@
-//! Where a home is, and whether two places can be one home.
+//! The location of a home, and whether two locations can be the same home.
 //!
-//! A home that was copied has the id of the first one, and on a shared log both would take the other's work for what an
-//! earlier daemon of their own left behind. No single mark tells a copy from a home that was moved, restored, or is in a
-//! container that is made again; so what is known of a place is compared mark by mark, and where that decides nothing, it is
-//! the lease of the other daemon that does.
+//! A copied home has the same id as the original. On a shared log, each would take the other's work for what its
+//! own earlier daemon left behind. No single mark distinguishes a copy from a home that was moved, restored, or
+//! is in a recreated container. So all marks of a location are compared, and if they don't decide, the lease of
+//! the other daemon does.
 
 use std::fs;
 use std::io;
@@ -13,24 +13,24 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-/// What sets one place apart from another.
+/// What distinguishes one location from another.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
-pub struct Place {
-    /// A hash of the id of the machine. Containers often have none.
+pub struct HomeLocation {
+    /// A hash of the machine id. Containers often have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
-    /// Which start of the kernel it is. Machines that were cloned share their id, and never this.
+    /// The boot id of the kernel. Cloned machines share their machine id, but never this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kernel: Option<String>,
-    /// The name of the host. Each container has its own.
+    /// The host name. Each container has its own.
     host: String,
     /// The state directory.
     pub(crate) path: PathBuf,
-    /// The file with the id of the home. A copy is another file, a home that was moved is the same one.
+    /// The file with the id of the home. A copy is another file; a moved home has the same one.
     file: FileMark,
 }
 
-/// One file, as its file system tells it from others. Nothing that copies a file can copy these.
+/// Identifies a file within its file system. Copying a file doesn't copy these.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 struct FileMark {
     inode: u64,
@@ -38,27 +38,26 @@ struct FileMark {
     made_at_ns: Option<u64>,
 }
 
-/// What one place is to the home that was last seen at another.
+/// How a location relates to the one where the home was last seen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Relation {
-    /// The same place. There, one daemon at a time has the lock of the home.
+pub(crate) enum LocationRelation {
+    /// The same location, where a lock ensures one daemon at a time.
     Same,
-    /// The same home, as far as can be told: it was moved or restored, or the machine was started again. So nobody else
-    /// has it, unless somebody is seen to.
+    /// The same home, as far as can be told: it was moved or restored, or the machine was rebooted. So nobody
+    /// else has it, unless somebody is seen to.
     Moved,
-    /// A copy.
     Copy,
 }
 
-impl Place {
-    /// The place of a home: its state directory, and the file with its id.
+impl HomeLocation {
+    /// The location of a home, given its state directory and the file with its id.
     ///
     /// # Errors
-    /// Either is not there or cannot be looked at.
+    /// One of them doesn't exist or can't be read.
     pub fn of(state: &Path, id_file: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(id_file)?;
         let since_1970 = |made_at: std::time::SystemTime| made_at.duration_since(UNIX_EPOCH).ok();
-        // Some file systems do not know when a file was made.
+        // Some file systems don't record when a file was created.
         let made_at = metadata.created().ok().and_then(since_1970);
         Ok(Self {
             machine: machine_id(Path::new("/etc/machine-id")),
@@ -72,32 +71,34 @@ impl Place {
         })
     }
 
-    /// What this place is to the one that was seen last. `is_still_there` says whether that one, if it is on this machine,
-    /// still has a home with this id.
+    /// How this location relates to the last one. `is_still_there` tells whether that one, if it is on this
+    /// machine, still has a home with this id.
     pub(crate) fn relation(
         &self,
-        seen: Option<&Place>,
+        seen: Option<&HomeLocation>,
         is_still_there: impl FnOnce(&Path) -> bool,
-    ) -> Relation {
-        // An earlier version of Tidelock did not say.
+    ) -> LocationRelation {
+        // Earlier versions of Tidelock didn't record it.
         let Some(seen) = seen else {
-            return Relation::Moved;
+            return LocationRelation::Moved;
         };
         if self == seen {
-            return Relation::Same;
+            return LocationRelation::Same;
         }
         if self.file == seen.file {
-            return Relation::Moved;
+            return LocationRelation::Moved;
         }
         match (&self.machine, &seen.machine) {
-            (Some(ours), Some(theirs)) if ours != theirs => Relation::Copy,
-            (Some(_), Some(_)) if self.path != seen.path && is_still_there(&seen.path) => Relation::Copy,
-            _ => Relation::Moved,
+            (Some(ours), Some(theirs)) if ours != theirs => LocationRelation::Copy,
+            (Some(_), Some(_)) if self.path != seen.path && is_still_there(&seen.path) => {
+                LocationRelation::Copy
+            }
+            _ => LocationRelation::Moved,
         }
     }
 }
 
-/// A hash, since the id itself is not for others to know.
+/// A hash, because the id itself is private.
 fn machine_id(file: &Path) -> Option<String> {
     let id = line_of(file).filter(|id| id != "uninitialized")?;
     let hash = blake3::derive_key("tidelock 2026 machine of a home", id.as_bytes());
@@ -113,8 +114,8 @@ fn line_of(file: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn place(machine: &str, path: &str, inode: u64) -> Place {
-        Place {
+    fn place(machine: &str, path: &str, inode: u64) -> HomeLocation {
+        HomeLocation {
             machine: Some(machine.to_owned()).filter(|machine| !machine.is_empty()),
             kernel: Some("k".to_owned()),
             host: "h".to_owned(),
@@ -129,29 +130,29 @@ mod tests {
     #[test]
     fn a_copy_is_told_from_a_home_that_was_moved_or_restored() {
         let seen = place("m", "/a", 1);
-        let restarted = Place {
+        let restarted = HomeLocation {
             kernel: Some("another".to_owned()),
             ..seen.clone()
         };
         for (ours, is_still_there, expected) in [
-            (seen.clone(), true, Relation::Same),
-            (restarted, true, Relation::Moved),
+            (seen.clone(), true, LocationRelation::Same),
+            (restarted, true, LocationRelation::Moved),
             // Restored from a backup.
-            (place("m", "/a", 2), true, Relation::Moved),
+            (place("m", "/a", 2), true, LocationRelation::Moved),
             // Moved, by name or by copying and removing.
-            (place("m", "/b", 1), true, Relation::Moved),
-            (place("m", "/b", 2), false, Relation::Moved),
+            (place("m", "/b", 1), true, LocationRelation::Moved),
+            (place("m", "/b", 2), false, LocationRelation::Moved),
             // A copy beside the first one, and one on another machine.
-            (place("m", "/b", 2), true, Relation::Copy),
-            (place("n", "/a", 2), false, Relation::Copy),
+            (place("m", "/b", 2), true, LocationRelation::Copy),
+            (place("n", "/a", 2), false, LocationRelation::Copy),
             // Containers without an id, and with one that is made with each of them, on one volume.
-            (place("", "/a", 2), true, Relation::Moved),
-            (place("n", "/a", 1), true, Relation::Moved),
+            (place("", "/a", 2), true, LocationRelation::Moved),
+            (place("n", "/a", 1), true, LocationRelation::Moved),
         ] {
             let found = ours.relation(Some(&seen), |_| is_still_there);
             assert_eq!(found, expected, "{ours:?}");
         }
-        assert_eq!(seen.relation(None, |_| true), Relation::Moved);
+        assert_eq!(seen.relation(None, |_| true), LocationRelation::Moved);
     }
 
     #[test]

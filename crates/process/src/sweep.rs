@@ -1,8 +1,9 @@
-//! What is left of a child whose keeper cannot see to it: found by its traces, and killed.
+//! Finds and kills what is left of a child whose keeper can't do it.
 //!
-//! A process belongs to a child if it is below the keeper or the command, if it is in the keeper's session, or if the
-//! child's tag stands in its environment; and so does everything below it. Pids are believed only together with start
-//! times. The session is believed only while the keeper has not been reaped, since its number is in use until then.
+//! A process belongs to a child if it is below the keeper or the command, in the keeper's session, or has the
+//! child's tag in its environment; everything below it belongs too. Pids are trusted only together with start
+//! times. The session is trusted only while the keeper hasn't been reaped, because its number is in use until
+//! then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,46 +13,47 @@ use kernel::Deadline;
 use rustix::process::Signal;
 
 use crate::ended::{Killed, NAMED_PROCESSES};
-use crate::identity::{Identity, Sent, Target};
-use crate::pidfd::Watched;
+use crate::identity::{Identity, SignalResult, Target};
+use crate::pidfd::WatchedProcess;
 use crate::proc_table::{Stat, Table};
 
 /// The variable that marks a process and everything that it starts.
 pub(crate) const TAG_VARIABLE: &str = "TIDELOCK_PROCESS";
 
-/// How often a tree is looked at for more to be halted before it is killed as far as it is known. Each look halts all
-/// that it finds, so a tree that cannot grow for ever is known after a few; the next kill begins anew.
-pub(crate) const LOOKS_TO_HALT: usize = 32;
+/// How many times a tree is scanned for more processes to stop before it is killed as far as it is known. Each
+/// scan stops everything that it finds, so a tree that can't grow forever is known after a few; the next kill
+/// starts over.
+pub(crate) const HALT_SCANS: usize = 32;
 
-/// How a child can be known.
+/// How a child can be recognized.
 #[derive(Clone, Debug)]
-pub(crate) struct Traces {
+pub(crate) struct ProcessTraces {
     pub(crate) keeper: Identity,
     pub(crate) command: Option<Identity>,
     pub(crate) tag: String,
     pub(crate) session: Session,
 }
 
-/// Whether the number of the keeper's session can be believed.
+/// Whether the number of the keeper's session can be trusted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Session {
-    /// The keeper has not been reaped.
+    /// The keeper hasn't been reaped.
     IsTheKeepers,
-    /// It may be in use again.
+    /// The number may have been reused.
     MayBeAnothers,
 }
 
 /// What was found and killed.
 #[derive(Debug, Default)]
-pub(crate) struct Swept {
+pub(crate) struct SweepResult {
     pub(crate) killed: Killed,
-    /// What did not end before the deadline.
+    /// What didn't end before the deadline.
     pub(crate) left: Vec<u32>,
     known: BTreeSet<Identity>,
 }
 
-impl Swept {
-    /// Whether there was anything to kill, be it a keeper alone.
+impl SweepResult {
+    /// Whether there was anything to kill, even if only a keeper.
     pub(crate) fn found_something(&self) -> bool {
         !self.known.is_empty()
     }
@@ -59,13 +61,13 @@ impl Swept {
 
 /// Kills what is left of each of these children, and then their keepers, and waits until they have ended.
 ///
-/// *Cancel safety*: dropped half-way, some are killed and some are not.
-pub(crate) async fn sweep(all: &[Traces], deadline: &Deadline) -> Vec<Swept> {
-    let mut swept: Vec<Swept> = all.iter().map(|_| Swept::default()).collect();
+/// *Cancel safety*: if the future is dropped, some are killed and some aren't.
+pub(crate) async fn sweep(all: &[ProcessTraces], deadline: &Deadline) -> Vec<SweepResult> {
+    let mut swept: Vec<SweepResult> = all.iter().map(|_| SweepResult::default()).collect();
     loop {
         let (mut table, mut tags) = look(all);
-        // What has come since the last time comes faster than we look, and killing some makes room for others. So they
-        // are halted first, which makes no room.
+        // New processes since the last scan appear faster than we look, and killing some makes room for others.
+        // So they are stopped (SIGSTOP) first, which makes no room.
         let has_grown = all.iter().zip(&swept).any(|(traces, swept)| {
             let is_new = |member: &&Stat| !swept.known.contains(&member.identity());
             swept.found_something() && traces.members(&table, &tags).iter().any(is_new)
@@ -102,18 +104,20 @@ pub(crate) async fn sweep(all: &[Traces], deadline: &Deadline) -> Vec<Swept> {
     }
 }
 
-/// Halts what is left of these children, until a look finds nobody new.
+/// Stops (SIGSTOP) what is left of these children, until a scan finds nothing new.
 ///
-/// *Cancel safety*: dropped half-way, some are halted and some are not.
-async fn halt(all: &[Traces]) {
+/// *Cancel safety*: if the future is dropped, some are stopped and some aren't.
+async fn halt(all: &[ProcessTraces]) {
     let mut halted = BTreeSet::new();
-    for _ in 0..LOOKS_TO_HALT {
+    for _ in 0..HALT_SCANS {
         let before = halted.len();
         let (table, tags) = look(all);
         for member in all.iter().flat_map(|traces| traces.members(&table, &tags)) {
             let identity = member.identity();
             let stop = |target: Target| target.signal(Signal::STOP);
-            if !halted.contains(&identity) && Target::hold(identity, |_| true).map(stop) == Some(Sent::Yes) {
+            if !halted.contains(&identity)
+                && Target::hold(identity, |_| true).map(stop) == Some(SignalResult::Yes)
+            {
                 halted.insert(identity);
             }
         }
@@ -124,11 +128,11 @@ async fn halt(all: &[Traces]) {
     }
 }
 
-impl Swept {
-    /// Kills one, and hands out a descriptor that becomes readable when it has ended.
+impl SweepResult {
+    /// Kills a process, and returns a descriptor that becomes readable when it has ended.
     fn kill(&mut self, member: &Stat, keeper: Identity) -> Option<OwnedFd> {
         let target = Target::hold(member.identity(), |_| true)?;
-        if target.signal(Signal::KILL) == Sent::Gone {
+        if target.signal(Signal::KILL) == SignalResult::Gone {
             return None;
         }
         if self.known.insert(member.identity()) && member.identity() != keeper {
@@ -139,13 +143,13 @@ impl Swept {
 }
 
 async fn ended(pidfd: OwnedFd) {
-    // If it cannot be waited for, the next look at the table tells.
-    if let Ok(watched) = Watched::new(pidfd) {
+    // If it can't be awaited, the next scan tells.
+    if let Ok(watched) = WatchedProcess::new(pidfd) {
         watched.ended().await;
     }
 }
 
-impl Traces {
+impl ProcessTraces {
     /// What is alive of the child, without its keeper.
     fn members<'table>(&self, table: &'table Table, tags: &BTreeMap<u32, &str>) -> Vec<&'table Stat> {
         let own = std::process::id();
@@ -168,14 +172,14 @@ impl Traces {
 }
 
 /// All processes, and the tags of these children where they have one.
-fn look(all: &[Traces]) -> (Table, BTreeMap<u32, &str>) {
+fn look(all: &[ProcessTraces]) -> (Table, BTreeMap<u32, &str>) {
     let table = Table::read();
     let tags = tags(&table, all);
     (table, tags)
 }
 
 /// The tags of these children, where processes have one.
-fn tags<'traces>(table: &Table, all: &'traces [Traces]) -> BTreeMap<u32, &'traces str> {
+fn tags<'traces>(table: &Table, all: &'traces [ProcessTraces]) -> BTreeMap<u32, &'traces str> {
     let wanted: BTreeSet<&str> = all.iter().map(|traces| traces.tag.as_str()).collect();
     table
         .all()
