@@ -107,7 +107,7 @@ mod tests {
             activity: vec![event("changed", "Fix it", 3), event("changeset_started", " ", 1)],
         };
         let expected = "\
-TIME                      WHAT  EVENT              TITLE   BY      MORE
+TIME                     WHAT  EVENT              TITLE   BY      MORE
 2026-01-31 09:30:00.125  plan  changed            Fix it  claude  3 times, the last one: 1 change
 2026-01-31 09:30:00.125  plan  changeset started  plan_1  claude  1 change
 ";

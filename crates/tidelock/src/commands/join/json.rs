@@ -293,7 +293,7 @@ mod tests {
             ("{\"a\": 1 \"b\": 2}", "line 1: expected comma"),
             ("{a: 1}", "line 1: expected string for object property"),
             ("{} {}", "line 1: text cannot contain more than one JSON value"),
-            ("{\"a\": tru}", "line 1: unexpected word"),
+            ("{\"a\": tru}", "line 1: unexpected token"),
             ("{\"a", "line 1: unterminated string literal"),
             ("{ /* ", "line 1: unterminated comment block"),
             (
