@@ -280,7 +280,7 @@ impl App {
     }
 }
 
-/// Milliseconds for the wire. What does not fit is as good as for ever.
+/// Milliseconds for the wire. What doesn't fit is as good as forever.
 pub(crate) fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

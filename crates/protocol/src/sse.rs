@@ -1,7 +1,7 @@
 //! Reads server-sent events from the pieces they arrive in.
 //!
-//! No crate does this within a limit: `sse-stream` and `eventsource-stream` buffer a line until it ends, however long it is, and
-//! `sse-stream` fails on a field it doesn't know, which the standard says to ignore.
+//! `sse-stream`, which is in the tree, buffers a line until it ends, however long it is, and fails on a field it doesn't know,
+//! which the standard says to ignore.
 
 use std::borrow::Cow;
 use std::mem;
